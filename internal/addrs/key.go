@@ -1,0 +1,171 @@
+package addrs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+type keyKind uint8
+
+const (
+	noKey keyKind = iota
+	intKey
+	stringKey
+	unknownKey
+)
+
+// InstanceKey tells the instances of one resource or module apart: none, a number (count) or a string (for_each).
+type InstanceKey struct {
+	kind keyKind
+	n    int
+	s    string
+}
+
+// NoKey is the key of the only instance of a block without repetition.
+var NoKey = InstanceKey{}
+
+// UnknownKey stands for keys that aren't known yet; it appears while validating only.
+var UnknownKey = InstanceKey{kind: unknownKey}
+
+// IntKey is the key of a counted instance.
+func IntKey(n int) InstanceKey { return InstanceKey{kind: intKey, n: n} }
+
+// StringKey is the key of a for_each instance.
+func StringKey(s string) InstanceKey { return InstanceKey{kind: stringKey, s: s} }
+
+// KeyFromValue turns a known, unmarked string or whole number into a key.
+func KeyFromValue(v cty.Value) (InstanceKey, error) {
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return NoKey, fmt.Errorf("an instance key must be a known string or number")
+	case v.Type() == cty.String:
+		return StringKey(v.AsString()), nil
+	case v.Type() == cty.Number:
+		f := v.AsBigFloat()
+		n, acc := f.Int64()
+		if acc != 0 || n < 0 {
+			return NoKey, fmt.Errorf("a numeric instance key must be a whole number, 0 or more")
+		}
+		return IntKey(int(n)), nil
+	}
+	return NoKey, fmt.Errorf("an instance key must be a string or a number")
+}
+
+// IsInt gives the number of a counted key.
+func (k InstanceKey) IsInt() (int, bool) { return k.n, k.kind == intKey }
+
+// IsString gives the string of a for_each key.
+func (k InstanceKey) IsString() (string, bool) { return k.s, k.kind == stringKey }
+
+// Value is the key as a language value; null for no key, unknown for UnknownKey.
+func (k InstanceKey) Value() cty.Value {
+	switch k.kind {
+	case intKey:
+		return cty.NumberIntVal(int64(k.n))
+	case stringKey:
+		return cty.StringVal(k.s)
+	case unknownKey:
+		return cty.DynamicVal
+	}
+	return cty.NullVal(cty.DynamicPseudoType)
+}
+
+// String is the index as written in an address: "", "[0]" or `["a"]`.
+func (k InstanceKey) String() string {
+	switch k.kind {
+	case intKey:
+		return "[" + strconv.Itoa(k.n) + "]"
+	case stringKey:
+		return "[" + quote(k.s) + "]"
+	case unknownKey:
+		return "[*]"
+	}
+	return ""
+}
+
+// Compare orders keys: none, numbers ascending, strings by bytes.
+func (k InstanceKey) Compare(other InstanceKey) int {
+	if k.kind != other.kind {
+		return int(k.kind) - int(other.kind)
+	}
+	if k.kind == intKey {
+		return k.n - other.n
+	}
+	return strings.Compare(k.s, other.s)
+}
+
+// quote writes s as the language's own string literal.
+func quote(s string) string {
+	plain := true
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == '$' || c == '%' || c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return `"` + s + `"`
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, r := range s {
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '"', r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
+			b.WriteRune(r)
+			b.WriteRune(r)
+		case !strconv.IsPrint(r):
+			if r > 0xffff {
+				fmt.Fprintf(&b, `\U%08x`, r)
+			} else {
+				fmt.Fprintf(&b, `\u%04x`, r)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// parseKey reads the bracketed index at the start of canonical address text and gives what follows it.
+func parseKey(text string) (InstanceKey, string) {
+	if strings.HasPrefix(text, "[*]") {
+		return UnknownKey, text[3:]
+	}
+	if !strings.HasPrefix(text, `["`) {
+		end := strings.IndexByte(text, ']')
+		n, _ := strconv.Atoi(text[1:end])
+		return IntKey(n), text[end+1:]
+	}
+	end := 2
+	for text[end] != '"' {
+		if text[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	literal := text[1 : end+1]
+	if !strings.ContainsAny(literal, `\$%`) {
+		return StringKey(literal[1 : len(literal)-1]), text[end+2:]
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(literal), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		panic("unreachable: module instance text is canonical")
+	}
+	v, _ := expr.Value(nil)
+	return StringKey(v.AsString()), text[end+2:]
+}

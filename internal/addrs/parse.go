@@ -1,0 +1,204 @@
+package addrs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
+)
+
+// ParseTraversalText parses absolute traversal text as users type it on a command line.
+func ParseTraversalText(text, what string) (hcl.Traversal, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
+	if hclDiags.HasErrors() {
+		for _, d := range hclDiags {
+			diags = diags.Append(tfdiags.Errorf("Invalid "+what, "Can't parse %q: %s: %s", text, d.Summary, d.Detail))
+		}
+	}
+	return tr, diags
+}
+
+// ParseTargetText reads an address as -target takes it.
+func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
+	tr, diags := ParseTraversalText(text, "address")
+	if diags.HasErrors() {
+		return Target{}, diags
+	}
+	t, more := ParseTarget(tr)
+	for i := range more {
+		more[i].Subject = nil
+		more[i].Detail = fmt.Sprintf("%q: %s", text, more[i].Detail)
+	}
+	return t, more
+}
+
+// ParseTarget reads a module, module instance, resource or instance address.
+func ParseTarget(tr hcl.Traversal) (Target, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	module, rest, err := moduleSteps(tr)
+	if err != nil {
+		return Target{}, diags.Append(*err)
+	}
+	t := Target{Module: module}
+	if len(rest) == 0 {
+		return t, nil
+	}
+	if t.Resource, rest, err = resourceSteps(rest); err != nil {
+		return Target{}, diags.Append(*err)
+	}
+	if len(rest) > 0 {
+		index, ok := rest[0].(hcl.TraverseIndex)
+		if !ok || len(rest) > 1 {
+			return Target{}, diags.Append(invalid(rest[len(rest)-1], "A resource address ends with its name or an instance key in brackets."))
+		}
+		key, kerr := KeyFromValue(index.Key)
+		if kerr != nil {
+			return Target{}, diags.Append(invalid(index, kerr.Error()+"."))
+		}
+		t.Key, t.HasKey = key, true
+	}
+	return t, nil
+}
+
+// ParseInstanceText reads the address of one resource instance.
+func ParseInstanceText(text string) (AbsInstance, tfdiags.Diagnostics) {
+	t, diags := ParseTargetText(text)
+	if diags.HasErrors() {
+		return AbsInstance{}, diags
+	}
+	if t.IsModule() {
+		return AbsInstance{}, diags.Append(tfdiags.Errorf("Invalid address", "%q names a module; a resource instance address is needed here.", text))
+	}
+	return AbsInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
+}
+
+// ParseModuleInstanceText reads the address of a module instance; "" is the root.
+func ParseModuleInstanceText(text string) (ModuleInstance, tfdiags.Diagnostics) {
+	if text == "" {
+		return RootInstance, nil
+	}
+	t, diags := ParseTargetText(text)
+	if !diags.HasErrors() && !t.IsModule() {
+		diags = diags.Append(tfdiags.Errorf("Invalid module address", "%q names a resource; a module address is needed here.", text))
+	}
+	return t.Module, diags
+}
+
+// ParseConfigResourceText reads a stored dependency such as "module.m.type.name". It is strict and cheap: states hold many.
+func ParseConfigResourceText(text string) (ConfigResource, bool) {
+	parts := strings.Split(text, ".")
+	var module Module
+	for len(parts) > 3 && parts[0] == "module" || len(parts) == 4 && parts[0] == "module" {
+		module, parts = module.Child(parts[1]), parts[2:]
+	}
+	r := Resource{Mode: Managed}
+	if len(parts) == 3 && (parts[0] == "data" || parts[0] == "ephemeral") {
+		r.Mode = Data
+		if parts[0] == "ephemeral" {
+			r.Mode = Ephemeral
+		}
+		parts = parts[1:]
+	}
+	if len(parts) != 2 || parts[0] == "" || parts[1] == "" || strings.ContainsAny(text, `["`) {
+		return ConfigResource{}, false
+	}
+	r.Type, r.Name = parts[0], parts[1]
+	return ConfigResource{module, r}, true
+}
+
+// ParseProviderInstanceText reads a provider configuration as states write it, with an optional instance key.
+func ParseProviderInstanceText(text string) (ProviderInstance, error) {
+	tr, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return ProviderInstance{}, fmt.Errorf("invalid provider configuration address %q", text)
+	}
+	module, rest, _ := moduleSteps(tr)
+	bad := fmt.Errorf("invalid provider configuration address %q", text)
+	if len(rest) < 2 || stepName(rest[0]) != "provider" {
+		return ProviderInstance{}, bad
+	}
+	index, ok := rest[1].(hcl.TraverseIndex)
+	if !ok || index.Key.Type() != cty.String {
+		return ProviderInstance{}, bad
+	}
+	p, err := ParseProvider(index.Key.AsString())
+	if err != nil {
+		return ProviderInstance{}, err
+	}
+	out := ProviderInstance{Config: AbsProviderConfig{Module: module.Module(), Provider: p}}
+	for _, step := range rest[2:] {
+		switch step := step.(type) {
+		case hcl.TraverseAttr:
+			out.Config.Alias = step.Name
+		case hcl.TraverseIndex:
+			if out.Key, err = KeyFromValue(step.Key); err != nil {
+				return ProviderInstance{}, bad
+			}
+		}
+	}
+	return out, nil
+}
+
+// moduleSteps takes the leading module.NAME[KEY] steps off a traversal.
+func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diagnostic) {
+	var module ModuleInstance
+	for len(tr) > 0 && stepName(tr[0]) == "module" {
+		if len(tr) < 2 || stepName(tr[1]) == "" {
+			d := invalid(tr[0], "The word \"module\" is followed by a module name.")
+			return "", nil, &d
+		}
+		name, key := stepName(tr[1]), NoKey
+		tr = tr[2:]
+		if len(tr) > 0 {
+			if index, ok := tr[0].(hcl.TraverseIndex); ok {
+				k, err := KeyFromValue(index.Key)
+				if err != nil {
+					d := invalid(index, err.Error()+".")
+					return "", nil, &d
+				}
+				key, tr = k, tr[1:]
+			}
+		}
+		module = module.Child(name, key)
+	}
+	return module, tr, nil
+}
+
+// resourceSteps takes [data.|ephemeral.|resource.]TYPE.NAME off a traversal.
+func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnostic) {
+	r := Resource{Mode: Managed}
+	first := tr[0]
+	switch stepName(first) {
+	case "data":
+		r.Mode, tr = Data, tr[1:]
+	case "ephemeral":
+		r.Mode, tr = Ephemeral, tr[1:]
+	case "resource":
+		tr = tr[1:]
+	}
+	if len(tr) < 2 || stepName(tr[0]) == "" || stepName(tr[1]) == "" {
+		d := invalid(first, "A resource address is a resource type and a name with a dot between them.")
+		return Resource{}, nil, &d
+	}
+	r.Type, r.Name = stepName(tr[0]), stepName(tr[1])
+	return r, tr[2:], nil
+}
+
+func stepName(t hcl.Traverser) string {
+	switch t := t.(type) {
+	case hcl.TraverseRoot:
+		return t.Name
+	case hcl.TraverseAttr:
+		return t.Name
+	}
+	return ""
+}
+
+func invalid(at hcl.Traverser, detail string) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Invalid address", "%s", detail).At(at.SourceRange())
+}

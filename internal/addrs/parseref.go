@@ -1,0 +1,143 @@
+package addrs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/tfdiags"
+)
+
+// Scope tells which of the rarer root words references may use.
+type Scope uint8
+
+const (
+	// ModuleScope is the ordinary scope of a module's expressions.
+	ModuleScope Scope = iota
+	// TestScope also admits run.NAME, output.NAME and check.NAME.
+	TestScope
+)
+
+// ParseRef reads a traversal as a reference to an object of its module.
+func ParseRef(tr hcl.Traversal, scope Scope) (*Reference, tfdiags.Diagnostics) {
+	root := tr.RootName()
+	if parse, ok := roots[root]; ok {
+		return parse(tr)
+	}
+	if parse, ok := testRoots[root]; ok && scope == TestScope {
+		return parse(tr)
+	}
+	return parseResourceRef(tr, Managed, 0)
+}
+
+type refParser func(hcl.Traversal) (*Reference, tfdiags.Diagnostics)
+
+var roots = map[string]refParser{
+	"var":       named(func(n string) Referenceable { return InputVariable{n} }),
+	"local":     named(func(n string) Referenceable { return LocalValue{n} }),
+	"count":     named(func(n string) Referenceable { return CountAttr{n} }),
+	"each":      named(func(n string) Referenceable { return ForEachAttr{n} }),
+	"path":      named(func(n string) Referenceable { return PathAttr{n} }),
+	"terraform": named(func(n string) Referenceable { return TerraformAttr{n, "terraform"} }),
+	"tofu":      named(func(n string) Referenceable { return TerraformAttr{n, "tofu"} }),
+	"self":      func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) { return reference(Self{}, tr, 1), nil },
+	"data": func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+		return parseResourceRef(tr, Data, 1)
+	},
+	"ephemeral": func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+		return parseResourceRef(tr, Ephemeral, 1)
+	},
+	"resource": func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+		return parseResourceRef(tr, Managed, 1)
+	},
+	"module":   parseModuleRef,
+	"template": reserved,
+	"lazy":     reserved,
+	"arg":      reserved,
+}
+
+var testRoots = map[string]refParser{
+	"run":    named(func(n string) Referenceable { return Run{n} }),
+	"output": named(func(n string) Referenceable { return OutputValue{n} }),
+	"check":  named(func(n string) Referenceable { return Check{n} }),
+}
+
+// named makes the parser of a root word that is followed by exactly one name.
+func named(subject func(name string) Referenceable) refParser {
+	return func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+		if len(tr) < 2 {
+			return nil, refError(tr[0].SourceRange(), "The %q object can't be used as a whole: write one of its attributes after a dot.", tr.RootName())
+		}
+		attr, ok := tr[1].(hcl.TraverseAttr)
+		if !ok {
+			return nil, refError(tr[1].SourceRange(), "The %q object does not support this operation: write one of its attributes after a dot.", tr.RootName())
+		}
+		return reference(subject(attr.Name), tr, 2), nil
+	}
+}
+
+func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+	return nil, tfdiags.Diagnostics{tfdiags.Errorf("Reserved symbol name",
+		"The name %q is reserved. To refer to a resource type of that name, write \"resource.%s\".", tr.RootName(), tr.RootName()).At(tr[0].SourceRange())}
+}
+
+// parseResourceRef reads [WORD.]TYPE.NAME[KEY]; skip is 1 where the root word is not the type.
+func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, tfdiags.Diagnostics) {
+	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
+	if len(tr) < skip+2 {
+		return nil, refError(tr.SourceRange(), "A reference to a %s is followed by at least one attribute access: its type and its name.", what)
+	}
+	typ, name := stepName(tr[skip]), stepName(tr[skip+1])
+	if typ == "" {
+		return nil, refError(tr[skip].SourceRange(), "A reference to a %s starts with its type.", what)
+	}
+	if name == "" {
+		return nil, refError(tr[skip+1].SourceRange(), "A reference to a %s names it after its type, with a dot between them.", what)
+	}
+	res := Resource{Mode: mode, Type: typ, Name: name}
+	if len(tr) > skip+2 {
+		if index, ok := tr[skip+2].(hcl.TraverseIndex); ok {
+			key, err := KeyFromValue(index.Key)
+			if err != nil {
+				return nil, refError(index.SrcRange, "Invalid index: %s.", err)
+			}
+			return reference(ResourceInstance{res, key}, tr, skip+3), nil
+		}
+	}
+	return reference(res, tr, skip+2), nil
+}
+
+func parseModuleRef(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+	if len(tr) < 2 || stepName(tr[1]) == "" {
+		return nil, refError(tr.SourceRange(), "The \"module\" object can't be used as a whole: write a module call's name after a dot.")
+	}
+	call := ModuleCallInstance{Name: stepName(tr[1])}
+	used := 2
+	if len(tr) > used {
+		if index, ok := tr[used].(hcl.TraverseIndex); ok {
+			key, err := KeyFromValue(index.Key)
+			if err != nil {
+				return nil, refError(index.SrcRange, "Invalid index: %s.", err)
+			}
+			call.Key, used = key, used+1
+		}
+	}
+	if len(tr) > used {
+		if attr, ok := tr[used].(hcl.TraverseAttr); ok {
+			return reference(ModuleCallOutput{call, attr.Name}, tr, used+1), nil
+		}
+		return reference(ModuleCall{call.Name}, tr, 2), nil
+	}
+	if used == 3 {
+		return reference(call, tr, used), nil
+	}
+	return reference(ModuleCall{call.Name}, tr, used), nil
+}
+
+func reference(subject Referenceable, tr hcl.Traversal, used int) *Reference {
+	return &Reference{Subject: subject, Range: hcl.RangeBetween(tr[0].SourceRange(), tr[used-1].SourceRange()), Remaining: tr[used:]}
+}
+
+func refError(at hcl.Range, format string, args ...any) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid reference", "%s", fmt.Sprintf(format, args...)).At(at)}
+}

@@ -1,0 +1,103 @@
+package addrs
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Reference is one use of an object in an expression.
+type Reference struct {
+	Subject   Referenceable
+	Range     hcl.Range     // the part of the traversal that names the subject
+	Remaining hcl.Traversal // what follows it, possibly empty
+}
+
+// Referenceable is an object that expressions of a module can name: one of the types below. All are comparable.
+type Referenceable interface {
+	String() string
+	referenceable()
+}
+
+type (
+	// InputVariable is var.Name.
+	InputVariable struct{ Name string }
+	// LocalValue is local.Name.
+	LocalValue struct{ Name string }
+	// OutputValue is output.Name, which only test assertions and internal edges name.
+	OutputValue struct{ Name string }
+	// ModuleCall is module.Name as a whole.
+	ModuleCall struct{ Name string }
+	// ModuleCallInstance is module.Name[Key] with a constant key.
+	ModuleCallInstance struct {
+		Name string
+		Key  InstanceKey
+	}
+	// ModuleCallOutput is module.Name.Output or module.Name[Key].Output.
+	ModuleCallOutput struct {
+		Call   ModuleCallInstance
+		Output string
+	}
+	// ResourceInstance is a resource with a constant key, within its module.
+	ResourceInstance struct {
+		Resource Resource
+		Key      InstanceKey
+	}
+	// CountAttr is count.Name.
+	CountAttr struct{ Name string }
+	// ForEachAttr is each.Name.
+	ForEachAttr struct{ Name string }
+	// PathAttr is path.Name.
+	PathAttr struct{ Name string }
+	// TerraformAttr is terraform.Name; Alias is the root word written ("terraform" or "tofu").
+	TerraformAttr struct{ Name, Alias string }
+	// Self is self.
+	Self struct{}
+	// Check is check.Name.
+	Check struct{ Name string }
+	// Run is run.Name, in tests only.
+	Run struct{ Name string }
+	// ProviderFunction is provider::Name[::Alias]::Function.
+	ProviderFunction struct{ Name, Alias, Function string }
+)
+
+func (a InputVariable) String() string { return "var." + a.Name }
+func (a LocalValue) String() string    { return "local." + a.Name }
+func (a OutputValue) String() string   { return "output." + a.Name }
+func (a ModuleCall) String() string    { return "module." + a.Name }
+func (a ModuleCallInstance) String() string {
+	return "module." + a.Name + a.Key.String()
+}
+func (a ModuleCallOutput) String() string { return a.Call.String() + "." + a.Output }
+func (a ResourceInstance) String() string { return a.Resource.String() + a.Key.String() }
+func (a CountAttr) String() string        { return "count." + a.Name }
+func (a ForEachAttr) String() string      { return "each." + a.Name }
+func (a PathAttr) String() string         { return "path." + a.Name }
+func (a TerraformAttr) String() string    { return a.Alias + "." + a.Name }
+func (Self) String() string               { return "self" }
+func (a Check) String() string            { return "check." + a.Name }
+func (a Run) String() string              { return "run." + a.Name }
+func (a ProviderFunction) String() string {
+	parts := []string{"provider", a.Name}
+	if a.Alias != "" {
+		parts = append(parts, a.Alias)
+	}
+	return strings.Join(append(parts, a.Function), "::")
+}
+
+func (Resource) referenceable()           {}
+func (InputVariable) referenceable()      {}
+func (LocalValue) referenceable()         {}
+func (OutputValue) referenceable()        {}
+func (ModuleCall) referenceable()         {}
+func (ModuleCallInstance) referenceable() {}
+func (ModuleCallOutput) referenceable()   {}
+func (ResourceInstance) referenceable()   {}
+func (CountAttr) referenceable()          {}
+func (ForEachAttr) referenceable()        {}
+func (PathAttr) referenceable()           {}
+func (TerraformAttr) referenceable()      {}
+func (Self) referenceable()               {}
+func (Check) referenceable()              {}
+func (Run) referenceable()                {}
+func (ProviderFunction) referenceable()   {}

@@ -1,0 +1,108 @@
+package tfdiags
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// rangeInBody finds the innermost place in body that path leads to. Blocks are followed by name and, for lists, by position;
+// where a set or map index can't be told apart, the search stops at the block type's first block.
+func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
+	for len(path) > 0 {
+		step, ok := path[0].(cty.GetAttrStep)
+		if !ok {
+			break
+		}
+		attrs, _, _ := body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
+		if attrs != nil {
+			if attr, ok := attrs.Attributes[step.Name]; ok {
+				return rangeInExpr(attr.Expr, path[1:])
+			}
+		}
+		blocks := blocksOf(body, step.Name)
+		if len(blocks) == 0 {
+			break
+		}
+		block, rest := pickBlock(blocks, path[1:])
+		body, path = block.Body, rest
+	}
+	return body.MissingItemRange()
+}
+
+func blocksOf(body hcl.Body, name string) hcl.Blocks {
+	for labels := range 2 { // nested blocks of schemas have no label or (maps) one
+		schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: name, LabelNames: []string{"key"}[:labels]}}}
+		content, _, diags := body.PartialContent(schema)
+		if !diags.HasErrors() && content != nil && len(content.Blocks) > 0 {
+			return content.Blocks
+		}
+	}
+	return nil
+}
+
+// pickBlock chooses the block an index step means and gives the path below it.
+func pickBlock(blocks hcl.Blocks, path cty.Path) (*hcl.Block, cty.Path) {
+	if len(path) == 0 {
+		return blocks[0], path
+	}
+	step, ok := path[0].(cty.IndexStep)
+	if !ok {
+		return blocks[0], path
+	}
+	if step.Key.Type() == cty.Number {
+		if i, _ := step.Key.AsBigFloat().Int64(); i >= 0 && int(i) < len(blocks) {
+			return blocks[i], path[1:]
+		}
+	}
+	if step.Key.Type() == cty.String {
+		for _, b := range blocks {
+			if len(b.Labels) == 1 && b.Labels[0] == step.Key.AsString() {
+				return b, path[1:]
+			}
+		}
+	}
+	return blocks[0], nil
+}
+
+// rangeInExpr follows a path into object and tuple constructors as far as the source spells them out.
+func rangeInExpr(expr hcl.Expression, path cty.Path) hcl.Range {
+	for _, step := range path {
+		next := stepInto(expr, step)
+		if next == nil {
+			break
+		}
+		expr = next
+	}
+	return expr.Range()
+}
+
+func stepInto(expr hcl.Expression, step cty.PathStep) hcl.Expression {
+	key := ""
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		key = step.Name
+	case cty.IndexStep:
+		if step.Key.Type() == cty.Number {
+			items, diags := hcl.ExprList(expr)
+			i, _ := step.Key.AsBigFloat().Int64()
+			if diags.HasErrors() || i < 0 || int(i) >= len(items) {
+				return nil
+			}
+			return items[i]
+		}
+		if step.Key.Type() != cty.String {
+			return nil
+		}
+		key = step.Key.AsString()
+	}
+	pairs, diags := hcl.ExprMap(expr)
+	if diags.HasErrors() {
+		return nil
+	}
+	for _, pair := range pairs {
+		if v, diags := pair.Key.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == key {
+			return pair.Value
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package tfdiags
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Severity tells whether a problem stops the operation.
+type Severity uint8
+
+const (
+	Error   Severity = iota + 1 // the operation can't succeed
+	Warning                     // the user should know, nothing stops
+)
+
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// Diagnostic is one problem, said so that a user can mend it.
+type Diagnostic struct {
+	Severity Severity
+	Summary  string // one short line, no full stop
+	Detail   string // full sentences: what is wrong and what to do
+
+	Subject *hcl.Range // the place that is wrong; nil when there is none
+	Context *hcl.Range // a larger place worth showing around Subject
+
+	// Expression and EvalContext let a renderer show the values that took part; both or neither are set.
+	Expression  hcl.Expression
+	EvalContext *hcl.EvalContext
+
+	// Address is the object the problem belongs to ("with lab_object.a[0]"); empty for none.
+	Address string
+
+	// Path is the attribute a provider complained about, relative to the object's body. InConfigBody turns it into a Subject.
+	Path cty.Path
+
+	// Extra says more about the cause for programs: one of the types in extra.go.
+	Extra any
+}
+
+// Diagnostics is a list of problems in the order in which they were found. The zero value is ready for use.
+type Diagnostics []Diagnostic
+
+// Append adds each item: a Diagnostic, Diagnostics, *hcl.Diagnostic, hcl.Diagnostics, error, or nil (nothing).
+func (d Diagnostics) Append(items ...any) Diagnostics {
+	for _, item := range items {
+		switch item := item.(type) {
+		case nil:
+		case Diagnostic:
+			d = append(d, item)
+		case Diagnostics:
+			d = append(d, item...)
+		case *hcl.Diagnostic:
+			d = append(d, fromHCL(item))
+		case hcl.Diagnostics:
+			for _, one := range item {
+				d = append(d, fromHCL(one))
+			}
+		case error:
+			d = d.appendError(item)
+		default:
+			panic(fmt.Sprintf("unreachable: %T is no diagnostic", item))
+		}
+	}
+	return d
+}
+
+func (d Diagnostics) appendError(err error) Diagnostics {
+	var carried *diagnosticsError
+	if errors.As(err, &carried) {
+		return append(d, carried.diags...)
+	}
+	text := err.Error()
+	if text != "" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return append(d, Diagnostic{Severity: Error, Summary: text})
+}
+
+func fromHCL(in *hcl.Diagnostic) Diagnostic {
+	out := Diagnostic{
+		Severity: Error, Summary: in.Summary, Detail: in.Detail, Subject: in.Subject, Context: in.Context,
+		Expression: in.Expression, EvalContext: in.EvalContext, Extra: in.Extra,
+	}
+	if in.Severity == hcl.DiagWarning {
+		out.Severity = Warning
+	}
+	return out
+}
+
+// HCL gives the diagnostics in HCL's form, for HCL's own writers and interfaces.
+func (d Diagnostics) HCL() hcl.Diagnostics {
+	out := make(hcl.Diagnostics, len(d))
+	for i, one := range d {
+		sev := hcl.DiagError
+		if one.Severity == Warning {
+			sev = hcl.DiagWarning
+		}
+		out[i] = &hcl.Diagnostic{
+			Severity: sev, Summary: one.Summary, Detail: one.Detail, Subject: one.Subject, Context: one.Context,
+			Expression: one.Expression, EvalContext: one.EvalContext, Extra: one.Extra,
+		}
+	}
+	return out
+}
+
+// HasErrors tells whether at least one of them is an error.
+func (d Diagnostics) HasErrors() bool {
+	for _, one := range d {
+		if one.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// Err gives the errors among them as one error value, or nil when there are none. Append takes the list out of it again.
+func (d Diagnostics) Err() error {
+	if !d.HasErrors() {
+		return nil
+	}
+	return &diagnosticsError{d}
+}
+
+// AsWarnings gives the same list with every error turned into a warning.
+func (d Diagnostics) AsWarnings() Diagnostics {
+	out := make(Diagnostics, len(d))
+	for i, one := range d {
+		one.Severity = Warning
+		out[i] = one
+	}
+	return out
+}
+
+// WithAddress gives the same list with the object's address on each that has none yet.
+func (d Diagnostics) WithAddress(addr string) Diagnostics {
+	for i := range d {
+		if d[i].Address == "" {
+			d[i].Address = addr
+		}
+	}
+	return d
+}
+
+// Sort orders by severity (warnings first, as they are printed), file and line; equal ones keep their order.
+func (d Diagnostics) Sort() {
+	sort.SliceStable(d, func(i, j int) bool {
+		a, b := d[i], d[j]
+		switch {
+		case a.Severity != b.Severity:
+			return a.Severity > b.Severity
+		case (a.Subject == nil) != (b.Subject == nil):
+			return a.Subject == nil
+		case a.Subject == nil:
+			return false
+		case a.Subject.Filename != b.Subject.Filename:
+			return a.Subject.Filename < b.Subject.Filename
+		}
+		return a.Subject.Start.Byte < b.Subject.Start.Byte
+	})
+}
+
+// Errorf makes an error without a place.
+func Errorf(summary, detail string, args ...any) Diagnostic {
+	return Diagnostic{Severity: Error, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
+}
+
+// Warningf makes a warning without a place.
+func Warningf(summary, detail string, args ...any) Diagnostic {
+	return Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
+}
+
+// At gives the diagnostic with a place.
+func (d Diagnostic) At(rng hcl.Range) Diagnostic {
+	d.Subject = &rng
+	return d
+}
+
+type diagnosticsError struct{ diags Diagnostics }
+
+func (e *diagnosticsError) Error() string {
+	var b strings.Builder
+	for _, one := range e.diags {
+		if one.Severity != Error {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		if one.Subject != nil {
+			fmt.Fprintf(&b, "%s:%d: ", one.Subject.Filename, one.Subject.Start.Line)
+		}
+		b.WriteString(one.Summary)
+		if one.Detail != "" {
+			b.WriteString(": " + one.Detail)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,36 @@
+package tfdiags
+
+import "github.com/hashicorp/hcl/v2"
+
+// CausedByUnknown, as a Diagnostic's Extra, marks a problem that comes from a value which is known only after apply.
+type CausedByUnknown struct{}
+
+// CausedBySensitive, as a Diagnostic's Extra, marks a problem that comes from a sensitive value.
+type CausedBySensitive struct{}
+
+// CheckRule, as a Diagnostic's Extra, marks a failed condition and names the object whose condition it is.
+type CheckRule struct{ Address string }
+
+// DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
+func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
+
+// DiagnosticCausedBySensitive is the same question for sensitive values.
+func (CausedBySensitive) DiagnosticCausedBySensitive() bool { return true }
+
+// InConfigBody gives the list with each attribute path turned into the place in body where that attribute is set, or the body's
+// own missing-item place where it isn't set; diagnostics that have a place already, or no path, stay as they are.
+func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
+	for i := range d {
+		if d[i].Address == "" {
+			d[i].Address = addr
+		}
+		if d[i].Subject == nil && body != nil && d[i].Path != nil {
+			rng := rangeInBody(body, d[i].Path)
+			d[i].Subject = &rng
+		} else if d[i].Subject == nil && body != nil {
+			rng := body.MissingItemRange()
+			d[i].Subject = &rng
+		}
+	}
+	return d
+}
