@@ -1,0 +1,92 @@
+package configschema
+
+import (
+	"sync"
+
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// StringKind is the format of a description.
+type StringKind uint8
+
+const (
+	StringPlain StringKind = iota
+	StringMarkdown
+)
+
+// Block is the content of a configuration block: its attributes and the blocks nested in it.
+type Block struct {
+	Attributes map[string]*Attribute
+	BlockTypes map[string]*NestedBlock
+
+	Description        string
+	DescriptionKind    StringKind
+	Deprecated         bool
+	DeprecationMessage string
+	Ephemeral          bool // the schema of an ephemeral resource type
+
+	derived derived
+}
+
+// derived holds what is computed from a schema once.
+type derived struct {
+	implied     sync.Once
+	impliedType cty.Type
+	decoder     sync.Once
+	decoderSpec hcldec.Spec
+	marked      sync.Once
+	sensitive   []cty.Path
+	writeOnly   []cty.Path
+}
+
+// Attribute is one argument or computed attribute. Exactly one of Type and NestedType is set.
+type Attribute struct {
+	Type       cty.Type
+	NestedType *Object
+
+	Description        string
+	DescriptionKind    StringKind
+	Deprecated         bool
+	DeprecationMessage string
+
+	Required  bool
+	Optional  bool
+	Computed  bool
+	Sensitive bool
+	WriteOnly bool // accepted in configuration, always null in plans and state
+}
+
+// Object is a nested attribute's structure: like nested blocks, but written with attribute syntax.
+type Object struct {
+	Attributes map[string]*Attribute
+	Nesting    NestingMode
+}
+
+// NestedBlock is a block type within a block.
+type NestedBlock struct {
+	Block
+	Nesting  NestingMode
+	MinItems int
+	MaxItems int // 0: no limit
+}
+
+// NestingMode is how many blocks (or objects) there may be and how they are keyed.
+type NestingMode uint8
+
+const (
+	nestingInvalid NestingMode = iota
+	NestingSingle              // at most one; null when absent
+	NestingGroup               // at most one; an object of nulls when absent
+	NestingList
+	NestingSet
+	NestingMap // blocks have one label: the key
+)
+
+// String is the mode's name in `providers schema -json`.
+func (m NestingMode) String() string {
+	return [...]string{"invalid", "single", "group", "list", "set", "map"}[m]
+}
+
+// Empty is the schema of a block without content. Treat it as read-only.
+func Empty() *Block { return &Block{} }

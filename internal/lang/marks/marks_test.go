@@ -1,0 +1,69 @@
+package marks
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+var nested = cty.ObjectVal(map[string]cty.Value{
+	"a": cty.StringVal("x").Mark(Sensitive),
+	"b": cty.ListVal([]cty.Value{cty.True.Mark(Ephemeral), cty.False.Mark(Ephemeral).Mark(Sensitive)}),
+	"c": cty.UnknownVal(cty.String),
+})
+
+func TestHasAndContains(t *testing.T) {
+	tests := []struct {
+		name          string
+		v             cty.Value
+		mark          any
+		has, contains bool
+	}{
+		{"plain", cty.StringVal("x"), Sensitive, false, false},
+		{"own", cty.StringVal("x").Mark(Sensitive), Sensitive, true, true},
+		{"another", cty.StringVal("x").Mark(Sensitive), Ephemeral, false, false},
+		{"inside", nested, Sensitive, false, true},
+		{"deep inside", nested, Ephemeral, false, true},
+		{"set", cty.SetVal([]cty.Value{cty.StringVal("x").Mark(Sensitive)}), Sensitive, true, true},
+		{"null", cty.NullVal(cty.String).Mark(Ephemeral), Ephemeral, true, true},
+		{"deprecated", cty.True.Mark(Deprecation{By: "a"}), Deprecation{By: "a"}, true, true},
+		{"deprecated otherwise", cty.True.Mark(Deprecation{By: "a"}), Deprecation{By: "b"}, false, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Has(test.v, test.mark); got != test.has {
+				t.Errorf("Has = %v", got)
+			}
+			if got := Contains(test.v, test.mark); got != test.contains {
+				t.Errorf("Contains = %v", got)
+			}
+		})
+	}
+}
+
+func TestWithout(t *testing.T) {
+	want := cty.ObjectVal(map[string]cty.Value{
+		"a": cty.StringVal("x"),
+		"b": cty.ListVal([]cty.Value{cty.True.Mark(Ephemeral), cty.False.Mark(Ephemeral)}),
+		"c": cty.UnknownVal(cty.String),
+	})
+	if got := Without(nested, Sensitive); !got.RawEquals(want) {
+		t.Errorf("got %#v", got)
+	}
+	if got := Without(want, Sensitive); !got.RawEquals(want) {
+		t.Errorf("changed a value without the mark: %#v", got)
+	}
+}
+
+func TestDeprecations(t *testing.T) {
+	a, b := Deprecation{By: "module.a", Message: "use b"}, Deprecation{By: "module.b"}
+	v := cty.TupleVal([]cty.Value{cty.True.Mark(a), cty.False.Mark(a).Mark(b), cty.True.Mark(Sensitive)})
+	got := Deprecations(v)
+	if len(got) != 2 || !slices.Contains(got, a) || !slices.Contains(got, b) {
+		t.Errorf("got %v", got)
+	}
+	if got := Deprecations(nested); got != nil {
+		t.Errorf("got %v for a value without deprecations", got)
+	}
+}
