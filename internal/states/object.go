@@ -1,0 +1,192 @@
+package states
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/lang/marks"
+)
+
+// Decode gives the object's value in its schema's type, with the sensitive mark on every stored sensitive path that exists in
+// it. An object that is still in the form of states older than version 4 must be upgraded by its provider first.
+func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
+	if o.Attrs == nil && o.Flatmap != nil {
+		return cty.NilVal, errors.New("the object is in the form of an old state version and must be upgraded by its provider before it can be read")
+	}
+	v, err := ctyjson.Unmarshal(o.Attrs, ty)
+	if err != nil {
+		var at cty.PathError
+		if errors.As(err, &at) && len(at.Path) > 0 {
+			return cty.NilVal, fmt.Errorf("%s: %w", FormatPath(at.Path), err)
+		}
+		return cty.NilVal, err
+	}
+	return MarkSensitive(v, o.SensitivePaths), nil
+}
+
+// EncodeValue gives a value as an object's Attrs and SensitivePaths. Unknown parts are stored as null; marks other than the
+// sensitive one are dropped, except that an ephemeral value is an error: it must never get here.
+func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, err error) {
+	if v.ContainsMarked() {
+		if v, sensitive, err = unmark(v); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !v.IsWhollyKnown() {
+		v = cty.UnknownAsNull(v)
+	}
+	json, err = ctyjson.Marshal(v, ty)
+	return json, sensitive, err
+}
+
+// unmark gives the value without marks and the paths that were sensitive, sorted.
+func unmark(v cty.Value) (cty.Value, []cty.Path, error) {
+	v, marked := v.UnmarkDeepWithPaths()
+	var sensitive []cty.Path
+	for _, pvm := range marked {
+		if _, ok := pvm.Marks[marks.Ephemeral]; ok {
+			return cty.NilVal, nil, fmt.Errorf("%s is ephemeral and can't be stored", FormatPath(pvm.Path))
+		}
+		if _, ok := pvm.Marks[marks.Sensitive]; ok {
+			sensitive = append(sensitive, pvm.Path)
+		}
+	}
+	slices.SortFunc(sensitive, ComparePaths)
+	return v, sensitive, nil
+}
+
+// MarkSensitive gives v with the sensitive mark at each of the paths; paths that lead nowhere are left out. Only what lies on
+// the way to a marked place is rebuilt, so a large object with a few sensitive attributes costs little.
+func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
+	if len(paths) == 0 {
+		return v
+	}
+	self := false
+	below := make(map[string][]cty.Path)
+	for _, p := range paths {
+		if len(p) == 0 {
+			self = true
+			continue
+		}
+		key := stepKey(p[0])
+		below[key] = append(below[key], p)
+	}
+	if len(below) > 0 && v.IsKnown() && !v.IsNull() {
+		v = markBelow(v, below)
+	}
+	if self {
+		v = v.Mark(marks.Sensitive)
+	}
+	return v
+}
+
+// markBelow marks inside a collection; below groups the paths by their first step.
+func markBelow(v cty.Value, below map[string][]cty.Path) cty.Value {
+	ty := v.Type()
+	inner := func(elem cty.Value, key string) cty.Value {
+		group := below[key]
+		rest := make([]cty.Path, len(group))
+		for i, p := range group {
+			rest[i] = p[1:]
+		}
+		return MarkSensitive(elem, rest)
+	}
+	switch {
+	case ty.IsObjectType() || ty.IsMapType():
+		elems, prefix := v.AsValueMap(), "."
+		if ty.IsMapType() {
+			prefix = "["
+		}
+		for name, elem := range elems {
+			elems[name] = inner(elem, prefix+name)
+		}
+		if ty.IsMapType() {
+			if len(elems) == 0 {
+				return v
+			}
+			return cty.MapVal(elems)
+		}
+		return cty.ObjectVal(elems)
+	case ty.IsListType() || ty.IsTupleType():
+		elems := v.AsValueSlice()
+		for i, elem := range elems {
+			elems[i] = inner(elem, fmt.Sprintf("#%d", i))
+		}
+		switch {
+		case len(elems) == 0:
+			return v
+		case ty.IsListType():
+			return cty.ListVal(elems)
+		}
+		return cty.TupleVal(elems)
+	case ty.IsSetType():
+		return v.Mark(marks.Sensitive) // a set can't carry marks on single elements
+	}
+	return v
+}
+
+// stepKey is a path step as a map key; the first character keeps attributes, map keys and positions apart.
+func stepKey(step cty.PathStep) string {
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		return "." + step.Name
+	case cty.IndexStep:
+		switch {
+		case step.Key.IsNull() || !step.Key.IsKnown():
+		case step.Key.Type() == cty.String:
+			return "[" + step.Key.AsString()
+		case step.Key.Type() == cty.Number:
+			return "#" + step.Key.AsBigFloat().Text('f', -1)
+		}
+		return "set element" // grouped, since the whole set is marked
+	}
+	panic("unreachable: a path step is an attribute or an index")
+}
+
+// ComparePaths orders paths step by step: positions (by number), then attributes, then map keys.
+func ComparePaths(a, b cty.Path) int {
+	for i := range min(len(a), len(b)) {
+		ai, aok := stepPosition(a[i])
+		bi, bok := stepPosition(b[i])
+		c := strings.Compare(stepKey(a[i]), stepKey(b[i]))
+		if aok && bok {
+			c = ai.Cmp(bi)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return len(a) - len(b)
+}
+
+func stepPosition(step cty.PathStep) (*big.Float, bool) {
+	index, ok := step.(cty.IndexStep)
+	if !ok || index.Key.Type() != cty.Number || index.Key.IsNull() || !index.Key.IsKnown() {
+		return nil, false
+	}
+	return index.Key.AsBigFloat(), true
+}
+
+// FormatPath writes a path as an expression would: `.rule[0].tags["a"]`.
+func FormatPath(path cty.Path) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch key := stepKey(step); key[0] {
+		case '.':
+			b.WriteString(key)
+		case '[':
+			fmt.Fprintf(&b, "[%q]", key[1:])
+		case '#':
+			fmt.Fprintf(&b, "[%s]", key[1:])
+		default:
+			b.WriteString("[…]")
+		}
+	}
+	return b.String()
+}
