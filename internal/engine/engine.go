@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Env is what an operation finds around it. The zero value of every optional field is usable.
+type Env struct {
+	// Provider starts a provider: a new process, unconfigured. Required. It is called once per configuration in use.
+	Provider func(ctx context.Context, addr addrs.Provider) (providers.Interface, error)
+	// Schema gives a provider's schema, started for the purpose when needed. Required.
+	Schema func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
+	// Provisioner gives a provisioner by type; nil when there is none of that name.
+	Provisioner func(typ string) Provisioner
+
+	// Observe is told everything that happens, from many goroutines at once, before dependents start; nil for nobody.
+	Observe func(Event)
+
+	// Parallelism bounds what talks to providers and provisioners at one time; 0 means 10.
+	Parallelism int
+
+	// Now is the clock; nil for time.Now. UUID and Random stay in the functions' hands.
+	Now func() time.Time
+
+	Workspace  string // terraform.workspace
+	WorkDir    string // path.cwd: where the command was started, before -chdir
+	RootModule string // path.root: the root module's directory, "." as a rule
+
+	// Stop is closed when nothing new may start and what runs should end soon; nil for never.
+	Stop <-chan struct{}
+	// Kill is closed when nothing may be waited for any more; nil for never.
+	Kill <-chan struct{}
+}
+
+// Variable is a root input value as it was given.
+type Variable struct {
+	Value cty.Value  // before conversion to the variable's type
+	Range *hcl.Range // where it was given; nil for the command line and the environment
+}
+
+// PlanOptions say what kind of plan is wanted; nil means an ordinary one without variables.
+type PlanOptions struct {
+	Mode         plans.Mode
+	SkipRefresh  bool
+	Variables    map[string]Variable
+	Targets      []addrs.Target
+	Excludes     []addrs.Target
+	ForceReplace []addrs.AbsInstance
+
+	// Imports are import targets from the command line (`tofu import`), besides the configuration's import blocks.
+	Imports []ImportTarget
+	// GenerateConfig: write configuration for import targets that have none.
+	GenerateConfig bool
+	// IgnoreForgotten leaves out the error after a destroy that forgot objects instead.
+	SuppressForgetErrors bool
+	// KeepReferences names objects of the root module that must be evaluated although nothing in the configuration reads
+	// them: test assertions read them afterwards.
+	KeepReferences []*addrs.Reference
+}
+
+// ImportTarget is an object to take over.
+type ImportTarget struct {
+	Addr addrs.AbsInstance
+	ID   string
+}
+
+// ApplyOptions say what is needed to apply a plan besides the plan; nil means nothing.
+type ApplyOptions struct {
+	// Variables are given again; ephemeral ones must be, others must agree with the plan's.
+	Variables            map[string]Variable
+	SuppressForgetErrors bool
+	KeepReferences       []*addrs.Reference
+}
+
+// Provisioner runs something on or for an object after its creation or before its destruction.
+type Provisioner interface {
+	// Schema gives the schema of the provisioner's block.
+	Schema() (*providers.ResourceSchema, error)
+	// Validate checks a configuration that may be partly unknown.
+	Validate(config cty.Value) tfdiags.Diagnostics
+	// Run does the work. Connection is null when there is none. Output lines go to out. It ends soon after ctx does.
+	Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics
+}
+
+var _ = states.New // see plan.go and apply.go for the operations themselves

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Event is something that happened during an operation: one of the types below. Observers get it synchronously.
+type Event interface{ event() }
+
+// Object says which object an event is about.
+type Object struct {
+	Addr    addrs.AbsInstance
+	Deposed addrs.DeposedKey
+	// IDKey and IDValue name the object as its provider does ("id", "i-123"); empty when that is not known.
+	IDKey, IDValue string
+}
+
+type (
+	// RefreshStart and RefreshDone surround the reading of an object that is in the state already.
+	RefreshStart struct{ Object }
+	// RefreshDone: Err tells whether it failed.
+	RefreshDone struct {
+		Object
+		Failed bool
+	}
+
+	// ImportStart and ImportDone surround the import of an object while planning.
+	ImportStart struct {
+		Object
+		ID string
+	}
+	// ImportDone ends an import.
+	ImportDone struct {
+		Object
+		ID string
+	}
+
+	// Planned: a change was decided. Change is final.
+	Planned struct{ Change *plans.InstanceChange }
+
+	// ApplyStart: a change is about to be made. Action is what this step does: Create, Update, Delete, Read, Open (never a
+	// replacement as a whole). The observer must have recorded the event durably when it returns.
+	ApplyStart struct {
+		Object
+		Action    plans.Action
+		Provider  addrs.ProviderInstance
+		Planned   cty.Value // what the object is to become; null for deletion; unmarked, nothing ephemeral
+		Sensitive []cty.Path
+		Builtin   bool // the provider is part of the program: nothing outside changes
+	}
+	// ApplyDone: the step ended. The object's new state was reported by ObjectStored before.
+	ApplyDone struct {
+		Object
+		Action  plans.Action
+		Failed  bool
+		Elapsed time.Duration
+	}
+
+	// ObjectStored: the state of an object changed. A nil New means that the object is gone from the state.
+	// The observer must have recorded the event durably when it returns.
+	ObjectStored struct {
+		Addr     addrs.AbsInstance
+		Deposed  addrs.DeposedKey
+		New      *states.Object
+		Provider addrs.ProviderInstance
+	}
+
+	// ProvisionStart, ProvisionOutput and ProvisionDone tell of a provisioner's run.
+	ProvisionStart struct {
+		Object
+		Type string
+	}
+	// ProvisionOutput is one line that a provisioner printed; Hidden lines say only that there was output.
+	ProvisionOutput struct {
+		Object
+		Type string
+		Line string
+	}
+	// ProvisionDone ends a provisioner's run.
+	ProvisionDone struct {
+		Object
+		Type   string
+		Failed bool
+	}
+
+	// EphemeralStart and EphemeralDone surround opening, renewing and closing an ephemeral object; Verb is "open", "renew" or
+	// "close".
+	EphemeralStart struct {
+		Object
+		Verb string
+	}
+	// EphemeralDone ends it.
+	EphemeralDone struct {
+		Object
+		Verb   string
+		Failed bool
+	}
+
+	// Found: diagnostics that became known during the walk. They are in the operation's result too.
+	Found struct{ Diagnostics tfdiags.Diagnostics }
+)
+
+func (RefreshStart) event()    {}
+func (RefreshDone) event()     {}
+func (ImportStart) event()     {}
+func (ImportDone) event()      {}
+func (Planned) event()         {}
+func (ApplyStart) event()      {}
+func (ApplyDone) event()       {}
+func (ObjectStored) event()    {}
+func (ProvisionStart) event()  {}
+func (ProvisionOutput) event() {}
+func (ProvisionDone) event()   {}
+func (EphemeralStart) event()  {}
+func (EphemeralDone) event()   {}
+func (Found) event()           {}
