@@ -36,8 +36,11 @@ type derived struct {
 	decoder     sync.Once
 	decoderSpec hcldec.Spec
 	marked      sync.Once
-	sensitive   []cty.Path
-	writeOnly   []cty.Path
+	sensitive   *template
+	writeOnly   *template
+	legacy      sync.Once
+	attrBlocks  map[string]*NestedBlock
+	anyLegacy   bool
 }
 
 // Attribute is one argument or computed attribute. Exactly one of Type and NestedType is set.

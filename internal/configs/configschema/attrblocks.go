@@ -1,0 +1,237 @@
+package configschema
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// Some providers declare what is written as blocks as an attribute of a list or set of objects, so that `name = []` can say "none"
+// where leaving it out says "as it is". Such an attribute may be written either way. HCL knows no such thing, so a body is wrapped:
+//
+//	example { foo = 1 }        the attribute doesn't exist but blocks do: asked for the attribute "example", the wrapper answers with
+//	example { foo = 2 }        an attribute whose expression evaluates to the list of the decoded blocks
+//
+//	example = [ ... ]          the attribute exists: nothing is changed (and blocks beside it are HCL's own error)
+//
+// JSON can't tell the forms apart and always has the attribute.
+
+// FixUpBody gives the body with attributes that are written as blocks turned into attributes. Most schemas allow no such thing and
+// get the body back as it is. `dynamic` blocks must have been expanded before.
+func (b *Block) FixUpBody(body hcl.Body) hcl.Body {
+	if b.blocksForAttributes(); !b.derived.anyLegacy {
+		return body
+	}
+	return &fixedBody{Body: body, schema: b}
+}
+
+// blocksForAttributes gives, for each attribute that may be written as blocks, the equivalent block type.
+func (b *Block) blocksForAttributes() map[string]*NestedBlock {
+	b.derived.legacy.Do(func() {
+		for name, attr := range b.Attributes {
+			if attr.NestedType != nil || attr.Type == cty.NilType || !asBlocks(attr.Type) {
+				continue
+			}
+			if b.derived.attrBlocks == nil {
+				b.derived.attrBlocks = make(map[string]*NestedBlock)
+			}
+			b.derived.attrBlocks[name] = blockForType(attr.Type)
+		}
+		b.derived.anyLegacy = len(b.derived.attrBlocks) > 0
+		for _, nested := range b.BlockTypes {
+			nested.blocksForAttributes()
+			b.derived.anyLegacy = b.derived.anyLegacy || nested.derived.anyLegacy
+		}
+	})
+	return b.derived.attrBlocks
+}
+
+func asBlocks(ty cty.Type) bool {
+	return (ty.IsListType() || ty.IsSetType()) && ty.ElementType().IsObjectType()
+}
+
+// blockForType is the block type whose blocks decode to a value of a collection of objects.
+func blockForType(ty cty.Type) *NestedBlock {
+	nested := &NestedBlock{Nesting: NestingList}
+	if ty.IsSetType() {
+		nested.Nesting = NestingSet
+	}
+	types := ty.ElementType().AttributeTypes()
+	nested.Attributes = make(map[string]*Attribute, len(types))
+	for name, ty := range types {
+		nested.Attributes[name] = &Attribute{Type: ty, Optional: true}
+	}
+	return nested
+}
+
+// writtenAsBlocks picks the attributes that the body may write as blocks: those that it doesn't write as attributes. (Whether there
+// are any blocks is open: a `dynamic` block over nothing leaves none.)
+func (b *Block) writtenAsBlocks(body hcl.Body) map[string]*NestedBlock {
+	candidates := b.blocksForAttributes()
+	if len(candidates) == 0 {
+		return nil
+	}
+	names := make([]hcl.AttributeSchema, 0, len(candidates))
+	for name := range candidates {
+		names = append(names, hcl.AttributeSchema{Name: name})
+	}
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Attributes: names})
+	found := make(map[string]*NestedBlock, len(candidates))
+	for name, nested := range candidates {
+		if _, isAttr := content.Attributes[name]; !isAttr {
+			found[name] = nested
+		}
+	}
+	return found
+}
+
+// schemaWithBlocks asks for the named attributes as blocks.
+func schemaWithBlocks(schema *hcl.BodySchema, blocks map[string]*NestedBlock) *hcl.BodySchema {
+	out := &hcl.BodySchema{Blocks: append([]hcl.BlockHeaderSchema(nil), schema.Blocks...)}
+	for _, attr := range schema.Attributes {
+		if blocks[attr.Name] != nil {
+			out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: attr.Name})
+		} else {
+			out.Attributes = append(out.Attributes, attr)
+		}
+	}
+	return out
+}
+
+// fixedBody answers for attributes that are written as blocks, here and in nested blocks.
+type fixedBody struct {
+	hcl.Body
+	schema *Block
+}
+
+func (f *fixedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	asBlocks := f.schema.writtenAsBlocks(f.Body)
+	content, diags := f.Body.Content(schemaWithBlocks(schema, asBlocks))
+	content = f.fix(content, asBlocks)
+	return content, append(diags, missing(schema, content, asBlocks)...)
+}
+
+func (f *fixedBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
+	asBlocks := f.schema.writtenAsBlocks(f.Body)
+	content, remain, diags := f.Body.PartialContent(schemaWithBlocks(schema, asBlocks))
+	content = f.fix(content, asBlocks)
+	return content, &fixedBody{Body: remain, schema: f.schema}, append(diags, missing(schema, content, asBlocks)...)
+}
+
+// missing says for HCL that a required attribute is there in neither form.
+func missing(schema *hcl.BodySchema, content *hcl.BodyContent, asBlocks map[string]*NestedBlock) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, attr := range schema.Attributes {
+		if !attr.Required || asBlocks[attr.Name] == nil || content == nil || content.Attributes[attr.Name] != nil {
+			continue
+		}
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Missing required argument",
+			Detail:  fmt.Sprintf("The argument %q is required, but no definition was found.", attr.Name),
+			Subject: content.MissingItemRange.Ptr(),
+		})
+	}
+	return diags
+}
+
+// Unknown passes on that the body stands for an unknown number of blocks.
+func (f *fixedBody) Unknown() bool {
+	u, ok := f.Body.(hcldec.UnknownBody)
+	return ok && u.Unknown()
+}
+
+// BodyValueMarks passes on the marks of what the body was generated from.
+func (f *fixedBody) BodyValueMarks() cty.ValueMarks {
+	if m, ok := f.Body.(hcldec.MarkedBody); ok {
+		return m.BodyValueMarks()
+	}
+	return nil
+}
+
+func (f *fixedBody) fix(content *hcl.BodyContent, asBlocks map[string]*NestedBlock) *hcl.BodyContent {
+	if content == nil {
+		return nil
+	}
+	out := &hcl.BodyContent{Attributes: make(hcl.Attributes, len(content.Attributes)), MissingItemRange: content.MissingItemRange}
+	for name, attr := range content.Attributes {
+		out.Attributes[name] = attr
+	}
+	gathered := make(map[string]*blocksExpr)
+	for _, block := range content.Blocks {
+		if nested := asBlocks[block.Type]; nested != nil {
+			expr := gathered[block.Type]
+			if expr == nil {
+				expr = &blocksExpr{name: block.Type, nested: nested}
+				gathered[block.Type] = expr
+				out.Attributes[block.Type] = &hcl.Attribute{
+					Name: block.Type, Expr: expr, Range: block.DefRange, NameRange: block.TypeRange,
+				}
+			}
+			expr.blocks = append(expr.blocks, block)
+			continue
+		}
+		if nested := f.schema.BlockTypes[block.Type]; nested != nil {
+			fixed := *block
+			fixed.Body = nested.FixUpBody(block.Body)
+			block = &fixed
+		}
+		out.Blocks = append(out.Blocks, block)
+	}
+	return out
+}
+
+// blocksExpr is the expression that an attribute written as blocks stands for.
+type blocksExpr struct {
+	name   string
+	nested *NestedBlock
+	blocks hcl.Blocks
+}
+
+// Value decodes the blocks to a list or a set. It is unknown when the number of blocks is.
+func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	var diags hcl.Diagnostics
+	vals := make([]cty.Value, 0, len(e.blocks))
+	unknown := false
+	var marks []cty.ValueMarks
+	for _, block := range e.blocks {
+		val, more := hcldec.Decode(e.nested.FixUpBody(block.Body), e.nested.Block.DecoderSpec(), ctx)
+		diags = append(diags, more...)
+		vals = append(vals, val)
+		if u, ok := block.Body.(hcldec.UnknownBody); ok && u.Unknown() {
+			unknown = true
+		}
+		if m, ok := block.Body.(hcldec.MarkedBody); ok {
+			marks = append(marks, m.BodyValueMarks())
+		}
+	}
+	want := e.nested.Nesting.wrap(e.nested.Block.ImpliedType())
+	if unknown || diags.HasErrors() {
+		return cty.UnknownVal(want).WithMarks(marks...), diags
+	}
+	val, err := convert.Convert(cty.TupleVal(vals), want)
+	if err != nil {
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError,
+			Summary:  "Inconsistent argument types in " + e.name + " blocks",
+			Detail:   "All blocks of this type must have arguments of the same types: " + err.Error() + ".",
+			Subject:  e.Range().Ptr(),
+		})
+		return cty.UnknownVal(want), diags
+	}
+	return val.WithMarks(marks...), diags
+}
+
+// Variables lists what the blocks refer to.
+func (e *blocksExpr) Variables() []hcl.Traversal {
+	var vars []hcl.Traversal
+	for _, block := range e.blocks {
+		vars = append(vars, hcldec.Variables(e.nested.FixUpBody(block.Body), e.nested.Block.DecoderSpec())...)
+	}
+	return vars
+}
+
+func (e *blocksExpr) Range() hcl.Range      { return e.blocks[0].DefRange }
+func (e *blocksExpr) StartRange() hcl.Range { return e.blocks[0].DefRange }

@@ -1,0 +1,78 @@
+package configschema
+
+import "github.com/zclconf/go-cty/cty"
+
+// AttributeByPath finds the attribute that a path leads to or into; nil when there is none.
+func (b *Block) AttributeByPath(path cty.Path) *Attribute {
+	block, rest := b, path
+	for len(rest) > 0 {
+		name, ok := stepName(rest[0])
+		if !ok {
+			return nil
+		}
+		if attr := block.Attributes[name]; attr != nil {
+			return attr.byPath(rest[1:])
+		}
+		if block, rest = block.into(name, rest[1:]); block == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// BlockByPath finds the block type whose content a path leads to; nil when there is none.
+func (b *Block) BlockByPath(path cty.Path) *Block {
+	block, rest := b, path
+	for len(rest) > 0 && block != nil {
+		name, ok := stepName(rest[0])
+		if !ok {
+			return nil
+		}
+		block, rest = block.into(name, rest[1:])
+	}
+	return block
+}
+
+// into gives the schema of a nested block and what remains of the path behind the block's index.
+func (b *Block) into(name string, rest cty.Path) (*Block, cty.Path) {
+	nested := b.BlockTypes[name]
+	if nested == nil {
+		return nil, nil
+	}
+	return &nested.Block, behindIndex(nested.Nesting, rest)
+}
+
+func (a *Attribute) byPath(rest cty.Path) *Attribute {
+	if a.NestedType == nil {
+		return a
+	}
+	rest = behindIndex(a.NestedType.Nesting, rest)
+	if len(rest) == 0 {
+		return a
+	}
+	name, ok := stepName(rest[0])
+	if !ok || a.NestedType.Attributes[name] == nil {
+		return nil
+	}
+	return a.NestedType.Attributes[name].byPath(rest[1:])
+}
+
+func behindIndex(m NestingMode, path cty.Path) cty.Path {
+	if m == NestingSingle || m == NestingGroup || len(path) == 0 {
+		return path
+	}
+	return path[1:]
+}
+
+// stepName is the name a step asks for. Providers sometimes index objects by string.
+func stepName(step cty.PathStep) (string, bool) {
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		return step.Name, true
+	case cty.IndexStep:
+		if step.Key.Type() == cty.String && step.Key.IsKnown() && !step.Key.IsNull() {
+			return step.Key.AsString(), true
+		}
+	}
+	return "", false
+}

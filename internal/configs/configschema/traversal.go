@@ -1,0 +1,123 @@
+package configschema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/agext/levenshtein"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// StaticValidateTraversal checks that a relative traversal can be applied to values of the block's type, as far as the schema alone
+// can tell. It gives at most one error: what follows a wrong step can't be judged.
+func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics {
+	if len(traversal) == 0 {
+		return nil
+	}
+	if !traversal.IsRelative() {
+		panic("invariant: the traversal must be relative to the object that the schema describes")
+	}
+	next, after := traversal[0], traversal[1:]
+	name, diag := stepAttribute(next)
+	switch {
+	case diag != nil:
+		return hcl.Diagnostics{diag}
+	case name == "": // a splat or an unknown index: nothing to say
+		return nil
+	}
+	if attr := b.Attributes[name]; attr != nil {
+		return attr.validateTraversal(after)
+	}
+	if nested := b.BlockTypes[name]; nested != nil {
+		return nested.validateTraversal(name, next, after)
+	}
+	detail := fmt.Sprintf("This object has no argument, nested block, or exported attribute named %q.", name)
+	if near := suggest(name, b); near != "" {
+		detail += fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return hcl.Diagnostics{{
+		Severity: hcl.DiagError, Summary: "Unsupported attribute", Detail: detail, Subject: next.SourceRange().Ptr(),
+	}}
+}
+
+// stepAttribute is the name that a step asks of an object.
+func stepAttribute(step hcl.Traverser) (string, *hcl.Diagnostic) {
+	switch step := step.(type) {
+	case hcl.TraverseAttr:
+		return step.Name, nil
+	case hcl.TraverseIndex:
+		if step.Key.Type() == cty.String && step.Key.IsKnown() && !step.Key.IsNull() {
+			return step.Key.AsString(), nil
+		}
+		if !step.Key.IsKnown() || step.Key.Type() == cty.DynamicPseudoType {
+			return "", nil
+		}
+		return "", &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Invalid index operation",
+			Detail:  "Only attribute access is allowed here, using the dot operator.",
+			Subject: step.SourceRange().Ptr(),
+		}
+	}
+	return "", nil
+}
+
+// validateTraversal lets HCL judge what follows an attribute by its type.
+func (a *Attribute) validateTraversal(after hcl.Traversal) hcl.Diagnostics {
+	if len(after) == 0 {
+		return nil
+	}
+	_, diags := after.TraverseRel(cty.UnknownVal(a.ImpliedType()))
+	return diags
+}
+
+func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl.Traversal) hcl.Diagnostics {
+	if n.Nesting == NestingSingle || n.Nesting == NestingGroup {
+		return n.Block.StaticValidateTraversal(after)
+	}
+	if len(after) == 0 || n.dynamic() {
+		return nil
+	}
+	if n.Nesting == NestingSet {
+		if _, isSplat := after[0].(hcl.TraverseSplat); isSplat {
+			return nil
+		}
+		return hcl.Diagnostics{{
+			Severity: hcl.DiagError, Summary: "Cannot index a set value",
+			Detail: fmt.Sprintf("Block type %q is represented by a set of objects, and set elements do not have addressable keys. "+
+				"To find elements matching specific criteria, use a \"for\" expression with an \"if\" clause.", name),
+			Subject: at.SourceRange().Ptr(),
+		}}
+	}
+	switch step := after[0].(type) {
+	case hcl.TraverseIndex:
+		if _, diags := (hcl.Traversal{step}).TraverseRel(cty.UnknownVal(n.Type())); diags.HasErrors() {
+			return diags
+		}
+		return n.Block.StaticValidateTraversal(after[1:])
+	case hcl.TraverseAttr:
+		if n.Nesting == NestingMap { // .key is as good as ["key"]
+			return n.Block.StaticValidateTraversal(after[1:])
+		}
+		return hcl.Diagnostics{{
+			Severity: hcl.DiagError, Summary: "Invalid operation",
+			Detail: fmt.Sprintf("Block type %q is represented by a list of objects, so it must be indexed using a numeric key, like .%s[0].",
+				name, name),
+			Subject: at.SourceRange().Ptr(),
+		}}
+	}
+	return nil
+}
+
+// suggest finds the name that was probably meant; empty when none is near.
+func suggest(given string, b *Block) string {
+	names := slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes)))
+	best, nearest := "", 3 // further away is no slip of the pen
+	for _, name := range names {
+		if d := levenshtein.Distance(given, name, nil); d < nearest {
+			best, nearest = name, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,87 @@
+package configschema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// validName is what names in schemas look like.
+var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// InternalValidate finds mistakes in the schema itself; they are the provider's, not the user's. All are reported, each with the
+// dotted path of the item.
+func (b *Block) InternalValidate() error {
+	if b == nil {
+		return errors.New("the schema of the top-level block is missing")
+	}
+	return errors.Join(b.problems("")...)
+}
+
+func (b *Block) problems(prefix string) []error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		errs = append(errs, b.Attributes[name].problems(prefix, name)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.BlockTypes)) {
+		nested := b.BlockTypes[name]
+		path := prefix + name
+		if nested == nil {
+			errs = append(errs, fmt.Errorf("%s: the block schema is missing", path))
+			continue
+		}
+		if b.Attributes[name] != nil {
+			errs = append(errs, fmt.Errorf("%s: name defined as both attribute and child block type", path))
+		}
+		errs = append(errs, nested.ownProblems(path)...)
+		errs = append(errs, nested.problems(path+".")...)
+	}
+	return errs
+}
+
+func (n *NestedBlock) ownProblems(path string) []error {
+	var errs []error
+	complain := func(wrong bool, text string) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("%s: %s", path, text))
+		}
+	}
+	single := n.Nesting == NestingSingle || n.Nesting == NestingGroup
+	complain(n.Nesting == nestingInvalid || n.Nesting > NestingMap, "the nesting mode is missing or unknown")
+	complain(n.MinItems < 0 || n.MaxItems < 0, "the limits of the number of blocks must not be negative")
+	complain(single && (n.MinItems > 1 || n.MaxItems > 1), "at most one block is possible in this nesting mode")
+	complain(!single && n.MaxItems > 0 && n.MinItems > n.MaxItems, "MinItems must not be greater than MaxItems")
+	complain(n.Nesting == NestingSet && n.Block.ImpliedType().HasDynamicTypes(), "blocks in a set can't contain attributes of dynamic type")
+	return errs
+}
+
+func (a *Attribute) problems(prefix, name string) []error {
+	path := prefix + name
+	if a == nil {
+		return []error{fmt.Errorf("%s: the attribute schema is missing", path)}
+	}
+	var errs []error
+	complain := func(wrong bool, text string) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("%s: %s", path, text))
+		}
+	}
+	complain(!validName.MatchString(name), "name may contain only lowercase letters, digits and underscores")
+	complain(!a.Required && !a.Optional && !a.Computed, "must set Optional, Required or Computed")
+	complain(a.Required && (a.Optional || a.Computed), "cannot set both Required and Optional or Computed")
+	complain(a.WriteOnly && a.Computed && !a.Optional && !a.Required, "a write-only attribute must be configurable")
+	complain((a.Type == cty.NilType) == (a.NestedType == nil), "exactly one of Type and NestedType must be set")
+	if a.NestedType == nil {
+		return errs
+	}
+	complain(a.NestedType.Nesting == nestingInvalid || a.NestedType.Nesting == NestingGroup || a.NestedType.Nesting > NestingMap,
+		"the nesting mode is missing or unknown")
+	for _, child := range slices.Sorted(maps.Keys(a.NestedType.Attributes)) {
+		errs = append(errs, a.NestedType.Attributes[child].problems(path+".", child)...)
+	}
+	return errs
+}
