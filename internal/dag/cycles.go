@@ -1,0 +1,117 @@
+package dag
+
+// Cycles lists the strongly connected components that are cycles: more than one vertex, or one that waits for itself. Each is
+// given as a closed way: every vertex waits for the next one, the last for the first. Tarjan's algorithm, without recursion.
+func (g *Graph) Cycles() [][]ID {
+	t := tarjan{g: g, index: make([]int32, g.Len()), low: make([]int32, g.Len()), onStack: make([]bool, g.Len())}
+	for id := range g.needs {
+		if t.index[id] == 0 {
+			t.visit(ID(id))
+		}
+	}
+	return t.cycles
+}
+
+type tarjan struct {
+	g          *Graph
+	index, low []int32
+	onStack    []bool
+	stack      []ID
+	next       int32
+	cycles     [][]ID
+}
+
+type frame struct {
+	id   ID
+	edge int
+}
+
+func (t *tarjan) visit(root ID) {
+	t.open(root)
+	frames := []frame{{id: root}}
+	for len(frames) > 0 {
+		f := &frames[len(frames)-1]
+		if f.edge < len(t.g.needs[f.id]) {
+			to := t.g.needs[f.id][f.edge]
+			f.edge++
+			if t.index[to] == 0 {
+				t.open(to)
+				frames = append(frames, frame{id: to})
+			} else if t.onStack[to] {
+				t.low[f.id] = min(t.low[f.id], t.index[to])
+			}
+			continue
+		}
+		id := f.id
+		frames = frames[:len(frames)-1]
+		if len(frames) > 0 {
+			parent := frames[len(frames)-1].id
+			t.low[parent] = min(t.low[parent], t.low[id])
+		}
+		if t.low[id] == t.index[id] {
+			t.closeComponent(id)
+		}
+	}
+}
+
+func (t *tarjan) open(id ID) {
+	t.next++
+	t.index[id], t.low[id] = t.next, t.next
+	t.stack = append(t.stack, id)
+	t.onStack[id] = true
+}
+
+func (t *tarjan) closeComponent(root ID) {
+	at := len(t.stack) - 1
+	for t.stack[at] != root {
+		at--
+	}
+	members := t.stack[at:]
+	t.stack = t.stack[:at]
+	for _, id := range members {
+		t.onStack[id] = false
+	}
+	if len(members) > 1 || t.g.waitsFor(root, root) {
+		t.cycles = append(t.cycles, t.g.way(members))
+	}
+}
+
+func (g *Graph) waitsFor(from, to ID) bool {
+	for _, id := range g.needs[from] {
+		if id == to {
+			return true
+		}
+	}
+	return false
+}
+
+// way finds a shortest closed way through the first member of a component.
+func (g *Graph) way(members []ID) []ID {
+	in := make(map[ID]bool, len(members))
+	for _, id := range members {
+		in[id] = true
+	}
+	start := members[0]
+	from := map[ID]ID{}
+	for todo := []ID{start}; len(todo) > 0; todo = todo[1:] {
+		id := todo[0]
+		for _, to := range g.needs[id] {
+			if to == start {
+				way := []ID{id}
+				for id != start {
+					id = from[id]
+					way = append(way, id)
+				}
+				for i, j := 0, len(way)-1; i < j; i, j = i+1, j-1 {
+					way[i], way[j] = way[j], way[i]
+				}
+				return way
+			}
+			if _, seen := from[to]; !seen && in[to] {
+				from[to] = id
+				todo = append(todo, to)
+			}
+		}
+	}
+	panic("unreachable: a component's first member lies on a cycle")
+}

@@ -1,0 +1,192 @@
+package dag
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// randomDAG draws a graph whose edges lead from higher to lower vertices only.
+func randomDAG(t *rapid.T) *Graph {
+	g := &Graph{}
+	n := rapid.IntRange(1, 40).Draw(t, "vertices")
+	for range n {
+		g.Add()
+	}
+	for range rapid.IntRange(0, 3*n).Draw(t, "edges") {
+		from := rapid.IntRange(0, n-1).Draw(t, "from")
+		if from > 0 {
+			g.Connect(ID(from), ID(rapid.IntRange(0, from-1).Draw(t, "to")))
+		}
+	}
+	return g
+}
+
+func TestWalkRespectsEveryEdge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := randomDAG(t)
+		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
+		workers := rapid.IntRange(1, 8).Draw(t, "workers")
+
+		var mu sync.Mutex
+		visits := make([]int, g.Len())
+		ended := make([]bool, g.Len())
+		var running, most atomic.Int32
+		outcome := Walk(context.Background(), g, workers, func(id ID) bool {
+			now := running.Add(1)
+			defer running.Add(-1)
+			mu.Lock()
+			defer mu.Unlock()
+			most.Store(max(most.Load(), now))
+			visits[id]++
+			for _, need := range g.Needs(id) {
+				if !ended[need] {
+					t.Errorf("%d started before %d ended", id, need)
+				}
+			}
+			ended[id] = true
+			return fails[id] != 0
+		})
+
+		for id := range ID(g.Len()) {
+			want := Done
+			for _, need := range g.Needs(id) {
+				if outcome[need] != Done {
+					want = Skipped
+				}
+			}
+			if want == Done && fails[id] == 0 {
+				want = Failed
+			}
+			if outcome[id] != want {
+				t.Fatalf("vertex %d ended with %d, want %d", id, outcome[id], want)
+			}
+			if (visits[id] == 1) != (want != Skipped) {
+				t.Fatalf("vertex %d was visited %d times", id, visits[id])
+			}
+		}
+		if int(most.Load()) > workers {
+			t.Fatalf("%d at once, only %d workers", most.Load(), workers)
+		}
+	})
+}
+
+func TestWalkStopsWithContext(t *testing.T) {
+	g := &Graph{}
+	a, b, c := g.Add(), g.Add(), g.Add()
+	g.Connect(b, a)
+	g.Connect(c, b)
+	ctx, cancel := context.WithCancel(context.Background())
+	outcome := Walk(ctx, g, 2, func(id ID) bool {
+		if id == b {
+			cancel()
+			<-ctx.Done()
+			for { // AfterFunc runs in its own goroutine
+				if context.Cause(ctx) != nil {
+					break
+				}
+			}
+		}
+		return true
+	})
+	if outcome[a] != Done || outcome[b] != Done {
+		t.Fatalf("what was begun must be finished: %v", outcome)
+	}
+	_ = c // may or may not have started: the context ended while b ran
+}
+
+func TestOrderAndReduction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := randomDAG(t)
+		order, ok := g.Order()
+		if !ok || len(order) != g.Len() {
+			t.Fatal("no order for an acyclic graph")
+		}
+		place := make([]int, g.Len())
+		for i, id := range order {
+			place[id] = i
+		}
+		r := g.TransitiveReduction()
+		for id := range ID(g.Len()) {
+			for _, need := range g.Needs(id) {
+				if place[need] >= place[id] {
+					t.Fatalf("%d comes before its need %d", id, need)
+				}
+			}
+			if !slices.Equal(g.Reach(id), r.Reach(id)) {
+				t.Fatalf("the reduction changed what %d reaches", id)
+			}
+			for _, need := range r.Needs(id) {
+				others := slices.DeleteFunc(slices.Clone(r.Needs(id)), func(o ID) bool { return o == need })
+				if r.Reach(others...)[need] {
+					t.Fatalf("edge %d-%d is redundant", id, need)
+				}
+			}
+		}
+		if len(g.Cycles()) != 0 {
+			t.Fatal("cycle in an acyclic graph")
+		}
+	})
+}
+
+func TestCyclesAreClosedWays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := &Graph{}
+		n := rapid.IntRange(1, 25).Draw(t, "vertices")
+		for range n {
+			g.Add()
+		}
+		for range rapid.IntRange(0, 2*n).Draw(t, "edges") {
+			g.Connect(ID(rapid.IntRange(0, n-1).Draw(t, "from")), ID(rapid.IntRange(0, n-1).Draw(t, "to")))
+		}
+		cycles := g.Cycles()
+		for _, way := range cycles {
+			for i, id := range way {
+				if !g.waitsFor(id, way[(i+1)%len(way)]) {
+					t.Fatalf("%v is no way", way)
+				}
+			}
+		}
+		if _, ok := g.Order(); ok == (len(cycles) > 0) {
+			t.Fatalf("order %v, cycles %v", ok, cycles)
+		}
+	})
+}
+
+func benchmarkWalk(b *testing.B, build func(n int) *Graph, n int) {
+	g := build(n)
+	b.ReportAllocs()
+	for b.Loop() {
+		Walk(context.Background(), g, 10, func(ID) bool { return true })
+	}
+}
+
+func BenchmarkWalk(b *testing.B) {
+	shapes := map[string]func(int) *Graph{
+		"wide": func(n int) *Graph {
+			g := &Graph{}
+			root := g.Add()
+			for range n {
+				g.Connect(root, g.Add())
+			}
+			return g
+		},
+		"chain": func(n int) *Graph {
+			g := &Graph{}
+			last := g.Add()
+			for range n {
+				id := g.Add()
+				g.Connect(id, last)
+				last = id
+			}
+			return g
+		},
+	}
+	for name, build := range shapes {
+		b.Run(name+"/10k", func(b *testing.B) { benchmarkWalk(b, build, 10_000) })
+	}
+}

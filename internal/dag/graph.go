@@ -1,0 +1,116 @@
+package dag
+
+// ID is a vertex.
+type ID int32
+
+// Graph is a directed graph. Edges point from what waits to what is waited for.
+type Graph struct {
+	needs [][]ID
+	edges int
+}
+
+// Add makes a vertex.
+func (g *Graph) Add() ID {
+	g.needs = append(g.needs, nil)
+	return ID(len(g.needs) - 1)
+}
+
+// Connect makes from wait for to. A repeated edge is harmless; an edge to itself is kept and makes a cycle.
+func (g *Graph) Connect(from, to ID) {
+	needs := g.needs[from]
+	if n := len(needs); n > 0 && needs[n-1] == to {
+		return
+	}
+	g.needs[from] = append(needs, to)
+	g.edges++
+}
+
+// Len is the number of vertices; IDs run from 0 to Len-1.
+func (g *Graph) Len() int { return len(g.needs) }
+
+// Edges is the number of edges, repeated ones included.
+func (g *Graph) Edges() int { return g.edges }
+
+// Needs lists what id waits for. The caller must not change it.
+func (g *Graph) Needs(id ID) []ID { return g.needs[id] }
+
+// Disconnect removes all edges that start at id.
+func (g *Graph) Disconnect(id ID) {
+	g.edges -= len(g.needs[id])
+	g.needs[id] = nil
+}
+
+// Dependents lists, for each vertex, what waits for it.
+func (g *Graph) Dependents() [][]ID {
+	count := make([]int32, g.Len())
+	for _, needs := range g.needs {
+		for _, to := range needs {
+			count[to]++
+		}
+	}
+	all := make([]ID, g.edges)
+	out := make([][]ID, g.Len())
+	at := 0
+	for id, n := range count {
+		out[id] = all[at : at : at+int(n)]
+		at += int(n)
+	}
+	for from, needs := range g.needs {
+		for _, to := range needs {
+			out[to] = append(out[to], ID(from))
+		}
+	}
+	return out
+}
+
+// Order lists the vertices so that each comes after everything it waits for. ok is false when there is a cycle; the vertices on
+// or above one are missing then.
+func (g *Graph) Order() (order []ID, ok bool) {
+	pending := make([]int32, g.Len())
+	order = make([]ID, 0, g.Len())
+	for id, needs := range g.needs {
+		pending[id] = int32(len(needs))
+		if len(needs) == 0 {
+			order = append(order, ID(id))
+		}
+	}
+	dependents := g.Dependents()
+	for at := 0; at < len(order); at++ {
+		for _, from := range dependents[order[at]] {
+			if pending[from]--; pending[from] == 0 {
+				order = append(order, from)
+			}
+		}
+	}
+	return order, len(order) == g.Len()
+}
+
+// Reach marks everything that the given vertices wait for, directly or not, themselves included.
+func (g *Graph) Reach(from ...ID) []bool {
+	return reach(g.needs, from)
+}
+
+// ReachIn is Reach over an adjacency list, such as the one Dependents gives.
+func ReachIn(adjacent [][]ID, from ...ID) []bool { return reach(adjacent, from) }
+
+func reach(adjacent [][]ID, from []ID) []bool {
+	seen := make([]bool, len(adjacent))
+	var todo []ID
+	push := func(id ID) {
+		if !seen[id] {
+			seen[id] = true
+			todo = append(todo, id)
+		}
+	}
+	for _, id := range from {
+		push(id)
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, next := range adjacent[id] {
+			push(next)
+		}
+	}
+	return seen
+}

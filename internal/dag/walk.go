@@ -1,0 +1,120 @@
+package dag
+
+import (
+	"context"
+	"sync"
+)
+
+// Outcome is how a vertex ended.
+type Outcome uint8
+
+const (
+	Skipped Outcome = iota // not visited: something it waits for did not succeed, or the context ended
+	Done
+	Failed
+)
+
+// Walk visits every vertex after everything it waits for, at most workers at a time, and returns how each ended. visit reports
+// whether it succeeded; what waits for a failed vertex is skipped, everything else goes on. When ctx ends, nothing new is started.
+//
+// Vertices become ready in first-in order of their last need's completion, except that a finished vertex's dependents are
+// preferred to older ready ones: what was begun is finished first, which keeps memory and half-done work small.
+//
+// The graph must have no cycle; vertices on one are skipped.
+func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Outcome {
+	w := &walker{
+		visit: visit, dependents: g.Dependents(),
+		pending: make([]int32, g.Len()), outcome: make([]Outcome, g.Len()), blocked: make([]bool, g.Len()),
+	}
+	w.wake.L = &w.mu
+	for id, needs := range g.needs {
+		w.pending[id] = int32(len(needs))
+		if len(needs) == 0 {
+			w.ready = append(w.ready, ID(id))
+		}
+	}
+	// The stack is popped from its end: turn it round, so that vertices start in the order in which they were made.
+	for i, j := 0, len(w.ready)-1; i < j; i, j = i+1, j-1 {
+		w.ready[i], w.ready[j] = w.ready[j], w.ready[i]
+	}
+	stop := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		w.ended = true
+		w.mu.Unlock()
+		w.wake.Broadcast()
+	})
+	defer stop()
+
+	var wg sync.WaitGroup
+	for range max(1, min(workers, g.Len())) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			w.work()
+		}()
+	}
+	wg.Wait()
+	return w.outcome
+}
+
+type walker struct {
+	visit      func(ID) bool
+	dependents [][]ID
+
+	mu      sync.Mutex // guards everything below
+	wake    sync.Cond
+	ready   []ID
+	pending []int32
+	blocked []bool // something the vertex waits for did not succeed
+	outcome []Outcome
+	running int
+	ended   bool // the context ended
+}
+
+func (w *walker) work() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.ready) == 0 && w.running > 0 && !w.ended {
+			w.wake.Wait()
+		}
+		if len(w.ready) == 0 || w.ended {
+			w.wake.Broadcast()
+			return
+		}
+		id := w.ready[len(w.ready)-1]
+		w.ready = w.ready[:len(w.ready)-1]
+		if !w.blocked[id] {
+			w.running++
+			w.mu.Unlock()
+			ok := w.visit(id)
+			w.mu.Lock()
+			w.running--
+			w.outcome[id] = Failed
+			if ok {
+				w.outcome[id] = Done
+			}
+		}
+		w.finish(id)
+	}
+}
+
+// finish releases what waited for id. The caller holds the lock.
+func (w *walker) finish(id ID) {
+	woken := 0
+	for _, from := range w.dependents[id] {
+		if w.outcome[id] != Done {
+			w.blocked[from] = true
+		}
+		if w.pending[from]--; w.pending[from] == 0 {
+			w.ready = append(w.ready, from)
+			woken++
+		}
+	}
+	if woken == 1 && w.running == 0 {
+		return // this worker takes it itself
+	}
+	if woken > 0 || w.running == 0 {
+		w.wake.Broadcast()
+	}
+}
