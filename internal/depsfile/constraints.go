@@ -1,0 +1,92 @@
+package depsfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions"
+	"github.com/apparentlymart/go-versions/versions/constraints"
+)
+
+// Constraints is what a version has to meet: every part of it. Nil is met by every release.
+type Constraints = constraints.IntersectionSpec
+
+// ParseConstraints reads version constraints as users write them: ">= 1.0, != 1.3, < 2.0" or "~> 1.2".
+func ParseConstraints(text string) (Constraints, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		if strings.TrimSpace(part) == "" {
+			return nil, fmt.Errorf("a constraint is missing beside a comma in %q", text)
+		}
+	}
+	return constraints.ParseRubyStyleMulti(text)
+}
+
+// Acceptable is the set of versions that meet c. A prerelease is in it only when c names it exactly.
+func Acceptable(c Constraints) versions.Set { return versions.MeetingConstraints(c) }
+
+type operator struct {
+	op    constraints.SelectionOp
+	text  string
+	parts int // how many parts of the version are written
+}
+
+// operators gives the spelling of each operator, in the order in which constraints on one version are written.
+var operators = []operator{
+	{constraints.OpGreaterThan, "> ", 3},
+	{constraints.OpGreaterThanOrEqual, ">= ", 3},
+	{constraints.OpEqual, "", 3},
+	{constraints.OpGreaterThanOrEqualPatchOnly, "~> ", 3},
+	{constraints.OpGreaterThanOrEqualMinorOnly, "~> ", 2},
+	{constraints.OpLessThanOrEqual, "<= ", 3},
+	{constraints.OpLessThan, "< ", 3},
+	{constraints.OpNotEqual, "!= ", 3},
+}
+
+// ConstraintsString writes constraints in their normal form: ordered by version and operator, each once, versions
+// filled up to three parts except after "~>". No constraints give "".
+func ConstraintsString(c Constraints) string {
+	type part struct {
+		bound versions.Version
+		rank  int
+		text  string
+	}
+	parts := make([]part, 0, len(c))
+	for _, sel := range c {
+		rank := slices.IndexFunc(operators, func(o operator) bool { return o.op == sel.Operator })
+		if rank < 0 {
+			continue // "any version" says nothing
+		}
+		zero := sel.Boundary.ConstrainToZero()
+		bound := versions.Version{Major: zero.Major.Num, Minor: zero.Minor.Num, Patch: zero.Patch.Num,
+			Prerelease: versions.VersionExtra(zero.Prerelease), Metadata: versions.VersionExtra(zero.Metadata)}
+		text := bound.String()
+		if operators[rank].parts == 2 {
+			text = fmt.Sprintf("%d.%d%s", bound.Major, bound.Minor, strings.TrimPrefix(text, fmt.Sprintf("%d.%d.%d", bound.Major, bound.Minor, bound.Patch)))
+		}
+		parts = append(parts, part{bound, rank, operators[rank].text + text})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int {
+		return cmp.Or(compareVersions(a.bound, b.bound), cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
+	})
+	parts = slices.CompactFunc(parts, func(a, b part) bool { return a.text == b.text })
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.text
+	}
+	return strings.Join(texts, ", ")
+}
+
+func compareVersions(a, b versions.Version) int {
+	switch {
+	case a.LessThan(b):
+		return -1
+	case b.LessThan(a):
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,64 @@
+package depsfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hash is a checksum of a provider package with its scheme, "h1:…" or "zh:…".
+type Hash string
+
+// The hash schemes that packages can be checked against. Hashes of other schemes are kept but never match.
+const (
+	// SchemeContent is SHA-256 over the sorted names and SHA-256 sums of the package's files: the same for an
+	// archive and for a folder.
+	SchemeContent = "h1"
+	// SchemeArchive is SHA-256 of the .zip file.
+	SchemeArchive = "zh"
+)
+
+// ParseHash checks that text has the form SCHEME:VALUE.
+func ParseHash(text string) (Hash, error) {
+	scheme, value, ok := strings.Cut(text, ":")
+	if !ok || scheme == "" {
+		return "", fmt.Errorf("%q doesn't start with the name of a hash scheme and a colon, like \"h1:\"", text)
+	}
+	if value == "" && (scheme == SchemeContent || scheme == SchemeArchive) {
+		return "", fmt.Errorf("%q has no value after the scheme", text)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%q has characters that no hash has", text)
+	}
+	return Hash(text), nil
+}
+
+// Scheme is the part before the colon.
+func (h Hash) Scheme() string {
+	scheme, _, _ := strings.Cut(string(h), ":")
+	return scheme
+}
+
+// Value is the part after the colon.
+func (h Hash) Value() string {
+	_, value, _ := strings.Cut(string(h), ":")
+	return value
+}
+
+// Known keeps the hashes whose scheme packages can be checked against.
+func Known(hashes []Hash) []Hash {
+	var known []Hash
+	for _, h := range hashes {
+		if s := h.Scheme(); s == SchemeContent || s == SchemeArchive {
+			known = append(known, h)
+		}
+	}
+	return known
+}
+
+// Union gives the hashes of all lists in the lock file's order, each once.
+func Union(lists ...[]Hash) []Hash {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

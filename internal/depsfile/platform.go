@@ -1,0 +1,26 @@
+package depsfile
+
+import (
+	"fmt"
+	"regexp"
+	"runtime"
+)
+
+// Platform is what a provider package is built for.
+type Platform struct{ OS, Arch string }
+
+// CurrentPlatform is the one this program runs on.
+func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
+
+var platformText = regexp.MustCompile(`^([a-z0-9]+)_([a-z0-9]+)$`)
+
+// ParsePlatform reads "linux_amd64".
+func ParsePlatform(text string) (Platform, error) {
+	m := platformText.FindStringSubmatch(text)
+	if m == nil {
+		return Platform{}, fmt.Errorf("%q is no platform; write an operating system and an architecture, like \"linux_amd64\"", text)
+	}
+	return Platform{m[1], m[2]}, nil
+}
+
+func (p Platform) String() string { return p.OS + "_" + p.Arch }

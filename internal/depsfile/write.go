@@ -1,0 +1,87 @@
+package depsfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+)
+
+// FileName is the lock file's name in the root module's folder.
+const FileName = ".terraform.lock.hcl"
+
+const header = `# This file is maintained automatically by "tofu init".
+# Manual edits may be lost in future updates.
+`
+
+// Bytes is the lock file's content.
+func (l *Locks) Bytes() []byte {
+	var out strings.Builder
+	out.WriteString(header)
+	for _, p := range l.Providers() {
+		lock, _ := l.Provider(p)
+		writeProvider(&out, p, lock)
+	}
+	return []byte(out.String())
+}
+
+func writeProvider(out *strings.Builder, p addrs.Provider, lock Lock) {
+	fmt.Fprintf(out, "\nprovider %s {\n", quoted(p.String()))
+	if c := ConstraintsString(lock.Constraints); c != "" {
+		fmt.Fprintf(out, "  version     = %q\n  constraints = %q\n", lock.Version.String(), c)
+	} else {
+		fmt.Fprintf(out, "  version = %q\n", lock.Version.String())
+	}
+	if hashes := Union(lock.Hashes); len(hashes) > 0 {
+		out.WriteString("  hashes = [\n")
+		for _, h := range hashes {
+			fmt.Fprintf(out, "    %s,\n", quoted(string(h)))
+		}
+		out.WriteString("  ]\n")
+	}
+	out.WriteString("}\n")
+}
+
+func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
+
+// Save writes the lock file with one rename, so that a reader sees the old file or the new one. A symbolic link is
+// kept and what it points to replaced.
+func (l *Locks) Save(path string) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".terraform.lock-*.tmp")
+	if err != nil {
+		return fmt.Errorf("writing the lock file: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(l.Bytes())
+	if err == nil {
+		err = tmp.Chmod(fileMode(path))
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the lock file: %w", err)
+	}
+	return nil
+}
+
+func fileMode(path string) os.FileMode {
+	if info, err := os.Stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	return 0o644
+}
