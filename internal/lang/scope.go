@@ -1,0 +1,258 @@
+package lang
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// Data gives the values of the objects that expressions refer to.
+type Data interface {
+	// Value gives an object's value as a whole: a resource with all its instances, one input variable, count.index. Module calls
+	// and what lies in them are asked for with Module instead.
+	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
+
+	// Module gives a module call's value with (at least) those outputs, sorted; all of them when the list is nil.
+	Module(call string, outputs []string, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
+
+	// Function gives a provider-defined function.
+	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics)
+}
+
+// Scope is where an expression is evaluated: what it can refer to and which functions it can call.
+type Scope struct {
+	Data      Data
+	Functions map[string]function.Function
+}
+
+// Context gives HCL's evaluation context with everything that refs name. It may serve many evaluations.
+func (s *Scope) Context(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
+	ctx, diags := s.variables(refs.Objects)
+	ctx.Functions = s.Functions
+	if len(refs.Functions) == 0 {
+		return ctx, diags
+	}
+	ctx.Functions = maps.Clone(s.Functions)
+	for _, ref := range refs.Functions {
+		f, more := s.Data.Function(ref.Func, ref.Range)
+		diags = diags.Append(more)
+		if !more.HasErrors() {
+			ctx.Functions[ref.Func.String()] = f
+		}
+	}
+	return ctx, diags
+}
+
+// namespaces collects values by the path of names that leads to them.
+type namespaces struct {
+	roots   map[string]cty.Value            // self, and complete roots
+	members map[string]map[string]cty.Value // var.x, path.x, TYPE.name …
+	nested  map[string]map[string]map[string]cty.Value
+}
+
+func (s *Scope) variables(refs []*addrs.Reference) (*hcl.EvalContext, tfdiags.Diagnostics) {
+	ns := namespaces{roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}, nested: map[string]map[string]map[string]cty.Value{}}
+	var diags tfdiags.Diagnostics
+	var calls map[string]*callOutputs
+	seen := make(map[addrs.Referenceable]bool, len(refs))
+	for _, ref := range refs {
+		subject := ref.Subject
+		if inst, ok := subject.(addrs.ResourceInstance); ok {
+			subject = inst.Resource
+		}
+		if call, output, ok := moduleSubject(subject); ok {
+			if calls == nil {
+				calls = map[string]*callOutputs{}
+			}
+			calls[call] = calls[call].with(output, ref.Range)
+			continue
+		}
+		if seen[subject] {
+			continue
+		}
+		seen[subject] = true
+		v, more := s.Data.Value(subject, ref.Range)
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			v = cty.DynamicVal
+		}
+		ns.put(subject, v)
+	}
+	for name, c := range calls {
+		v, more := s.Data.Module(name, c.names(), c.rng)
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			v = cty.DynamicVal
+		}
+		ns.member("module", name, v)
+	}
+	return ns.context(), diags
+}
+
+// callOutputs are the outputs of a module call that an expression reads.
+type callOutputs struct {
+	all     bool
+	outputs map[string]bool
+	rng     hcl.Range
+}
+
+func (c *callOutputs) with(output string, rng hcl.Range) *callOutputs {
+	if c == nil {
+		c = &callOutputs{outputs: map[string]bool{}, rng: rng}
+	}
+	if output == "" {
+		c.all = true
+	} else {
+		c.outputs[output] = true
+	}
+	return c
+}
+
+func (c *callOutputs) names() []string {
+	if c.all {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.outputs))
+}
+
+// moduleSubject tells whether a reference leads into a module call, and to which output ("" for the whole).
+func moduleSubject(subject addrs.Referenceable) (call, output string, ok bool) {
+	switch s := subject.(type) {
+	case addrs.ModuleCall:
+		return s.Name, "", true
+	case addrs.ModuleCallInstance:
+		return s.Name, "", true
+	case addrs.ModuleCallOutput:
+		return s.Call.Name, s.Output, true
+	}
+	return "", "", false
+}
+
+func (ns *namespaces) member(root, name string, v cty.Value) {
+	if ns.members[root] == nil {
+		ns.members[root] = map[string]cty.Value{}
+	}
+	ns.members[root][name] = v
+}
+
+func (ns *namespaces) put(subject addrs.Referenceable, v cty.Value) {
+	switch s := subject.(type) {
+	case addrs.Self:
+		ns.roots["self"] = v
+	case addrs.Resource:
+		// Managed resources answer to their type and to resource.TYPE alike.
+		switch s.Mode {
+		case addrs.Data:
+			ns.nest("data", s, v)
+		case addrs.Ephemeral:
+			ns.nest("ephemeral", s, v)
+		default:
+			ns.member(s.Type, s.Name, v)
+			ns.nest("resource", s, v)
+		}
+	default:
+		root, name, _ := strings.Cut(subject.String(), ".")
+		ns.member(root, name, v)
+	}
+}
+
+func (ns *namespaces) nest(root string, r addrs.Resource, v cty.Value) {
+	if ns.nested[root] == nil {
+		ns.nested[root] = map[string]map[string]cty.Value{}
+	}
+	if ns.nested[root][r.Type] == nil {
+		ns.nested[root][r.Type] = map[string]cty.Value{}
+	}
+	ns.nested[root][r.Type][r.Name] = v
+}
+
+func (ns *namespaces) context() *hcl.EvalContext {
+	vars := ns.roots
+	for root, members := range ns.members {
+		vars[root] = cty.ObjectVal(members)
+	}
+	for root, types := range ns.nested {
+		byType := make(map[string]cty.Value, len(types))
+		for typ, names := range types {
+			byType[typ] = cty.ObjectVal(names)
+		}
+		vars[root] = cty.ObjectVal(byType)
+	}
+	return &hcl.EvalContext{Variables: vars}
+}
+
+// Eval evaluates an analysed expression and converts the result to want; cty.DynamicPseudoType takes it as it is.
+func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+	ctx, diags := s.Context(expr.Refs)
+	if diags.HasErrors() {
+		return cty.UnknownVal(want), diags
+	}
+	v, more := EvalIn(ctx, expr, want)
+	return v, diags.Append(more)
+}
+
+// EvalExpr analyses and evaluates an expression that is needed once.
+func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+	analysed, diags := Analyse(expr, addrs.ModuleScope)
+	if diags.HasErrors() {
+		return cty.UnknownVal(want), diags
+	}
+	v, more := s.Eval(analysed, want)
+	return v, diags.Append(more)
+}
+
+// EvalIn evaluates an expression in a context that Context made.
+func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	v, hclDiags := expr.Value(ctx)
+	diags = diags.Append(hclDiags)
+	if hclDiags.HasErrors() {
+		return cty.UnknownVal(want), diags
+	}
+	if want == cty.DynamicPseudoType || v.Type().Equals(want) {
+		return v, diags
+	}
+	converted, err := convert.Convert(v, want)
+	if err != nil {
+		rng := expr.Range()
+		return cty.UnknownVal(want), diags.Append(tfdiags.Diagnostic{
+			Severity: tfdiags.Error, Summary: "Incorrect value type",
+			Detail:  "Invalid expression value: " + tfdiags.FormatError(err) + ".",
+			Subject: &rng, Expression: expr, EvalContext: ctx,
+		})
+	}
+	return converted, diags
+}
+
+// EvalBody decodes an analysed body into a value of its schema's implied type.
+func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
+	ctx, diags := s.Context(body.Refs)
+	if diags.HasErrors() {
+		return cty.UnknownVal(body.Schema.ImpliedType()), diags
+	}
+	v, more := EvalBodyIn(ctx, body)
+	return v, diags.Append(more)
+}
+
+// EvalBodyIn decodes a body in a context that Context made.
+func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	v, hclDiags := body.Schema.Decode(body.Body, ctx)
+	return v, diags.Append(hclDiags)
+}
+
+// With gives a context that adds root names to one that Context made: count, each and self differ from instance to instance
+// while everything else stays.
+func With(ctx *hcl.EvalContext, roots map[string]cty.Value) *hcl.EvalContext {
+	child := ctx.NewChild()
+	child.Variables = roots
+	return child
+}
