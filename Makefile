@@ -1,0 +1,116 @@
+# What a developer runs. `make quickstart` and `make test` are all there is to set up.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: all build providers quickstart test check unit race golden bench scale fuzz faults cross clean
+
+export CGO_ENABLED ?= 0
+GOBUILD := go build -trimpath -buildvcs=false
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+all: build
+
+# ---- binaries
+
+build:
+	$(GOBUILD) -o bin/tofu ./cmd/tofu
+
+# The test providers, as an unpacked filesystem mirror. Each entry is TYPE@VERSION;
+# a digit at the end of the type is the protocol that variant speaks. Two versions
+# of one provider let tests choose and upgrade.
+PROVIDERS := files@1.0.0 files@1.1.0 files5@1.0.0 notes@1.0.0 synth@1.0.0
+PLATFORM := $(shell go env GOOS)_$(shell go env GOARCH)
+EXE := $(shell go env GOEXE)
+MIRROR := build/mirror
+PROVIDER_SOURCES := $(shell find testing/providers -name '*.go' -not -name '*_test.go') testing/providers/go.mod testing/providers/go.sum
+
+# $(call binary,TYPE@VERSION) is where the mirror has that plugin.
+type = $(word 1,$(subst @, ,$(1)))
+version = $(word 2,$(subst @, ,$(1)))
+binary = $(MIRROR)/example.com/tofu/$(call type,$(1))/$(call version,$(1))/$(PLATFORM)/terraform-provider-$(call type,$(1))_v$(call version,$(1))$(EXE)
+
+define provider_rule
+$(call binary,$(1)): $(PROVIDER_SOURCES)
+	@mkdir -p $$(@D)
+	cd testing/providers && $(GOBUILD) -ldflags '-s -w -X main.name=$(call type,$(1)) -X main.version=$(call version,$(1))' \
+		-o $(CURDIR)/$$@ ./cmd/terraform-provider-$(subst 5,,$(call type,$(1)))
+endef
+$(foreach p,$(PROVIDERS),$(eval $(call provider_rule,$(p))))
+
+providers: $(foreach p,$(PROVIDERS),$(call binary,$(p)))
+
+quickstart: build providers
+	examples/quickstart/run.sh
+
+# ---- tests
+
+test: check unit race
+
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then printf 'run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+	cd testing/providers && go vet ./... && $(STATICCHECK) ./...
+
+unit: providers
+	go test ./...
+	cd testing/providers && go test ./...
+
+# What runs several things at once. The race detector needs cgo.
+RACE := ./internal/dag/... ./internal/engine/... ./internal/plugin/... ./internal/states/...
+race: providers
+	CGO_ENABLED=1 go test -race $(RACE)
+
+# Rewrites golden files with what the code does now; read the difference before committing it.
+golden: providers
+	go test $$(git grep -lE 'flag\.Bool\("update"' -- '*_test.go' | xargs -r -n1 dirname | sort -u | sed 's|^|./|') -update
+
+# Go benchmarks. BASE=REF compares with that commit. BENCH and COUNT choose what runs how often.
+BENCH ?= .
+COUNT ?= 6
+BENCH_RUN = go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+bench: providers
+	@mkdir -p build/bench
+	$(BENCH_RUN) | tee build/bench/new.txt
+ifdef BASE
+	git worktree add --force --detach build/bench/tree $(BASE)
+	trap 'git worktree remove --force build/bench/tree' EXIT; \
+	(cd build/bench/tree && $(BENCH_RUN)) > build/bench/old.txt
+	$(BENCHSTAT) build/bench/old.txt build/bench/new.txt
+else
+	$(BENCHSTAT) build/bench/new.txt
+endif
+
+# Growth of whole commands with size: fails if an exponent exceeds GATE. REF=BIN puts a second binary beside ours.
+GATE ?= 1.25
+SHAPES ?= all
+SIZES ?= 1000,8000
+scale: build providers
+	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -shapes $(SHAPES) -sizes $(SIZES) -gate $(GATE)
+
+# Every fuzz target for T each.
+T ?= 1m
+fuzz:
+	@for dir in $$(git grep -lE '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
+		for target in $$(go test -list '^Fuzz' ./$$dir | grep '^Fuzz'); do \
+			echo "== $$dir $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(T) ./$$dir; \
+		done; \
+	done
+
+# Kills applies at random moments and counts what was forgotten. RUNS says how many of each kind.
+RUNS ?= 5
+faults: build providers
+	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -runs $(RUNS)
+
+# Compiles for the systems that are not tested here.
+cross:
+	for os in darwin windows; do \
+		echo "== $$os"; GOOS=$$os go build ./... && GOOS=$$os go vet ./...; \
+		(cd testing/providers && GOOS=$$os go vet ./...); \
+	done
+
+clean:
+	rm -rf bin build

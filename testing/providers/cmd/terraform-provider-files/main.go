@@ -1,0 +1,36 @@
+// Command terraform-provider-files is the plugin of package files.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"tofu/testing/providers/files"
+)
+
+// Set by the linker: the version in the mirror, and the last part of the
+// address. The plugin named files5 speaks protocol 5.
+var (
+	version = "0.0.0"
+	name    = "files"
+)
+
+func main() {
+	debug := flag.Bool("debug", false, "stay in the foreground and print what to set TF_REATTACH_PROVIDERS to")
+	flag.Parse()
+	opts := providerserver.ServeOpts{Address: "example.com/tofu/" + name, Debug: *debug, ProtocolVersion: 6}
+	if strings.HasSuffix(name, "5") {
+		opts.ProtocolVersion = 5
+	}
+	err := providerserver.Serve(context.Background(), func() provider.Provider {
+		return files.New(files.Options{Version: version, Protocol5: opts.ProtocolVersion == 5})
+	}, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,23 @@
+// Command terraform-provider-notes is the plugin of package notes.
+package main
+
+import (
+	"flag"
+
+	"github.com/hashicorp/terraform-plugin-sdk/v2/plugin"
+
+	"tofu/testing/providers/notes"
+)
+
+// Set by the linker: the last part of the address.
+var name = "notes"
+
+func main() {
+	debug := flag.Bool("debug", false, "stay in the foreground and print what to set TF_REATTACH_PROVIDERS to")
+	flag.Parse()
+	plugin.Serve(&plugin.ServeOpts{
+		Debug:        *debug,
+		ProviderAddr: "example.com/tofu/" + name,
+		ProviderFunc: notes.New,
+	})
+}

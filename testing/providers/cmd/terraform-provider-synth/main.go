@@ -1,0 +1,34 @@
+// Command terraform-provider-synth is the plugin of package synth.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"tofu/testing/providers/synth"
+)
+
+// Set by the linker: the version in the mirror, and the last part of the address.
+var (
+	version = "0.0.0"
+	name    = "synth"
+)
+
+func main() {
+	debug := flag.Bool("debug", false, "stay in the foreground and print what to set TF_REATTACH_PROVIDERS to")
+	flag.Parse()
+	size, err := synth.SizeFromEnv()
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = providerserver.Serve(context.Background(), func() provider.Provider {
+		return synth.New(size, version)
+	}, providerserver.ServeOpts{Address: "example.com/tofu/" + name, Debug: *debug, ProtocolVersion: 6})
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,179 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrInjected is wrapped by every error that a FAIL rule causes.
+var ErrInjected = errors.New("failed on purpose")
+
+// ErrStopped is returned by an operation that hung until the provider was stopped.
+var ErrStopped = errors.New("interrupted: the provider was asked to stop")
+
+// ExitStatus is what a process that crashes on purpose ends with.
+const ExitStatus = 3
+
+// Plan says which operations go wrong, and how. The zero Plan does nothing.
+type Plan struct {
+	fail, crash, hang, stuck, delay []rule
+
+	logFile string
+	logLock sync.Mutex
+}
+
+// rule matches operations by kind and name.
+type rule struct {
+	op, name string
+	wait     time.Duration // of delay rules only
+}
+
+// slowOps are the operations that a bare number in DELAY_MS slows down.
+var slowOps = []string{"create", "update", "delete"}
+
+// FromEnv reads the rules from variables that start with prefix and an underscore.
+func FromEnv(prefix string) (*Plan, error) {
+	p := &Plan{logFile: os.Getenv(prefix + "_LOG")}
+	for _, v := range []struct {
+		suffix string
+		into   *[]rule
+		parse  func(string) ([]rule, error)
+	}{
+		{"_FAIL", &p.fail, parseRule},
+		{"_CRASH", &p.crash, parseRule},
+		{"_HANG", &p.hang, parseRule},
+		{"_STUCK", &p.stuck, parseRule},
+		{"_DELAY_MS", &p.delay, parseDelay},
+	} {
+		for text := range strings.SplitSeq(os.Getenv(prefix+v.suffix), ",") {
+			if text = strings.TrimSpace(text); text == "" {
+				continue
+			}
+			rules, err := v.parse(text)
+			if err != nil {
+				return nil, fmt.Errorf("environment variable %s: %w", prefix+v.suffix, err)
+			}
+			*v.into = append(*v.into, rules...)
+		}
+	}
+	return p, nil
+}
+
+// Around runs do as the operation op on the named thing, with whatever the plan
+// adds before and after it. A nil Plan only runs it.
+func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (err error) {
+	if p == nil {
+		return do()
+	}
+	p.log("begin", op, name)
+	defer func() {
+		if err != nil {
+			p.log("fail", op, name)
+		} else {
+			p.log("end", op, name)
+		}
+	}()
+	if err := p.at(ctx, op, name); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return p.at(ctx, op+"-done", name)
+}
+
+// at applies the rules for one moment of one operation.
+func (p *Plan) at(ctx context.Context, op, name string) error {
+	if r := match(p.delay, op, name); r != nil {
+		time.Sleep(r.wait) // not cut short by a stop: HANG is for that
+	}
+	if match(p.crash, op, name) != nil {
+		fmt.Fprintf(os.Stderr, "crashing on purpose: %s %s\n", op, name)
+		os.Exit(ExitStatus)
+	}
+	if match(p.stuck, op, name) != nil {
+		select {}
+	}
+	if match(p.hang, op, name) != nil {
+		<-ctx.Done()
+		return ErrStopped
+	}
+	if match(p.fail, op, name) != nil {
+		return fmt.Errorf("%s %s: %w", op, name, ErrInjected)
+	}
+	return nil
+}
+
+// log appends one line. A test that asked for a log cannot do without it, so
+// a line that cannot be written ends the process.
+func (p *Plan) log(event, op, name string) {
+	if p.logFile == "" {
+		return
+	}
+	p.logLock.Lock()
+	defer p.logLock.Unlock()
+	f, err := os.OpenFile(p.logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%s %s %s\n", event, op, name)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "writing the log of calls: %s\n", err)
+		os.Exit(ExitStatus)
+	}
+}
+
+func match(rules []rule, op, name string) *rule {
+	for i, r := range rules {
+		if r.op != op && (r.op != "*" || strings.HasSuffix(op, "-done")) {
+			continue
+		}
+		// The pattern was checked when it was parsed.
+		if ok, _ := path.Match(r.name, name); ok || r.name == "*" {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+func parseRule(text string) ([]rule, error) {
+	op, name, ok := strings.Cut(text, ":")
+	if !ok || op == "" || name == "" {
+		return nil, fmt.Errorf("%q is not of the form OPERATION:NAME", text)
+	}
+	if _, err := path.Match(name, ""); err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	return []rule{{op: op, name: name}}, nil
+}
+
+func parseDelay(text string) ([]rule, error) {
+	number := text
+	var rules []rule
+	if i := strings.LastIndex(text, "="); i >= 0 {
+		var err error
+		if rules, err = parseRule(text[:i]); err != nil {
+			return nil, err
+		}
+		number = text[i+1:]
+	} else {
+		for _, op := range slowOps {
+			rules = append(rules, rule{op: op, name: "*"})
+		}
+	}
+	ms, err := strconv.Atoi(number)
+	if err != nil || ms < 0 {
+		return nil, fmt.Errorf("%q is neither a number of milliseconds nor OPERATION:NAME=MILLISECONDS", text)
+	}
+	for i := range rules {
+		rules[i].wait = time.Duration(ms) * time.Millisecond
+	}
+	return rules, nil
+}

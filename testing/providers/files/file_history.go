@@ -1,0 +1,79 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// fileModel0 is a files_file in schema version 0, when attributes had other names.
+type fileModel0 struct {
+	ID       types.String `tfsdk:"id"`
+	Filename types.String `tfsdk:"filename"`
+	Contents types.String `tfsdk:"contents"`
+}
+
+// UpgradeState turns states of older schema versions into the present one.
+func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return map[int64]resource.StateUpgrader{
+		0: {
+			PriorSchema: &schema.Schema{Attributes: map[string]schema.Attribute{
+				"id":       schema.StringAttribute{Computed: true},
+				"filename": schema.StringAttribute{Required: true},
+				"contents": schema.StringAttribute{Optional: true},
+			}},
+			StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+				var old fileModel0
+				resp.Diagnostics.Append(req.State.Get(ctx, &old)...)
+				if resp.Diagnostics.HasError() {
+					return
+				}
+				r.env.check(ctx, &resp.Diagnostics, "upgrade", old.Filename.ValueString())
+				m := fileModel{Path: old.Filename, Content: old.Contents, Overwrite: types.BoolValue(false)}
+				m.observe(content{text: old.Contents.ValueString(), mode: defaultFileMode})
+				resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+			},
+		},
+	}
+}
+
+// moves lists which resource types can become a files_file, and which of their
+// attributes holds the path.
+var moves = []struct{ provider, resourceType, pathAttribute string }{
+	{"/files", "files_document", "path"},
+	{"/files5", "files_document", "path"},
+	{"/notes", "notes_note", "file"},
+}
+
+// MoveState takes over a file that another resource type managed so far. Only
+// the path is taken from there; Read finds out the rest.
+func (r *fileResource) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{{
+		StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+			for _, from := range moves {
+				if req.SourceTypeName != from.resourceType || !strings.HasSuffix(req.SourceProviderAddress, from.provider) {
+					continue
+				}
+				var attributes map[string]any
+				if err := json.Unmarshal(req.SourceRawState.JSON, &attributes); err != nil {
+					resp.Diagnostics.AddError("Cannot read the state of "+from.resourceType, err.Error())
+					return
+				}
+				p, _ := attributes[from.pathAttribute].(string)
+				if err := checkPath(p); err != nil {
+					resp.Diagnostics.AddError("Cannot move from "+from.resourceType, err.Error())
+					return
+				}
+				r.env.check(ctx, &resp.Diagnostics, "move", p)
+				m := fileModel{ID: types.StringValue(p), Path: types.StringValue(p), Overwrite: types.BoolValue(false)}
+				resp.Diagnostics.Append(resp.TargetState.Set(ctx, &m)...)
+				resp.Diagnostics.Append(resp.TargetIdentity.Set(ctx, pathIdentity{m.Path})...)
+				return
+			}
+		},
+	}}
+}

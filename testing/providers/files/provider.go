@@ -1,0 +1,149 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"tofu/testing/providers/faults"
+)
+
+// Options say which variant of the provider is wanted.
+type Options struct {
+	Version string
+
+	// Protocol5 leaves out what protocol 5 cannot express: nested attributes,
+	// and with them the resource type files_tree.
+	Protocol5 bool
+}
+
+// New returns the provider.
+func New(o Options) provider.Provider {
+	plan, err := faults.FromEnv("FILES")
+	return &filesProvider{options: o, env: &env{faults: plan}, envErr: err}
+}
+
+type filesProvider struct {
+	options Options
+	env     *env
+	envErr  error
+}
+
+// env is what the provider hands to its resources: the folder, once the
+// provider is configured, and what is to go wrong.
+type env struct {
+	disk   *disk // nil as long as the root folder is not known
+	faults *faults.Plan
+}
+
+// around runs an operation that needs the root folder.
+func (e *env) around(ctx context.Context, diags *diag.Diagnostics, op, name string, do func(disk) error) {
+	err := e.faults.Around(ctx, op, name, func() error {
+		if e.disk == nil {
+			return errUnknownRoot
+		}
+		return do(*e.disk)
+	})
+	if err != nil {
+		diags.AddError("Cannot "+op+" "+name, err.Error())
+	}
+}
+
+// check runs an operation that touches no file.
+func (e *env) check(ctx context.Context, diags *diag.Diagnostics, op, name string) {
+	if err := e.faults.Around(ctx, op, name, func() error { return nil }); err != nil {
+		diags.AddError("Cannot "+op+" "+name, err.Error())
+	}
+}
+
+var errUnknownRoot = errors.New("the provider's root folder is not known yet; apply what it depends on first")
+
+type providerModel struct {
+	Root types.String `tfsdk:"root"`
+}
+
+func (p *filesProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "files"
+	resp.Version = p.options.Version
+}
+
+func (p *filesProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		Description: "Files and folders on this machine.",
+		Attributes: map[string]schema.Attribute{
+			"root": schema.StringAttribute{
+				Optional:    true,
+				Description: "The folder that all paths are relative to. The default is the environment variable FILES_ROOT, else the working directory.",
+			},
+		},
+	}
+}
+
+func (p *filesProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	if p.envErr != nil {
+		resp.Diagnostics.AddError("Invalid environment", p.envErr.Error())
+		return
+	}
+	var m providerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	root := m.Root.ValueString()
+	if root == "" {
+		root = os.Getenv("FILES_ROOT")
+	}
+	if root == "" {
+		root = "."
+	}
+	p.env.check(ctx, &resp.Diagnostics, "configure", root)
+	if !m.Root.IsUnknown() {
+		if info, err := os.Stat(root); err == nil && !info.IsDir() {
+			resp.Diagnostics.AddAttributeError(path.Root("root"), "Cannot use the root folder", root+" is not a folder")
+		}
+		p.env.disk = &disk{root: root}
+	}
+}
+
+func (p *filesProvider) Resources(context.Context) []func() resource.Resource {
+	all := []func() resource.Resource{
+		func() resource.Resource { return &fileResource{env: p.env} },
+		func() resource.Resource { return &folderResource{env: p.env} },
+		func() resource.Resource { return &documentResource{env: p.env} },
+	}
+	if !p.options.Protocol5 {
+		all = append(all, func() resource.Resource { return &treeResource{env: p.env} })
+	}
+	return all
+}
+
+func (p *filesProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		func() datasource.DataSource { return &fileData{env: p.env} },
+		func() datasource.DataSource { return &folderData{env: p.env} },
+	}
+}
+
+func (p *filesProvider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{
+		func() ephemeral.EphemeralResource { return &secret{env: p.env} },
+	}
+}
+
+func (p *filesProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{
+		func() function.Function { return sha256Of{} },
+		func() function.Function { return joinPath{} },
+		func() function.Function { return frontMatter{} },
+	}
+}

@@ -1,0 +1,141 @@
+package notes
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-cty/cty"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/validation"
+)
+
+// noteResource is notes_note.
+func noteResource() *schema.Resource {
+	return &schema.Resource{
+		Description:   "A note.",
+		SchemaVersion: 1,
+		Schema:        noteSchema(),
+		CreateContext: createNote,
+		ReadContext:   readNote,
+		UpdateContext: updateNote,
+		DeleteContext: deleteNote,
+		CustomizeDiff: diffNote,
+		Importer:      &schema.ResourceImporter{StateContext: importNote},
+		Timeouts: &schema.ResourceTimeout{
+			Create: schema.DefaultTimeout(time.Minute),
+			Update: schema.DefaultTimeout(time.Minute),
+			Delete: schema.DefaultTimeout(time.Minute),
+		},
+		StateUpgraders: []schema.StateUpgrader{{
+			Version: 0,
+			Type:    cty.Object(map[string]cty.Type{"id": cty.String, "key": cty.String, "title": cty.String, "text": cty.String, "priority": cty.String}),
+			Upgrade: upgradeNote0,
+		}},
+	}
+}
+
+func noteSchema() map[string]*schema.Schema {
+	text := &schema.Schema{Type: schema.TypeString}
+	return map[string]*schema.Schema{
+		"key": {
+			Type: schema.TypeString, Required: true, ForceNew: true, ValidateDiagFunc: checkKey,
+			Description: "The name of the note. Another name is another note: it is replaced.",
+		},
+		"title": {Type: schema.TypeString, Optional: true, Default: "untitled", Description: "What the note is about."},
+		"body": {
+			Type: schema.TypeString, Optional: true, Description: "The text; empty lines at its end do not count.",
+			DiffSuppressFunc: func(_, old, new string, _ *schema.ResourceData) bool {
+				return strings.TrimRight(old, "\n") == strings.TrimRight(new, "\n")
+			},
+		},
+		"secret":   {Type: schema.TypeString, Optional: true, Sensitive: true, Description: "A text that is not shown."},
+		"priority": {Type: schema.TypeInt, Optional: true, Default: 3, ValidateDiagFunc: validation.ToDiagFunc(validation.IntBetween(1, 5)), Description: "From 1 to 5."},
+		"pinned":   {Type: schema.TypeBool, Optional: true, Computed: true, Description: "Whether the note stays on top; by default those of priority 1 do."},
+		"tags":     {Type: schema.TypeSet, Optional: true, Elem: text, Description: "Words to find the note by."},
+		"labels":   {Type: schema.TypeMap, Optional: true, Elem: text, Description: "Further values by name."},
+		"section": {
+			Type: schema.TypeList, Optional: true, Description: "The parts of the note, in order.",
+			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+				"heading": {Type: schema.TypeString, Required: true, Description: "The heading."},
+				"text":    {Type: schema.TypeString, Optional: true, Description: "The text below it."},
+				"done":    {Type: schema.TypeBool, Optional: true, Default: false, Description: "Whether it is dealt with."},
+				"number":  {Type: schema.TypeInt, Computed: true, Description: "The place of the section, from 1."},
+			}},
+		},
+		"link": {
+			Type: schema.TypeSet, Optional: true, Description: "Addresses that belong to the note, in no order.",
+			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+				"url": {Type: schema.TypeString, Required: true, Description: "The address."},
+				"rel": {Type: schema.TypeString, Optional: true, Default: "related", Description: "What it is to the note."},
+			}},
+		},
+		"reminder": {
+			Type: schema.TypeList, Optional: true, MaxItems: 1, Description: "When to come back to the note.",
+			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+				"at":    {Type: schema.TypeString, Required: true, Description: "The day."},
+				"every": {Type: schema.TypeString, Optional: true, Description: "How often from then on."},
+			}},
+		},
+		"attachment": {
+			Type: schema.TypeList, Optional: true, Computed: true, ConfigMode: schema.SchemaConfigModeAttr,
+			Description: "Files that go with the note: an attribute that may be written as blocks.",
+			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+				"name": {Type: schema.TypeString, Required: true, Description: "The name."},
+				"size": {Type: schema.TypeInt, Optional: true, Description: "The length in bytes."},
+			}},
+		},
+		"author":   {Type: schema.TypeString, Computed: true, Description: "Who wrote the note first."},
+		"revision": {Type: schema.TypeInt, Computed: true, Description: "How often the note was written."},
+		"file":     {Type: schema.TypeString, Computed: true, Description: "The file of the note."},
+		"all_tags": {Type: schema.TypeList, Computed: true, Elem: text, Description: "The tags of the note and those of the provider's defaults, sorted."},
+	}
+}
+
+func checkKey(v any, p cty.Path) diag.Diagnostics {
+	if !keyPattern.MatchString(v.(string)) {
+		return diag.Diagnostics{{
+			Severity: diag.Error, Summary: "Invalid key", AttributePath: p,
+			Detail: strconv.Quote(v.(string)) + " is not a key; write letters, digits, dots, dashes and underscores.",
+		}}
+	}
+	return nil
+}
+
+// diffNote plans a new revision whenever what is written changes.
+func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
+	if e, ok := meta.(*env); ok {
+		if err := e.faults.Around(ctx, "plan", d.Get("key").(string), func() error { return nil }); err != nil {
+			return err
+		}
+	}
+	if d.Id() == "" {
+		return nil
+	}
+	for _, name := range []string{"title", "body", "secret", "priority", "pinned", "tags", "labels", "section", "link", "reminder", "attachment"} {
+		if d.HasChange(name) {
+			return d.SetNewComputed("revision")
+		}
+	}
+	return nil
+}
+
+// upgradeNote0 turns schema version 0, where the body was called text and the
+// priority was a word, into the present one.
+func upgradeNote0(_ context.Context, state map[string]any, _ any) (map[string]any, error) {
+	if text, ok := state["text"]; ok {
+		state["body"] = text
+		delete(state, "text")
+	}
+	words := map[string]int{"high": 1, "normal": 3, "low": 5}
+	if word, ok := state["priority"].(string); ok {
+		n, known := words[word]
+		if !known {
+			n = words["normal"]
+		}
+		state["priority"] = n
+	}
+	return state, nil
+}

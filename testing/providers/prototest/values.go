@@ -1,0 +1,93 @@
+package prototest
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// proposed is the configuration with what the provider computed before: enough
+// of an engine's rule for providers that compute the rest anew.
+func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Value {
+	var cfg, old map[string]tftypes.Value
+	if err := config.As(&cfg); err != nil {
+		panic(err) // a value of the schema's type is an object
+	}
+	if err := prior.As(&old); err != nil || old == nil {
+		old = map[string]tftypes.Value{}
+	}
+	cfg = maps.Clone(cfg) // As hands out the map inside the value
+	for _, a := range schema.Block.Attributes {
+		v, ok := old[a.Name]
+		switch {
+		case a.WriteOnly:
+			cfg[a.Name] = tftypes.NewValue(a.ValueType(), nil)
+		case !a.Computed || !cfg[a.Name].IsNull():
+		case ok:
+			cfg[a.Name] = v
+		case !a.Optional:
+			cfg[a.Name] = tftypes.NewValue(a.ValueType(), tftypes.UnknownValue)
+		}
+	}
+	return tftypes.NewValue(config.Type(), cfg)
+}
+
+// Text is one attribute of the object as text, for comparing: a.b leads into
+// nested values, lists are written [x y], maps {a=x}. An absent object is "gone".
+func (o *Object) Text(attribute string) string {
+	if o == nil {
+		return "gone"
+	}
+	v := o.Value
+	for name := range strings.SplitSeq(attribute, ".") {
+		var m map[string]tftypes.Value
+		if err := v.As(&m); err != nil {
+			return err.Error()
+		}
+		var ok bool
+		if v, ok = m[name]; !ok {
+			return "no attribute " + name
+		}
+	}
+	return text(v)
+}
+
+func text(v tftypes.Value) string {
+	if v.IsNull() {
+		return "null"
+	}
+	var list []tftypes.Value
+	var m map[string]tftypes.Value
+	var s string
+	var n big.Float
+	var b bool
+	switch {
+	case !v.IsKnown():
+		return "unknown"
+	case v.As(&s) == nil:
+		return s
+	case v.As(&b) == nil:
+		return fmt.Sprint(b)
+	case v.As(&n) == nil:
+		return n.Text('g', 20)
+	case v.As(&list) == nil:
+		parts := make([]string, len(list))
+		for i, e := range list {
+			parts[i] = text(e)
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case v.As(&m) == nil:
+		var parts []string
+		for name, e := range m {
+			parts = append(parts, name+"="+text(e))
+		}
+		sort.Strings(parts)
+		return "{" + strings.Join(parts, " ") + "}"
+	}
+	return v.String()
+}
