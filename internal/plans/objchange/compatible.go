@@ -1,0 +1,228 @@
+package objchange
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+)
+
+// AssertCompatible checks that actual is what planned promised: known values are equal, unknown ones became something that fits
+// their type and refinements. It serves for the result of applying and for the final against the first plan.
+func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []error {
+	planned, hidden := unmark(planned)
+	actual, more := unmark(actual)
+	hidden = append(hidden, more...)
+	if planned.RawEquals(actual) {
+		return nil
+	}
+	var c compatCheck
+	c.object(shapeOf(schema), planned, actual, nil)
+	return c.problems.errors(schema, hidden)
+}
+
+type compatCheck struct{ problems problems }
+
+// presence compares whether there is a value at all and tells whether there is more to compare.
+func (c *compatCheck) presence(planned, actual cty.Value, path cty.Path) bool {
+	switch {
+	case planned.IsNull() && !actual.IsNull():
+		c.problems.plain(path, "was absent, but now present")
+	case actual.IsNull() && !planned.IsNull():
+		c.problems.plain(path, "was present, but now absent")
+	}
+	return !planned.IsNull() && !actual.IsNull()
+}
+
+func (c *compatCheck) object(s shape, planned, actual cty.Value, path cty.Path) {
+	if !planned.IsKnown() || !c.presence(planned, actual, path) {
+		return
+	}
+	if !actual.IsKnown() {
+		c.problems.plain(path, "was known, but now unknown")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.attrs)) {
+		p, a := planned.GetAttr(name), actual.GetAttr(name)
+		if !p.RawEquals(a) {
+			c.value(p, a, path.GetAttr(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.blocks)) {
+		p, a := planned.GetAttr(name), actual.GetAttr(name)
+		if !p.RawEquals(a) {
+			c.blocks(s.blocks[name], p, a, path.GetAttr(name))
+		}
+	}
+}
+
+// blocks compares all blocks of a type. Blocks that come from an unknown number of blocks are compared only by type.
+func (c *compatCheck) blocks(n *configschema.NestedBlock, planned, actual cty.Value, path cty.Path) {
+	s := shapeOf(&n.Block)
+	switch {
+	case !planned.IsKnown():
+		return
+	case singular(n.Nesting):
+		if actual.IsNull() && isPlaceholder(planned) {
+			return
+		}
+		c.object(s, planned, actual, path)
+		return
+	case !actual.IsKnown():
+		c.problems.plain(path, "was known, but now unknown")
+		return
+	case !c.presence(planned, actual, path):
+		return
+	}
+	switch n.Nesting {
+	case configschema.NestingSet:
+		c.set(planned, actual, path)
+	case configschema.NestingMap:
+		c.keyedBlocks(s, planned, actual, path)
+	default:
+		plans, actuals := elements(planned), elements(actual)
+		if len(plans) != len(actuals) {
+			if !slices.ContainsFunc(plans, isPlaceholder) {
+				c.problems.plain(path, "block count changed from %d to %d", len(plans), len(actuals))
+			}
+			return
+		}
+		for i, p := range plans {
+			c.object(s, p, actuals[i], path.IndexInt(i))
+		}
+	}
+}
+
+func (c *compatCheck) keyedBlocks(s shape, planned, actual cty.Value, path cty.Path) {
+	plans, actuals := entries(planned), entries(actual)
+	for _, key := range slices.Sorted(maps.Keys(plans)) {
+		if a, ok := actuals[key]; ok {
+			c.object(s, plans[key], a, path.IndexString(key))
+		} else {
+			c.problems.plain(path, "block key %q has vanished", key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(actuals)) {
+		if _, ok := plans[key]; !ok {
+			c.problems.plain(path, "new block key %q has appeared", key)
+		}
+	}
+}
+
+// isPlaceholder tells whether an object can stand for an unknown number of blocks: all in it is unknown.
+func isPlaceholder(v cty.Value) bool {
+	if !v.IsKnown() {
+		return true
+	}
+	if v.IsNull() || !v.Type().IsObjectType() || v.LengthInt() == 0 {
+		return false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, elem := it.Element()
+		switch {
+		case !elem.IsKnown():
+		case elem.IsNull():
+			return false
+		case elem.Type().IsObjectType():
+			if !isPlaceholder(elem) {
+				return false
+			}
+		case elem.CanIterateElements():
+			if slices.ContainsFunc(elem.AsValueSlice(), func(v cty.Value) bool { return !isPlaceholder(v) }) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// value compares any two values by their types.
+func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
+	switch {
+	case planned.RawEquals(actual):
+	case len(actual.Type().TestConformance(planned.Type())) > 0:
+		c.problems.plain(path, "wrong final value type: a %s is required", planned.Type().FriendlyNameForConstraint())
+	case !planned.IsKnown():
+		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
+			c.problems.add(path, "final value does not conform to its planning placeholder",
+				"final value %#v does not conform to planning placeholder %#v", actual, planned)
+		}
+	case planned.IsNull():
+		c.problems.add(path, "inconsistent values for sensitive attribute", "was null, but now %#v", actual)
+	case actual.IsNull():
+		c.problems.add(path, "inconsistent values for sensitive attribute", "was %#v, but now null", planned)
+	case !actual.IsKnown():
+		c.problems.plain(path, "was known, but now unknown")
+	case planned.Type().IsPrimitiveType() || planned.Type().IsCapsuleType():
+		c.problems.add(path, "inconsistent values for sensitive attribute", "was %#v, but now %#v", planned, actual)
+	case planned.Type().IsSetType():
+		c.set(planned, actual, path)
+	case planned.Type().IsObjectType():
+		for _, name := range slices.Sorted(maps.Keys(planned.Type().AttributeTypes())) {
+			if p, a := planned.GetAttr(name), actual.GetAttr(name); !p.RawEquals(a) {
+				c.value(p, a, path.GetAttr(name))
+			}
+		}
+	case planned.Type().IsMapType():
+		c.mapping(planned, actual, path)
+	default:
+		c.sequence(planned, actual, path)
+	}
+}
+
+func (c *compatCheck) sequence(planned, actual cty.Value, path cty.Path) {
+	plans, actuals := elements(planned), elements(actual)
+	for i := range max(len(plans), len(actuals)) {
+		switch {
+		case i >= len(actuals):
+			c.problems.plain(path, "element %d has vanished", i)
+		case i >= len(plans):
+			c.problems.plain(path, "new element %d has appeared", i)
+		default:
+			c.value(plans[i], actuals[i], path.IndexInt(i))
+		}
+	}
+}
+
+func (c *compatCheck) mapping(planned, actual cty.Value, path cty.Path) {
+	plans, actuals := entries(planned), entries(actual)
+	for _, key := range slices.Sorted(maps.Keys(plans)) {
+		if a, ok := actuals[key]; ok {
+			c.value(plans[key], a, path.IndexString(key))
+		} else {
+			c.problems.plain(path, "element %q has vanished", key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(actuals)) {
+		if _, ok := plans[key]; !ok {
+			c.problems.plain(path, "new element %q has appeared", key)
+		}
+	}
+}
+
+// set compares as a matching in both directions: every planned element must have become one of the actual ones, and every actual
+// one must stem from a planned one. Several planned elements may become one, so the set may shrink; it can't grow.
+func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
+	plans, actuals := elements(planned), elements(actual)
+	becomes := func(p, a cty.Value) bool {
+		var one compatCheck
+		one.value(p, a, nil)
+		return len(one.problems) == 0
+	}
+	for _, v := range unmatched(plans, actuals, becomes) {
+		c.problems.add(path, "a planned set element does not correlate with any element in actual",
+			"planned set element %#v does not correlate with any element in actual", v)
+	}
+	stems := func(a, p cty.Value) bool { return becomes(p, a) }
+	for _, v := range unmatched(actuals, plans, stems) {
+		c.problems.add(path, "an actual set element does not correlate with any element in plan",
+			"actual set element %#v does not correlate with any element in plan", v)
+	}
+	if len(actuals) > len(plans) {
+		c.problems.plain(path, "length changed from %d to %d", len(plans), len(actuals))
+	}
+}

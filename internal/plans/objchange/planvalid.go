@@ -1,0 +1,212 @@
+package objchange
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+)
+
+// AssertPlanValid checks what a provider planned. A configured attribute must be planned as configured or as it was; one that
+// isn't configured must stay null unless the schema calls it computed. Blocks must be there as configured.
+//
+// The type must have been checked already. Refinements of unknown values don't count.
+func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Value) []error {
+	prior, hidden := unmark(prior)
+	config, more := unmark(config)
+	hidden = append(hidden, more...)
+	prior, config, planned = unrefined(prior), unrefined(config), unrefined(bare(planned))
+
+	var c planCheck
+	c.object(shapeOf(schema), prior, config, planned, nil)
+	return c.problems.errors(schema, hidden)
+}
+
+// unrefined removes what is known about unknown values, so that they compare as equal.
+func unrefined(v cty.Value) cty.Value {
+	if v.IsWhollyKnown() {
+		return v
+	}
+	out, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+		if v.IsKnown() {
+			return v, nil
+		}
+		return cty.UnknownVal(v.Type()), nil
+	})
+	if err != nil {
+		panic("unreachable: the transformation returns no error: " + err.Error())
+	}
+	return out
+}
+
+type planCheck struct{ problems problems }
+
+func (c *planCheck) object(s shape, prior, config, planned cty.Value, path cty.Path) {
+	switch {
+	case planned.IsNull() && !config.IsNull():
+		c.problems.plain(path, "planned for absence but config wants existence")
+		return
+	case config.IsNull() && !planned.IsNull():
+		c.problems.plain(path, "planned for existence but config wants absence")
+		return
+	case planned.IsNull():
+		return
+	case !planned.IsKnown():
+		if config.IsKnown() {
+			c.problems.plain(path, "planned unknown object for a known one in the configuration")
+		}
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.attrs)) {
+		a := s.attrs[name]
+		ty := a.ImpliedType()
+		c.attribute(a, attr(prior, name, ty), attr(config, name, ty), planned.GetAttr(name), path, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.blocks)) {
+		n := s.blocks[name]
+		conf, plan := attr(config, name, n.Type()), planned.GetAttr(name)
+		if !plan.RawEquals(conf) {
+			c.blocks(n, attr(prior, name, plan.Type()), conf, plan, path.GetAttr(name))
+		}
+	}
+}
+
+// attribute decides about the attribute called name; its path is made only when something is wrong.
+func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned cty.Value, parent cty.Path, name string) {
+	switch {
+	case a.WriteOnly && planned.IsNull():
+		return // its value is never planned
+	case planned.RawEquals(config):
+		return
+	case !prior.IsNull() && !config.IsNull() && planned.RawEquals(prior):
+		return // the provider sees no difference
+	case a.Computed && !a.Optional:
+		return
+	case config.IsNull() && a.Computed:
+		return
+	}
+	path := parent.GetAttr(name)
+	switch {
+	case a.WriteOnly:
+		c.problems.add(path, "planned a value for a write-only attribute", "planned value for a write-only attribute")
+	case config.IsNull():
+		c.problems.add(path, "sensitive planned value for a non-computed attribute", "planned value %#v for a non-computed attribute", planned)
+	case a.NestedType != nil && !planned.IsNull() && config.IsKnown():
+		if !planned.IsKnown() {
+			c.problems.plain(path, "planned unknown value for a known configuration")
+			return
+		}
+		c.nested(a.NestedType, prior, config, planned, path)
+	case prior.IsNull() || prior.RawEquals(config):
+		c.problems.add(path, "sensitive planned value does not match config value",
+			"planned value %#v does not match config value %#v", planned, config)
+	default:
+		c.problems.add(path, "sensitive planned value does not match config value nor prior value",
+			"planned value %#v does not match config value %#v nor prior value %#v", planned, config, prior)
+	}
+}
+
+// nested decides about the objects of a nested attribute; config and planned are known and not null.
+func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Value, path cty.Path) {
+	s := objectShape(o)
+	switch o.Nesting {
+	case configschema.NestingList:
+		c.list(s, prior, config, planned, path, "")
+	case configschema.NestingMap:
+		c.keyed(s, prior, config, planned, path, "map")
+	case configschema.NestingSet:
+		// An element may have been planned as configured or as it was, so pairs are found by trying.
+		valid := func(plan, conf cty.Value) bool {
+			var one planCheck
+			one.object(s, cty.NullVal(plan.Type()), conf, plan, nil)
+			return len(one.problems) == 0
+		}
+		plans, configs := elements(planned), elements(config)
+		if len(plans) != len(configs) {
+			c.problems.plain(path, "count in plan (%d) disagrees with count in config (%d)", len(plans), len(configs))
+			return
+		}
+		priors := hashed(elements(prior))
+		for _, v := range unmatched(plans, configs, valid) {
+			if !priors.has(v) {
+				c.problems.add(path, "a planned set element does not match any element of the configuration",
+					"planned set element %#v does not match any element of the configuration", v)
+			}
+		}
+	default:
+		c.object(s, prior, config, planned, path)
+	}
+}
+
+// blocks decides about all blocks of a type.
+func (c *planCheck) blocks(n *configschema.NestedBlock, prior, config, planned cty.Value, path cty.Path) {
+	s := shapeOf(&n.Block)
+	switch {
+	case !config.IsKnown():
+		c.problems.plain(path, "planned blocks where their number in the configuration isn't known yet")
+		return
+	case !planned.IsKnown():
+		c.problems.plain(path, "attribute representing nested block must not be unknown itself; set nested attribute values to unknown instead")
+		return
+	case singular(n.Nesting):
+		c.object(s, prior, config, planned, path)
+		return
+	case planned.IsNull():
+		c.problems.plain(path, "attribute representing a %s of nested blocks must be empty to indicate no blocks, not null", n.Nesting)
+		return
+	}
+	switch n.Nesting {
+	case configschema.NestingList:
+		c.list(s, prior, config, planned, path, "block ")
+	case configschema.NestingMap:
+		c.keyed(s, prior, config, planned, path, "block")
+	case configschema.NestingSet:
+		for _, v := range elements(planned) {
+			if !v.IsKnown() {
+				c.problems.plain(path, "element representing nested block must not be unknown itself; set nested attribute values to unknown instead")
+			}
+		}
+	}
+}
+
+func (c *planCheck) list(s shape, prior, config, planned cty.Value, path cty.Path, what string) {
+	plans, configs, priors := elements(planned), elements(config), elements(prior)
+	if len(plans) != len(configs) {
+		c.problems.plain(path, "%scount in plan (%d) disagrees with count in config (%d)", what, len(plans), len(configs))
+		return
+	}
+	for i, plan := range plans {
+		if !plan.RawEquals(configs[i]) {
+			c.element(s, at(priors, i, plan), configs[i], plan, path.IndexInt(i))
+		}
+	}
+}
+
+func (c *planCheck) keyed(s shape, prior, config, planned cty.Value, path cty.Path, what string) {
+	plans, configs, priors := entries(planned), entries(config), entries(prior)
+	for _, key := range slices.Sorted(maps.Keys(plans)) {
+		conf, ok := configs[key]
+		if !ok {
+			c.problems.plain(path, "%s key %q from plan is not present in config", what, key)
+			continue
+		}
+		if plan := plans[key]; !plan.RawEquals(conf) {
+			c.element(s, entry(priors, key, plan), conf, plan, path.IndexString(key))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(configs)) {
+		if _, ok := plans[key]; !ok {
+			c.problems.plain(path, "%s key %q from config is not present in plan", what, key)
+		}
+	}
+}
+
+func (c *planCheck) element(s shape, prior, config, planned cty.Value, path cty.Path) {
+	if !planned.IsKnown() {
+		c.problems.plain(path, "element representing nested object must not be unknown itself; set nested attribute values to unknown instead")
+		return
+	}
+	c.object(s, prior, config, planned, path)
+}

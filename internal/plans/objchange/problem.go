@@ -1,0 +1,70 @@
+package objchange
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+)
+
+// problem is a broken rule. The full text may show values; secret is what is said where they mustn't be seen.
+type problem struct {
+	path   cty.Path
+	full   string
+	secret string
+}
+
+// problems collects broken rules.
+type problems []problem
+
+func (p *problems) add(path cty.Path, secret, format string, args ...any) {
+	*p = append(*p, problem{path, fmt.Sprintf(format, args...), secret})
+}
+
+// plain adds a text that shows no value.
+func (p *problems) plain(path cty.Path, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	*p = append(*p, problem{path, text, text})
+}
+
+// errors turns the problems into path errors; hidden lists the places of marked values.
+func (p problems) errors(schema *configschema.Block, hidden []cty.Path) []error {
+	var errs []error
+	for _, one := range p {
+		text := one.full
+		if isSecret(schema, one.path, hidden) {
+			text = one.secret
+		}
+		errs = append(errs, one.path.Copy().NewErrorf("%s", text))
+	}
+	return errs
+}
+
+// isSecret tells whether something sensitive is at, above or below the path.
+func isSecret(schema *configschema.Block, path cty.Path, hidden []cty.Path) bool {
+	for _, h := range hidden {
+		if path.HasPrefix(h) || h.HasPrefix(path) {
+			return true
+		}
+	}
+	for i := range path {
+		if a := schema.AttributeByPath(path[:i+1]); a != nil && a.Sensitive {
+			return true
+		}
+	}
+	if a := schema.AttributeByPath(path); a != nil {
+		return a.NestedType != nil && hasSensitive(a.NestedType)
+	}
+	b := schema.BlockByPath(path)
+	return b != nil && b.ContainsSensitive()
+}
+
+func hasSensitive(o *configschema.Object) bool {
+	for _, a := range o.Attributes {
+		if a.Sensitive || a.NestedType != nil && hasSensitive(a.NestedType) {
+			return true
+		}
+	}
+	return false
+}

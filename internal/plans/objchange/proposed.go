@@ -1,0 +1,269 @@
+package objchange
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+)
+
+// Proposed merges the prior object and the configuration to the object that is proposed to the provider: configured values win;
+// a computed attribute that isn't configured keeps its prior value (null when there is no prior object: making it unknown is the
+// provider's business); write-only values are left out. Nested objects are paired by position or key; elements of sets by
+// likeness.
+func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
+	prior, config = bare(prior), bare(config)
+	if config.IsNull() || !config.IsKnown() {
+		return config
+	}
+	return shapeOf(schema).proposed(prior, config)
+}
+
+func (s shape) proposed(prior, config cty.Value) cty.Value {
+	if config.IsNull() || !config.IsKnown() {
+		return config
+	}
+	vals := make(map[string]cty.Value, len(s.attrs)+len(s.blocks))
+	for name, a := range s.attrs {
+		ty := a.ImpliedType()
+		vals[name] = proposedAttr(a, attr(prior, name, ty), attr(config, name, ty))
+	}
+	for name, n := range s.blocks {
+		c := config.GetAttr(name)
+		vals[name] = shapeOf(&n.Block).proposedAll(n.Nesting, attr(prior, name, c.Type()), c)
+	}
+	return cty.ObjectVal(vals)
+}
+
+func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value {
+	switch {
+	case a.WriteOnly:
+		return a.EmptyValue()
+	case a.Computed && config.IsNull():
+		if a.Optional && a.NestedType != nil && wasConfigured(a.NestedType, prior) {
+			return config // it was configured and isn't any more
+		}
+		return prior
+	case a.NestedType != nil:
+		return objectShape(a.NestedType).proposedAll(a.NestedType.Nesting, prior, config)
+	}
+	return config
+}
+
+// proposedAll merges all objects of a block type or nested attribute. A configuration that isn't known yet (`dynamic` blocks) is
+// proposed as it is.
+func (s shape) proposedAll(mode configschema.NestingMode, prior, config cty.Value) cty.Value {
+	if config.IsNull() || !config.IsKnown() {
+		return config
+	}
+	switch {
+	case singular(mode):
+		return s.proposed(prior, config)
+	case mode == configschema.NestingMap:
+		priors := entries(prior)
+		vals := config.AsValueMap()
+		for key, c := range vals {
+			vals[key] = s.proposed(entry(priors, key, c), c)
+		}
+		return keyed(vals, config)
+	case mode == configschema.NestingSet:
+		pool := newPool(s, elements(prior))
+		vals := config.AsValueSlice()
+		for i, c := range vals {
+			vals[i] = s.proposed(pool.take(c), c)
+		}
+		return sequence(vals, config)
+	}
+	priors := elements(prior)
+	vals := config.AsValueSlice()
+	for i, c := range vals {
+		vals[i] = s.proposed(at(priors, i, c), c)
+	}
+	return sequence(vals, config)
+}
+
+// wasConfigured tells whether a prior value has something that only configuration can have put there.
+func wasConfigured(o *configschema.Object, prior cty.Value) bool {
+	if prior.IsNull() || !prior.IsKnown() {
+		return false
+	}
+	objects := []cty.Value{prior}
+	if !singular(o.Nesting) {
+		objects = elements(prior)
+	}
+	for _, obj := range objects {
+		for name, a := range o.Attributes {
+			v := attr(obj, name, a.ImpliedType())
+			if !v.IsNull() && !a.Computed || a.NestedType != nil && wasConfigured(a.NestedType, v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pool holds the prior elements of a set; each can be taken once. Elements are found by a hash of what configuration alone
+// decides, so that a set of n elements takes about n comparisons.
+type pool struct {
+	shape   shape
+	names   []string // of the hashed attributes
+	buckets map[int][]cty.Value
+}
+
+func newPool(s shape, priors []cty.Value) *pool {
+	p := &pool{shape: s}
+	if len(priors) == 0 {
+		return p
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.attrs)) {
+		if a := s.attrs[name]; !a.Computed && !a.WriteOnly && a.NestedType == nil {
+			p.names = append(p.names, name)
+		}
+	}
+	p.buckets = make(map[int][]cty.Value, len(priors))
+	for _, v := range priors {
+		if !v.IsNull() && v.IsWhollyKnown() {
+			key := p.key(v)
+			p.buckets[key] = append(p.buckets[key], v)
+		}
+	}
+	return p
+}
+
+func (p *pool) key(obj cty.Value) int {
+	key := 0
+	for _, name := range p.names {
+		key = key*31 + obj.GetAttr(name).Hash()
+	}
+	return key
+}
+
+// take removes and returns the prior element that the configured one is most likely about; a null when there is none.
+func (p *pool) take(config cty.Value) cty.Value {
+	none := cty.NullVal(config.Type())
+	if len(p.buckets) == 0 || config.IsNull() || !config.IsWhollyKnown() {
+		return none
+	}
+	key := p.key(config)
+	for i, prior := range p.buckets[key] {
+		if p.shape.couldStem(prior, config) {
+			p.buckets[key] = slices.Delete(slices.Clone(p.buckets[key]), i, i+1)
+			return prior
+		}
+	}
+	return none
+}
+
+// couldStem tells whether a prior object can be the result of applying the configuration: they differ only where computed
+// attributes aren't configured.
+func (s shape) couldStem(prior, config cty.Value) bool {
+	if prior.IsNull() || config.IsNull() {
+		return prior.IsNull() && config.IsNull()
+	}
+	for name, a := range s.attrs {
+		p, c := prior.GetAttr(name), config.GetAttr(name)
+		switch {
+		case a.WriteOnly, p.RawEquals(c):
+		case c.IsNull() && a.Computed:
+			if a.Optional && a.NestedType != nil && wasConfigured(a.NestedType, p) {
+				return false
+			}
+		case a.NestedType == nil || p.IsNull() || c.IsNull():
+			return false
+		case !objectShape(a.NestedType).couldAllStem(a.NestedType.Nesting, p, c):
+			return false
+		}
+	}
+	for name, n := range s.blocks {
+		if !shapeOf(&n.Block).couldAllStem(n.Nesting, prior.GetAttr(name), config.GetAttr(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s shape) couldAllStem(mode configschema.NestingMode, prior, config cty.Value) bool {
+	switch {
+	case singular(mode):
+		return s.couldStem(prior, config)
+	case mode == configschema.NestingMap:
+		priors, configs := entries(prior), entries(config)
+		for key, c := range configs {
+			if p, ok := priors[key]; !ok || !s.couldStem(p, c) {
+				return false
+			}
+		}
+		return len(priors) == len(configs)
+	case mode == configschema.NestingSet:
+		priors, configs := elements(prior), elements(config)
+		rest := newPool(s, priors)
+		for _, c := range configs {
+			if rest.take(c).IsNull() {
+				return false
+			}
+		}
+		return len(priors) == len(configs)
+	}
+	priors, configs := elements(prior), elements(config)
+	if len(priors) != len(configs) {
+		return false
+	}
+	for i, c := range configs {
+		if !s.couldStem(priors[i], c) {
+			return false
+		}
+	}
+	return true
+}
+
+// PlannedUnknown is the placeholder for what a provider will read or create later: the configuration, with every computed
+// attribute that isn't configured unknown.
+func PlannedUnknown(schema *configschema.Block, config cty.Value) cty.Value {
+	return shapeOf(schema).unknown(bare(config))
+}
+
+func (s shape) unknown(config cty.Value) cty.Value {
+	if config.IsNull() || !config.IsKnown() {
+		return config
+	}
+	vals := make(map[string]cty.Value, len(s.attrs)+len(s.blocks))
+	for name, a := range s.attrs {
+		c := config.GetAttr(name)
+		switch {
+		case a.WriteOnly:
+			c = a.EmptyValue()
+		case a.Computed && c.IsNull():
+			c = cty.UnknownVal(a.ImpliedType())
+		case a.NestedType != nil:
+			c = objectShape(a.NestedType).unknownAll(a.NestedType.Nesting, c)
+		}
+		vals[name] = c
+	}
+	for name, n := range s.blocks {
+		vals[name] = shapeOf(&n.Block).unknownAll(n.Nesting, config.GetAttr(name))
+	}
+	return cty.ObjectVal(vals)
+}
+
+func (s shape) unknownAll(mode configschema.NestingMode, config cty.Value) cty.Value {
+	if config.IsNull() || !config.IsKnown() {
+		return config
+	}
+	if singular(mode) {
+		return s.unknown(config)
+	}
+	if mode == configschema.NestingMap {
+		vals := config.AsValueMap()
+		for key, c := range vals {
+			vals[key] = s.unknown(c)
+		}
+		return keyed(vals, config)
+	}
+	vals := config.AsValueSlice()
+	for i, c := range vals {
+		vals[i] = s.unknown(c)
+	}
+	return sequence(vals, config)
+}

@@ -1,0 +1,59 @@
+package objchange
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+)
+
+// ReplacePaths picks from the paths that a provider can't change in place those that do change between the prior and the planned
+// object; a write-only attribute, whose change can't be seen, is always picked, and writeOnly says so. Without a prior object
+// nothing is replaced. An error names a path that the resource type doesn't have.
+func ReplacePaths(schema *configschema.Block, prior, planned cty.Value, required []cty.Path) (kept []cty.Path, writeOnly bool, errs []error) {
+	if prior.IsNull() || len(required) == 0 {
+		return nil, false, nil
+	}
+	prior, planned = bare(prior), bare(planned)
+	for _, path := range required {
+		a := schema.AttributeByPath(path)
+		if a != nil && a.WriteOnly {
+			kept, writeOnly = append(kept, path), true
+			continue
+		}
+		before, hasBefore := follow(prior, path)
+		after, hasAfter := follow(planned, path)
+		switch {
+		case !hasBefore && !hasAfter:
+			if a == nil && schema.BlockByPath(path) == nil {
+				errs = append(errs, path.NewErrorf("the resource type has no such attribute"))
+			}
+		case hasBefore != hasAfter, !after.IsWhollyKnown(), !before.RawEquals(after):
+			kept = append(kept, path)
+		}
+	}
+	return kept, writeOnly, errs
+}
+
+// follow applies a path as the language does (an index may be written for an attribute) and tells whether it leads anywhere.
+func follow(v cty.Value, path cty.Path) (cty.Value, bool) {
+	for _, step := range path {
+		if v.IsNull() {
+			return cty.NilVal, false
+		}
+		var diags hcl.Diagnostics
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			v, diags = hcl.GetAttr(v, step.Name, nil)
+		case cty.IndexStep:
+			if v.Type().IsSetType() {
+				return cty.NilVal, false
+			}
+			v, diags = hcl.Index(v, step.Key, nil)
+		}
+		if diags.HasErrors() {
+			return cty.NilVal, false
+		}
+	}
+	return v, true
+}

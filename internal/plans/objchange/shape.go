@@ -1,0 +1,122 @@
+package objchange
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+)
+
+// shape is the content of a block or of a nested attribute's object: the rules for both are the same.
+type shape struct {
+	attrs  map[string]*configschema.Attribute
+	blocks map[string]*configschema.NestedBlock
+}
+
+func shapeOf(b *configschema.Block) shape { return shape{b.Attributes, b.BlockTypes} }
+
+func objectShape(o *configschema.Object) shape { return shape{attrs: o.Attributes} }
+
+// attr gives an attribute of an object; a null or unknown object has null attributes.
+func attr(obj cty.Value, name string, ty cty.Type) cty.Value {
+	if obj.IsNull() || !obj.IsKnown() || !obj.Type().IsObjectType() || !obj.Type().HasAttribute(name) {
+		return cty.NullVal(ty)
+	}
+	return obj.GetAttr(name)
+}
+
+// elements lists a collection's elements; null, unknown and missing collections have none.
+func elements(v cty.Value) []cty.Value {
+	if v.IsNull() || !v.CanIterateElements() {
+		return nil
+	}
+	return v.AsValueSlice()
+}
+
+// entries is elements for what is keyed by strings.
+func entries(v cty.Value) map[string]cty.Value {
+	if v.IsNull() || !v.CanIterateElements() || !(v.Type().IsMapType() || v.Type().IsObjectType()) {
+		return nil
+	}
+	return v.AsValueMap()
+}
+
+// at gives the element at an index, or a null where there is none.
+func at(elems []cty.Value, i int, like cty.Value) cty.Value {
+	if i < len(elems) {
+		return elems[i]
+	}
+	return cty.NullVal(like.Type())
+}
+
+// entry gives the element of a key, or a null where there is none.
+func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
+	if v, ok := elems[key]; ok {
+		return v
+	}
+	return cty.NullVal(like.Type())
+}
+
+// sequence makes a collection of the same kind as like. Elements of different types (an attribute of dynamic type may differ
+// between them) fit in no list or set: then like is the result.
+func sequence(elems []cty.Value, like cty.Value) cty.Value {
+	ty := like.Type()
+	switch {
+	case len(elems) == 0:
+		return like
+	case ty.IsTupleType():
+		return cty.TupleVal(elems)
+	case !sameType(elems):
+		return like
+	case ty.IsSetType():
+		return cty.SetVal(elems)
+	}
+	return cty.ListVal(elems)
+}
+
+// keyed is sequence for maps and for the objects that stand for maps.
+func keyed(elems map[string]cty.Value, like cty.Value) cty.Value {
+	switch {
+	case len(elems) == 0:
+		return like
+	case like.Type().IsObjectType():
+		return cty.ObjectVal(elems)
+	case !sameType(slices.Collect(maps.Values(elems))):
+		return like
+	}
+	return cty.MapVal(elems)
+}
+
+func sameType(elems []cty.Value) bool {
+	for _, v := range elems[1:] {
+		if !v.Type().Equals(elems[0].Type()) {
+			return false
+		}
+	}
+	return true
+}
+
+// singular tells whether a nesting mode has at most one object.
+func singular(m configschema.NestingMode) bool {
+	return m == configschema.NestingSingle || m == configschema.NestingGroup
+}
+
+// unmark removes the marks of a value and says where they were.
+func unmark(v cty.Value) (cty.Value, []cty.Path) {
+	if !v.ContainsMarked() {
+		return v, nil
+	}
+	bare, marks := v.UnmarkDeepWithPaths()
+	paths := make([]cty.Path, len(marks))
+	for i, m := range marks {
+		paths[i] = m.Path
+	}
+	return bare, paths
+}
+
+func bare(v cty.Value) cty.Value {
+	v, _ = unmark(v)
+	return v
+}
