@@ -105,7 +105,7 @@ func singular(m configschema.NestingMode) bool {
 
 // unmark removes the marks of a value and says where they were.
 func unmark(v cty.Value) (cty.Value, []cty.Path) {
-	if !v.ContainsMarked() {
+	if !hasMarks(v) {
 		return v, nil
 	}
 	bare, marks := v.UnmarkDeepWithPaths()
@@ -119,4 +119,21 @@ func unmark(v cty.Value) (cty.Value, []cty.Path) {
 func bare(v cty.Value) cty.Value {
 	v, _ = unmark(v)
 	return v
+}
+
+// hasMarks is ContainsMarked without a look into sets, which have the marks of their elements themselves and are dear to iterate
+// over (cty sorts them each time).
+func hasMarks(v cty.Value) bool {
+	switch ty := v.Type(); {
+	case v.IsMarked():
+		return true
+	case ty.IsPrimitiveType() || ty.IsSetType() || v.IsNull() || !v.CanIterateElements():
+		return false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		if _, elem := it.Element(); hasMarks(elem) {
+			return true
+		}
+	}
+	return false
 }
