@@ -1,0 +1,238 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/lang/marks"
+)
+
+var (
+	toboolFunc = toFunc(cty.Bool,
+		"`tobool` converts its argument to a boolean: true, false, \"true\", \"false\" or null.")
+	tolistFunc = toFunc(cty.List(cty.DynamicPseudoType),
+		"`tolist` converts its argument to a list; all elements get one type.")
+	tomapFunc = toFunc(cty.Map(cty.DynamicPseudoType),
+		"`tomap` converts its argument to a map; all elements get one type.")
+	tonumberFunc = toFunc(cty.Number,
+		"`tonumber` converts its argument to a number.")
+	tosetFunc = toFunc(cty.Set(cty.DynamicPseudoType),
+		"`toset` converts its argument to a set: all elements get one type, and their order and repetitions are lost.")
+	tostringFunc = toFunc(cty.String,
+		"`tostring` converts its argument to a string.")
+)
+
+// toFunc makes a function that converts to one type. It is not the one of the standard library, which moves marks of
+// elements to the whole collection.
+func toFunc(want cty.Type, desc string) function.Function {
+	return function.New(&function.Spec{
+		Description: desc,
+		Params: []function.Parameter{{
+			Name: "v", Type: cty.DynamicPseudoType,
+			AllowNull: true, AllowMarked: true, AllowDynamicType: true, AllowUnknown: true,
+			Description: "The value.",
+		}},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			got := args[0].Type()
+			if got.Equals(want) || convert.GetConversionUnsafe(got, want) != nil {
+				return want, nil
+			}
+			return cty.NilType, function.NewArgErrorf(0, "cannot convert %s to %s: %s",
+				got.FriendlyName(), want.FriendlyNameForConstraint(), convert.MismatchMessage(got, want))
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if v, ms := args[0].Unmark(); !v.IsKnown() {
+				return cty.UnknownVal(want).WithMarks(ms), nil
+			}
+			v, err := convert.Convert(args[0], want)
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
+			}
+			return v, nil
+		},
+	})
+}
+
+// conversionError is about a value that does not convert though others of its type do.
+func conversionError(v cty.Value, want cty.Type, err error) error {
+	if v.Type() != cty.String {
+		return fmt.Errorf("cannot convert %s to %s: %w", v.Type().FriendlyName(), want.FriendlyNameForConstraint(), err)
+	}
+	what := "the given string"
+	if !v.IsMarked() && v.IsKnown() && !v.IsNull() {
+		what = strconv.Quote(v.AsString())
+	}
+	switch want {
+	case cty.Bool:
+		return fmt.Errorf(`cannot convert %s to bool; only "true" and "false" can be`, what)
+	case cty.Number:
+		return fmt.Errorf("cannot convert %s to number; it must be a number in decimal notation", what)
+	default:
+		return fmt.Errorf("cannot convert %s to %s: %w", what, want.FriendlyNameForConstraint(), err)
+	}
+}
+
+// tryFunc and canFunc get expressions instead of values. Their return type is always dynamic or bool: to work out the type
+// of try's result is to evaluate it, and an expression that is evaluated once for the type and once for the value takes
+// 2ⁿ evaluations in n nested calls.
+
+var tryFunc = function.New(&function.Spec{
+	Description: "`try` evaluates its arguments in turn and returns the result of the first one that has no errors.",
+	VarParam: &function.Parameter{
+		Name: "expressions", Type: customdecode.ExpressionClosureType, Description: "The expressions.",
+	},
+	Type: function.StaticReturnType(cty.DynamicPseudoType),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if len(args) == 0 {
+			return cty.NilVal, errors.New("at least one argument is required")
+		}
+		var failures hcl.Diagnostics
+		for _, arg := range args {
+			v, diags := customdecode.ExpressionClosureFromVal(arg).Value()
+			switch {
+			case diags.HasErrors():
+				failures = append(failures, diags...)
+			case v.IsWhollyKnown():
+				return v, nil
+			default:
+				// What is unknown now may turn out to be an error, and then another argument would be the result, of
+				// another type perhaps.
+				return cty.DynamicVal, nil
+			}
+		}
+		return cty.NilVal, tryError(failures)
+	},
+})
+
+func tryError(failures hcl.Diagnostics) error {
+	var b strings.Builder
+	b.WriteString("no expression succeeded:\n")
+	for _, diag := range failures {
+		b.WriteString("- " + diag.Summary)
+		if diag.Subject != nil {
+			fmt.Fprintf(&b, " (at %s)", diag.Subject)
+		}
+		fmt.Fprintf(&b, "\n  %s\n", diag.Detail)
+	}
+	b.WriteString("\nAt least one expression must produce a successful result")
+	return errors.New(b.String())
+}
+
+var canFunc = function.New(&function.Spec{
+	Description: "`can` evaluates an expression and tells whether it has a result rather than errors.",
+	Params: []function.Parameter{
+		{Name: "expression", Type: customdecode.ExpressionClosureType, Description: "The expression."},
+	},
+	Type: function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v, diags := customdecode.ExpressionClosureFromVal(args[0]).Value()
+		switch {
+		case diags.HasErrors():
+			return cty.False, nil
+		case v.IsWhollyKnown():
+			return cty.True, nil
+		default:
+			return cty.UnknownVal(cty.Bool), nil
+		}
+	},
+})
+
+// anyValue is the parameter of functions that look at marks: everything reaches them as it is.
+func anyValue(desc string) []function.Parameter {
+	return []function.Parameter{{
+		Name:             "value",
+		Type:             cty.DynamicPseudoType,
+		AllowUnknown:     true,
+		AllowNull:        true,
+		AllowMarked:      true,
+		AllowDynamicType: true,
+		Description:      desc,
+	}}
+}
+
+// sameType is the return type of functions whose result has the type of the argument.
+func sameType(args []cty.Value) (cty.Type, error) {
+	return args[0].Type(), nil
+}
+
+var sensitiveFunc = function.New(&function.Spec{
+	Description: "`sensitive` returns its argument marked as sensitive, so that it is not shown.",
+	Params:      anyValue("The value to hide."),
+	Type:        sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return args[0].Mark(marks.Sensitive), nil
+	},
+})
+
+var nonsensitiveFunc = function.New(&function.Spec{
+	Description: "`nonsensitive` returns its argument without the mark that hides it. Marks of values inside it stay.",
+	Params:      anyValue("The value to show."),
+	Type:        sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v, ms := args[0].Unmark()
+		delete(ms, marks.Sensitive)
+		return v.WithMarks(ms), nil
+	},
+})
+
+var issensitiveFunc = function.New(&function.Spec{
+	Description: "`issensitive` tells whether its argument is marked as sensitive.",
+	Params:      anyValue("The value to look at."),
+	Type:        function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if !args[0].IsKnown() {
+			// The expression may turn out to use another value, with other marks.
+			return cty.UnknownVal(cty.Bool), nil
+		}
+		return cty.BoolVal(marks.Has(args[0], marks.Sensitive)), nil
+	},
+})
+
+var ephemeralasnullFunc = function.New(&function.Spec{
+	Description: "`ephemeralasnull` returns its argument with null in place of everything in it that is ephemeral.",
+	Params:      anyValue("The value."),
+	Type:        sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if !marks.Contains(args[0], marks.Ephemeral) {
+			return args[0], nil
+		}
+		return cty.Transform(args[0], func(_ cty.Path, v cty.Value) (cty.Value, error) {
+			if !marks.Has(v, marks.Ephemeral) {
+				return v, nil
+			}
+			_, ms := v.Unmark()
+			delete(ms, marks.Ephemeral)
+			return cty.NullVal(v.Type()).WithMarks(ms), nil
+		})
+	},
+})
+
+var (
+	listFunc = goneFunc("list", "tolist([ ... ])")
+	mapFunc  = goneFunc("map", "tomap({ ... })")
+)
+
+// goneFunc takes any arguments and says what replaced it.
+func goneFunc(name, instead string) function.Function {
+	return function.New(&function.Spec{
+		Description: fmt.Sprintf("`%s` no longer exists; write `%s`.", name, instead),
+		VarParam: &function.Parameter{
+			Name: "vals", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowDynamicType: true,
+			Description: "Ignored.",
+		},
+		Type: func([]cty.Value) (cty.Type, error) {
+			return cty.NilType, fmt.Errorf("the function %q no longer exists; write %s instead", name, instead)
+		},
+		Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
+			return cty.NilVal, fmt.Errorf("the function %q no longer exists; write %s instead", name, instead)
+		},
+	})
+}

@@ -1,0 +1,70 @@
+package funcs
+
+import (
+	"errors"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+var (
+	formatdateFunc = described(stdlib.FormatDateFunc,
+		"`formatdate` writes an RFC 3339 timestamp in another form.",
+		"The form: runs of letters stand for parts of the time, text in single quotes for itself.", "The timestamp.")
+	timeaddFunc = described(stdlib.TimeAddFunc,
+		"`timeadd` adds a duration to an RFC 3339 timestamp.",
+		"The timestamp.", "The duration, like -1h30m.")
+)
+
+var timecmpFunc = function.New(&function.Spec{
+	Description: "`timecmp` compares two RFC 3339 timestamps: -1, 0 or 1 if the first is earlier than, the same instant as, or later than the second.",
+	Params: []function.Parameter{
+		{Name: "timestamp_a", Type: cty.String, Description: "The first timestamp."},
+		{Name: "timestamp_b", Type: cty.String, Description: "The second timestamp."},
+	},
+	Type:         function.StaticReturnType(cty.Number),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		var ts [2]time.Time
+		for i, arg := range args {
+			var err error
+			if ts[i], err = parseTimestamp(arg.AsString()); err != nil {
+				return cty.NilVal, function.NewArgError(i, err)
+			}
+		}
+		return cty.NumberIntVal(int64(ts[0].Compare(ts[1]))), nil
+	},
+})
+
+// parseTimestamp reads RFC 3339, and as package time does also an hour of one digit and a comma before fractions of a second.
+func parseTimestamp(s string) (time.Time, error) {
+	ts, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return ts, errors.New("not a valid RFC 3339 timestamp, like 2006-01-02T15:04:05Z")
+	}
+	return ts, nil
+}
+
+var timestampFunc = function.New(&function.Spec{
+	Description:  "`timestamp` returns the current time in UTC as an RFC 3339 timestamp.",
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
+		return cty.StringVal(time.Now().UTC().Format(time.RFC3339)), nil
+	},
+})
+
+func plantimestampFunc(b *binding) function.Function {
+	result := cty.UnknownVal(cty.String)
+	if !b.PlanTimestamp.IsZero() {
+		result = cty.StringVal(b.PlanTimestamp.UTC().Format(time.RFC3339))
+	}
+	return function.New(&function.Spec{
+		Description:  "`plantimestamp` returns the time of the plan in UTC as an RFC 3339 timestamp: the same while the plan is applied.",
+		Type:         function.StaticReturnType(cty.String),
+		RefineResult: notNull,
+		Impl:         func([]cty.Value, cty.Type) (cty.Value, error) { return result, nil },
+	})
+}

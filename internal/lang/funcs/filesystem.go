@@ -1,0 +1,273 @@
+package funcs
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/lang/marks"
+)
+
+// A shownPath is a path as the configuration gives it, with what messages may say about it.
+type shownPath struct {
+	path   string
+	hidden bool // it comes from a sensitive value
+}
+
+// name is the path, unless that must not be shown.
+func (p shownPath) name() string {
+	if p.hidden {
+		return "(sensitive value)"
+	}
+	return p.path
+}
+
+// String is name in quotes, for messages.
+func (p shownPath) String() string {
+	if p.hidden {
+		return p.name()
+	}
+	return strconv.Quote(p.path)
+}
+
+// failed is the error of an operation on the file. The errors of package os repeat the path, so only their cause is kept.
+func (p shownPath) failed(doing string, err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("%s %s: %w", doing, p, err)
+}
+
+// pathFunc makes a function of a path. Marks of the path are handed on to the result.
+func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, error)) function.Function {
+	return function.New(&function.Spec{
+		Description: desc,
+		Params: []function.Parameter{{
+			Name: "path", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The path.",
+		}},
+		Type:         function.StaticReturnType(retType),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			path, ms := args[0].Unmark()
+			if !path.IsKnown() {
+				return cty.UnknownVal(retType).WithMarks(ms), nil
+			}
+			v, err := impl(shownPath{path.AsString(), ms.Has(marks.Sensitive)})
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return v.WithMarks(ms), nil
+		},
+	})
+}
+
+func fileFunc(b *binding) function.Function {
+	return pathFunc("`file` returns the content of a file, which must be text in UTF-8.", cty.String,
+		func(path shownPath) (cty.Value, error) {
+			text, err := b.readText(path)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return cty.StringVal(text), nil
+		})
+}
+
+func filebase64Func(b *binding) function.Function {
+	return pathFunc("`filebase64` returns the content of a file in Base64.", cty.String,
+		func(path shownPath) (cty.Value, error) {
+			data, err := b.read(path)
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return cty.StringVal(base64.StdEncoding.EncodeToString(data)), nil
+		})
+}
+
+func fileexistsFunc(b *binding) function.Function {
+	return pathFunc("`fileexists` tells whether there is a file at a path. Something else there, like a directory, is an error.", cty.Bool,
+		func(path shownPath) (cty.Value, error) {
+			name, err := b.resolve(path.path)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			info, err := os.Stat(name)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return cty.False, nil
+			case err != nil:
+				return cty.NilVal, fmt.Errorf("cannot look at %s", path)
+			case info.IsDir():
+				return cty.NilVal, fmt.Errorf("%s is a directory, not a file", path)
+			case !info.Mode().IsRegular():
+				return cty.NilVal, fmt.Errorf("%s is not a regular file", path)
+			}
+			return cty.True, nil
+		})
+}
+
+// open opens the file at a path.
+func (b *binding) open(path shownPath) (*os.File, error) {
+	name, err := b.resolve(path.path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no file exists at %s; "+
+			"the file must exist before the run starts, so take the content of a file that a resource creates from an attribute of that resource", path)
+	case err != nil:
+		return nil, path.failed("cannot open", err)
+	}
+	return f, nil
+}
+
+func (b *binding) read(path shownPath) ([]byte, error) {
+	f, err := b.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, path.failed("cannot read", err)
+	}
+	return data, nil
+}
+
+func (b *binding) readText(path shownPath) (string, error) {
+	data, err := b.read(path)
+	if err != nil {
+		return "", function.NewArgError(0, err)
+	}
+	if !utf8.Valid(data) {
+		return "", fmt.Errorf("the content of %s is not text in UTF-8; use filebase64 or a function like filesha256 for other files", path)
+	}
+	return string(data), nil
+}
+
+// resolve turns a path of the configuration into one of the operating system.
+func (b *binding) resolve(path string) (string, error) {
+	path, err := expandHome(path)
+	if err != nil {
+		return "", err
+	}
+	return b.fromBase(path), nil
+}
+
+func (b *binding) fromBase(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(b.BaseDir, path)
+}
+
+// expandHome replaces a first segment ~ by the home directory.
+func expandHome(path string) (string, error) {
+	if !strings.HasPrefix(path, "~") {
+		return path, nil
+	}
+	if len(path) > 1 && !os.IsPathSeparator(path[1]) {
+		return "", errors.New("the home directories of other users are not known; write the whole path")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		u, userErr := user.Current()
+		if userErr != nil {
+			return "", fmt.Errorf("the home directory is not known: %w", err)
+		}
+		home = u.HomeDir
+	}
+	return filepath.Join(home, path[1:]), nil
+}
+
+var pathexpandFunc = function.New(&function.Spec{
+	Description:  "`pathexpand` replaces a ~ at the start of a path by the home directory of the current user.",
+	Params:       []function.Parameter{{Name: "path", Type: cty.String, Description: "The path."}},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		path, err := expandHome(args[0].AsString())
+		return cty.StringVal(path), err
+	},
+})
+
+func abspathFunc(b *binding) function.Function {
+	return stringFunc(
+		"`abspath` turns a path into an absolute one. It does not look at the files: links in it stay.",
+		"path", "The path.",
+		func(path string) (string, error) {
+			abs, err := filepath.Abs(b.fromBase(path))
+			return filepath.ToSlash(abs), err
+		})
+}
+
+var basenameFunc = stringFunc(
+	"`basename` returns the last segment of a path.",
+	"path", "The path.",
+	func(path string) (string, error) { return filepath.Base(path), nil })
+
+var dirnameFunc = stringFunc(
+	"`dirname` returns a path without its last segment.",
+	"path", "The path.",
+	func(path string) (string, error) { return filepath.Dir(path), nil })
+
+func filesetFunc(b *binding) function.Function {
+	return function.New(&function.Spec{
+		Description: "`fileset` returns the names of the files under a path that match a pattern.",
+		Params: []function.Parameter{
+			{Name: "path", Type: cty.String, Description: "The directory, from which the names in the result start."},
+			{Name: "pattern", Type: cty.String, Description: "The pattern, with *, **, ?, [class] and {a,b}."},
+		},
+		Type:         function.StaticReturnType(cty.Set(cty.String)),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			names, err := glob(b.fromBase(args[0].AsString()), args[1].AsString())
+			if err != nil {
+				return cty.NilVal, err
+			}
+			if len(names) == 0 {
+				return cty.SetValEmpty(cty.String), nil
+			}
+			return cty.SetVal(names), nil
+		},
+	})
+}
+
+// glob returns the regular files that match the pattern below dir, as paths from dir. A directory name has always been
+// part of the pattern.
+func glob(dir, pattern string) ([]cty.Value, error) {
+	matches, err := doublestar.FilepathGlob(filepath.Join(dir, pattern), doublestar.WithFilesOnly())
+	if err != nil {
+		return nil, fmt.Errorf("cannot match %q: %w", pattern, err)
+	}
+	var names []cty.Value
+	for _, match := range matches {
+		info, err := os.Stat(match) // of what a link points to
+		if err != nil {
+			return nil, fmt.Errorf("cannot look at a file that matches %q: %w", pattern, err)
+		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
+		name, err := filepath.Rel(dir, match)
+		if err != nil {
+			return nil, fmt.Errorf("cannot name a file that matches %q: %w", pattern, err)
+		}
+		names = append(names, cty.StringVal(filepath.ToSlash(name)))
+	}
+	return names, nil
+}

@@ -1,0 +1,262 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+
+	"github.com/apparentlymart/go-cidr/cidr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/gocty"
+)
+
+var prefixParam = function.Parameter{Name: "prefix", Type: cty.String, Description: "The network, in CIDR notation."}
+
+var cidrhostFunc = function.New(&function.Spec{
+	Description: "`cidrhost` returns the address of a host by its number in a network.",
+	Params: []function.Parameter{
+		prefixParam,
+		{Name: "hostnum", Type: cty.Number, Description: "The number; negative ones count from the end."},
+	},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		network, err := parsePrefix(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		num, err := wholeNumber(args[1])
+		if err != nil {
+			return cty.NilVal, err
+		}
+		ip, err := cidr.HostBig(network, num)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		return cty.StringVal(ip.String()), nil
+	},
+})
+
+var cidrnetmaskFunc = function.New(&function.Spec{
+	Description:  "`cidrnetmask` returns the subnet mask of an IPv4 network as an address.",
+	Params:       []function.Parameter{prefixParam},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		network, err := parsePrefix(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		if network.IP.To4() == nil {
+			return cty.NilVal, errors.New("an IPv6 network has no subnet mask; give an IPv4 one")
+		}
+		return cty.StringVal(net.IP(network.Mask).String()), nil
+	},
+})
+
+var cidrsubnetFunc = function.New(&function.Spec{
+	Description: "`cidrsubnet` returns a network within another by its number, as a prefix in CIDR notation.",
+	Params: []function.Parameter{
+		prefixParam,
+		{Name: "newbits", Type: cty.Number, Description: "How many bits the prefix gets longer."},
+		{Name: "netnum", Type: cty.Number, Description: "The number that fills these bits."},
+	},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		network, err := parsePrefix(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		var newbits int
+		if err := gocty.FromCtyValue(args[1], &newbits); err != nil {
+			return cty.NilVal, fmt.Errorf("newbits: %w", err)
+		}
+		num, err := wholeNumber(args[2])
+		if err != nil {
+			return cty.NilVal, err
+		}
+		subnet, err := subnet(network, newbits, num)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		return cty.StringVal(subnet.String()), nil
+	},
+})
+
+// subnet extends the prefix of a network by a number of newbits bits. A negative newbits makes the network larger, and
+// nothing checks then what the number does to the address: configurations depend on either.
+func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
+	prefixLen, addrLen := network.Mask.Size()
+	length := prefixLen + newbits
+	if length > addrLen {
+		return nil, fmt.Errorf("a prefix of %d bits cannot be extended by %d: an address has %d", prefixLen, newbits, addrLen)
+	}
+	if length < 0 {
+		return nil, fmt.Errorf("a prefix of %d bits cannot be shortened by %d", prefixLen, -newbits)
+	}
+	if newbits >= 0 && new(big.Int).Abs(num).BitLen() > newbits {
+		return nil, fmt.Errorf("the number %s does not fit into %d bits", num, newbits)
+	}
+	size := 8 * len(network.IP) // more than addrLen for an IPv4 address in IPv6 form
+	addr := new(big.Int).SetBytes(network.IP)
+	addr.Or(addr, num.Lsh(num, uint(size-length)))
+	if addr.Abs(addr); addr.BitLen() > size {
+		return nil, fmt.Errorf("the number %s does not fit into the address", num)
+	}
+	ip := addr.FillBytes(make(net.IP, len(network.IP)))
+	return &net.IPNet{IP: ip, Mask: net.CIDRMask(length, addrLen)}, nil
+}
+
+var cidrsubnetsFunc = function.New(&function.Spec{
+	Description: "`cidrsubnets` returns consecutive networks within another.",
+	Params:      []function.Parameter{prefixParam},
+	VarParam: &function.Parameter{
+		Name: "newbits", Type: cty.Number,
+		Description: "How many bits longer the prefix of each network is.",
+	},
+	Type:         function.StaticReturnType(cty.List(cty.String)),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		network, err := parsePrefix(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, function.NewArgError(0, err)
+		}
+		if len(args) == 1 {
+			return cty.ListValEmpty(cty.String), nil
+		}
+		startLen, addrLen := network.Mask.Size()
+		subnets := make([]cty.Value, 0, len(args)-1)
+		var current *net.IPNet
+		for i := 1; i < len(args); i++ {
+			length, err := subnetLength(args, i, startLen, addrLen)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			if current, err = nextSubnet(network, current, length); err != nil {
+				return cty.NilVal, function.NewArgError(i, err)
+			}
+			subnets = append(subnets, cty.StringVal(current.String()))
+		}
+		return cty.ListVal(subnets), nil
+	},
+})
+
+// maxNewbits is how much longer than the prefix it is given cidrsubnets makes the others, at most.
+const maxNewbits = 32
+
+// subnetLength is the length of the prefix that argument i, a number of new bits, asks for.
+func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
+	var newbits int
+	if err := gocty.FromCtyValue(args[i], &newbits); err != nil {
+		return 0, function.NewArgError(i, err)
+	}
+	if newbits < 1 {
+		return 0, function.NewArgErrorf(i, "must extend the prefix by at least one bit")
+	}
+	if newbits > maxNewbits {
+		return 0, function.NewArgErrorf(i, "must not extend the prefix by more than %d bits", maxNewbits)
+	}
+	length := startLen + newbits
+	if length > addrLen {
+		return 0, function.NewArgErrorf(i, "would extend the prefix to %d bits, more than the %d bits of an address", length, addrLen)
+	}
+	return length, nil
+}
+
+// nextSubnet is the first network with a prefix of the given length after current, or in network if current is nil.
+func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
+	if current == nil {
+		_, addrLen := network.Mask.Size()
+		return &net.IPNet{IP: network.IP, Mask: net.CIDRMask(length, addrLen)}, nil
+	}
+	next, wrapped := cidr.NextSubnet(current, length)
+	if wrapped || !network.Contains(next.IP) {
+		return nil, fmt.Errorf("there is no room left for a network with a prefix of %d bits in %s", length, network)
+	}
+	return next, nil
+}
+
+var cidrcontainsFunc = function.New(&function.Spec{
+	Description: "`cidrcontains` tells whether a network contains a given address or network.",
+	Params: []function.Parameter{
+		{Name: "containing_prefix", Type: cty.String, Description: "The network, in CIDR notation."},
+		{Name: "contained_ip_or_prefix", Type: cty.String, Description: "An address, or a network in CIDR notation."},
+	},
+	Type: function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		outer, err := parsePrefix(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		first, last, err := parseRange(args[1].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		if (first.To4() == nil) != (outer.IP.To4() == nil) {
+			return cty.NilVal, errors.New("the two must be both IPv4 or both IPv6")
+		}
+		return cty.BoolVal(outer.Contains(first) && outer.Contains(last)), nil
+	},
+})
+
+// parseRange reads an address or a network and returns its first and last address.
+func parseRange(s string) (first, last net.IP, err error) {
+	if strings.Contains(s, "/") {
+		network, err := parsePrefix(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		first, last = cidr.AddressRange(network)
+		return first, last, nil
+	}
+	ip := net.ParseIP(withoutZeros(s))
+	if ip == nil {
+		return nil, nil, errors.New("the second argument is not an IP address or a network in CIDR notation")
+	}
+	return ip, ip, nil
+}
+
+var errNotPrefix = errors.New("the prefix is not a network in CIDR notation, like 10.0.0.0/8 or 2001:db8::/32")
+
+func parsePrefix(s string) (*net.IPNet, error) {
+	_, network, err := net.ParseCIDR(withoutZeros(s))
+	if err != nil {
+		return nil, errNotPrefix
+	}
+	return network, nil
+}
+
+// withoutZeros removes zeros before the numbers of an IPv4 address. Other programs read such numbers as octal, so Go's
+// parser refuses them; the language has always read them as decimal.
+func withoutZeros(s string) string {
+	addr, bits, isPrefix := strings.Cut(s, "/")
+	if strings.Contains(addr, ":") || !strings.Contains(addr, "0") {
+		return s
+	}
+	parts := strings.Split(addr, ".")
+	for i, p := range parts {
+		if trimmed := strings.TrimLeft(p, "0"); trimmed != "" || p == "" {
+			parts[i] = trimmed
+		} else {
+			parts[i] = "0"
+		}
+	}
+	addr = strings.Join(parts, ".")
+	if isPrefix {
+		return addr + "/" + bits
+	}
+	return addr
+}
+
+// wholeNumber returns v, a known number of any size.
+func wholeNumber(v cty.Value) (*big.Int, error) {
+	n, accuracy := v.AsBigFloat().Int(nil)
+	if n == nil || accuracy != big.Exact {
+		return nil, errors.New("the number must be a whole number")
+	}
+	return n, nil
+}

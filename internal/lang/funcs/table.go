@@ -1,0 +1,154 @@
+package funcs
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// Namespace is the prefix under which every function of the language is reachable too, whatever other names are in scope.
+const Namespace = "core::"
+
+// Options configure one function table.
+type Options struct {
+	// BaseDir is the directory that relative paths given to filesystem functions start from. Empty means the working
+	// directory.
+	BaseDir string
+
+	// PureOnly makes the functions whose result is different in every call (timestamp, uuid, bcrypt) return unknown
+	// values, for everything that is evaluated before the apply phase.
+	PureOnly bool
+
+	// PlanTimestamp is what plantimestamp returns. Zero means that there is no plan yet: the result is unknown.
+	PlanTimestamp time.Time
+}
+
+// A Theme groups functions in lists and documentation.
+type Theme string
+
+// The themes, in the order in which they are listed.
+const (
+	Numeric    Theme = "numeric"
+	String     Theme = "string"
+	Collection Theme = "collection"
+	Encoding   Theme = "encoding"
+	Filesystem Theme = "filesystem"
+	DateTime   Theme = "datetime"
+	Crypto     Theme = "crypto"
+	Network    Theme = "network"
+	Conversion Theme = "conversion"
+)
+
+// A row is one function of the language. It has either fn, or bind for a function that depends on the options.
+type row struct {
+	name  string
+	theme Theme
+	fn    function.Function
+	bind  func(*binding) function.Function
+
+	impure bool // different in every call: unknown when only pure functions are wanted
+	gone   bool // only there to tell what to use instead; not listed
+}
+
+// A binding is what the functions of one table share.
+type binding struct {
+	Options
+	funcs map[string]function.Function // the table itself, for templates
+}
+
+// Table returns every function under its name and under its name in Namespace. The functions are safe for concurrent use.
+// Building a table costs a few hundred map writes, so callers keep one for each Options they need; they must not change it.
+func Table(o Options) map[string]function.Function {
+	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(rows))}
+	for _, r := range rows {
+		fn := r.function(b)
+		if r.impure && o.PureOnly {
+			fn = function.Unpredictable(fn)
+		}
+		b.funcs[r.name] = fn
+		b.funcs[Namespace+r.name] = fn
+	}
+	return b.funcs
+}
+
+func (r *row) function(b *binding) function.Function {
+	if r.bind != nil {
+		return r.bind(b)
+	}
+	return r.fn
+}
+
+// A Doc describes one function to people.
+type Doc struct {
+	Name        string // without Namespace
+	Theme       Theme
+	Description string
+	Params      []Param
+	Variadic    *Param   // for any number of further arguments; nil: none
+	ReturnType  cty.Type // cty.DynamicPseudoType if it depends on the arguments
+}
+
+// A Param describes one parameter of a function.
+type Param struct {
+	Name        string
+	Description string
+	Type        cty.Type
+	Nullable    bool
+}
+
+// Docs describes every function of the language, ordered by theme and name.
+func Docs() []Doc {
+	b := &binding{}
+	docs := make([]Doc, 0, len(rows))
+	for _, r := range rows {
+		if r.gone {
+			continue
+		}
+		fn := r.function(b)
+		doc := Doc{Name: r.name, Theme: r.theme, Description: fn.Description(), ReturnType: returnType(fn)}
+		for _, p := range fn.Params() {
+			doc.Params = append(doc.Params, paramDoc(p))
+		}
+		if p := fn.VarParam(); p != nil {
+			v := paramDoc(*p)
+			doc.Variadic = &v
+		}
+		docs = append(docs, doc)
+	}
+	return docs
+}
+
+func paramDoc(p function.Parameter) Param {
+	ty := p.Type
+	if ty.IsCapsuleType() { // an expression, of try and can: anything from where the caller stands
+		ty = cty.DynamicPseudoType
+	}
+	return Param{Name: p.Name, Description: p.Description, Type: ty, Nullable: p.AllowNull}
+}
+
+// returnType is the type of the results of fn as far as the types of its parameters tell it.
+func returnType(fn function.Function) cty.Type {
+	args := make([]cty.Type, 0, len(fn.Params())+1)
+	for _, p := range fn.Params() {
+		args = append(args, p.Type)
+	}
+	if p := fn.VarParam(); p != nil {
+		args = append(args, p.Type)
+	}
+	ty, err := fn.ReturnType(args)
+	if err != nil {
+		return cty.DynamicPseudoType // some functions refuse arguments of unknown type
+	}
+	return ty
+}
+
+// described gives a function of a library the description of the language: of the function, then of each parameter.
+func described(fn function.Function, desc string, params ...string) function.Function {
+	return fn.WithNewDescriptions(desc, params)
+}
+
+// notNull is the refinement of functions that never return null.
+func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder {
+	return b.NotNull()
+}
