@@ -29,7 +29,7 @@ func attr(obj cty.Value, name string, ty cty.Type) cty.Value {
 
 // elements lists a collection's elements; null, unknown and missing collections have none.
 func elements(v cty.Value) []cty.Value {
-	if v.IsNull() || !v.CanIterateElements() {
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
 		return nil
 	}
 	return v.AsValueSlice()
@@ -37,7 +37,7 @@ func elements(v cty.Value) []cty.Value {
 
 // entries is elements for what is keyed by strings.
 func entries(v cty.Value) map[string]cty.Value {
-	if v.IsNull() || !v.CanIterateElements() || !(v.Type().IsMapType() || v.Type().IsObjectType()) {
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() || !(v.Type().IsMapType() || v.Type().IsObjectType()) {
 		return nil
 	}
 	return v.AsValueMap()
@@ -127,7 +127,7 @@ func hasMarks(v cty.Value) bool {
 	switch ty := v.Type(); {
 	case v.IsMarked():
 		return true
-	case ty.IsPrimitiveType() || ty.IsSetType() || v.IsNull() || !v.CanIterateElements():
+	case ty.IsPrimitiveType() || ty.IsSetType() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements():
 		return false
 	}
 	for it := v.ElementIterator(); it.Next(); {
