@@ -78,7 +78,8 @@ func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 		below[key] = append(below[key], p)
 	}
 	if len(below) > 0 && v.IsKnown() && !v.IsNull() {
-		v = markBelow(v, below)
+		bare, own := v.Unmark()
+		v = markBelow(bare, below).WithMarks(own)
 	}
 	if self {
 		v = v.Mark(marks.Sensitive)

@@ -1,0 +1,95 @@
+package statefile
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/checks"
+	"tofu/internal/states"
+)
+
+// Equal tells whether two states would be written the same. It costs a pass over both; objects they share cost nothing.
+func Equal(a, b *states.State) bool {
+	names := a.OutputNames()
+	if !slices.Equal(names, b.OutputNames()) {
+		return false
+	}
+	for _, name := range names {
+		x, y := a.Output(name), b.Output(name)
+		if x.Sensitive != y.Sensitive || x.Deprecated != y.Deprecated || !sameValue(x.Value, y.Value) {
+			return false
+		}
+	}
+	var c comparer
+	count := 0
+	for x := range a.Resources() {
+		count++
+		y := b.Resource(x.Addr)
+		if y == nil || x.Provider != y.Provider || !maps.EqualFunc(x.Instances, y.Instances, c.instances) {
+			return false
+		}
+	}
+	for range b.Resources() {
+		count--
+	}
+	return count == 0 && sameChecks(a, b)
+}
+
+func sameValue(x, y cty.Value) bool {
+	x, _ = x.UnmarkDeep()
+	y, _ = y.UnmarkDeep()
+	return x.RawEquals(y)
+}
+
+func sameChecks(a, b *states.State) bool {
+	var x, y *checks.Results
+	if a != nil {
+		x = a.Checks
+	}
+	if b != nil {
+		y = b.Checks
+	}
+	return x == y || slices.EqualFunc(x.Sorted(), y.Sorted(), func(p, q *checks.Block) bool {
+		return p.Kind == q.Kind && p.Config == q.Config && p.Status == q.Status &&
+			maps.EqualFunc(p.Objects, q.Objects, func(m, n *checks.Object) bool {
+				return m.Status == n.Status && slices.Equal(m.Messages, n.Messages)
+			})
+	})
+}
+
+// A comparer compares objects; it keeps its buffers between them.
+type comparer struct{ left, right []byte }
+
+func (c *comparer) instances(x, y *states.Instance) bool {
+	return x.ProviderKey == y.ProviderKey && c.objects(x.Current, y.Current) && maps.EqualFunc(x.Deposed, y.Deposed, c.objects)
+}
+
+func (c *comparer) objects(x, y *states.Object) bool {
+	if x == y {
+		return true
+	}
+	if x == nil || y == nil {
+		return false
+	}
+	return x.Status == y.Status && x.SchemaVersion == y.SchemaVersion &&
+		x.CreateBeforeDestroy == y.CreateBeforeDestroy && x.SkipDestroy == y.SkipDestroy &&
+		x.IdentityVersion == y.IdentityVersion &&
+		bytes.Equal(x.Private, y.Private) &&
+		slices.Equal(x.Dependencies, y.Dependencies) &&
+		slices.EqualFunc(x.SensitivePaths, y.SensitivePaths, func(p, q cty.Path) bool { return states.ComparePaths(p, q) == 0 && p.Equals(q) }) &&
+		maps.Equal(x.Flatmap, y.Flatmap) &&
+		c.json(x.Identity, y.Identity) && c.json(x.Attrs, y.Attrs)
+}
+
+// json tells whether two texts differ in layout only.
+func (c *comparer) json(x, y []byte) bool {
+	if bytes.Equal(x, y) {
+		return true
+	}
+	c.left = appendJSON(c.left[:0], x, 0, false)
+	c.right = appendJSON(c.right[:0], y, 0, false)
+	return bytes.Equal(c.left, c.right)
+}

@@ -1,0 +1,212 @@
+package statefile
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// A writer lays out JSON as encoding/json does, indented by two spaces or on one line, but in one pass and without building the
+// whole first. Its methods write one thing each; they see to commas and line breaks.
+type writer struct {
+	buf    []byte
+	depth  int
+	indent bool
+	first  bool // nothing stands in the innermost array or object yet
+}
+
+// open starts an array or object.
+func (w *writer) open(bracket byte) {
+	w.buf = append(w.buf, bracket)
+	w.depth++
+	w.first = true
+}
+
+// close ends it; an empty one has its brackets side by side.
+func (w *writer) close(bracket byte) {
+	w.depth--
+	if !w.first {
+		w.newline()
+	}
+	w.buf = append(w.buf, bracket)
+	w.first = false
+}
+
+// between separates the next thing from the one before.
+func (w *writer) between() {
+	if !w.first {
+		w.buf = append(w.buf, ',')
+	}
+	w.first = false
+	w.newline()
+}
+
+func (w *writer) newline() {
+	if w.indent {
+		w.buf = appendNewline(w.buf, w.depth)
+	}
+}
+
+// item starts an element of an array.
+func (w *writer) item() { w.between() }
+
+// key starts an attribute of an object.
+func (w *writer) key(name string) {
+	w.between()
+	w.label(name)
+}
+
+// label writes an attribute's name.
+func (w *writer) label(name string) {
+	w.text(name)
+	w.buf = append(w.buf, ':')
+	if w.indent {
+		w.buf = append(w.buf, ' ')
+	}
+}
+
+func (w *writer) text(s string) { w.buf = appendString(w.buf, s) }
+
+func (w *writer) string(name, value string) {
+	w.key(name)
+	w.text(value)
+}
+
+// optional leaves out an empty text.
+func (w *writer) optional(name, value string) {
+	if value != "" {
+		w.string(name, value)
+	}
+}
+
+// flag leaves out false.
+func (w *writer) flag(name string, value bool) {
+	if value {
+		w.key(name)
+		w.buf = append(w.buf, "true"...)
+	}
+}
+
+func (w *writer) number(name string, n int64) {
+	w.key(name)
+	w.buf = strconv.AppendInt(w.buf, n, 10)
+}
+
+// rawField writes an attribute whose value is JSON already.
+func (w *writer) rawField(name string, value []byte) {
+	w.key(name)
+	w.raw(value)
+}
+
+func (w *writer) raw(value []byte) { w.buf = appendJSON(w.buf, value, w.depth, w.indent) }
+
+// appendJSON appends valid JSON in canonical layout: on one line or indented from depth on, with the characters that
+// encoding/json escapes for HTML escaped. Everything else, the spelling of numbers included, stays as it is.
+func appendJSON(dst, src []byte, depth int, indent bool) []byte {
+	empty := false // the last thing was an opening bracket
+	for i := 0; i < len(src); i++ {
+		c := src[i]
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '}', ']':
+			depth--
+			if indent && !empty {
+				dst = appendNewline(dst, depth)
+			}
+			dst = append(dst, c)
+			empty = false
+			continue
+		}
+		if empty {
+			empty = false
+			if indent {
+				dst = appendNewline(dst, depth)
+			}
+		}
+		switch c {
+		case '{', '[':
+			depth++
+			empty = true
+			dst = append(dst, c)
+		case ',':
+			dst = append(dst, c)
+			if indent {
+				dst = appendNewline(dst, depth)
+			}
+		case ':':
+			dst = append(dst, c)
+			if indent {
+				dst = append(dst, ' ')
+			}
+		case '"':
+			end := stringEnd(src, i)
+			dst = appendEscaped(dst, src[i:end])
+			i = end - 1
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// stringEnd gives the position behind the string literal that starts at i.
+func stringEnd(src []byte, i int) int {
+	for i++; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(src)
+}
+
+// appendEscaped appends a string literal with what HTML minds escaped.
+func appendEscaped(dst, literal []byte) []byte {
+	start := 0
+	for i, c := range literal {
+		switch {
+		case c == '<' || c == '>' || c == '&':
+			dst = append(dst, literal[start:i]...)
+			dst = append(dst, `\u00`...)
+			dst = append(dst, hex[c>>4], hex[c&15])
+			start = i + 1
+		case c == 0xe2 && i+2 < len(literal) && literal[i+1] == 0x80 && literal[i+2]&^1 == 0xa8: // U+2028, U+2029
+			dst = append(dst, literal[start:i]...)
+			dst = append(dst, `\u202`...)
+			dst = append(dst, hex[literal[i+2]&15])
+			start = i + 3
+		}
+	}
+	return append(dst, literal[start:]...)
+}
+
+const hex = "0123456789abcdef"
+
+// appendString appends a text as a string literal.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			literal, err := json.Marshal(s)
+			if err != nil {
+				panic("unreachable: any string is valid JSON")
+			}
+			return append(dst, literal...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+const spaces = "                                                                "
+
+func appendNewline(dst []byte, depth int) []byte {
+	dst = append(dst, '\n')
+	n := 2 * depth
+	for ; n > len(spaces); n -= len(spaces) {
+		dst = append(dst, spaces...)
+	}
+	return append(dst, spaces[:max(n, 0)]...)
+}

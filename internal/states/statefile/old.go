@@ -1,0 +1,265 @@
+package statefile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// The JSON form of versions 1 to 3, which differ in little: version 1 has plain outputs and lists of tainted objects, version 3
+// tells maps from lists in flat attributes.
+type (
+	fileOld struct {
+		Version          int         `json:"version"`
+		TerraformVersion string      `json:"terraform_version"`
+		Serial           int64       `json:"serial"`
+		Lineage          string      `json:"lineage"`
+		Modules          []moduleOld `json:"modules"`
+	}
+
+	moduleOld struct {
+		Path      []string                   `json:"path"`
+		Outputs   map[string]json.RawMessage `json:"outputs"`
+		Resources map[string]resourceOld     `json:"resources"`
+	}
+
+	resourceOld struct {
+		Primary  *objectOld   `json:"primary"`
+		Tainted  []*objectOld `json:"tainted"` // version 1 only
+		Deposed  []*objectOld `json:"deposed"`
+		Provider string       `json:"provider"`
+	}
+
+	objectOld struct {
+		ID         string            `json:"id"`
+		Attributes map[string]string `json:"attributes"`
+		Meta       map[string]any    `json:"meta"`
+		Tainted    bool              `json:"tainted"`
+	}
+
+	outputOld struct {
+		Sensitive bool            `json:"sensitive"`
+		Type      string          `json:"type"`
+		Value     json.RawMessage `json:"value"`
+	}
+)
+
+// readOld reads versions 1 to 3. Dependencies are not taken over: they name what a block referred to, not what it needs to be
+// destroyed before, and the next apply writes them anew.
+func readOld(data []byte, _ *fileV4) (*File, error) {
+	var in fileOld
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, typeError(data, err)
+	}
+	if in.Serial < 0 {
+		return nil, fmt.Errorf("the state's serial is %d; it can't be negative", in.Serial)
+	}
+	state := states.New()
+	for _, m := range in.Modules {
+		if len(m.Path) == 0 || m.Path[0] != "root" {
+			return nil, fmt.Errorf("the state has a module with the invalid path %q", m.Path)
+		}
+		var module addrs.Module
+		for _, name := range m.Path[1:] {
+			module = module.Child(name)
+		}
+		if module.IsRoot() {
+			for name, raw := range m.Outputs {
+				out, err := outputFromOld(in.Version, raw)
+				if err != nil {
+					return nil, fmt.Errorf("the state's output value %q can't be read: %w", name, err)
+				}
+				state.SetOutput(name, out)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.Resources)) {
+			old := m.Resources[key]
+			if err := resourceFromOld(state, module, key, &old, in.Version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &File{TerraformVersion: in.TerraformVersion, Serial: uint64(in.Serial), Lineage: in.Lineage, State: state}, nil
+}
+
+func outputFromOld(version int, raw json.RawMessage) (*states.Output, error) {
+	if version == 1 {
+		var text string
+		err := json.Unmarshal(raw, &text)
+		return &states.Output{Value: cty.StringVal(text)}, err
+	}
+	var in outputOld
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, err
+	}
+	ty, err := ctyjson.ImpliedType(in.Value)
+	if err != nil {
+		return nil, err
+	}
+	v, err := unmarshalValue(in.Value, ty)
+	if err != nil {
+		return nil, err
+	}
+	// Values of one type were lists and maps; what can't be one is kept as it is.
+	for word, wanted := range map[string]cty.Type{"list": cty.List(cty.DynamicPseudoType), "map": cty.Map(cty.DynamicPseudoType)} {
+		if in.Type != word {
+			continue
+		}
+		if converted, err := convert.Convert(v, wanted); err == nil {
+			v = converted
+		}
+	}
+	return &states.Output{Value: v, Sensitive: in.Sensitive}, nil
+}
+
+func resourceFromOld(state *states.State, module addrs.Module, key string, old *resourceOld, version int) error {
+	addr, err := addressFromOld(module, key)
+	if err != nil {
+		return err
+	}
+	text := cmp.Or(old.Provider, addr.Resource.ImpliedProvider())
+	if !strings.Contains(text, "provider.") {
+		text = strings.TrimPrefix(module.String()+".provider."+text, ".")
+	}
+	provider, ok := legacyProvider(text)
+	if !ok {
+		return fmt.Errorf("%s in the state has the invalid provider %q", addr, old.Provider)
+	}
+	r := state.EnsureResource(addr.Abs(), provider)
+	inst := r.Instances[addr.Key]
+	if inst == nil {
+		inst = &states.Instance{}
+	}
+	// Every object of version 1's list of tainted ones still exists. The first is the current object where there is no other.
+	others := slices.Clone(old.Deposed)
+	for _, o := range old.Tainted {
+		if o == nil {
+			continue
+		}
+		o.Tainted = true
+		if old.Primary == nil {
+			old.Primary = o
+		} else {
+			others = append(others, o)
+		}
+	}
+	if old.Primary != nil {
+		if inst.Current, err = old.Primary.object(version); err != nil {
+			return fmt.Errorf("%s in the state: %w", addr, err)
+		}
+	}
+	for _, o := range others {
+		if o == nil {
+			continue
+		}
+		obj, err := o.object(version)
+		if err != nil {
+			return fmt.Errorf("%s in the state: %w", addr, err)
+		}
+		if inst.Deposed == nil {
+			inst.Deposed = make(map[addrs.DeposedKey]*states.Object)
+		}
+		inst.Deposed[addrs.DeposedKey(fmt.Sprintf("%08x", len(inst.Deposed)+1))] = obj
+	}
+	if inst.Current != nil || inst.Deposed != nil {
+		r.Instances[addr.Key] = inst
+	}
+	return nil
+}
+
+// addressFromOld reads "[data.]type.name[.index]".
+func addressFromOld(module addrs.Module, key string) (addrs.AbsInstance, error) {
+	out := addrs.AbsInstance{Module: module.UnkeyedInstance(), Resource: addrs.Resource{Mode: addrs.Managed}}
+	parts := strings.Split(key, ".")
+	if parts[0] == "data" {
+		out.Resource.Mode, parts = addrs.Data, parts[1:]
+	}
+	if len(parts) == 3 {
+		n, err := strconv.Atoi(parts[2])
+		if err != nil {
+			return out, fmt.Errorf("the state has a resource with the invalid address %q", key)
+		}
+		out.Key, parts = addrs.IntKey(n), parts[:2]
+	}
+	if len(parts) != 2 || parts[0] == "" || parts[1] == "" {
+		return out, fmt.Errorf("the state has a resource with the invalid address %q", key)
+	}
+	out.Resource.Type, out.Resource.Name = parts[0], parts[1]
+	return out, nil
+}
+
+// object keeps the flat attributes: only the provider can turn them into today's form.
+func (o *objectOld) object(version int) (*states.Object, error) {
+	out := &states.Object{Flatmap: o.Attributes}
+	if out.Flatmap == nil {
+		out.Flatmap = make(map[string]string)
+	}
+	if out.Flatmap["id"] == "" {
+		out.Flatmap["id"] = o.ID
+	}
+	if version < 3 {
+		nameMaps(out.Flatmap)
+	}
+	if o.Tainted {
+		out.Status = states.Tainted
+	}
+	switch v := o.Meta["schema_version"].(type) {
+	case nil:
+	case float64:
+		out.SchemaVersion = int64(v)
+	case string:
+		n, err := strconv.ParseInt(v, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("invalid schema version %q", v)
+		}
+		out.SchemaVersion = n
+	default:
+		return nil, fmt.Errorf("invalid schema version %v", v)
+	}
+	delete(o.Meta, "schema_version")
+	if len(o.Meta) == 0 {
+		return out, nil
+	}
+	var err error
+	out.Private, err = json.Marshal(o.Meta)
+	return out, err
+}
+
+// nameMaps gives the sizes of maps their name of version 3, "name.%"; before that both lists and maps had "name.#". A collection
+// with a key that is no number is a map; an empty one could be either and is dropped, as it says nothing.
+func nameMaps(flat map[string]string) {
+	isMap := make(map[string]bool)
+	for key := range flat {
+		for i := range len(key) {
+			if key[i] != '.' {
+				continue
+			}
+			elem, _, _ := strings.Cut(key[i+1:], ".")
+			if _, err := strconv.Atoi(elem); err != nil && elem != "#" {
+				isMap[key[:i]] = true
+			}
+		}
+	}
+	for key, size := range maps.Clone(flat) {
+		name, ok := strings.CutSuffix(key, ".#")
+		switch {
+		case !ok:
+		case size == "0":
+			delete(flat, key)
+		case isMap[name]:
+			delete(flat, key)
+			flat[name+".%"] = size
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package statefile_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+// The golden files were written by OpenTofu 1.12.6; their check results were put in order.
+func TestGoldenFilesComeBackUnchanged(t *testing.T) {
+	paths, err := filepath.Glob("testdata/golden/*.tfstate")
+	if err != nil || len(paths) < 2 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := statefile.Parse(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := statefile.Encode(f, &statefile.Options{Indent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s (-read +written):\n%s", path, diff)
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, want); err != nil {
+			t.Fatal(err)
+		}
+		compact.WriteByte('\n')
+		if got, _ = statefile.Encode(f, nil); compact.String() != string(got) {
+			t.Errorf("%s on one line (-want +got):\n%s", path, cmp.Diff(compact.String(), string(got)))
+		}
+	}
+}
+
+func TestAnEncoderRemembersObjects(t *testing.T) {
+	data, err := os.ReadFile("testdata/golden/everything.tfstate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := statefile.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, opts := statefile.NewEncoder(), &statefile.Options{Indent: true}
+	if _, err := enc.Encode(f, opts); err != nil {
+		t.Fatal(err)
+	}
+	// An object that moved keeps its text, and its new place is written around it.
+	for r := range f.State.Resources() {
+		if r.Addr.Resource.Name != "z" {
+			continue
+		}
+		for key, inst := range r.Instances {
+			moved := r.Addr.Instance(addrs.StringKey("moved " + key.String()))
+			f.State.SetCurrent(moved, inst.Current, addrs.ProviderInstance{Config: r.Provider})
+			f.State.SetDeposed(moved, "12345678", inst.Current, addrs.ProviderInstance{Config: r.Provider})
+			f.State.Forget(r.Addr.Instance(key))
+		}
+	}
+	got, err := enc.Encode(f, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := statefile.Encode(f, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("(-fresh +remembered):\n%s", diff)
+	}
+	if _, err := statefile.Parse(got); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOldVersions(t *testing.T) {
+	data, err := os.ReadFile("testdata/v3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := statefile.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Serial != 7 || f.Lineage != "abc" {
+		t.Errorf("serial %d, lineage %q", f.Serial, f.Lineage)
+	}
+	got, err := statefile.Encode(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As OpenTofu 1.12.6 upgrades the same file.
+	want := `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"abc","outputs":{"l":{"value":["a","b"],"type":["list","string"]},"m":{"value":{"a":"b"},"type":["map","string"]},"o":{"value":"x","type":"string","sensitive":true}},"resources":[{"mode":"data","type":"aws_ami","name":"x","provider":"provider[\"registry.opentofu.org/-/aws\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"ami"},"sensitive_attributes":[]}]},{"mode":"managed","type":"aws_instance","name":"web","provider":"provider[\"registry.opentofu.org/-/aws\"].west","instances":[{"index_key":0,"schema_version":1,"attributes_flat":{"id":"i-1","tags.%":"1","tags.a":"b"},"sensitive_attributes":[],"private":"eyJlMmJmYjczMC1lY2FhLTExZTYtOGY4OC0zNDM2M2JjN2M0YzAiOnsiY3JlYXRlIjo2MDAwMDAwMDAwMDB9fQ=="},{"index_key":0,"deposed":"00000001","schema_version":0,"attributes_flat":{"id":"i-9"},"sensitive_attributes":[]},{"index_key":1,"status":"tainted","schema_version":2,"attributes_flat":{"id":"i-2"},"sensitive_attributes":[]}]},{"mode":"managed","type":"null_resource","name":"z","provider":"provider[\"registry.opentofu.org/-/null\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"5"},"sensitive_attributes":[]}]},{"module":"module.net.module.deep","mode":"managed","type":"aws_vpc","name":"main","provider":"module.net.provider[\"registry.opentofu.org/-/aws\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"v"},"sensitive_attributes":[]}]}],"check_results":null}` + "\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+
+	f, err = statefile.Parse([]byte(`{"version": 1, "serial": 2, "modules": [{"path": ["root"], "outputs": {"o": "x"}, "resources": {
+		"a_b.c.1": {"type": "a_b", "tainted": [{"id": "t1"}, {"id": "t2"}]},
+		"a_b.d": {"type": "a_b", "provider": "a.x", "primary": {"id": "i", "attributes": {"tags.#": "1", "tags.a": "b", "l.#": "1", "l.0": "q", "n.#": "0"}}}}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := addrs.ParseInstanceText("a_b.c[1]")
+	inst := f.State.Instance(first)
+	if inst.Current.Status != states.Tainted || inst.Current.Flatmap["id"] != "t1" || inst.Deposed["00000001"].Flatmap["id"] != "t2" {
+		t.Errorf("a tainted object of version 1 is lost: %+v", inst)
+	}
+	second, _ := addrs.ParseInstanceText("a_b.d")
+	want2 := map[string]string{"id": "i", "tags.%": "1", "tags.a": "b", "l.#": "1", "l.0": "q"}
+	if diff := cmp.Diff(want2, f.State.Instance(second).Current.Flatmap); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	resource := func(fields string) string {
+		return `{"version": 4, "resources": [{"mode": "managed", "type": "a", "name": "b", "provider": "provider[\"x/y\"]"` + fields + `}]}`
+	}
+	for _, test := range []struct{ input, want string }{
+		{"", "the state file is empty"},
+		{"{ oops", "the state is not valid JSON (line 1, column 3): invalid character 'o' looking for beginning of object key string"},
+		{"{\n  \"version\": 4,\n  \"ser", "the state is not valid JSON (line 3, column 6): unexpected end of JSON input"},
+		{" \n", "the state is not valid JSON (line 1, column 2): unexpected end of JSON input"},
+		{`{"version": 4} more`, "the state is not valid JSON (line 1, column 16): invalid character 'm' after top-level value"},
+		{"[]", "this is no state: it has no \"version\" attribute"},
+		{"{}", "this is no state: it has no \"version\" attribute"},
+		{`{"version": 0}`, `this is no state: its "version" is 0, not a positive whole number`},
+		{`{"version": "4"}`, `this is no state: its "version" is "4", not a positive whole number`},
+		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version 1.12.6 reads versions 1 to 4; a newer program may have written it"},
+		{"tfstate binary", "the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
+		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
+		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 27): number -1`},
+		{`{"version": 4, "terraform_version": "new"}`, `the state's "terraform_version" is "new", which is no version number`},
+		{strings.Replace(resource(""), "managed", "ghostly", 1), `the state has a resource a.b of the unknown mode "ghostly"`},
+		{strings.Replace(resource(""), `provider[\"x/y\"]`, "terraform", 1), `a.b in the state: invalid provider configuration address "terraform"`},
+		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, neither of its own nor at its instances`},
+		{resource(`, "module": "modul.x"`), `the state has a resource in the invalid module address "modul.x"`},
+		{resource(`, "instances": [{"index_key": true}]`), `a.b in the state has an instance with the invalid key true`},
+		{resource(`, "instances": [{}, {}]`), `a.b is in the state twice`},
+		{resource(`, "instances": [{"status": "wobbly"}]`), `a.b in the state: unknown status "wobbly"`},
+		{resource(`, "instances": [{"dependencies": ["nope"]}]`), `a.b in the state: invalid dependency "nope"`},
+		{resource(`, "instances": [{"deposed": "zz"}]`), `a.b in the state has a deposed object with the invalid key "zz"`},
+		{resource(`, "instances": [{"sensitive_attributes": [[{"type": "x"}]]}]`), `a.b in the state: invalid sensitive_attributes: unknown step type "x"`},
+		{`{"version": 4, "outputs": {"o": {"value": 1, "type": "nmbr"}}}`, `the state's output value "o" can't be read: invalid primitive type name "nmbr"`},
+		{`{"version": 4, "outputs": {"o": {"value": "x", "type": "number"}}}`, `the state's output value "o" can't be read: a number is required`},
+		{`{"version": 4, "outputs": {"o": {"value": [1e999999999], "type": ["list", "number"]}}}`, `the state's output value "o" can't be read: a number is too large or too close to zero`},
+		{`{"version": 3, "modules": [{"path": ["root"], "resources": {"z": {}}}]}`, `the state has a resource with the invalid address "z"`},
+	} {
+		_, err := statefile.Parse([]byte(test.input))
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s\n got %v\nwant %s", test.input, err, test.want)
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestReadIsCapped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a gigabyte")
+	}
+	if _, err := statefile.Read(endless{}); err == nil || !strings.Contains(err.Error(), "larger than 1024 MiB") {
+		t.Errorf("an endless state gives %v", err)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	data, err := os.ReadFile("testdata/golden/everything.tfstate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse := func(data []byte) *states.State {
+		f, err := statefile.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.State
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, bytes.ReplaceAll(data, []byte(`\u003c`), []byte("<"))); err != nil {
+		t.Fatal(err)
+	}
+	if !statefile.Equal(parse(data), parse(compact.Bytes())) {
+		t.Error("layout alone makes states differ")
+	}
+	if !statefile.Equal(nil, states.New()) {
+		t.Error("no state and an empty one differ")
+	}
+	for _, change := range [][2]string{
+		{`"schema_version": 3`, `"schema_version": 4`}, {`"private": "YQ=="`, `"private": "YWI="`}, {`"data.t.x"`, `"data.t.y"`},
+		{`"create_before_destroy": true`, `"create_before_destroy": false`}, {`"b": 1,`, `"b": 2,`}, {`"status": "unknown"`, `"status": "fail"`},
+		{`"index_key": 10`, `"index_key": 11`}, {`"value": "k"`, `"value": "l"`}, {`"status": "tainted",`, ``}, {`"name": "q"`, `"name": "r"`},
+		{`"identity_schema_version": 1`, `"identity_schema_version": 2`}, {`"type": "number"`, `"type": "string"`}, {`].q"`, `].r"`},
+		{`"failure_messages"`, `"messages"`}, {`x[\"k\"]`, `x[\"k3\"]`}, {`"id": "x"`, `"id": "y"`},
+	} {
+		changed := strings.Replace(string(data), change[0], change[1], 1)
+		if changed == string(data) {
+			t.Errorf("the state has no %s", change[0])
+		} else if statefile.Equal(parse(data), parse([]byte(changed))) {
+			t.Errorf("a state with %s is taken for one with %s", change[1], change[0])
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/golden/*", "testdata/*.json"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Add([]byte(`{"version":1,"modules":[{"path":["root"],"resources":{"a.b":{"primary":{"id":"1","meta":{"schema_version":[]}}}}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		first, err := statefile.Parse(data)
+		if err != nil {
+			return
+		}
+		written, err := statefile.Encode(first, &statefile.Options{Indent: true})
+		if err != nil {
+			t.Fatalf("a state that was read can't be written: %v", err)
+		}
+		second, err := statefile.Parse(written)
+		if err != nil {
+			t.Fatalf("a state that was written can't be read: %v\n%s", err, written)
+		}
+		if !statefile.Equal(first.State, second.State) {
+			t.Fatalf("a state changes when it is written and read:\n%s", written)
+		}
+		again, err := statefile.Encode(second, &statefile.Options{Indent: true})
+		if err != nil || !bytes.Equal(written, again) {
+			t.Fatalf("writing twice gives different bytes: %v\n%s\n%s", err, written, again)
+		}
+	})
+}
+
+// large is a state of n instances with about a kilobyte each.
+func large(tb testing.TB, n int) []byte {
+	tb.Helper()
+	s := states.New()
+	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "tags": cty.Map(cty.String), "text": cty.String})
+	for i := range n {
+		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: fmt.Sprint("r", i%1000)}, Key: addrs.IntKey(i)}
+		attrs, _, err := states.EncodeValue(cty.ObjectVal(map[string]cty.Value{
+			"id":   cty.StringVal(fmt.Sprint("id-", i)),
+			"text": cty.StringVal(strings.Repeat("some text ", 40)),
+			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal("y"), "c": cty.StringVal(fmt.Sprint(i))}),
+		}), ty)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		obj := &states.Object{Attrs: attrs, Private: []byte("private"), SensitivePaths: []cty.Path{cty.GetAttrPath("text")},
+			Dependencies: []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: fmt.Sprint("r", (i+1)%1000)}}}}
+		s.SetCurrent(addr, obj, provider)
+	}
+	data, err := statefile.Encode(&statefile.File{State: s, Lineage: "l", Serial: 1}, &statefile.Options{Indent: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+func BenchmarkParse(b *testing.B) {
+	benchmark(b, func(data []byte, f *statefile.File) error { _, err := statefile.Parse(data); return err })
+}
+func BenchmarkEncode(b *testing.B) {
+	benchmark(b, func(_ []byte, f *statefile.File) error {
+		_, err := statefile.Encode(f, &statefile.Options{Indent: true})
+		return err
+	})
+}
+func BenchmarkEncodeAgain(b *testing.B) {
+	enc := statefile.NewEncoder()
+	benchmark(b, func(_ []byte, f *statefile.File) error {
+		_, err := enc.Encode(f, &statefile.Options{Indent: true})
+		return err
+	})
+}
+func BenchmarkEqual(b *testing.B) {
+	var other *statefile.File
+	benchmark(b, func(data []byte, f *statefile.File) error {
+		if other == nil {
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, data); err != nil {
+				return err
+			}
+			other, _ = statefile.Parse(compact.Bytes())
+		}
+		if !statefile.Equal(f.State, other.State) {
+			return errors.New("not equal")
+		}
+		return nil
+	})
+}
+
+func benchmark(b *testing.B, op func([]byte, *statefile.File) error) {
+	data := large(b, 10000)
+	f, err := statefile.Parse(data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := op(data, f); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

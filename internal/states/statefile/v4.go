@@ -1,0 +1,398 @@
+package statefile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/states"
+)
+
+// The JSON form of version 4. It is used for reading; write.go lays the same fields out itself.
+type (
+	fileV4 struct {
+		Version          json.RawMessage `json:"version"`
+		EncryptedData    json.RawMessage `json:"encrypted_data"`
+		TerraformVersion string          `json:"terraform_version"`
+		Serial           uint64          `json:"serial"`
+		Lineage          string          `json:"lineage"`
+		Outputs          map[string]struct {
+			Value      json.RawMessage `json:"value"`
+			Type       json.RawMessage `json:"type"`
+			Sensitive  bool            `json:"sensitive"`
+			Deprecated string          `json:"deprecated"`
+		} `json:"outputs"`
+		Resources []resourceV4 `json:"resources"`
+		Checks    []struct {
+			Kind    string `json:"object_kind"`
+			Config  string `json:"config_addr"`
+			Status  string `json:"status"`
+			Objects []struct {
+				Addr     string   `json:"object_addr"`
+				Status   string   `json:"status"`
+				Messages []string `json:"failure_messages"`
+			} `json:"objects"`
+		} `json:"check_results"`
+	}
+
+	resourceV4 struct {
+		Module    string       `json:"module"`
+		Mode      string       `json:"mode"`
+		Type      string       `json:"type"`
+		Name      string       `json:"name"`
+		Provider  string       `json:"provider"`
+		Instances []instanceV4 `json:"instances"`
+	}
+
+	instanceV4 struct {
+		IndexKey            json.RawMessage   `json:"index_key"`
+		Status              string            `json:"status"`
+		Deposed             string            `json:"deposed"`
+		Provider            string            `json:"provider"`
+		SchemaVersion       uint32            `json:"schema_version"`
+		Attributes          json.RawMessage   `json:"attributes"`
+		AttributesFlat      map[string]string `json:"attributes_flat"`
+		SensitiveAttributes json.RawMessage   `json:"sensitive_attributes"`
+		Private             []byte            `json:"private"`
+		Dependencies        []string          `json:"dependencies"`
+		CreateBeforeDestroy bool              `json:"create_before_destroy"`
+		SkipDestroy         bool              `json:"skip_destroy"`
+		Identity            json.RawMessage   `json:"identity"`
+		IdentityVersion     int64             `json:"identity_schema_version"`
+	}
+
+	stepV4 struct {
+		Type  string          `json:"type"`
+		Value json.RawMessage `json:"value"`
+	}
+)
+
+var (
+	versionPattern = regexp.MustCompile(`^v?\d+(\.\d+)*([-+.~][0-9A-Za-z-+.~]*)?$`)
+	deposedPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
+)
+
+// decode turns the JSON form into a document.
+func (f *fileV4) decode() (*File, error) {
+	if v := f.TerraformVersion; v != "" && !versionPattern.MatchString(v) {
+		return nil, fmt.Errorf("the state's \"terraform_version\" is %q, which is no version number", v)
+	}
+	state := states.New()
+	for name, in := range f.Outputs {
+		out := &states.Output{Sensitive: in.Sensitive, Deprecated: in.Deprecated}
+		ty, err := ctyjson.UnmarshalType(in.Type)
+		if err == nil {
+			out.Value, err = unmarshalValue(in.Value, ty.WithoutOptionalAttributesDeep())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the state's output value %q can't be read: %w", name, err)
+		}
+		state.SetOutput(name, out)
+	}
+	d := decoder{
+		modules:   map[string]addrs.ModuleInstance{"": addrs.RootInstance},
+		providers: make(map[string]addrs.ProviderInstance),
+		resources: make(map[string]addrs.ConfigResource),
+		paths:     make(map[string][]cty.Path),
+	}
+	for i := range f.Resources {
+		if err := d.resource(state, &f.Resources[i]); err != nil {
+			return nil, err
+		}
+	}
+	state.Checks = f.checks()
+	return &File{TerraformVersion: f.TerraformVersion, Serial: f.Serial, Lineage: f.Lineage, State: state}, nil
+}
+
+// unmarshalValue reads an output's value. A number like 1e999999999 is a few bytes here but a gigabyte of digits where it is
+// printed, so numbers have a limit that lies far beyond those of other programs.
+func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
+	const maxExponent = 1 << 14 // of two: about 5,000 digits
+	v, err := ctyjson.Unmarshal(raw, ty)
+	if err != nil {
+		return v, err
+	}
+	err = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.Number && v.IsKnown() && !v.IsNull() {
+			if n := v.AsBigFloat(); n.IsInf() || n.MantExp(nil) > maxExponent || n.MantExp(nil) < -maxExponent {
+				return false, errors.New("a number is too large or too close to zero")
+			}
+		}
+		return true, nil
+	})
+	return v, err
+}
+
+// checks reads the check results; kinds that a later version added are skipped.
+func (f *fileV4) checks() *checks.Results {
+	var out *checks.Results
+	for _, in := range f.Checks {
+		kind := checks.Kind(in.Kind)
+		if !slices.Contains([]checks.Kind{checks.KindResource, checks.KindOutput, checks.KindCheck, checks.KindVariable}, kind) {
+			continue
+		}
+		if out == nil {
+			out = &checks.Results{}
+		}
+		block := out.Declare(kind, in.Config)
+		block.Status = checks.ParseStatus(in.Status)
+		for _, o := range in.Objects {
+			block.Objects[o.Addr] = &checks.Object{Addr: o.Addr, Status: checks.ParseStatus(o.Status), Messages: o.Messages}
+		}
+	}
+	return out
+}
+
+// A decoder parses each address text of a file once: the same few modules, providers and dependencies stand at every instance.
+type decoder struct {
+	modules   map[string]addrs.ModuleInstance
+	providers map[string]addrs.ProviderInstance
+	resources map[string]addrs.ConfigResource
+	paths     map[string][]cty.Path // by their JSON text
+}
+
+func (d *decoder) resource(state *states.State, in *resourceV4) error {
+	module, err := d.module(in.Module)
+	if err != nil {
+		return err
+	}
+	addr := addrs.AbsResource{Module: module, Resource: addrs.Resource{Type: in.Type, Name: in.Name}}
+	switch in.Mode {
+	case addrs.Managed.String():
+		addr.Resource.Mode = addrs.Managed
+	case addrs.Data.String():
+		addr.Resource.Mode = addrs.Data
+	default:
+		return fmt.Errorf("the state has a resource %s.%s of the unknown mode %q", in.Type, in.Name, in.Mode)
+	}
+	if in.Type == "" || in.Name == "" {
+		return errors.New("the state has a resource without type or name")
+	}
+	var config addrs.AbsProviderConfig
+	if in.Provider != "" {
+		provider, err := d.provider(in.Provider)
+		if err != nil {
+			return fmt.Errorf("%s in the state: %w", addr, err)
+		}
+		config = provider.Config
+	} else if len(in.Instances) == 0 || in.Instances[0].Provider == "" {
+		return fmt.Errorf("%s in the state has no provider, neither of its own nor at its instances", addr)
+	}
+	r := state.EnsureResource(addr, config)
+	for i := range in.Instances {
+		if err := d.instance(r, &in.Instances[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) instance(r *states.Resource, in *instanceV4) error {
+	key, err := instanceKey(in.IndexKey)
+	if err != nil {
+		return fmt.Errorf("%s in the state has an instance with the invalid key %s", r.Addr, clip(in.IndexKey))
+	}
+	addr := r.Addr.Instance(key)
+	obj, err := d.object(in)
+	if err != nil {
+		return fmt.Errorf("%s in the state: %w", addr, err)
+	}
+	inst := r.Instances[key]
+	if inst == nil {
+		inst = &states.Instance{}
+		r.Instances[key] = inst
+	}
+	if in.Provider != "" {
+		provider, err := d.provider(in.Provider)
+		if err != nil {
+			return fmt.Errorf("%s in the state: %w", addr, err)
+		}
+		r.Provider, inst.ProviderKey = provider.Config, provider.Key
+	}
+	if in.Deposed == "" {
+		if inst.Current != nil {
+			return fmt.Errorf("%s is in the state twice", addr)
+		}
+		inst.Current = obj
+		return nil
+	}
+	deposed := addrs.DeposedKey(in.Deposed)
+	switch {
+	case !deposedPattern.MatchString(in.Deposed):
+		return fmt.Errorf("%s in the state has a deposed object with the invalid key %q", addr, in.Deposed)
+	case inst.Deposed[deposed] != nil:
+		return fmt.Errorf("the deposed object %s of %s is in the state twice", deposed, addr)
+	case inst.Deposed == nil:
+		inst.Deposed = make(map[addrs.DeposedKey]*states.Object)
+	}
+	inst.Deposed[deposed] = obj
+	return nil
+}
+
+func (d *decoder) object(in *instanceV4) (*states.Object, error) {
+	obj := &states.Object{
+		SchemaVersion:       int64(in.SchemaVersion),
+		Attrs:               in.Attributes,
+		Private:             in.Private,
+		CreateBeforeDestroy: in.CreateBeforeDestroy,
+		SkipDestroy:         in.SkipDestroy,
+	}
+	switch in.Status {
+	case "":
+	case "tainted":
+		obj.Status = states.Tainted
+	default:
+		return nil, fmt.Errorf("unknown status %q", in.Status)
+	}
+	if in.Attributes == nil {
+		if obj.Flatmap = in.AttributesFlat; obj.Flatmap == nil {
+			obj.Attrs = []byte("{}")
+		}
+	}
+	if in.Identity != nil && string(in.Identity) != "null" {
+		obj.Identity, obj.IdentityVersion = in.Identity, in.IdentityVersion
+	}
+	if raw := in.SensitiveAttributes; len(raw) > 2 {
+		paths, ok := d.paths[string(raw)]
+		if !ok {
+			var err error
+			if paths, err = decodePaths(raw); err != nil {
+				return nil, fmt.Errorf("invalid sensitive_attributes: %w", err)
+			}
+			d.paths[string(raw)] = paths
+		}
+		obj.SensitivePaths = paths
+	}
+	if len(in.Dependencies) > 0 {
+		obj.Dependencies = make([]addrs.ConfigResource, len(in.Dependencies))
+	}
+	for i, text := range in.Dependencies {
+		dep, ok := d.resources[text]
+		if !ok {
+			if dep, ok = addrs.ParseConfigResourceText(text); !ok {
+				return nil, fmt.Errorf("invalid dependency %q", text)
+			}
+			d.resources[text] = dep
+		}
+		obj.Dependencies[i] = dep
+	}
+	return obj, nil
+}
+
+func (d *decoder) module(text string) (addrs.ModuleInstance, error) {
+	module, ok := d.modules[text]
+	if !ok {
+		var diags interface{ HasErrors() bool }
+		module, diags = addrs.ParseModuleInstanceText(text)
+		if diags.HasErrors() {
+			return "", fmt.Errorf("the state has a resource in the invalid module address %q", text)
+		}
+		d.modules[text] = module
+	}
+	return module, nil
+}
+
+func (d *decoder) provider(text string) (addrs.ProviderInstance, error) {
+	p, ok := d.providers[text]
+	if ok {
+		return p, nil
+	}
+	p, err := addrs.ParseProviderInstanceText(text)
+	if err != nil {
+		var legacy bool
+		if p.Config, legacy = legacyProvider(text); !legacy {
+			return p, err
+		}
+	}
+	d.providers[text] = p
+	return p, nil
+}
+
+func instanceKey(raw json.RawMessage) (addrs.InstanceKey, error) {
+	switch {
+	case raw == nil || string(raw) == "null":
+		return addrs.NoKey, nil
+	case raw[0] == '"':
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return addrs.StringKey(s), err
+	}
+	n, err := strconv.Atoi(string(raw))
+	return addrs.IntKey(n), err
+}
+
+// decodePaths reads the sensitive paths and sorts them, which OpenTofu doesn't.
+func decodePaths(raw json.RawMessage) ([]cty.Path, error) {
+	var in [][]stepV4
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, err
+	}
+	var out []cty.Path
+	for _, steps := range in {
+		path := make(cty.Path, len(steps))
+		for i, step := range steps {
+			var err error
+			if path[i], err = step.decode(); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, path)
+	}
+	slices.SortFunc(out, states.ComparePaths)
+	return out, nil
+}
+
+func (s *stepV4) decode() (cty.PathStep, error) {
+	switch s.Type {
+	case "get_attr":
+		var name string
+		err := json.Unmarshal(s.Value, &name)
+		return cty.GetAttrStep{Name: name}, err
+	case "index":
+		var in struct{ Value, Type json.RawMessage }
+		if err := json.Unmarshal(s.Value, &in); err != nil {
+			return nil, err
+		}
+		ty, err := ctyjson.UnmarshalType(in.Type)
+		if err != nil {
+			return nil, err
+		}
+		key, err := ctyjson.Unmarshal(in.Value, ty)
+		if err == nil && key.IsNull() {
+			err = errors.New("an index is null")
+		}
+		return cty.IndexStep{Key: key}, err
+	}
+	return nil, fmt.Errorf("unknown step type %q", s.Type)
+}
+
+// legacyProvider reads a provider address of versions before 4, "[module.m.]provider.type[.alias]", which early files of version
+// 4 have as well. It doesn't say which namespace is meant; "-" stands for that until the replace-provider command says it.
+func legacyProvider(text string) (addrs.AbsProviderConfig, bool) {
+	var out addrs.AbsProviderConfig
+	parts := strings.Split(text, ".")
+	for len(parts) > 2 && parts[0] == "module" {
+		out.Module, parts = out.Module.Child(parts[1]), parts[2:]
+	}
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "provider" || parts[1] == "" || strings.ContainsAny(text, `["/ `) {
+		return out, false
+	}
+	if len(parts) == 3 {
+		out.Alias = parts[2]
+	}
+	name, err := addrs.ParseProviderPart(parts[1])
+	out.Provider = addrs.Provider{Host: addrs.DefaultHost, Namespace: "-", Type: name}
+	if name == "terraform" {
+		out.Provider = addrs.BuiltinTerraform
+	}
+	return out, err == nil
+}

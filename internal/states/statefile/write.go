@@ -1,0 +1,330 @@
+package statefile
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/states"
+	"tofu/internal/version"
+)
+
+// Options say how a snapshot is laid out.
+type Options struct {
+	// Indent gives the form of files on disk; without it the snapshot is one line, as remote stores keep it.
+	Indent bool
+}
+
+// Encode writes a snapshot in version 4.
+func Encode(f *File, opts *Options) ([]byte, error) {
+	return new(Encoder).Encode(f, opts)
+}
+
+// Write writes a snapshot in version 4.
+func Write(w io.Writer, f *File, opts *Options) error {
+	data, err := Encode(f, opts)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// An Encoder writes successive snapshots of one state and remembers the text of each object, so that the later ones cost little
+// more than copying. It is not safe for concurrent use, and all its snapshots must have the same options. It counts on objects
+// never changing: the text belongs to the pointer.
+type Encoder struct {
+	texts map[*states.Object][]byte
+	keep  bool
+}
+
+// NewEncoder gives an encoder that remembers texts.
+func NewEncoder() *Encoder {
+	return &Encoder{texts: make(map[*states.Object][]byte), keep: true}
+}
+
+// Encode writes a snapshot in version 4.
+func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
+	w := &writer{indent: opts != nil && opts.Indent}
+	w.open('{')
+	w.number("version", 4)
+	w.string("terraform_version", version.String)
+	w.number("serial", int64(f.Serial))
+	w.string("lineage", f.Lineage)
+	w.key("outputs")
+	if err := writeOutputs(w, f.State); err != nil {
+		return nil, err
+	}
+	w.key("resources")
+	w.open('[')
+	for _, r := range inFileOrder(f.State) {
+		if err := e.writeResource(w, r); err != nil {
+			return nil, fmt.Errorf("%s can't be written to the state: %w", r.Addr, err)
+		}
+	}
+	w.close(']')
+	w.key("check_results")
+	if f.State != nil {
+		writeChecks(w, f.State.Checks)
+	} else {
+		writeChecks(w, nil)
+	}
+	w.close('}')
+	w.buf = append(w.buf, '\n')
+	return w.buf, nil
+}
+
+// inFileOrder sorts by module, mode, type and name as words, "data" before "managed".
+func inFileOrder(s *states.State) []*states.Resource {
+	var out []*states.Resource
+	for r := range s.Resources() {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *states.Resource) int {
+		x, y := a.Addr, b.Addr
+		return cmp.Or(
+			strings.Compare(string(x.Module), string(y.Module)),
+			strings.Compare(x.Resource.Mode.String(), y.Resource.Mode.String()),
+			strings.Compare(x.Resource.Type, y.Resource.Type),
+			strings.Compare(x.Resource.Name, y.Resource.Name),
+		)
+	})
+	return out
+}
+
+func writeOutputs(w *writer, s *states.State) error {
+	w.open('{')
+	for _, name := range s.OutputNames() {
+		o := s.Output(name)
+		v, _ := o.Value.UnmarkDeep()
+		if !v.IsWhollyKnown() {
+			v = cty.UnknownAsNull(v)
+		}
+		value, err := ctyjson.Marshal(v, v.Type())
+		if err != nil {
+			return fmt.Errorf("output value %q can't be written to the state: %w", name, err)
+		}
+		ty, err := ctyjson.MarshalType(v.Type())
+		if err != nil {
+			return fmt.Errorf("the type of output value %q can't be written to the state: %w", name, err)
+		}
+		w.key(name)
+		w.open('{')
+		w.rawField("value", value)
+		w.rawField("type", ty)
+		w.flag("sensitive", o.Sensitive)
+		w.optional("deprecated", o.Deprecated)
+		w.close('}')
+	}
+	w.close('}')
+	return nil
+}
+
+func (e *Encoder) writeResource(w *writer, r *states.Resource) error {
+	w.item()
+	w.open('{')
+	w.optional("module", string(r.Addr.Module))
+	w.string("mode", r.Addr.Resource.Mode.String())
+	w.string("type", r.Addr.Resource.Type)
+	w.string("name", r.Addr.Resource.Name)
+	// The provider stands once at the resource, unless the instances belong to several instances of its configuration.
+	keyed := false
+	for _, inst := range r.Instances {
+		keyed = keyed || inst.ProviderKey != addrs.NoKey
+	}
+	if !keyed {
+		w.string("provider", r.Provider.String())
+	}
+	w.key("instances")
+	w.open('[')
+	for _, key := range r.SortedKeys() {
+		inst, provider := r.Instances[key], ""
+		if keyed {
+			provider = addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}.String()
+		}
+		if inst.Current != nil {
+			if err := e.writeObject(w, key, addrs.NotDeposed, provider, inst.Current); err != nil {
+				return err
+			}
+		}
+		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
+			if err := e.writeObject(w, key, deposed, provider, inst.Deposed[deposed]); err != nil {
+				return err
+			}
+		}
+	}
+	w.close(']')
+	w.close('}')
+	return nil
+}
+
+// writeObject writes what depends on the object's place, and then the object.
+func (e *Encoder) writeObject(w *writer, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object) error {
+	w.item()
+	w.open('{')
+	if n, ok := key.IsInt(); ok {
+		w.number("index_key", int64(n))
+	} else if s, ok := key.IsString(); ok {
+		w.string("index_key", s)
+	}
+	if obj.Status == states.Tainted {
+		w.string("status", "tainted")
+	}
+	w.optional("deposed", string(deposed))
+	w.optional("provider", provider)
+	w.between() // not part of the text: what comes before it differs from place to place
+	if text, ok := e.texts[obj]; ok {
+		w.buf = append(w.buf, text...)
+	} else {
+		start := len(w.buf)
+		if err := writeContent(w, obj); err != nil {
+			return err
+		}
+		if e.keep {
+			e.texts[obj] = slices.Clone(w.buf[start:])
+		}
+	}
+	w.close('}')
+	return nil
+}
+
+// writeContent writes what is the same wherever the object stands.
+func writeContent(w *writer, obj *states.Object) error {
+	w.label("schema_version")
+	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
+	if obj.Flatmap != nil && obj.Attrs == nil {
+		flat, err := json.Marshal(obj.Flatmap)
+		if err != nil {
+			return err
+		}
+		w.rawField("attributes_flat", flat)
+	} else {
+		attrs := obj.Attrs
+		if attrs == nil {
+			attrs = []byte("null")
+		}
+		w.rawField("attributes", attrs)
+	}
+	w.key("sensitive_attributes")
+	if err := writePaths(w, obj.SensitivePaths); err != nil {
+		return err
+	}
+	if len(obj.Private) > 0 {
+		w.string("private", base64.StdEncoding.EncodeToString(obj.Private))
+	}
+	if len(obj.Dependencies) > 0 {
+		w.key("dependencies")
+		w.open('[')
+		for _, dep := range obj.Dependencies {
+			w.item()
+			w.text(dep.String())
+		}
+		w.close(']')
+	}
+	w.flag("create_before_destroy", obj.CreateBeforeDestroy)
+	w.flag("skip_destroy", obj.SkipDestroy)
+	if obj.Identity != nil {
+		w.rawField("identity", obj.Identity)
+		w.number("identity_schema_version", obj.IdentityVersion)
+	}
+	return nil
+}
+
+func writePaths(w *writer, paths []cty.Path) error {
+	w.open('[')
+	for _, path := range paths {
+		w.item()
+		w.open('[')
+		for _, step := range path {
+			w.item()
+			w.open('{')
+			switch step := step.(type) {
+			case cty.GetAttrStep:
+				w.string("type", "get_attr")
+				w.string("value", step.Name)
+			case cty.IndexStep:
+				if err := writeIndex(w, step.Key); err != nil {
+					return err
+				}
+			}
+			w.close('}')
+		}
+		w.close(']')
+	}
+	w.close(']')
+	return nil
+}
+
+func writeIndex(w *writer, key cty.Value) error {
+	value, err := ctyjson.Marshal(key, key.Type())
+	if err != nil {
+		return err
+	}
+	ty, err := ctyjson.MarshalType(key.Type())
+	if err != nil {
+		return err
+	}
+	w.string("type", "index")
+	w.key("value")
+	w.open('{')
+	w.rawField("value", value)
+	w.rawField("type", ty)
+	w.close('}')
+	return nil
+}
+
+func writeChecks(w *writer, results *checks.Results) {
+	blocks := results.Sorted()
+	if len(blocks) == 0 {
+		w.raw([]byte("null"))
+		return
+	}
+	w.open('[')
+	for _, b := range blocks {
+		w.item()
+		w.open('{')
+		w.string("object_kind", string(b.Kind))
+		w.string("config_addr", b.Config)
+		w.string("status", b.Status.String())
+		w.key("objects")
+		if len(b.Objects) == 0 {
+			w.raw([]byte("null"))
+		} else {
+			w.open('[')
+			for _, o := range b.SortedObjects() {
+				writeCheckedObject(w, o)
+			}
+			w.close(']')
+		}
+		w.close('}')
+	}
+	w.close(']')
+}
+
+func writeCheckedObject(w *writer, o *checks.Object) {
+	w.item()
+	w.open('{')
+	w.string("object_addr", o.Addr)
+	w.string("status", o.Status.String())
+	if len(o.Messages) > 0 {
+		w.key("failure_messages")
+		w.open('[')
+		for _, m := range o.Messages {
+			w.item()
+			w.text(m)
+		}
+		w.close(']')
+	}
+	w.close('}')
+}
