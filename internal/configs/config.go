@@ -46,6 +46,8 @@ type Module struct {
 
 	// LocalNames gives the local name that the module uses for a provider.
 	LocalNames map[addrs.Provider]string
+
+	Files []string // the source files, in the order in which they were read
 }
 
 // RequiredProvider is an entry of required_providers.
@@ -78,14 +80,17 @@ type Backend struct {
 type Provider struct {
 	Name        string // local name
 	Alias       string
-	Config      hcl.Body // without meta-arguments
+	Provider    addrs.Provider // what Name means
+	Config      hcl.Body       // without meta-arguments
 	ForEach     hcl.Expression
 	VersionText string // deprecated version argument
 	NameRange   hcl.Range
 	AliasRange  *hcl.Range
 	Range       hcl.Range
-	// Synthetic: made up for a legacy empty block or a required_providers entry without a block.
-	Mock bool
+	Mock        bool // a mock_provider block of a test
+
+	constraints  constraints.IntersectionSpec // of VersionText
+	versionRange hcl.Range
 }
 
 // ProviderRef names the provider configuration that a block uses.
@@ -121,6 +126,9 @@ type Output struct {
 	Deprecated    string
 	Preconditions []*CheckRule
 	Range         hcl.Range
+
+	DescriptionSet bool
+	ephemeralSet   bool
 }
 
 // ModuleCall is a module block.
@@ -246,6 +254,8 @@ type Import struct {
 	Provider     *ProviderRef
 	ProviderAddr addrs.Provider
 	Range        hcl.Range
+
+	static *addrs.AbsInstance // what To names; nil when its keys are dynamic
 }
 
 // Variable is a variable block; see variable.go for its type and default.
@@ -264,6 +274,11 @@ type Variable struct {
 	Validations  []*CheckRule
 	Range        hcl.Range
 	TypeRange    hcl.Range
+
+	DescriptionSet bool
+
+	defaultExpr                        hcl.Expression
+	typeSet, ephemeralSet, nullableSet bool
 }
 
 // Required tells whether a value has to be given.

@@ -1,8 +1,14 @@
 package configs
 
 import (
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/tfdiags"
 )
 
 // TypeConstraint is a variable's declared type.
@@ -20,4 +26,182 @@ type TypeConstraint struct {
 type Default struct {
 	Set   bool
 	Value cty.Value
+}
+
+var variableSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "description"}, {Name: "default"}, {Name: "type"}, {Name: "sensitive"}, {Name: "deprecated"},
+		{Name: "ephemeral"}, {Name: "nullable"}, {Name: "const"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
+}
+
+// metaArguments of module calls can't be names of variables: a caller could not set them.
+var metaArguments = map[string]bool{
+	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true, "depends_on": true, "locals": true,
+}
+
+// decodeVariable reads a variable block.
+func decodeVariable(d *decoder, block *hcl.Block) {
+	v := &Variable{
+		Name: block.Labels[0], Range: block.DefRange, Nullable: true,
+		Type: TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType, Literal: true},
+	}
+	content := d.content(block.Body, variableSchema)
+	d.identifier(v.Name, block.LabelRanges[0], "variable name")
+	if metaArguments[v.Name] {
+		d.errorf(block.LabelRanges[0], "Invalid variable name", "The variable name %q is reserved: a module block gives it a meaning of its own.", v.Name)
+	}
+	attrs := content.Attributes
+	if attr, ok := attrs["description"]; ok {
+		v.DescriptionSet = d.constant(attr, &v.Description)
+	}
+	if attr, ok := attrs["type"]; ok {
+		v.TypeRange, v.typeSet = attr.Expr.Range(), true
+		v.Type = d.typeConstraint(attr.Expr)
+	}
+	d.variableFlags(v, attrs)
+	if attr, ok := attrs["default"]; ok {
+		d.variableDefault(v, attr)
+	}
+	for _, inner := range content.Blocks {
+		if d.override {
+			d.errorf(inner.DefRange, "Can't override validation blocks", "Override files cannot override \"validation\" blocks.")
+			continue
+		}
+		rule, ok := d.checkRule(inner)
+		if rule.Condition != nil && !d.refersToItself(v, rule) {
+			continue
+		}
+		if ok {
+			v.Validations = append(v.Validations, rule)
+		}
+	}
+	d.file.variables = append(d.file.variables, v)
+}
+
+func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
+	if attr, ok := attrs["sensitive"]; ok {
+		v.SensitiveSet = d.constant(attr, &v.Sensitive)
+	}
+	if attr, ok := attrs["ephemeral"]; ok {
+		v.ephemeralSet = d.constant(attr, &v.Ephemeral)
+	}
+	if attr, ok := attrs["nullable"]; ok {
+		v.nullableSet = d.constant(attr, &v.Nullable)
+	}
+	if attr, ok := attrs["const"]; ok {
+		var fixed bool
+		if d.constant(attr, &fixed) {
+			v.Const = &fixed
+		}
+	}
+	if attr, ok := attrs["deprecated"]; ok {
+		v.Deprecated, _ = d.deprecated(attr, "Invalid `deprecated` value", "variable")
+	}
+}
+
+// deprecated reads the text that tells users what to do instead.
+func (d *decoder) deprecated(attr *hcl.Attribute, summary, what string) (string, bool) {
+	var text string
+	if !d.constant(attr, &text) {
+		return "", false
+	}
+	if text == "" {
+		d.errorf(attr.Expr.Range(), summary, "The \"deprecated\" argument must not be empty: it tells users of this %s what to use instead.", what)
+	}
+	return text, true
+}
+
+// variableDefault reads the default, converted unless an override file may still give the type.
+func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
+	val, diags := attr.Expr.Value(nil)
+	d.add(diags)
+	v.defaultExpr = attr.Expr
+	if diags.HasErrors() {
+		val = cty.DynamicVal
+	}
+	v.Default = Default{Set: true, Value: val}
+	if d.override || diags.HasErrors() {
+		return
+	}
+	if v.Type.Type != cty.NilType {
+		d.add(UnusedAttributes(attr.Expr, v.Type.WithOptional))
+	}
+	if problem := v.convertDefault(attr.Expr.Range()); problem != nil {
+		d.add(*problem)
+	}
+}
+
+// convertDefault brings the default into the declared type.
+func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
+	val, err := v.Type.Convert(v.Default.Value)
+	if err != nil {
+		problem := tfdiags.Errorf("Invalid default value for variable",
+			"This default value is not compatible with the variable's type constraint: %s.", tfdiags.FormatError(err)).At(at)
+		v.Default.Value = cty.DynamicVal
+		return &problem
+	}
+	v.Default.Value = val
+	if val.IsNull() && !v.Nullable {
+		problem := tfdiags.Errorf("Invalid default value for variable", "A null default value is not valid when nullable=false.").At(at)
+		return &problem
+	}
+	return nil
+}
+
+// Convert brings a value into the type, optional attributes filled in.
+func (t TypeConstraint) Convert(val cty.Value) (cty.Value, error) {
+	if t.Defaults != nil && !val.IsNull() {
+		val = t.Defaults.Apply(val)
+	}
+	return convert.Convert(val, t.WithOptional)
+}
+
+// typeConstraint reads a type expression, with the forms of old configurations.
+func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
+	any := TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}
+	if tmpl, ok := expr.(*hclsyntax.TemplateExpr); ok && tmpl.IsStringLiteral() {
+		val, _ := tmpl.Value(nil)
+		d.errorf(expr.Range(), "Invalid quoted type constraints", "Type constraints are written without quotes. Remove the quotes around %q.", val.AsString())
+		return any
+	}
+	switch word := bareWord(expr); word {
+	case "list":
+		any.Type = cty.List(cty.DynamicPseudoType)
+	case "map":
+		any.Type = cty.Map(cty.DynamicPseudoType)
+	default:
+		ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(expr)
+		if diags.HasErrors() {
+			d.add(diags)
+			return any
+		}
+		return TypeConstraint{
+			Type: ty.WithoutOptionalAttributesDeep(), WithOptional: ty, Defaults: defaults, Literal: ty.IsPrimitiveType(),
+		}
+	}
+	any.WithOptional = any.Type
+	return any
+}
+
+// bareWord is the keyword that an expression consists of; of JSON expressions the text.
+func bareWord(expr hcl.Expression) string {
+	if json.IsJSONExpression(expr) {
+		text, _, _ := jsonText(expr)
+		return text
+	}
+	return hcl.ExprAsKeyword(expr)
+}
+
+// refersToItself makes sure that a validation is about its variable.
+func (d *decoder) refersToItself(v *Variable, rule *CheckRule) bool {
+	for _, traversal := range rule.Condition.Variables() {
+		if traversal.RootName() == "var" && len(traversal) > 1 && stepName(traversal[1]) == v.Name {
+			return true
+		}
+	}
+	d.errorf(rule.Condition.Range(), "Invalid variable validation condition",
+		"The condition for variable %q must refer to var.%s in order to test incoming values.", v.Name, v.Name)
+	return false
 }

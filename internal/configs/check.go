@@ -1,0 +1,35 @@
+package configs
+
+import "github.com/hashicorp/hcl/v2"
+
+var checkSchema = &hcl.BodySchema{
+	Blocks: []hcl.BlockHeaderSchema{{Type: "data", LabelNames: []string{"type", "name"}}, {Type: "assert"}},
+}
+
+// decodeCheck reads a check block: assertions, and perhaps a data source of their own.
+func decodeCheck(d *decoder, block *hcl.Block) {
+	c := &Check{Name: block.Labels[0], Range: block.DefRange}
+	if d.override {
+		d.errorf(block.DefRange, "Can't override check blocks", "Override files cannot override check blocks.")
+		return
+	}
+	d.identifier(c.Name, block.LabelRanges[0], "check block name")
+	content := d.content(block.Body, checkSchema)
+	for _, inner := range content.Blocks {
+		if inner.Type == "assert" {
+			if rule, ok := d.checkRule(inner); ok {
+				c.Asserts = append(c.Asserts, rule)
+			}
+			continue
+		}
+		if c.Data != nil {
+			d.errorf(inner.DefRange, "Multiple data resource blocks", "This check block already has a data resource at %s.", place(c.Data.Range))
+			continue
+		}
+		c.Data = d.resource(dataKind, inner, c)
+	}
+	if len(c.Asserts) == 0 {
+		d.errorf(c.Range, "Zero assert blocks", "Check blocks must have at least one assert block.")
+	}
+	d.file.checks = append(d.file.checks, c)
+}

@@ -1,0 +1,54 @@
+package configs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+var checkRuleSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "condition", Required: true}, {Name: "error_message", Required: true}},
+}
+
+// checkRule reads a condition with its message. The rule counts only if nothing is wrong with it.
+func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
+	before := len(d.diags)
+	content := d.content(block.Body, checkRuleSchema)
+	rule = &CheckRule{Range: block.DefRange}
+	if attr, ok := content.Attributes["condition"]; ok {
+		rule.Condition = attr.Expr
+		if len(attr.Expr.Variables()) == 0 {
+			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
+				"The condition must refer to at least one object of the configuration; otherwise its result would not be checking anything.")
+		}
+	}
+	if attr, ok := content.Attributes["error_message"]; ok {
+		rule.ErrorMessage = attr.Expr
+	}
+	return rule, !d.diags[before:].HasErrors()
+}
+
+// notAboutItself refuses conditions that name the resource whose conditions they are, which would wait for themselves.
+func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string) {
+	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
+		for _, traversal := range expr.Variables() {
+			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
+			if diags.HasErrors() {
+				continue // evaluation says so
+			}
+			subject := ref.Subject
+			if inst, ok := subject.(addrs.ResourceInstance); ok {
+				subject = inst.Resource
+			}
+			if subject == r {
+				hint := ""
+				if kind == "postcondition" {
+					hint = " Write \"self\" to refer to the object itself."
+				}
+				d.errorf(traversal.SourceRange(), "Invalid reference in "+kind, "Configuration for %s may not refer to itself.%s", r, hint)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package configs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/tfdiags"
+)
+
+// file is what one source file declares, in the order in which it does. newModule joins the files of a directory.
+type file struct {
+	name  string
+	diags tfdiags.Diagnostics
+
+	requiredVersions  []*hcl.Attribute
+	compatible        []*hcl.Attribute // language { compatible_with { opentofu } }
+	backends, clouds  []*Backend
+	encryption        []hcl.Body
+	requiredProviders []*requiredProviders
+	providerMetas     []*ProviderMeta
+	providers         []*Provider
+	variables         []*Variable
+	locals            []*Local
+	outputs           []*Output
+	calls             []*ModuleCall
+	resources         []*Resource // those in check blocks too
+	checks            []*Check
+	moved             []*Moved
+	imports           []*Import
+	removed           []*Removed
+}
+
+// decoder turns the blocks of one file into declarations and gathers what is wrong with them.
+type decoder struct {
+	file     *file
+	override bool // the file overrides others: nothing is required in it
+	diags    tfdiags.Diagnostics
+}
+
+// decodeFile parses and decodes one file. A file whose syntax is broken still gives what could be read of it.
+func (p *Parser) decodeFile(name string, override bool) *file {
+	d := &decoder{file: &file{name: name}, override: override}
+	source, diags := p.ParseFile(name)
+	d.diags = diags
+	if source != nil {
+		content := d.content(source.Body, fileSchema)
+		for _, block := range content.Blocks {
+			blockDecoders[block.Type](d, block)
+		}
+	}
+	d.file.diags = d.diags
+	return d.file
+}
+
+func (d *decoder) add(items ...any) { d.diags = d.diags.Append(items...) }
+
+func (d *decoder) errorf(at hcl.Range, summary, detail string, args ...any) {
+	d.diags = append(d.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+}
+
+func (d *decoder) warnf(at hcl.Range, summary, detail string, args ...any) {
+	d.diags = append(d.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+}
+
+// content reads a body that may hold what the schema says and nothing else.
+func (d *decoder) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
+	content, diags := body.Content(schema)
+	d.add(diags)
+	return content
+}
+
+// partial reads what the schema says from a body and gives the rest.
+func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body) {
+	content, rest, diags := body.PartialContent(schema)
+	d.add(diags)
+	return content, rest
+}
+
+// constant decodes an expression without references into a Go value and tells whether that worked.
+func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
+	diags := gohcl.DecodeExpression(attr.Expr, nil, into)
+	d.add(diags)
+	return !diags.HasErrors()
+}
+
+// identifier checks the name in a block's label.
+func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
+	if hclsyntax.ValidIdentifier(name) {
+		return true
+	}
+	d.errorf(at, "Invalid "+what, "%s", identifierRule)
+	return false
+}
+
+const identifierRule = "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
+
+// once keeps track of blocks that may appear only once in their parent.
+type once struct{ first *hcl.Block }
+
+// accept takes the first block and refuses the others.
+func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool {
+	if o.first == nil {
+		o.first = block
+		return true
+	}
+	d.errorf(block.DefRange, summary, "%s already has a %s block at %s.", parent, block.Type, place(o.first.DefRange))
+	return false
+}
+
+// place names a source range in the text of a message.
+func place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
+
+// escape merges the content of a "_" block, whose arguments are never meta-arguments, into the rest of its parent.
+func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
+	if o.first != nil {
+		d.errorf(block.DefRange, "Duplicate escaping block",
+			"The block type \"_\" keeps arguments from being taken for meta-arguments. Each %s block can have only one such block; the first is at %s.",
+			parent, place(o.first.DefRange))
+		return rest
+	}
+	o.first = block
+	return hcl.MergeBodies([]hcl.Body{rest, block.Body})
+}
+
+// reserved refuses a block type that has no meaning yet.
+func (d *decoder) reserved(block *hcl.Block, parent string) {
+	d.errorf(block.TypeRange, fmt.Sprintf("Reserved block type name in %s block", parent),
+		"The block type name %q is reserved for a future version of the language.", block.Type)
+}

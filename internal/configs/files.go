@@ -1,0 +1,96 @@
+package configs
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tofu/internal/tfdiags"
+)
+
+// dirFiles are the configuration files of one directory, by full name, each list in lexical order.
+type dirFiles struct {
+	primary, overrides []string
+}
+
+func (f dirFiles) empty() bool { return len(f.primary) == 0 && len(f.overrides) == 0 }
+
+// extensions are what configuration files end in. One that supersedes another hides the file of the same base name.
+var extensions = []struct{ ext, supersedes string }{
+	{".tofu.json", ".tf.json"},
+	{".tf.json", ""},
+	{".tofu", ".tf"},
+	{".tf", ""},
+}
+
+// configExt gives the configuration file extension that name ends in; "" where it is no configuration file.
+func configExt(name string) string {
+	for _, e := range extensions {
+		if strings.HasSuffix(name, e.ext) {
+			return e.ext
+		}
+	}
+	return ""
+}
+
+// isIgnored tells editors' and hidden files from real ones.
+func isIgnored(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
+}
+
+// isTofuFile tells whether the file is for this program alone, so that Terraform never reads it.
+func isTofuFile(name string) bool {
+	return strings.HasSuffix(name, ".tofu") || strings.HasSuffix(name, ".tofu.json")
+}
+
+// listFiles finds the configuration files of a directory.
+func listFiles(fsys FS, dir string) (dirFiles, error) {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return dirFiles{}, err
+	}
+	present := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() && !isIgnored(e.Name()) && configExt(e.Name()) != "" {
+			present[e.Name()] = true
+		}
+	}
+	for _, e := range extensions {
+		if e.supersedes == "" {
+			continue
+		}
+		for name := range present {
+			if base, ok := strings.CutSuffix(name, e.ext); ok {
+				delete(present, base+e.supersedes)
+			}
+		}
+	}
+	var out dirFiles
+	for name := range present {
+		base := strings.TrimSuffix(name, configExt(name))
+		if base == "override" || strings.HasSuffix(base, "_override") {
+			out.overrides = append(out.overrides, filepath.Join(dir, name))
+		} else {
+			out.primary = append(out.primary, filepath.Join(dir, name))
+		}
+	}
+	slices.Sort(out.primary)
+	slices.Sort(out.overrides)
+	return out, nil
+}
+
+// IsModuleDir tells whether a directory holds at least one configuration file.
+func (p *Parser) IsModuleDir(dir string) bool {
+	files, err := listFiles(p.fs, dir)
+	return err == nil && !files.empty()
+}
+
+// unreadable says that a directory can't be listed.
+func unreadable(dir string, err error) tfdiags.Diagnostic {
+	if errors.Is(err, fs.ErrNotExist) {
+		return tfdiags.Errorf("Failed to read module directory", "Module directory %s does not exist or cannot be read.", dir)
+	}
+	return tfdiags.Errorf("Failed to read module directory", "Module directory %s cannot be read: %s.", dir, err)
+}

@@ -1,0 +1,108 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/addrs"
+)
+
+var importSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"}, {Name: "for_each"}, {Name: "provider"}},
+}
+
+// decodeImport reads an import block.
+func decodeImport(d *decoder, block *hcl.Block) {
+	content := d.content(block.Body, importSchema)
+	im := &Import{Range: block.DefRange}
+	attrs := content.Attributes
+	id, hasID := attrs["id"]
+	identity, hasIdentity := attrs["identity"]
+	switch {
+	case hasID && hasIdentity:
+		d.errorf(hcl.RangeBetween(first(id.Range, identity.Range), last(id.Range, identity.Range)), "Conflicting import arguments",
+			"Only one of \"id\" and \"identity\" can say which object to import.")
+	case !hasID && !hasIdentity:
+		d.errorf(block.DefRange, "Missing required import argument", "One of \"id\" and \"identity\" must say which object to import.")
+	}
+	if hasID {
+		im.ID = id.Expr
+	}
+	if hasIdentity {
+		im.Identity = identity.Expr
+	}
+	if attr, ok := attrs["for_each"]; ok {
+		im.ForEach = attr.Expr
+	}
+	to, ok := attrs["to"]
+	if !ok || !d.importTarget(im, to.Expr) {
+		return
+	}
+	if attr, ok := attrs["provider"]; ok {
+		if !im.ToResource.Module.IsRoot() {
+			d.errorf(attr.Range, "Invalid import provider argument",
+				"The provider argument is for import blocks of root module resources. To give a module a provider, use the providers argument of its module block.")
+		}
+		im.Provider = d.providerRef(attr.Expr, "provider")
+	}
+	d.file.imports = append(d.file.imports, im)
+}
+
+// importTarget reads the "to" address, in which instance keys may be any expressions.
+func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
+	if expr = d.nativeExpr(expr); expr == nil {
+		return false
+	}
+	im.To = expr
+	traversal, static, ok := flatten(expr)
+	if !ok {
+		d.errorf(expr.Range(), "Invalid import address expression",
+			"This is the address of a resource or of one of its instances; only the keys in brackets may be expressions, as in module.a[expr].type.name[expr].")
+		return false
+	}
+	target, diags := addrs.ParseTarget(traversal)
+	if !diags.HasErrors() && target.IsModule() {
+		d.errorf(expr.Range(), "Invalid address", "A resource instance address is required here: the module path must be followed by a resource.")
+		return false
+	}
+	d.add(diags)
+	if diags.HasErrors() {
+		return false
+	}
+	im.ToResource = target.Resource.In(target.Module.Module())
+	if static {
+		im.static = &addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
+	}
+	return true
+}
+
+// flatten turns an address expression into one traversal; keys that are no literals become 0 there, and static false.
+func flatten(expr hcl.Expression) (tr hcl.Traversal, static, ok bool) {
+	switch expr := expr.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		return expr.Traversal, true, true
+	case *hclsyntax.IndexExpr:
+		tr, _, ok = flatten(expr.Collection)
+		return append(tr[:len(tr):len(tr)], hcl.TraverseIndex{Key: zeroKey, SrcRange: expr.BracketRange}), false, ok
+	case *hclsyntax.RelativeTraversalExpr:
+		tr, static, ok = flatten(expr.Source)
+		return append(tr[:len(tr):len(tr)], expr.Traversal...), static, ok
+	}
+	return nil, false, false
+}
+
+var zeroKey = addrs.IntKey(0).Value()
+
+func first(a, b hcl.Range) hcl.Range {
+	if a.Start.Byte <= b.Start.Byte {
+		return a
+	}
+	return b
+}
+
+func last(a, b hcl.Range) hcl.Range {
+	if a.Start.Byte <= b.Start.Byte {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,42 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// jsonText gives the text of a JSON string that stands for native syntax, and where it starts.
+func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
+	if !json.IsJSONExpression(expr) {
+		return "", hcl.Pos{}, false
+	}
+	// Evaluated without a context, a JSON string is its own text, templates not looked into.
+	val, diags := expr.Value(nil)
+	if diags.HasErrors() || val.IsNull() || val.Type() != cty.String {
+		return "", hcl.Pos{}, false
+	}
+	start := expr.Range().Start
+	start.Column, start.Byte = start.Column+1, start.Byte+1 // the opening quote
+	return val.AsString(), start, true
+}
+
+// nativeExpr gives the expression that a JSON string holds as native syntax, where a reference and not a value is wanted; other
+// expressions stay as they are.
+func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
+	if !json.IsJSONExpression(expr) {
+		return expr
+	}
+	text, start, ok := jsonText(expr)
+	if !ok {
+		d.errorf(expr.Range(), "Expected string expression", "In JSON this is a string that holds a reference.")
+		return nil
+	}
+	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
+	d.add(diags)
+	if diags.HasErrors() {
+		return nil
+	}
+	return inner
+}

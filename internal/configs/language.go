@@ -1,0 +1,109 @@
+package configs
+
+import (
+	"slices"
+
+	"github.com/apparentlymart/go-versions/versions"
+	"github.com/apparentlymart/go-versions/versions/constraints"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+
+	"tofu/internal/tfdiags"
+)
+
+// LanguageVersion is the version of OpenTofu whose language this program speaks. Version constraints of modules are held against it.
+const LanguageVersion = "1.12.6"
+
+// firstCompatibleWith is the first version that reads compatible_with.
+const firstCompatibleWith = "1.12.0"
+
+const languageEdition = "tofu2024"
+
+var languageSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "edition"}, {Name: "experiments"}},
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "compatible_with"}},
+}
+
+var compatibleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "opentofu"}}}
+
+// decodeLanguage reads a language block, which says what a module needs of the language.
+func decodeLanguage(d *decoder, block *hcl.Block) {
+	if d.override {
+		d.errorf(block.DefRange, "Language selections in override file",
+			"\"language\" blocks are not allowed in override files. Write them in an ordinary configuration file.")
+		return
+	}
+	content := d.content(block.Body, languageSchema)
+	if attr, ok := content.Attributes["edition"]; ok {
+		switch word := hcl.ExprAsKeyword(attr.Expr); word {
+		case languageEdition:
+		case "":
+			d.errorf(attr.Expr.Range(), "Invalid language edition", "The edition is a bare keyword; %s is the only one.", languageEdition)
+		default:
+			d.errorf(attr.Expr.Range(), "Unsupported language edition", "There is only the edition %s. This module needs another version of the program.", languageEdition)
+		}
+	}
+	if attr, ok := content.Attributes["experiments"]; ok {
+		exprs, diags := hcl.ExprList(attr.Expr)
+		d.add(diags)
+		for _, expr := range exprs {
+			d.errorf(expr.Range(), "Unknown experiment keyword", "There is no experiment of that name.")
+		}
+	}
+	for _, inner := range content.Blocks {
+		// Other programs may add arguments of their own, which is why the rest is left alone.
+		inside, _ := d.partial(inner.Body, compatibleSchema)
+		if attr, ok := inside.Attributes["opentofu"]; ok {
+			d.file.compatible = append(d.file.compatible, attr)
+		}
+	}
+}
+
+// checkVersions holds the version constraints of a module against this program. When one of them excludes it, that is the only
+// news worth telling: everything else may be wrong only because the module is written for another version.
+func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
+	check := func(attr *hcl.Attribute, isCompatibleWith bool) {
+		spec, set, diags := programConstraint(attr)
+		other = append(other, diags...)
+		if diags.HasErrors() {
+			return
+		}
+		if !set.Has(versions.MustParseVersion(LanguageVersion)) {
+			incompatible = append(incompatible, tfdiags.Errorf("Incompatible module",
+				"This module is not compatible with this program, which speaks the language of OpenTofu v%s: the module wants %q. Use a version of the program that fits, or change the constraint if it is stricter than it has to be.",
+				LanguageVersion, spec).At(attr.Range))
+		} else if isCompatibleWith && set.Has(versions.MustParseVersion("1.11.999")) {
+			other = append(other, tfdiags.Warningf("Ineffective version constraint",
+				"Versions before v%s don't read compatible_with, so a constraint written here should exclude them, with \">= %s\" for example.",
+				firstCompatibleWith, firstCompatibleWith).At(attr.Range))
+		}
+	}
+	for _, f := range files {
+		// In other files the argument is for Terraform, whose versions mean something else.
+		if isTofuFile(f.name) {
+			for _, attr := range f.requiredVersions {
+				check(attr, false)
+			}
+		}
+		for _, attr := range f.compatible {
+			check(attr, true)
+		}
+	}
+	return incompatible, other
+}
+
+func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, diags tfdiags.Diagnostics) {
+	if hclDiags := gohcl.DecodeExpression(attr.Expr, nil, &text); hclDiags.HasErrors() {
+		return "", set, diags.Append(hclDiags)
+	}
+	spec, err := constraints.ParseRubyStyleMulti(text)
+	if err != nil {
+		return "", set, diags.Append(tfdiags.Errorf("Invalid version constraint",
+			"%q does not use correct version constraint syntax, such as \">= 1.12.0\".", text).At(attr.Expr.Range()))
+	}
+	if slices.ContainsFunc(spec, func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }) {
+		return "", set, diags.Append(tfdiags.Errorf("Invalid required_version constraint",
+			"Prerelease versions are not supported here: %s. Leave the prerelease part out.", text).At(attr.Range))
+	}
+	return text, versions.MeetingConstraints(spec), nil
+}

@@ -1,0 +1,158 @@
+package configs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+)
+
+var lifecycleSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "enabled"}, {Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "destroy"}, {Name: "ignore_changes"},
+		{Name: "replace_triggered_by"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
+}
+
+// lifecycle reads a resource's lifecycle block and gives the enabled argument where there is one.
+func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (repetition []*hcl.Attribute) {
+	content := d.content(block.Body, lifecycleSchema)
+	attrs := content.Attributes
+	if attr, ok := attrs["enabled"]; ok {
+		r.Enabled = attr.Expr
+		repetition = append(repetition, attr)
+	}
+	if kind.mode == addrs.Managed {
+		d.managedLifecycle(r, attrs)
+	} else {
+		d.refuseLifecycle(kind, block, attrs)
+	}
+	for _, inner := range content.Blocks {
+		if d.override {
+			d.errorf(inner.DefRange, fmt.Sprintf("Can't override %s blocks", inner.Type), "Override files cannot override %q blocks.", inner.Type)
+			continue
+		}
+		rule, ok := d.checkRule(inner)
+		if !ok {
+			continue
+		}
+		d.notAboutItself(r.Addr, rule, inner.Type)
+		if inner.Type == "precondition" {
+			r.Preconditions = append(r.Preconditions, rule)
+		} else {
+			r.Postconditions = append(r.Postconditions, rule)
+		}
+	}
+	return repetition
+}
+
+func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
+	if attr, ok := attrs["create_before_destroy"]; ok {
+		r.CreateBeforeDestroySet = d.constant(attr, &r.CreateBeforeDestroy)
+	}
+	if attr, ok := attrs["prevent_destroy"]; ok {
+		r.PreventDestroy = attr.Expr
+	}
+	if attr, ok := attrs["destroy"]; ok {
+		var destroy bool
+		if d.constant(attr, &destroy) {
+			r.Destroy = &destroy
+		}
+	}
+	if attr, ok := attrs["ignore_changes"]; ok {
+		d.ignoreChanges(r, attr)
+	}
+	if attr, ok := attrs["replace_triggered_by"]; ok {
+		d.replaceTriggers(r, attr)
+	}
+}
+
+// refuseLifecycle refuses what only managed resources have, at the argument for data blocks and at the block for ephemeral ones.
+func (d *decoder) refuseLifecycle(kind *resourceKind, block *hcl.Block, attrs hcl.Attributes) {
+	for _, attr := range sortedAttributes(attrs) {
+		if attr.Name == "enabled" {
+			continue
+		}
+		at, summary := attr.NameRange, "Invalid data resource lifecycle argument"
+		if kind.mode == addrs.Ephemeral {
+			at, summary = block.DefRange, "Invalid lifecycle configuration for ephemeral resource"
+		}
+		d.errorf(at, summary, "The lifecycle argument %q is for managed resources (\"resource\" blocks); %s can't have it.", attr.Name, kind.plural)
+	}
+}
+
+// ignoreChanges reads the keyword all or a list of attribute paths.
+func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
+	if hcl.ExprAsKeyword(attr.Expr) == "all" {
+		r.IgnoreAll = true
+		return
+	}
+	exprs, diags := hcl.ExprList(attr.Expr)
+	d.add(diags)
+	var wildcard *hcl.Range
+	for _, expr := range exprs {
+		if isStar(expr) {
+			rng := expr.Range()
+			wildcard = &rng
+			d.errorf(attr.Expr.Range(), "Invalid ignore_changes wildcard", "The form [\"*\"] is not valid. Write \"ignore_changes = all\" to ignore changes of all attributes.")
+			continue
+		}
+		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))
+		d.add(diags)
+		if len(traversal) > 0 {
+			r.IgnoreChanges = append(r.IgnoreChanges, traversal)
+		}
+	}
+	if wildcard != nil && len(r.IgnoreChanges) > 0 {
+		d.errorf(*wildcard, "Invalid ignore_changes ruleset", "The wildcard \"*\" can't be mixed with attribute names.")
+	}
+}
+
+// isStar recognises the wildcard of old configurations.
+func isStar(expr hcl.Expression) bool {
+	val, diags := expr.Value(nil)
+	return !diags.HasErrors() && val.Type() == cty.String && val.IsKnown() && !val.IsNull() && val.AsString() == "*"
+}
+
+// replaceTriggers reads the list of objects whose changes replace this one: each item refers to exactly one resource.
+func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
+	exprs, diags := hcl.ExprList(attr.Expr)
+	d.add(diags)
+	for _, expr := range exprs {
+		if expr = d.nativeExpr(expr); expr != nil && d.replaceTrigger(expr) {
+			r.ReplaceTriggeredBy = append(r.ReplaceTriggeredBy, expr)
+		}
+	}
+}
+
+func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
+	resources := 0
+	for _, traversal := range expr.Variables() {
+		ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
+		if diags.HasErrors() {
+			d.add(diags)
+			return false
+		}
+		switch subject := ref.Subject.(type) {
+		case addrs.Resource, addrs.ResourceInstance:
+			resources++
+		case addrs.ForEachAttr:
+			if subject.Name != "key" {
+				d.errorf(ref.Range, "Invalid each reference in replace_triggered_by expression", "Only each.key may be used in replace_triggered_by.")
+			}
+		case addrs.CountAttr:
+		default:
+			d.errorf(ref.Range, "Invalid reference in replace_triggered_by expression", "Only resources, count.index and each.key may be used in replace_triggered_by.")
+		}
+	}
+	switch {
+	case resources == 0:
+		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to a resource.")
+	case resources > 1:
+		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to one resource only.")
+	}
+	return resources == 1
+}

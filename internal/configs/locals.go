@@ -1,0 +1,28 @@
+package configs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// decodeLocals reads a locals block: named values of the module.
+func decodeLocals(d *decoder, block *hcl.Block) {
+	attrs, diags := block.Body.JustAttributes()
+	d.add(diags)
+	for _, attr := range sortedAttributes(attrs) {
+		d.identifier(attr.Name, attr.NameRange, "local value name")
+		d.file.locals = append(d.file.locals, &Local{Name: attr.Name, Expr: attr.Expr, Range: attr.Range})
+	}
+}
+
+// sortedAttributes gives attributes in the order of the source.
+func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
+	out := make([]*hcl.Attribute, 0, len(attrs))
+	for _, attr := range attrs {
+		out = append(out, attr)
+	}
+	slices.SortFunc(out, func(a, b *hcl.Attribute) int { return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte) })
+	return out
+}

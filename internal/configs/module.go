@@ -1,0 +1,200 @@
+package configs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// assembly joins the files of a directory into a module.
+type assembly struct {
+	*Module
+	diags tfdiags.Diagnostics
+
+	requiredRange *hcl.Range // of the required_providers block
+}
+
+// newModule joins primary files, which may not repeat each other, and lays the override files over them, in order.
+func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnostics) {
+	a := &assembly{Module: &Module{
+		Dir:               dir,
+		RequiredProviders: map[string]*RequiredProvider{},
+		ProviderMetas:     map[string]*ProviderMeta{},
+		Providers:         map[addrs.LocalProviderConfig]*Provider{},
+		Variables:         map[string]*Variable{},
+		Locals:            map[string]*Local{},
+		Outputs:           map[string]*Output{},
+		Calls:             map[string]*ModuleCall{},
+		Resources:         map[addrs.Resource]*Resource{},
+		Checks:            map[string]*Check{},
+		LocalNames:        map[addrs.Provider]string{},
+	}}
+	all := slices.Concat(primary, overrides)
+	incompatible, diags := checkVersions(all)
+	if len(incompatible) > 0 {
+		return a.Module, incompatible
+	}
+	a.diags = diags
+	for _, f := range all {
+		a.Files = append(a.Files, f.name)
+		a.diags = append(a.diags, f.diags...)
+	}
+	for _, f := range primary {
+		a.addFile(f)
+	}
+	for _, f := range overrides {
+		a.overrideFile(f)
+	}
+	if a.Backend != nil && a.Cloud != nil {
+		a.errorf(a.Backend.Range, "Both a backend and a cloud configuration are present",
+			"A module can have either a \"cloud\" block or a \"backend\" block. There is a cloud block at %s.", place(a.Cloud.Range))
+	}
+	a.resolveProviders()
+	a.checkImports()
+	return a.Module, a.diags
+}
+
+func (a *assembly) errorf(at hcl.Range, summary, detail string, args ...any) {
+	a.diags = append(a.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+}
+
+func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
+	a.diags = append(a.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+}
+
+// declare puts one declaration into its map, or says where it was declared before.
+func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary, what string) {
+	if before, dup := into[key]; dup {
+		a.errorf(at(decl), summary, "%s was already declared at %s. %s", upperFirst(what), place(at(before)), "Names must be unique within a module.")
+		return
+	}
+	into[key] = decl
+}
+
+func (a *assembly) addFile(f *file) {
+	a.addSettings(f)
+	for _, v := range f.variables {
+		declare(a, a.Variables, v.Name, v, (*Variable).at, "Duplicate variable declaration", fmt.Sprintf("a variable named %q", v.Name))
+	}
+	for _, l := range f.locals {
+		declare(a, a.Locals, l.Name, l, (*Local).at, "Duplicate local value definition", fmt.Sprintf("a local value named %q", l.Name))
+	}
+	for _, o := range f.outputs {
+		declare(a, a.Outputs, o.Name, o, (*Output).at, "Duplicate output definition", fmt.Sprintf("an output named %q", o.Name))
+	}
+	for _, c := range f.calls {
+		declare(a, a.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call", fmt.Sprintf("a module call named %q", c.Name))
+	}
+	for _, r := range f.resources {
+		kind := kindOf(r.Addr.Mode)
+		declare(a, a.Resources, r.Addr, r, (*Resource).at, fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
+			fmt.Sprintf("a %s %s named %q", r.Addr.Type, kind.noun, r.Addr.Name))
+	}
+	for _, c := range f.checks {
+		declare(a, a.Checks, c.Name, c, (*Check).at, fmt.Sprintf("Duplicate check %q configuration", c.Name), fmt.Sprintf("a check block named %q", c.Name))
+	}
+	a.Moved = append(a.Moved, f.moved...)
+	a.Imports = append(a.Imports, f.imports...)
+	a.Removed = append(a.Removed, f.removed...)
+}
+
+func (v *Variable) at() hcl.Range   { return v.Range }
+func (l *Local) at() hcl.Range      { return l.Range }
+func (o *Output) at() hcl.Range     { return o.Range }
+func (c *ModuleCall) at() hcl.Range { return c.Range }
+func (r *Resource) at() hcl.Range   { return r.Range }
+func (c *Check) at() hcl.Range      { return c.Range }
+
+// addSettings takes over the terraform, provider and provider_meta blocks of a file.
+func (a *assembly) addSettings(f *file) {
+	for _, b := range f.backends {
+		if a.Backend != nil {
+			a.errorf(b.Range, "Duplicate backend configuration", "A module can have only one backend configuration. There is one at %s.", place(a.Backend.Range))
+			continue
+		}
+		a.Backend = b
+	}
+	for _, c := range f.clouds {
+		if a.Cloud != nil {
+			a.errorf(c.Range, "Duplicate cloud configurations", "A module can have only one cloud block. There is one at %s.", place(a.Cloud.Range))
+			continue
+		}
+		a.Cloud = c
+	}
+	a.Encryption = append(a.Encryption, f.encryption...)
+	for _, block := range f.requiredProviders {
+		if a.requiredRange != nil {
+			a.errorf(block.rng, "Duplicate required providers configuration",
+				"A module can have only one required_providers block. There is one at %s.", place(*a.requiredRange))
+			continue
+		}
+		a.requiredRange = &block.rng
+		a.requireProviders(block)
+	}
+	for _, m := range f.providerMetas {
+		if before, dup := a.ProviderMetas[m.LocalName]; dup {
+			a.errorf(m.Range, "Duplicate provider_meta block", "There is a provider_meta block for provider %q already, at %s.", m.LocalName, place(before.Range))
+			continue
+		}
+		a.ProviderMetas[m.LocalName] = m
+	}
+	for _, p := range f.providers {
+		a.addProvider(p)
+	}
+}
+
+func (a *assembly) addProvider(p *Provider) {
+	before, dup := a.Providers[p.Local()]
+	switch {
+	case !dup:
+		a.Providers[p.Local()] = p
+	case p.Alias == "":
+		a.errorf(p.Range, "Duplicate provider configuration",
+			"There is a default (non-aliased) configuration of provider %q already, at %s. To have several, give the others an \"alias\".", p.Name, place(before.Range))
+	default:
+		a.errorf(p.Range, "Duplicate provider configuration",
+			"There is a configuration of provider %q with alias %q already, at %s. Each configuration of a provider needs an alias of its own.", p.Name, p.Alias, place(before.Range))
+	}
+}
+
+// requireProviders takes over the entries of a required_providers block.
+func (a *assembly) requireProviders(block *requiredProviders) {
+	for _, req := range block.entries {
+		if name, dup := a.LocalNames[req.Provider]; dup && name != req.LocalName {
+			a.warnf(req.Range, "Duplicate required provider",
+				"Provider %s with the local name %q was previously required as %q. A provider can be required only once.", req.Provider, req.LocalName, name)
+		} else {
+			a.LocalNames[req.Provider] = req.LocalName
+		}
+		a.RequiredProviders[req.LocalName] = req
+	}
+}
+
+// checkImports refuses import blocks of the same object.
+func (a *assembly) checkImports() {
+	seen := map[addrs.AbsInstance][]*Import{}
+	for _, im := range a.Imports {
+		if im.static == nil {
+			continue
+		}
+		for _, before := range seen[*im.static] {
+			a.errorf(im.Range, fmt.Sprintf("Duplicate import configuration for %q", im.static),
+				"There is an import block for the resource %q already, at %s. A resource can have only one.", im.static, place(before.Range))
+		}
+		seen[*im.static] = append(seen[*im.static], im)
+	}
+}
+
+func kindOf(mode addrs.ResourceMode) *resourceKind {
+	switch mode {
+	case addrs.Data:
+		return dataKind
+	case addrs.Ephemeral:
+		return ephemeralKind
+	}
+	return managedKind
+}

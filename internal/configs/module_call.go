@@ -1,0 +1,115 @@
+package configs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+func moduleSchema(sourceRequired bool) *hcl.BodySchema {
+	return &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{
+			{Name: "source", Required: sourceRequired}, {Name: "version"}, {Name: "count"}, {Name: "for_each"},
+			{Name: "depends_on"}, {Name: "providers"},
+		},
+		Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "provider", LabelNames: []string{"type"}}},
+	}
+}
+
+var (
+	moduleSchemas         = map[bool]*hcl.BodySchema{false: moduleSchema(true), true: moduleSchema(false)} // by override
+	moduleLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
+)
+
+// decodeModuleCall reads a module block.
+func decodeModuleCall(d *decoder, block *hcl.Block) {
+	content, rest := d.partial(block.Body, moduleSchemas[d.override])
+	c := &ModuleCall{Name: block.Labels[0], Config: rest, Range: block.DefRange}
+	d.identifier(c.Name, block.LabelRanges[0], "module instance name")
+	attrs := content.Attributes
+	if attr, ok := attrs["source"]; ok {
+		c.SourceExpr, c.SourceRange = attr.Expr, attr.Expr.Range()
+	}
+	if attr, ok := attrs["version"]; ok {
+		c.VersionExpr = attr.Expr
+	}
+	var repetition []*hcl.Attribute
+	if attr, ok := attrs["count"]; ok {
+		c.Count = attr.Expr
+		repetition = append(repetition, attr)
+	}
+	if attr, ok := attrs["for_each"]; ok {
+		c.ForEach = attr.Expr
+		repetition = append(repetition, attr)
+	}
+	if attr, ok := attrs["depends_on"]; ok {
+		c.DependsOn = d.traversals(attr)
+	}
+	if attr, ok := attrs["providers"]; ok {
+		c.Providers, c.ProvidersSet = d.passedProviders(attr), true
+	}
+	var escaped, lifecycle once
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "_":
+			c.Config = d.escape(c.Config, &escaped, inner, "module")
+		case "lifecycle":
+			if !lifecycle.accept(d, inner, "Duplicate lifecycle block", "This module call") {
+				continue
+			}
+			if attr, ok := d.content(inner.Body, moduleLifecycleSchema).Attributes["enabled"]; ok {
+				c.Enabled = attr.Expr
+				repetition = append(repetition, attr)
+			}
+		default:
+			d.reserved(inner, "module")
+		}
+	}
+	d.oneRepetition(repetition, "module instances")
+	d.file.calls = append(d.file.calls, c)
+}
+
+// oneRepetition refuses count, for_each and enabled beside each other.
+func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
+	if len(attrs) < 2 {
+		return
+	}
+	attrs = slices.Clone(attrs)
+	slices.SortFunc(attrs, func(a, b *hcl.Attribute) int { return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte) })
+	var names []string
+	for _, attr := range attrs {
+		names = append(names, `"`+attr.Name+`"`)
+	}
+	list := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	d.errorf(hcl.RangeBetween(attrs[0].NameRange, attrs[len(attrs)-1].NameRange), "Invalid combination of "+list,
+		"The arguments %s exclude each other. Only one may say how many %s there are.", list, what)
+}
+
+// passedProviders reads the providers argument: names of the called module to configurations of this one.
+func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
+	pairs, diags := hcl.ExprMap(attr.Expr)
+	d.add(diags)
+	var out []PassedProvider
+	first := map[addrs.LocalProviderConfig]hcl.Range{}
+	for _, pair := range pairs {
+		in := d.providerRef(pair.Key, "providers")
+		from := d.providerRef(pair.Value, "providers")
+		if in == nil || from == nil {
+			continue
+		}
+		d.expectNoKey(in)
+		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
+		if before, dup := first[in.Local()]; dup {
+			d.errorf(rng, "Duplicate provider address", "A provider configuration was already passed to %s at %s. Each configuration of the called module can be given only once.",
+				in.Local(), place(before))
+			continue
+		}
+		first[in.Local()] = rng
+		out = append(out, PassedProvider{InChild: in, InParent: from})
+	}
+	return out
+}

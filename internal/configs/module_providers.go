@@ -1,0 +1,73 @@
+package configs
+
+import (
+	"maps"
+	"slices"
+
+	"tofu/internal/addrs"
+)
+
+// ProviderByLocalName gives the provider that a local name means in this module.
+func (m *Module) ProviderByLocalName(name string) addrs.Provider {
+	if req, ok := m.RequiredProviders[name]; ok {
+		return req.Provider
+	}
+	return addrs.DefaultProvider(name)
+}
+
+// providerOf gives the provider that serves a resource block which names that provider configuration, or none.
+func (m *Module) providerOf(addr addrs.Resource, ref *ProviderRef) addrs.Provider {
+	if ref != nil {
+		return m.ProviderByLocalName(ref.Name)
+	}
+	return m.ProviderByLocalName(addr.ImpliedProvider())
+}
+
+// resolveProviders finds the provider of every resource, now that all required_providers entries are known.
+func (a *assembly) resolveProviders() {
+	for _, p := range a.Providers {
+		p.Provider = a.ProviderByLocalName(p.Name)
+	}
+	for _, im := range a.Imports {
+		im.ProviderAddr = a.providerOf(im.ToResource.Resource, im.Provider)
+	}
+	byProvider := map[addrs.Provider][]string{} // local names of required_providers
+	for _, name := range slices.Sorted(maps.Keys(a.RequiredProviders)) {
+		provider := a.RequiredProviders[name].Provider
+		byProvider[provider] = append(byProvider[provider], name)
+	}
+	for _, addr := range a.SortedResources() {
+		r := a.Resources[addr]
+		r.ProviderAddr = a.providerOf(addr, r.Provider)
+		if r.Provider != nil || a.RequiredProviders[addr.ImpliedProvider()] != nil {
+			continue
+		}
+		for _, name := range byProvider[r.ProviderAddr] {
+			a.warnf(r.Range, "Duplicate required provider",
+				"Provider %q is implied by %s, but required_providers lists it as %q. Either use the local name %q there, or set provider = %s in the resource.",
+				r.ProviderAddr, addr, name, addr.ImpliedProvider(), name)
+		}
+	}
+	for provider, name := range a.impliedLocalNames() {
+		if _, ok := a.LocalNames[provider]; !ok {
+			a.LocalNames[provider] = name
+		}
+	}
+}
+
+// impliedLocalNames are the local names in use without an entry in required_providers.
+func (a *assembly) impliedLocalNames() map[addrs.Provider]string {
+	out := map[addrs.Provider]string{}
+	for local := range a.Providers {
+		out[a.ProviderByLocalName(local.LocalName)] = local.LocalName
+	}
+	for _, r := range a.Resources {
+		out[r.ProviderAddr] = r.ProviderConfig().LocalName
+	}
+	return out
+}
+
+// SortedResources lists the module's resource blocks by address.
+func (m *Module) SortedResources() []addrs.Resource {
+	return slices.SortedFunc(maps.Keys(m.Resources), addrs.Resource.Compare)
+}

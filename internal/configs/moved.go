@@ -1,0 +1,51 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}, {Name: "to", Required: true}}}
+
+// decodeMoved reads a moved block. What moves mean for each other is known only when the whole tree is.
+func decodeMoved(d *decoder, block *hcl.Block) {
+	before := len(d.diags)
+	content := d.content(block.Body, movedSchema)
+	m := &Moved{Range: block.DefRange}
+	for _, end := range []struct {
+		name string
+		addr *addrs.Target
+		rng  *hcl.Range
+	}{{"from", &m.From, &m.FromRange}, {"to", &m.To, &m.ToRange}} {
+		attr, ok := content.Attributes[end.name]
+		if ok {
+			*end.rng = attr.Expr.Range()
+			ok = d.target(attr.Expr, end.addr)
+		}
+		if !ok || end.addr.Resource.Mode == addrs.Ephemeral {
+			d.errorf(block.DefRange, "Invalid \"moved\" address", "What the %q attribute names can't be moved.", end.name)
+		}
+	}
+	if d.diags[before:].HasErrors() {
+		return
+	}
+	if m.From.IsModule() != m.To.IsModule() {
+		d.errorf(block.DefRange, "Invalid \"moved\" addresses", "The \"from\" and \"to\" addresses must either both be of resources or both of modules.")
+		return
+	}
+	d.file.moved = append(d.file.moved, m)
+}
+
+// target reads a module, resource or instance address that is written as a static reference.
+func (d *decoder) target(expr hcl.Expression, into *addrs.Target) bool {
+	traversal, diags := hcl.AbsTraversalForExpr(expr)
+	d.add(diags)
+	if diags.HasErrors() {
+		return false
+	}
+	target, more := addrs.ParseTarget(traversal)
+	d.add(more)
+	*into = target
+	return !more.HasErrors()
+}

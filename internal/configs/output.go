@@ -1,0 +1,56 @@
+package configs
+
+import "github.com/hashicorp/hcl/v2"
+
+var outputBlocks = []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}}
+
+func outputSchema(valueRequired bool) *hcl.BodySchema {
+	return &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{
+			{Name: "value", Required: valueRequired}, {Name: "description"}, {Name: "depends_on"}, {Name: "sensitive"},
+			{Name: "deprecated"}, {Name: "ephemeral"},
+		},
+		Blocks: outputBlocks,
+	}
+}
+
+var outputSchemas = map[bool]*hcl.BodySchema{false: outputSchema(true), true: outputSchema(false)} // by override
+
+// decodeOutput reads an output block.
+func decodeOutput(d *decoder, block *hcl.Block) {
+	o := &Output{Name: block.Labels[0], Range: block.DefRange}
+	content := d.content(block.Body, outputSchemas[d.override])
+	d.identifier(o.Name, block.LabelRanges[0], "output name")
+	attrs := content.Attributes
+	if attr, ok := attrs["value"]; ok {
+		o.Expr = attr.Expr
+	}
+	if attr, ok := attrs["description"]; ok {
+		o.DescriptionSet = d.constant(attr, &o.Description)
+	}
+	if attr, ok := attrs["sensitive"]; ok {
+		o.SensitiveSet = d.constant(attr, &o.Sensitive)
+	}
+	if attr, ok := attrs["ephemeral"]; ok {
+		o.ephemeralSet = d.constant(attr, &o.Ephemeral)
+	}
+	if attr, ok := attrs["deprecated"]; ok {
+		o.Deprecated, _ = d.deprecated(attr, "Invalid `deprecated` attribute", "output value")
+	}
+	if attr, ok := attrs["depends_on"]; ok {
+		o.DependsOn = d.traversals(attr)
+	}
+	for _, inner := range content.Blocks {
+		switch {
+		case inner.Type == "postcondition":
+			d.errorf(inner.TypeRange, "Postconditions are not allowed", "Output values can only have preconditions, not postconditions.")
+		case d.override:
+			d.errorf(inner.DefRange, "Can't override precondition blocks", "Override files cannot override \"precondition\" blocks.")
+		default:
+			if rule, ok := d.checkRule(inner); ok {
+				o.Preconditions = append(o.Preconditions, rule)
+			}
+		}
+	}
+	d.file.outputs = append(d.file.outputs, o)
+}

@@ -1,0 +1,122 @@
+package configs
+
+import (
+	"maps"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+
+	"tofu/internal/tfdiags"
+)
+
+// Parser reads, parses and decodes directories, each of them once. It remembers every file it parsed, for source excerpts.
+// It is safe for concurrent use. The zero value is not ready: see NewParser.
+type Parser struct {
+	fs    FS
+	slots chan struct{} // bounds how many files are parsed at one time
+
+	mu      sync.Mutex
+	files   map[string]*hcl.File
+	modules map[string]*moduleEntry
+}
+
+type moduleEntry struct {
+	once   sync.Once
+	module *Module
+	diags  tfdiags.Diagnostics
+}
+
+// NewParser makes a parser that reads from fsys; nil means the machine's files.
+func NewParser(fsys FS) *Parser {
+	if fsys == nil {
+		fsys = OS{}
+	}
+	return &Parser{
+		fs:      fsys,
+		slots:   make(chan struct{}, runtime.GOMAXPROCS(0)),
+		files:   map[string]*hcl.File{},
+		modules: map[string]*moduleEntry{},
+	}
+}
+
+// Files gives every file parsed so far by name, for the excerpts that diagnostics show.
+func (p *Parser) Files() map[string]*hcl.File {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.files)
+}
+
+// FS is where the parser reads from.
+func (p *Parser) FS() FS { return p.fs }
+
+// Module decodes the directory, or gives what it decoded before. The module is nil only when the directory can't be read.
+func (p *Parser) Module(dir string) (*Module, tfdiags.Diagnostics) {
+	dir = filepath.Clean(dir)
+	p.mu.Lock()
+	entry := p.modules[dir]
+	if entry == nil {
+		entry = &moduleEntry{}
+		p.modules[dir] = entry
+	}
+	p.mu.Unlock()
+	entry.once.Do(func() { entry.module, entry.diags = p.decodeDir(dir) })
+	return entry.module, entry.diags
+}
+
+func (p *Parser) decodeDir(dir string) (*Module, tfdiags.Diagnostics) {
+	names, err := listFiles(p.fs, dir)
+	if err != nil {
+		return nil, tfdiags.Diagnostics{unreadable(dir, err)}
+	}
+	primary := make([]*file, len(names.primary))
+	overrides := make([]*file, len(names.overrides))
+	var wait sync.WaitGroup
+	decodeAll := func(names []string, into []*file, override bool) {
+		for i, name := range names {
+			wait.Add(1)
+			p.slots <- struct{}{}
+			go func() {
+				defer func() { <-p.slots; wait.Done() }()
+				into[i] = p.decodeFile(name, override)
+			}()
+		}
+	}
+	decodeAll(names.primary, primary, false)
+	decodeAll(names.overrides, overrides, true)
+	wait.Wait()
+	return newModule(dir, primary, overrides)
+}
+
+// ParseFile parses one file in the syntax that its name tells and remembers it. The file is nil when it can't be read.
+func (p *Parser) ParseFile(name string) (*hcl.File, tfdiags.Diagnostics) {
+	src, err := p.fs.ReadFile(name)
+	if err != nil {
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to read file", "The file %q could not be read: %s.", name, err)}
+	}
+	return p.ParseSource(name, src)
+}
+
+// ParseSource is ParseFile for content that is at hand already.
+func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+	var parsed *hcl.File
+	var hclDiags hcl.Diagnostics
+	if d := checkNesting(name, src); d != nil {
+		parsed, hclDiags = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
+	} else if strings.HasSuffix(name, ".json") {
+		parsed, hclDiags = json.Parse(src, name)
+	} else {
+		parsed, hclDiags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	}
+	if parsed == nil || parsed.Body == nil {
+		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}
+	}
+	p.mu.Lock()
+	p.files[name] = parsed
+	p.mu.Unlock()
+	return parsed, tfdiags.Diagnostics(nil).Append(hclDiags)
+}

@@ -1,0 +1,76 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+var providerSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "version"}, {Name: "alias"}, {Name: "for_each"}, {Name: "count"}, {Name: "depends_on"}, {Name: "source"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}},
+}
+
+// decodeProvider reads a provider block: the configuration of a provider.
+func decodeProvider(d *decoder, block *hcl.Block) {
+	content, rest := d.partial(block.Body, providerSchema)
+	p := &Provider{Name: block.Labels[0], Config: rest, NameRange: block.LabelRanges[0], Range: block.DefRange}
+	if name, err := addrs.ParseProviderPart(p.Name); err != nil {
+		d.errorf(block.DefRange, "Invalid provider local name", "%q is no provider local name: only letters, digits and single dashes between them are allowed.", p.Name)
+		return
+	} else if name != p.Name {
+		d.errorf(block.DefRange, "Invalid provider local name", "Provider names must be in normal form. Write %q instead of %q.", name, p.Name)
+		return
+	}
+	if attr, ok := content.Attributes["alias"]; ok {
+		d.constant(attr, &p.Alias)
+		rng := attr.Expr.Range()
+		p.AliasRange = &rng
+		if !hclsyntax.ValidIdentifier(p.Alias) {
+			d.add(tfdiags.Errorf("Invalid provider configuration alias", "An alias must be a valid name (%s). %s", place(rng), identifierRule))
+		}
+	}
+	if attr, ok := content.Attributes["version"]; ok {
+		d.providerVersion(p, attr)
+	}
+	if attr, ok := content.Attributes["for_each"]; ok {
+		p.ForEach = attr.Expr
+	}
+	for _, name := range []string{"count", "depends_on", "source"} {
+		if attr, ok := content.Attributes[name]; ok {
+			d.errorf(attr.NameRange, "Reserved argument name in provider block", "The provider argument name %q is reserved for a future version of the language.", name)
+		}
+	}
+	var escaped once
+	for _, inner := range content.Blocks {
+		if inner.Type == "_" {
+			p.Config = d.escape(p.Config, &escaped, inner, "provider")
+		} else {
+			d.reserved(inner, "provider")
+		}
+	}
+	d.file.providers = append(d.file.providers, p)
+}
+
+// providerVersion reads the old place of version constraints.
+func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
+	d.warnf(attr.Expr.Range(), "Version constraints inside provider configuration blocks are deprecated",
+		"Write the version constraint in the required_providers block of the terraform block instead.")
+	if !d.constant(attr, &p.VersionText) || p.VersionText == "" {
+		return
+	}
+	spec, err := ParseConstraints(p.VersionText)
+	if err != nil {
+		d.errorf(attr.Expr.Range(), "Invalid version constraint", "%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", p.VersionText)
+	}
+	p.constraints, p.versionRange = spec, attr.Expr.Range()
+}
+
+// Local is the configuration's name within its module.
+func (p *Provider) Local() addrs.LocalProviderConfig {
+	return addrs.LocalProviderConfig{LocalName: p.Name, Alias: p.Alias}
+}

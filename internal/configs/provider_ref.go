@@ -1,0 +1,73 @@
+package configs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// providerRef reads a reference to a provider configuration, "name", "name.alias" or "name.alias[key]"; nil when it is none.
+// The key may be any expression. The argument it stands in is named in messages.
+func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef {
+	const summary = "Invalid provider configuration reference"
+	expr, key := splitInstanceKey(expr)
+	expr = d.unquote(expr, "references")
+	traversal, diags := hcl.AbsTraversalForExpr(expr)
+	if diags.HasErrors() {
+		d.errorf(expr.Range(), summary, "The %s argument requires a provider name, optionally followed by a period, a configuration alias and an instance key.", argument)
+		return nil
+	}
+	ref := &ProviderRef{Name: traversal.RootName(), NameRange: traversal[0].SourceRange(), Key: key}
+	if len(traversal) == 1 {
+		if key != nil {
+			d.errorf(expr.Range(), summary, "An instance key follows an alias: write %s.ALIAS[KEY].", ref.Name)
+			return nil
+		}
+		return ref
+	}
+	alias, ok := traversal[1].(hcl.TraverseAttr)
+	if !ok {
+		d.errorf(traversal[1].SourceRange(), summary, "A provider name stands alone or is followed by a period and a configuration alias.")
+		return ref
+	}
+	ref.Alias, ref.AliasRange = alias.Name, &alias.SrcRange
+	if len(traversal) == 2 {
+		return ref
+	}
+	if index, ok := traversal[2].(hcl.TraverseIndex); ok && len(traversal) == 3 && key == nil {
+		ref.Key = &hclsyntax.LiteralValueExpr{Val: index.Key, SrcRange: index.SrcRange}
+		return ref
+	}
+	d.errorf(traversal[2].SourceRange(), summary, "A provider name stands alone or is followed by a period and a configuration alias.")
+	return ref
+}
+
+// splitInstanceKey takes a dynamic index off a provider reference. In JSON the reference is the text of a string.
+func splitInstanceKey(expr hcl.Expression) (hcl.Expression, hcl.Expression) {
+	if index, ok := expr.(*hclsyntax.IndexExpr); ok {
+		return index.Collection, index.Key
+	}
+	if _, native := expr.(hclsyntax.Node); native {
+		return expr, nil
+	}
+	if _, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
+		return expr, nil
+	}
+	text, start, ok := jsonText(expr)
+	if !ok {
+		return expr, nil
+	}
+	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
+	if index, ok := inner.(*hclsyntax.IndexExpr); ok && !diags.HasErrors() {
+		return index.Collection, index.Key
+	}
+	return expr, nil
+}
+
+// expectNoKey refuses an instance key where only a whole configuration can be meant.
+func (d *decoder) expectNoKey(ref *ProviderRef) {
+	if ref != nil && ref.Key != nil {
+		d.errorf(ref.Key.Range(), "Invalid provider configuration reference", "%s", fmt.Sprintf("An instance key is not allowed here: %s is the name that the called module uses.", ref.Local()))
+	}
+}

@@ -1,0 +1,103 @@
+package configs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+var provisionerSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "when"}, {Name: "on_failure"}},
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "connection"}, {Type: "lifecycle"}},
+}
+
+// goneProvisioners are types that the language had once.
+var goneProvisioners = map[string]bool{"chef": true, "habitat": true, "puppet": true, "salt-masterless": true}
+
+// provisioner reads a provisioner block; nil when its type is gone.
+func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
+	typ := block.Labels[0]
+	if goneProvisioners[typ] {
+		d.errorf(block.LabelRanges[0], fmt.Sprintf("The %q provisioner has been removed", typ), "There is no %q provisioner any more. Use \"local-exec\", or the tool itself.", typ)
+		return nil
+	}
+	content, rest := d.partial(block.Body, provisionerSchema)
+	p := &Provisioner{Type: typ, Config: rest, TypeRange: block.LabelRanges[0], Range: block.DefRange}
+	if attr, ok := content.Attributes["when"]; ok {
+		switch d.keyword(attr.Expr) {
+		case "create":
+		case "destroy":
+			p.Destroy = true
+		default:
+			d.errorf(attr.Expr.Range(), "Invalid \"when\" keyword", "The \"when\" argument is one of the keywords create and destroy.")
+		}
+	}
+	if attr, ok := content.Attributes["on_failure"]; ok {
+		switch d.keyword(attr.Expr) {
+		case "fail":
+		case "continue":
+			p.Continue = true
+		default:
+			d.errorf(attr.Expr.Range(), "Invalid \"on_failure\" keyword", "The \"on_failure\" argument is one of the keywords continue and fail.")
+		}
+	}
+	var escaped, connection once
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "_":
+			p.Config = d.escape(p.Config, &escaped, inner, "provisioner")
+		case "connection":
+			if connection.accept(d, inner, "Duplicate connection block", "This provisioner") {
+				p.Connection = &Connection{Config: inner.Body, Range: inner.DefRange}
+			}
+		default:
+			d.reserved(inner, "provisioner")
+		}
+	}
+	return p
+}
+
+// destroyProvisioners checks what provisioners that run when the object is destroyed refer to: by then there may be nothing left
+// but the object itself. The connection is the resource's own, which serves provisioners that have none.
+func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *Connection) {
+	any := false
+	for _, p := range provisioners {
+		if !p.Destroy {
+			continue
+		}
+		any = true
+		d.onlyOwnReferences(p.Config)
+		if p.Connection != nil {
+			d.onlyOwnReferences(p.Connection.Config)
+		}
+	}
+	if any && connection != nil {
+		d.onlyOwnReferences(connection.Config)
+	}
+}
+
+func (d *decoder) onlyOwnReferences(body hcl.Body) {
+	attrs, _ := body.JustAttributes() // nested blocks are the schema's business
+	for _, attr := range sortedAttributes(attrs) {
+		for _, traversal := range attr.Expr.Variables() {
+			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
+			if diags.HasErrors() || ownReference(ref.Subject) {
+				continue
+			}
+			d.errorf(attr.Expr.Range(), "Invalid reference from destroy provisioner",
+				"Destroy-time provisioners and their connections may only refer to the object itself, with self, count.index and each.key; %s may be gone when they run.", ref.Subject)
+		}
+	}
+}
+
+func ownReference(subject addrs.Referenceable) bool {
+	switch subject := subject.(type) {
+	case addrs.Self, addrs.CountAttr, addrs.PathAttr, addrs.TerraformAttr:
+		return true
+	case addrs.ForEachAttr:
+		return subject.Name == "key"
+	}
+	return false
+}

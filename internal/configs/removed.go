@@ -1,0 +1,97 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+var (
+	removedSchema = &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "lifecycle"}, {Type: "provisioner", LabelNames: []string{"type"}}},
+	}
+	removedLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}}
+)
+
+// decodeRemoved reads a removed block.
+func decodeRemoved(d *decoder, block *hcl.Block) {
+	before := len(d.diags)
+	content := d.content(block.Body, removedSchema)
+	r := &Removed{Range: block.DefRange}
+	if attr, ok := content.Attributes["from"]; ok {
+		d.removedFrom(r, attr.Expr)
+	}
+	var lifecycle once
+	for _, inner := range content.Blocks {
+		if inner.Type == "provisioner" {
+			d.removedProvisioner(r, inner)
+			continue
+		}
+		if !lifecycle.accept(d, inner, "Duplicate lifecycle block", "The removed block") {
+			continue
+		}
+		if attr, ok := d.content(inner.Body, removedLifecycleSchema).Attributes["destroy"]; ok {
+			r.DestroySet = d.constant(attr, &r.Destroy)
+		}
+	}
+	d.destroyProvisioners(r.Provisioners, nil)
+	if d.diags[before:].HasErrors() {
+		return
+	}
+	if lifecycle.first == nil {
+		d.warnf(block.DefRange, "Missing lifecycle from the removed block",
+			"Without a \"lifecycle\" block the objects are forgotten and stay as they are. Write lifecycle { destroy = … } to say whether they should be destroyed.")
+	}
+	if len(r.Provisioners) > 0 && !r.Destroy && lifecycle.first != nil {
+		d.warnf(block.DefRange, "Removed block provisioners will not be executed", "The objects are forgotten and not destroyed, so their provisioners won't run.")
+	}
+	d.file.removed = append(d.file.removed, r)
+}
+
+func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
+	if r.From.IsModule() && r.From.Module != addrs.RootInstance {
+		d.errorf(r.Range, "Invalid \"removed\" block", "Only removed blocks of resources can have provisioners; this one names a module.")
+		return
+	}
+	p := d.provisioner(block)
+	if p == nil {
+		return
+	}
+	if !p.Destroy {
+		d.errorf(block.DefRange, "Invalid \"removed.provisioner\" block", "The provisioners of removed blocks run when an object is destroyed: write when = destroy.")
+	}
+	r.Provisioners = append(r.Provisioners, p)
+}
+
+// removedFrom reads the address: a module or a managed resource without instance keys.
+func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
+	r.FromRange = expr.Range()
+	traversal, diags := hcl.AbsTraversalForExpr(expr)
+	d.add(diags)
+	if diags.HasErrors() {
+		return
+	}
+	target, more := addrs.ParseTarget(traversal)
+	if more.HasErrors() {
+		d.add(more)
+		return
+	}
+	for _, step := range traversal {
+		index, ok := step.(hcl.TraverseIndex)
+		switch {
+		case !ok:
+		case target.HasKey && step == traversal[len(traversal)-1]:
+			d.errorf(index.SrcRange, "Resource instance address with keys is not allowed", "A removed block names a whole resource, such as \"lab.a\", and no instance of it.")
+		default:
+			d.errorf(index.SrcRange, "Module instance address with keys is not allowed", "A removed block names a whole module, such as \"module.a\", and no instance of it.")
+		}
+	}
+	switch target.Resource.Mode {
+	case addrs.Data:
+		d.errorf(expr.Range(), "Data source address is not allowed", "Data sources can't be destroyed. To drop one from the state, remove its block.")
+	case addrs.Ephemeral:
+		d.errorf(expr.Range(), "Ephemeral resource address is not allowed", "Ephemeral resources are in no state. Remove the block.")
+	}
+	r.From = target
+}

@@ -1,0 +1,165 @@
+package configs
+
+import (
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions/constraints"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+)
+
+// requiredProviders is a required_providers block.
+type requiredProviders struct {
+	entries []*RequiredProvider // in the order of the source
+	rng     hcl.Range
+}
+
+func decodeStrayRequiredProviders(d *decoder, block *hcl.Block) {
+	d.errorf(block.DefRange, "Invalid required_providers block", "A \"required_providers\" block must be nested inside a \"terraform\" block.")
+}
+
+func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
+	out := &requiredProviders{rng: block.DefRange}
+	attrs, diags := block.Body.JustAttributes()
+	d.add(diags)
+	for _, attr := range sortedAttributes(attrs) {
+		if req := d.requiredProvider(attr); req != nil {
+			out.entries = append(out.entries, req)
+		}
+	}
+	return out
+}
+
+// requiredProvider reads one entry; nil when it says nothing that can be used.
+func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
+	before := len(d.diags)
+	req := &RequiredProvider{LocalName: attr.Name, Range: attr.Expr.Range()}
+	name, err := addrs.ParseProviderPart(attr.Name)
+	switch {
+	case err != nil:
+		d.errorf(attr.Expr.Range(), "Invalid provider local name", "%q is no provider local name: only letters, digits and single dashes between them are allowed.", attr.Name)
+		return nil
+	case name != attr.Name:
+		d.errorf(attr.Expr.Range(), "Invalid provider local name", "Provider names must be in normal form. Write %q instead of %q.", name, attr.Name)
+		return nil
+	}
+	pairs, diags := hcl.ExprMap(attr.Expr)
+	if diags.HasErrors() { // the old form: only a version
+		d.requiredVersionOnly(attr, req)
+	} else {
+		for _, pair := range pairs {
+			d.requiredProviderArgument(req, pair)
+		}
+	}
+	if d.diags[before:].HasErrors() {
+		return nil
+	}
+	if req.Provider.IsZero() {
+		req.Provider = addrs.DefaultProvider(attr.Name)
+	}
+	return req
+}
+
+func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider) {
+	val, diags := attr.Expr.Value(nil)
+	if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
+		d.errorf(attr.Expr.Range(), "Invalid required_providers object", "The entries of required_providers must be strings or objects.")
+		return
+	}
+	d.providerConstraint(req, val, attr.Expr.Range())
+}
+
+func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyValuePair) {
+	key, diags := pair.Key.Value(nil)
+	if diags.HasErrors() {
+		d.add(diags)
+		return
+	}
+	at := pair.Value.Range()
+	word := ""
+	if key.Type() == cty.String && !key.IsNull() && key.IsKnown() {
+		word = key.AsString()
+	}
+	switch word {
+	case "version":
+		val, diags := pair.Value.Value(nil)
+		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
+			d.errorf(at, "Invalid version constraint", "Version must be specified as a string.")
+			return
+		}
+		d.providerConstraint(req, val, at)
+	case "source":
+		val, diags := pair.Value.Value(nil)
+		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
+			d.errorf(at, "Invalid source", "Source must be specified as a string.")
+			return
+		}
+		provider, err := addrs.ParseProvider(val.AsString())
+		if err != nil {
+			d.errorf(at, "Invalid provider source", "%s.", upperFirst(err.Error()))
+			return
+		}
+		req.Provider = provider
+	case "configuration_aliases":
+		d.configurationAliases(req, pair.Value)
+	default:
+		d.errorf(pair.Key.Range(), "Invalid required_providers object",
+			"The objects of required_providers have only the attributes \"version\", \"source\" and \"configuration_aliases\". To configure a provider, write a \"provider\" block.")
+	}
+}
+
+func (d *decoder) providerConstraint(req *RequiredProvider, val cty.Value, at hcl.Range) {
+	spec, err := ParseConstraints(val.AsString())
+	if err != nil {
+		d.errorf(at, "Invalid version constraint", "%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", val.AsString())
+		return
+	}
+	req.Constraints, req.VersionText, req.VersionRange = spec, val.AsString(), at
+}
+
+func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expression) {
+	exprs, diags := hcl.ExprList(expr)
+	d.add(diags)
+	for _, one := range exprs {
+		traversal, diags := hcl.AbsTraversalForExpr(one)
+		if diags.HasErrors() {
+			d.add(diags)
+			continue
+		}
+		local := addrs.LocalProviderConfig{LocalName: traversal.RootName()}
+		if len(traversal) > 1 {
+			local.Alias = stepName(traversal[1])
+		}
+		if local.LocalName != req.LocalName {
+			d.errorf(one.Range(), "Invalid configuration_aliases value",
+				"Configuration aliases must be prefixed with the provider name. Expected %q, but found %q.", req.LocalName, local.LocalName)
+			continue
+		}
+		req.Aliases = append(req.Aliases, local)
+	}
+}
+
+// ParseConstraints reads version constraints as configurations write them, such as ">= 1.2, < 2.0".
+func ParseConstraints(text string) (constraints.IntersectionSpec, error) {
+	return constraints.ParseRubyStyleMulti(text)
+}
+
+// stepName gives the name that a traversal step selects, "" for an index.
+func stepName(step hcl.Traverser) string {
+	switch step := step.(type) {
+	case hcl.TraverseRoot:
+		return step.Name
+	case hcl.TraverseAttr:
+		return step.Name
+	}
+	return ""
+}
+
+func upperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

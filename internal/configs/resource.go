@@ -1,0 +1,119 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+// resourceKind is what tells the three kinds of resource blocks apart while decoding.
+type resourceKind struct {
+	mode   addrs.ResourceMode
+	block  string // the block type
+	noun   string // in messages
+	plural string
+	schema *hcl.BodySchema
+}
+
+var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"}, {Name: "depends_on"}}
+
+// What belongs to a managed resource alone is in the schema of ephemeral ones too, to be refused there; in data blocks it goes to
+// the provider's schema, which as a rule refuses it.
+var (
+	managedKind = &resourceKind{addrs.Managed, "resource", "resource", "resources", &hcl.BodySchema{
+		Attributes: commonAttributes,
+		Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "connection"},
+			{Type: "provisioner", LabelNames: []string{"type"}}},
+	}}
+	dataKind = &resourceKind{addrs.Data, "data", "data source", "data sources", &hcl.BodySchema{
+		Attributes: commonAttributes,
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}},
+	}}
+	ephemeralKind = &resourceKind{addrs.Ephemeral, "ephemeral", "ephemeral resource", "ephemeral resources", &hcl.BodySchema{
+		Attributes: commonAttributes,
+		Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "connection"},
+			{Type: "provisioner", LabelNames: []string{"type"}}},
+	}}
+)
+
+func decodeManaged(d *decoder, block *hcl.Block)   { d.resource(managedKind, block, nil) }
+func decodeData(d *decoder, block *hcl.Block)      { d.resource(dataKind, block, nil) }
+func decodeEphemeral(d *decoder, block *hcl.Block) { d.resource(ephemeralKind, block, nil) }
+
+// resource reads a resource block of any kind; check is the check block that it is nested in, or nil.
+func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *Resource {
+	content, rest := d.partial(block.Body, kind.schema)
+	r := &Resource{
+		Addr: addrs.Resource{Mode: kind.mode, Type: block.Labels[0], Name: block.Labels[1]}, Config: rest, Check: check,
+		TypeRange: block.LabelRanges[0], Range: block.DefRange,
+	}
+	d.identifier(r.Addr.Type, block.LabelRanges[0], kind.noun+" type name")
+	d.identifier(r.Addr.Name, block.LabelRanges[1], kind.noun+" name")
+	repetition := d.resourceArguments(r, content)
+	var escaped, lifecycle, connection once
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "_":
+			r.Config = d.escape(r.Config, &escaped, inner, kind.block)
+		case "locals":
+			d.reserved(inner, kind.block)
+		case "lifecycle":
+			if check != nil {
+				d.errorf(inner.DefRange, "Invalid lifecycle block", "Data blocks within a check block have no \"lifecycle\" block: the check manages them.")
+			} else if lifecycle.accept(d, inner, "Duplicate lifecycle block", "This "+kind.noun) {
+				repetition = append(repetition, d.lifecycle(kind, r, inner)...)
+			}
+		case "connection":
+			if d.managedOnly(kind, inner) && connection.accept(d, inner, "Duplicate connection block", "This "+kind.noun) {
+				r.Connection = &Connection{Config: inner.Body, Range: inner.DefRange}
+			}
+		case "provisioner":
+			if d.managedOnly(kind, inner) {
+				if p := d.provisioner(inner); p != nil {
+					r.Provisioners = append(r.Provisioners, p)
+				}
+			}
+		}
+	}
+	d.oneRepetition(repetition, kind.plural)
+	d.destroyProvisioners(r.Provisioners, r.Connection)
+	d.file.resources = append(d.file.resources, r)
+	return r
+}
+
+// resourceArguments reads the meta-arguments and gives those that repeat the block.
+func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repetition []*hcl.Attribute) {
+	attrs := content.Attributes
+	for _, one := range []struct {
+		name string
+		into *hcl.Expression
+	}{{"count", &r.Count}, {"for_each", &r.ForEach}} {
+		attr, ok := attrs[one.name]
+		if !ok {
+			continue
+		}
+		if r.Check != nil {
+			d.errorf(attr.NameRange, "Invalid "+`"`+one.name+`"`+" attribute", "The argument %q is not supported in data blocks within a check block.", one.name)
+			continue
+		}
+		*one.into = attr.Expr
+		repetition = append(repetition, attr)
+	}
+	if attr, ok := attrs["provider"]; ok {
+		r.Provider = d.providerRef(attr.Expr, "provider")
+	}
+	if attr, ok := attrs["depends_on"]; ok {
+		r.DependsOn = d.traversals(attr)
+	}
+	return repetition
+}
+
+// managedOnly refuses a block that only managed resources have.
+func (d *decoder) managedOnly(kind *resourceKind, block *hcl.Block) bool {
+	if kind.mode == addrs.Managed {
+		return true
+	}
+	d.errorf(block.DefRange, "Invalid configuration block for "+kind.noun,
+		"%s", upperFirst(kind.plural)+" can't have \""+block.Type+"\" blocks: they are for managed resources (\"resource\" blocks).")
+	return false
+}

@@ -1,0 +1,41 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+)
+
+// terraformSchema has arguments of other programs too, which are accepted without effect.
+var terraformSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "required_version"}, {Name: "experiments"}, {Name: "language"}},
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "backend", LabelNames: []string{"type"}},
+		{Type: "cloud"},
+		{Type: "required_providers"},
+		{Type: "provider_meta", LabelNames: []string{"provider"}},
+		{Type: "encryption"},
+	},
+}
+
+// decodeTerraform reads a terraform block: settings of the module and, in the root module, of the program.
+func decodeTerraform(d *decoder, block *hcl.Block) {
+	content := d.content(block.Body, terraformSchema)
+	if attr, ok := content.Attributes["required_version"]; ok {
+		d.file.requiredVersions = append(d.file.requiredVersions, attr)
+	}
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "backend":
+			d.file.backends = append(d.file.backends, &Backend{
+				Type: inner.Labels[0], Config: inner.Body, TypeRange: inner.LabelRanges[0], Range: inner.DefRange,
+			})
+		case "cloud":
+			d.file.clouds = append(d.file.clouds, &Backend{Type: "cloud", Config: inner.Body, TypeRange: inner.TypeRange, Range: inner.DefRange})
+		case "required_providers":
+			d.file.requiredProviders = append(d.file.requiredProviders, decodeRequiredProviders(d, inner))
+		case "provider_meta":
+			d.file.providerMetas = append(d.file.providerMetas, &ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
+		case "encryption":
+			d.file.encryption = append(d.file.encryption, inner.Body)
+		}
+	}
+}

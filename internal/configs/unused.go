@@ -1,0 +1,65 @@
+package configs
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
+)
+
+// UnusedAttributes warns of each attribute that an object constructor sets although conversion to ty drops it: a misspelt name, as
+// a rule. It looks as deep as the source spells out the value.
+func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	switch {
+	case ty.IsObjectType():
+		for _, pair := range pairsOf(expr) {
+			key, keyDiags := pair.Key.Value(nil)
+			if keyDiags.HasErrors() || key.Type() != cty.String || key.IsNull() || !key.IsKnown() {
+				continue
+			}
+			name := key.AsString()
+			if ty.HasAttribute(name) {
+				diags = append(diags, UnusedAttributes(pair.Value, ty.AttributeType(name))...)
+				continue
+			}
+			diags = append(diags, tfdiags.Warningf("Object attribute is ignored",
+				"The object type for this variable does not include an attribute named %q, so this definition is unused.%s",
+				name, didYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes())))).At(pair.Key.Range()))
+		}
+	case ty.IsMapType():
+		for _, pair := range pairsOf(expr) {
+			diags = append(diags, UnusedAttributes(pair.Value, ty.ElementType())...)
+		}
+	case ty.IsListType() || ty.IsSetType():
+		for _, item := range itemsOf(expr) {
+			diags = append(diags, UnusedAttributes(item, ty.ElementType())...)
+		}
+	case ty.IsTupleType():
+		for i, item := range itemsOf(expr) {
+			if i < ty.Length() {
+				diags = append(diags, UnusedAttributes(item, ty.TupleElementType(i))...)
+			}
+		}
+	}
+	return diags
+}
+
+func pairsOf(expr hcl.Expression) []hcl.KeyValuePair {
+	pairs, diags := hcl.ExprMap(expr)
+	if diags.HasErrors() {
+		return nil
+	}
+	return pairs
+}
+
+func itemsOf(expr hcl.Expression) []hcl.Expression {
+	items, diags := hcl.ExprList(expr)
+	if diags.HasErrors() {
+		return nil
+	}
+	return items
+}
