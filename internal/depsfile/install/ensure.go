@@ -1,0 +1,223 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
+	"tofu/internal/tfdiags"
+)
+
+// Ensure installs every required provider and gives the locks that the lock file should then hold. With an error there
+// are no locks, and the lock file has to stay as it is. Locks that are Equal to prev needn't be written.
+func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, opts *Options) (*depsfile.Locks, tfdiags.Diagnostics) {
+	in := newInstaller(prev, opts)
+	prev, diags := adopt(reqs, prev)
+	in.locks = prev
+	providers, more := in.installable(reqs)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	results := make([]result, len(providers))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, p := range providers {
+		group.Go(func() error {
+			results[i] = in.ensure(ctx, p, reqs[p])
+			return nil
+		})
+	}
+	_ = group.Wait() // the results hold the errors
+	locks := make(map[addrs.Provider]depsfile.Lock)
+	for p := range reqs {
+		if lock, ok := prev.Provider(p); ok && in.Elsewhere[p] {
+			locks[p] = lock
+		}
+	}
+	var incomplete []string
+	for i, p := range providers {
+		locks[p] = results[i].lock
+		diags = diags.Append(results[i].diags)
+		if results[i].incomplete {
+			incomplete = append(incomplete, "  - "+p.ForDisplay())
+		}
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	diags = diags.Append(clashes(reqs))
+	if len(incomplete) > 0 {
+		diags = diags.Append(incompleteWarning(incomplete, in.Platform))
+	}
+	return depsfile.NewLocks(locks), diags
+}
+
+// installable lists the providers that have to be installed, with an error for each that can't be.
+func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	var providers []addrs.Provider
+	for _, p := range reqs.Providers() {
+		switch {
+		case p.IsBuiltin():
+			if err := checkBuiltin(p, reqs[p]); err != nil {
+				diags = diags.Append(tfdiags.Errorf("Invalid built-in provider", "%s.", err))
+				continue
+			}
+			in.tell(Builtin{p})
+		case p.Namespace == "-":
+			diags = diags.Append(tfdiags.Errorf("Invalid legacy provider address",
+				"The state or configuration names the provider %q as Terraform 0.12 did. Replace the address in the state with \"tofu state replace-provider\" before going on.", p))
+		case in.Elsewhere[p]:
+		default:
+			providers = append(providers, p)
+		}
+	}
+	return providers, diags
+}
+
+func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
+	if p != addrs.BuiltinTerraform {
+		return fmt.Errorf("there is no built-in provider %s; the only one is %s", p, addrs.BuiltinTerraform)
+	}
+	if len(c) > 0 {
+		return fmt.Errorf("provider %s is built in and has no versions; remove the version constraints %q", p, depsfile.ConstraintsString(c))
+	}
+	return nil
+}
+
+// adopt takes over the versions that Terraform's own registry supplied for its default namespace: the same releases
+// are in the default registry, though as other packages.
+func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, tfdiags.Diagnostics) {
+	var adopted []string
+	for _, p := range reqs.Providers() {
+		old := p
+		old.Host = addrs.LegacyDefaultHost
+		if p.Host != addrs.DefaultHost || p.Namespace != "hashicorp" {
+			continue
+		}
+		lock, ok := prev.Provider(old)
+		_, have := prev.Provider(p)
+		_, needOld := reqs[old]
+		if !ok || have || needOld {
+			continue
+		}
+		prev = prev.With(p, depsfile.Lock{Version: lock.Version, Constraints: lock.Constraints})
+		adopted = append(adopted, fmt.Sprintf("  - %s => %s", old, p))
+	}
+	if len(adopted) == 0 {
+		return prev, nil
+	}
+	return prev, tfdiags.Diagnostics{tfdiags.Warningf("Dependency lock file entries automatically updated",
+		"The lock file was written by another program, which takes these providers from its own registry:\n%s\n\nThe same versions are taken from %s, and the checksums of its packages replace the previous ones.",
+		strings.Join(adopted, "\n"), addrs.DefaultHost)}
+}
+
+// clashes warns about two providers of the same type in the two namespaces that hold the same providers.
+func clashes(reqs depsfile.Requirements) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, p := range reqs.Providers() {
+		other := p
+		other.Namespace = "opentofu"
+		if _, both := reqs[other]; both && p.Host == addrs.DefaultHost && p.Namespace == "hashicorp" {
+			diags = diags.Append(tfdiags.Warningf("Potential provider misconfiguration",
+				"Both %s and %s are required. They are the same provider under two names; probably a required_providers entry is missing or inconsistent in some module. \"tofu providers\" shows which module requires which.",
+				p.ForDisplay(), other.ForDisplay()))
+		}
+	}
+	return diags
+}
+
+func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.Diagnostic {
+	return tfdiags.Warningf("Incomplete lock file information for providers",
+		"The sources of these providers vouch only for the packages that were installed:\n%s\n\nThe lock file therefore has checksums for %s only, and the providers can't be installed from it on other platforms. To add checksums for another platform, run:\n  tofu providers lock -platform=%s\n(with the platform's name in place of %s)",
+		strings.Join(providers, "\n"), platform, platform, platform)
+}
+
+// result is what came of one provider.
+type result struct {
+	lock       depsfile.Lock
+	incomplete bool
+	diags      tfdiags.Diagnostics
+}
+
+func failed(summary string, err error) result {
+	return result{diags: tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s.", err)}}
+}
+
+// ensure chooses a version of one provider and installs it.
+func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Constraints) result {
+	const query, install = "Failed to query available provider packages", "Failed to install provider"
+	prev, locked := in.locks.Provider(p)
+	reuse := locked && !in.Upgrade
+	if reuse {
+		in.tell(Reusing{p})
+		if !depsfile.Acceptable(c).Has(prev.Version) {
+			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version",
+				p.ForDisplay(), prev.Version, depsfile.ConstraintsString(c)))
+		}
+		if done, ok := in.atHand(ctx, p, prev); ok {
+			done.lock.Constraints = c
+			return done
+		}
+	}
+	version := prev.Version
+	var warnings []string
+	if !reuse {
+		in.tell(Finding{p, depsfile.ConstraintsString(c)})
+		list, err := in.Source.Versions(ctx, p)
+		if err != nil {
+			return failed(query, fmt.Errorf("finding versions of provider %s: %w", p.ForDisplay(), err))
+		}
+		warnings = list.Warnings
+		if version, err = choose(p, c, list.List); err != nil {
+			return failed(query, err)
+		}
+	}
+	var known []depsfile.Hash
+	if locked && prev.Version == version {
+		known = depsfile.Known(prev.Hashes)
+	}
+	done, err := in.install(ctx, p, version, known)
+	if err != nil {
+		return failed(install, fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, in.explain(ctx, err, p, version, reuse)))
+	}
+	done.lock.Constraints = c
+	for _, w := range warnings {
+		done.diags = done.diags.Append(tfdiags.Warningf("Additional provider information from registry", "The registry says about %s: %s", p.ForDisplay(), w))
+	}
+	return done
+}
+
+// explain makes an error about a package helpful.
+func (in *installer) explain(ctx context.Context, err error, p addrs.Provider, v depsfile.Version, locked bool) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("the installation was interrupted")
+	}
+	var none *sources.NoPackageError
+	if !locked || !asNone(err, &none) {
+		return err
+	}
+	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; \"tofu init -upgrade\" would choose another one", err)
+}
+
+// choose takes the newest acceptable version.
+func choose(p addrs.Provider, c depsfile.Constraints, list []depsfile.Version) (depsfile.Version, error) {
+	acceptable := depsfile.Acceptable(c)
+	if acceptable.Exactly(depsfile.Version{}) {
+		return depsfile.Version{}, fmt.Errorf("provider %s is required in version 0.0.0, which stands for a development build that isn't released", p.ForDisplay())
+	}
+	v, ok := sources.Newest(list, acceptable.Has)
+	switch {
+	case ok:
+		return v, nil
+	case len(c) == 0:
+		return v, fmt.Errorf("provider %s has no releases, only prereleases, which must be required by their exact version", p.ForDisplay())
+	}
+	return v, fmt.Errorf("no release of provider %s meets the version constraints %q", p.ForDisplay(), depsfile.ConstraintsString(c))
+}

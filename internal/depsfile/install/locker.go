@@ -1,0 +1,220 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
+	"tofu/internal/tfdiags"
+)
+
+// Locker finds checksums of packages for any platform without installing them. One Locker serves any number of root
+// modules: it asks for each list of versions once, and fetches, inflates and hashes each package once.
+type Locker struct {
+	in       *installer
+	slots    chan struct{} // bounds the packages that are worked on at once
+	versions group[addrs.Provider, sources.Versions]
+	packages group[packageKey, checksums]
+}
+
+type packageKey struct {
+	provider addrs.Provider
+	version  depsfile.Version
+	platform depsfile.Platform
+}
+
+// checksums are what a lock file may say because of one package.
+type checksums struct {
+	hashes []depsfile.Hash
+	auth   string
+	keyID  string
+	diags  tfdiags.Diagnostics
+}
+
+// NewLocker makes a Locker; of the options it uses Source, Store, Upgrade and Observe.
+func NewLocker(opts *Options) *Locker {
+	return &Locker{in: newInstaller(nil, opts), slots: make(chan struct{}, parallel)}
+}
+
+// Added tells what a lock file learned about a provider on one platform.
+type Added struct {
+	Provider addrs.Provider
+	Platform depsfile.Platform
+	New      bool // the provider wasn't locked before
+	More     bool // there are checksums that weren't recorded before
+}
+
+// Lock chooses versions as Ensure does and gives locks with the checksums of the platforms. Locks of other providers
+// stay. Checksums that are recorded already are kept, whatever they say.
+func (l *Locker) Lock(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform) (*depsfile.Locks, []Added, tfdiags.Diagnostics) {
+	providers, diags := l.in.installable(reqs)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	found := make([]checksumsFor, len(providers))
+	var group errgroup.Group
+	for i, p := range providers {
+		group.Go(func() error {
+			found[i] = l.provider(ctx, p, reqs[p], prev, platforms)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the results
+	locks := prev
+	var added []Added
+	for i, p := range providers {
+		diags = diags.Append(found[i].diags)
+		if found[i].diags.HasErrors() {
+			continue
+		}
+		locks = locks.With(p, found[i].lock)
+		added = append(added, found[i].added...)
+	}
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	if locks == nil {
+		locks = &depsfile.Locks{}
+	}
+	return locks, added, diags
+}
+
+type checksumsFor struct {
+	lock  depsfile.Lock
+	added []Added
+	diags tfdiags.Diagnostics
+}
+
+func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks, platforms []depsfile.Platform) checksumsFor {
+	const summary = "Could not retrieve providers for locking"
+	fail := func(err error) checksumsFor {
+		return checksumsFor{diags: tfdiags.Diagnostics{tfdiags.Errorf(summary, "Provider %s: %s.", p.ForDisplay(), err)}}
+	}
+	version, err := l.choose(ctx, p, c, prev)
+	if err != nil {
+		return fail(err)
+	}
+	var out checksumsFor
+	old, locked := prev.Provider(p)
+	locked = locked && old.Version == version
+	all := []depsfile.Hash{}
+	if locked {
+		all = depsfile.Union(old.Hashes)
+	}
+	results := make([]checksums, len(platforms))
+	var group errgroup.Group
+	for i, platform := range platforms {
+		group.Go(func() (err error) {
+			results[i], err = l.checksums(ctx, packageKey{p, version, platform})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fail(err)
+	}
+	for i, platform := range platforms {
+		more := slices.ContainsFunc(results[i].hashes, func(h depsfile.Hash) bool { return !slices.Contains(all, h) })
+		all = depsfile.Union(all, results[i].hashes)
+		out.added = append(out.added, Added{p, platform, !locked, more})
+		out.diags = out.diags.Append(results[i].diags)
+	}
+	out.lock = depsfile.Lock{Version: version, Constraints: c, Hashes: all}
+	return out
+}
+
+func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks) (depsfile.Version, error) {
+	if lock, ok := prev.Provider(p); ok && !l.in.Upgrade {
+		if !depsfile.Acceptable(c).Has(lock.Version) {
+			return lock.Version, fmt.Errorf("the locked version %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version", lock.Version, depsfile.ConstraintsString(c))
+		}
+		return lock.Version, nil
+	}
+	list, err := l.versions.do(p, func() (sources.Versions, error) { return l.in.Source.Versions(ctx, p) })
+	if err != nil {
+		return depsfile.Version{}, err
+	}
+	return choose(p, c, list.List)
+}
+
+// checksums gives the hashes of one package and those its source vouches for.
+func (l *Locker) checksums(ctx context.Context, key packageKey) (checksums, error) {
+	return l.packages.do(key, func() (checksums, error) {
+		select {
+		case l.slots <- struct{}{}:
+			defer func() { <-l.slots }()
+		case <-ctx.Done():
+			return checksums{}, ctx.Err()
+		}
+		pkg, err := l.in.Source.Package(ctx, key.provider, key.version, key.platform)
+		if err != nil {
+			return checksums{}, err
+		}
+		l.in.tell(Fetching{key.provider, key.version, key.platform})
+		hashes, err := l.in.hashes(ctx, pkg)
+		if err != nil {
+			return checksums{}, fmt.Errorf("%s %s for %s: %w", key.provider.ForDisplay(), key.version, key.platform, err)
+		}
+		l.in.tell(Fetched{key.provider, key.version, key.platform, pkg.Auth, pkg.KeyID})
+		return checksums{hashes, pkg.Auth, pkg.KeyID, packageWarnings(pkg)}, nil
+	})
+}
+
+// hashes gives what a lock file may say because of a package. An archive is inflated, but not unpacked, and only if
+// neither its source nor the store knows its content hash.
+func (in *installer) hashes(ctx context.Context, pkg *sources.Package) ([]depsfile.Hash, error) {
+	if pkg.Dir != "" {
+		found, err := in.folder(pkg, nil)
+		return []depsfile.Hash{found.content.Hash}, err
+	}
+	if pkg.ContentHash != "" {
+		return depsfile.Union([]depsfile.Hash{pkg.ContentHash}, pkg.Trusted), nil
+	}
+	unlock, err := in.Store.Lock(ctx, releaseKey(pkg.Provider, pkg.Version, pkg.Platform))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, archive := range expected(pkg) {
+		if content, ok := in.Store.ContentOf(archive); ok {
+			found, err := verify(pkg, nil, archive, content)
+			return depsfile.Union([]depsfile.Hash{content}, found.verified, pkg.Trusted), err
+		}
+	}
+	path, archive, cleanup, err := in.download(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	content, err := in.Store.HashArchive(path, archive)
+	if err != nil {
+		return nil, err
+	}
+	found, err := verify(pkg, nil, archive, content)
+	return depsfile.Union([]depsfile.Hash{content}, found.verified, pkg.Trusted), err
+}
+
+// group runs a function once per key and gives everyone who asks for the key its result.
+type group[K comparable, V any] struct {
+	mu    sync.Mutex
+	calls map[K]func() (V, error)
+}
+
+func (g *group[K, V]) do(key K, run func() (V, error)) (V, error) {
+	g.mu.Lock()
+	if g.calls == nil {
+		g.calls = make(map[K]func() (V, error))
+	}
+	call, ok := g.calls[key]
+	if !ok {
+		call = sync.OnceValues(run)
+		g.calls[key] = call
+	}
+	g.mu.Unlock()
+	return call()
+}

@@ -1,0 +1,157 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/depsfile/sources"
+)
+
+func asNone(err error, target **sources.NoPackageError) bool { return errors.As(err, target) }
+
+// atHand uses a locked version that is in place, in the cache or in the store with one of the locked checksums: no
+// source has to be asked.
+func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile.Lock) (result, bool) {
+	known := depsfile.Known(lock.Hashes)
+	if len(known) == 0 {
+		return result{}, false
+	}
+	same := result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union(lock.Hashes)}}
+	target := pkgstore.PackageDir(in.Dir, p, lock.Version, in.Platform)
+	if h, err := in.Store.ContentHash(target); err == nil && slices.Contains(known, h) {
+		if _, err := pkgstore.Executable(target, p); err == nil {
+			in.tell(AlreadyInstalled{p, lock.Version})
+			return same, true
+		}
+	}
+	if in.Cache != "" {
+		cached := pkgstore.PackageDir(in.Cache, p, lock.Version, in.Platform)
+		if h, err := in.Store.ContentHash(cached); err == nil && slices.Contains(known, h) && in.finish(p, cached, target) == nil {
+			in.tell(FromCache{p, lock.Version})
+			return same, true
+		}
+	}
+	// Several zh checksums are locked, one for each platform; only those the store has seen lead to a content, and
+	// it may be another platform's. So a content counts only when it was an archive of this platform.
+	return in.fromStore(ctx, p, lock, known)
+}
+
+// fromStore installs a package that the store holds.
+func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash) (result, bool) {
+	key := releaseKey(p, lock.Version, in.Platform)
+	archive, ok := in.Store.Release(key)
+	if !ok {
+		return result{}, false
+	}
+	content, ok := in.Store.Find([]depsfile.Hash{archive})
+	if !ok || !slices.Contains(known, archive) && !slices.Contains(known, content.Hash) {
+		return result{}, false
+	}
+	in.tell(Installing{p, lock.Version})
+	if err := in.put(ctx, p, lock.Version, func(dest string) error { return in.Store.Place(content, dest) }); err != nil {
+		return failed("Failed to install provider", fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), lock.Version, err)), true
+	}
+	in.tell(Installed{p, lock.Version, "verified checksum", ""})
+	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union([]depsfile.Hash{content.Hash}, known)}}, true
+}
+
+// releaseKey names a package for the store's memory of which archive it was.
+func releaseKey(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
+	return p.String() + "/" + v.String() + "/" + platform.String()
+}
+
+// install gets a package from the source and puts it into place. Known are the lock file's checksums for the version.
+func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, error) {
+	if done, ok := in.unverifiedCache(p, v, known); ok {
+		return done, nil
+	}
+	pkg, err := in.Source.Package(ctx, p, v, in.Platform)
+	if err != nil {
+		return result{}, err
+	}
+	in.tell(Installing{p, v})
+	var found fetched
+	if pkg.Dir != "" {
+		found, err = in.folder(pkg, known)
+	} else {
+		found, err = in.archive(ctx, pkg, known)
+	}
+	if err != nil {
+		return result{}, err
+	}
+	err = in.put(ctx, p, v, func(dest string) error {
+		if pkg.Dir != "" {
+			return in.Store.Link(pkg.Dir, dest)
+		}
+		return in.Store.Place(found.content, dest)
+	})
+	if err != nil {
+		return result{}, err
+	}
+	in.tell(Installed{p, v, pkg.Auth, pkg.KeyID})
+	done := result{
+		lock:       depsfile.Lock{Version: v, Hashes: depsfile.Union([]depsfile.Hash{found.content.Hash}, known, found.verified, pkg.Trusted)},
+		incomplete: len(known) == 0 && len(pkg.Trusted) == 0,
+	}
+	done.diags = packageWarnings(pkg)
+	return done, nil
+}
+
+// unverifiedCache takes what the plugin cache has when the user allowed that.
+func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, bool) {
+	if in.Cache == "" || !in.CacheMayBreakLock || len(known) > 0 {
+		return result{}, false
+	}
+	cached := pkgstore.PackageDir(in.Cache, p, v, in.Platform)
+	if entries, err := os.ReadDir(cached); err != nil || len(entries) == 0 {
+		return result{}, false
+	}
+	h, err := in.Store.ContentHash(cached)
+	if err != nil || in.finish(p, cached, pkgstore.PackageDir(in.Dir, p, v, in.Platform)) != nil {
+		return result{}, false
+	}
+	in.tell(FromCache{p, v})
+	return result{lock: depsfile.Lock{Version: v, Hashes: []depsfile.Hash{h}}, incomplete: true}, true
+}
+
+// put lets place fill the package's folder, in the plugin cache if there is one, and checks that it has a program.
+func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error) error {
+	target := pkgstore.PackageDir(in.Dir, p, v, in.Platform)
+	if in.Cache == "" {
+		if err := place(target); err != nil {
+			return err
+		}
+		_, err := pkgstore.Executable(target, p)
+		return err
+	}
+	dest := pkgstore.PackageDir(in.Cache, p, v, in.Platform)
+	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
+		return fmt.Errorf("using the plugin cache: %w", err)
+	}
+	// OpenTofu locks the same file while it fills the folder.
+	unlock, err := pkgstore.LockFile(ctx, dest+".lock", func() { in.tell(Waiting{p, v}) })
+	if err != nil {
+		return err
+	}
+	err = place(dest)
+	unlock()
+	if err != nil {
+		return err
+	}
+	return in.finish(p, dest, target)
+}
+
+// finish links a package of the plugin cache into place.
+func (in *installer) finish(p addrs.Provider, cached, target string) error {
+	if _, err := pkgstore.Executable(cached, p); err != nil {
+		return err
+	}
+	return in.Store.Link(cached, target)
+}

@@ -1,0 +1,74 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/pkgstore"
+)
+
+// Packages hands out the programs of installed providers, each verified against the lock file once, when it is first
+// asked for. It may be used by many goroutines.
+type Packages struct {
+	Dir   string // .terraform/providers
+	Locks *depsfile.Locks
+	Store *pkgstore.Store
+	// Overrides are folders with development builds, which are used unverified.
+	Overrides map[addrs.Provider]string
+
+	mu    sync.Mutex
+	known map[addrs.Provider]func() (Program, error)
+}
+
+// Program is a provider's program in a verified package.
+type Program struct {
+	Path string
+	// Hash is the package's content hash: a name for what the program will do. It is empty for development builds.
+	Hash    depsfile.Hash
+	Version depsfile.Version
+}
+
+// Program finds a provider's program.
+func (ps *Packages) Program(p addrs.Provider) (Program, error) {
+	ps.mu.Lock()
+	if ps.known == nil {
+		ps.known = make(map[addrs.Provider]func() (Program, error))
+	}
+	find, ok := ps.known[p]
+	if !ok {
+		find = sync.OnceValues(func() (Program, error) { return ps.find(p) })
+		ps.known[p] = find
+	}
+	ps.mu.Unlock()
+	return find()
+}
+
+func (ps *Packages) find(p addrs.Provider) (Program, error) {
+	if dir, ok := ps.Overrides[p]; ok {
+		path, err := pkgstore.Executable(dir, p)
+		if err != nil {
+			return Program{}, fmt.Errorf("development override of provider %s: %w", p, err)
+		}
+		return Program{Path: path}, nil
+	}
+	lock, ok := ps.Locks.Provider(p)
+	if !ok {
+		return Program{}, fmt.Errorf("the dependency lock file has no entry for provider %s; run \"tofu init\"", p)
+	}
+	dir := pkgstore.PackageDir(ps.Dir, p, lock.Version, depsfile.CurrentPlatform())
+	path, err := pkgstore.Executable(dir, p)
+	if err != nil {
+		return Program{}, fmt.Errorf("provider %s %s isn't installed (%w); run \"tofu init\"", p, lock.Version, err)
+	}
+	h, err := ps.Store.ContentHash(dir)
+	if err != nil {
+		return Program{}, fmt.Errorf("verifying the package of provider %s: %w", p, err)
+	}
+	if known := depsfile.Known(lock.Hashes); len(known) > 0 && !slices.Contains(known, h) {
+		return Program{}, fmt.Errorf("the package of provider %s %s in %s doesn't match any of the checksums recorded in the dependency lock file; run \"tofu init\" to install it again", p, lock.Version, ps.Dir)
+	}
+	return Program{Path: path, Hash: h, Version: lock.Version}, nil
+}

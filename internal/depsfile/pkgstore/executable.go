@@ -1,0 +1,37 @@
+package pkgstore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+)
+
+// PackageDir is where a package belongs below a folder of installed packages (.terraform/providers, a plugin cache,
+// an unpacked mirror).
+func PackageDir(root string, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
+	return filepath.Join(root, p.Host, p.Namespace, p.Type, v.String(), platform.String())
+}
+
+// Executable finds the provider's program in an unpacked package: terraform-provider-TYPE, possibly with more after
+// an underscore or a dot.
+func Executable(dir string, p addrs.Provider) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("looking for the provider's program: %w", err)
+	}
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), "terraform-provider-"+p.Type)
+		if !ok || rest != "" && rest[0] != '_' && rest[0] != '.' {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the package in %s has no file named terraform-provider-%s", dir, p.Type)
+}

@@ -1,0 +1,82 @@
+package pkgstore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tofu/internal/depsfile"
+)
+
+// fingerprint is what a folder looked like when it was hashed.
+type fingerprint struct {
+	Dir   string
+	Hash  depsfile.Hash
+	Files []fileStat
+}
+
+// ContentHash gives the content hash of a folder: the remembered one while the stat data of all its files are the
+// remembered ones, else it is computed and remembered.
+func (s *Store) ContentHash(dir string) (depsfile.Hash, error) {
+	real, err := realPath(dir)
+	if err != nil {
+		return "", err
+	}
+	files, err := listDir(real)
+	if err != nil {
+		return "", err
+	}
+	path := s.statFile(real)
+	var known fingerprint
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &known) == nil &&
+		known.Dir == real && known.Hash != "" && slices.Equal(known.Files, files) {
+		return known.Hash, nil
+	}
+	h, err := HashDir(real)
+	if err != nil {
+		return "", err
+	}
+	after, err := listDir(real)
+	if err == nil && slices.Equal(files, after) {
+		// The store is a convenience here: one that can't be written costs time only.
+		_ = s.saveFingerprint(fingerprint{real, h, files})
+	}
+	return h, nil
+}
+
+// rememberStat notes the hash of a folder whose files this process has just written.
+func (s *Store) rememberStat(dir string, h depsfile.Hash) error {
+	real, err := realPath(dir)
+	if err != nil {
+		return err
+	}
+	files, err := listDir(real)
+	if err != nil {
+		return err
+	}
+	return s.saveFingerprint(fingerprint{real, h, files})
+}
+
+func (s *Store) saveFingerprint(f fingerprint) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return s.writeFile(s.statFile(f.Dir), data)
+}
+
+func (s *Store) statFile(real string) string {
+	name := sha256.Sum256([]byte(real))
+	return filepath.Join(s.root, "stat", hex.EncodeToString(name[:16]))
+}
+
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}

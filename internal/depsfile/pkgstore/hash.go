@@ -1,0 +1,141 @@
+package pkgstore
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tofu/internal/depsfile"
+)
+
+// sum is one file of a package and the SHA-256 of its content.
+type sum struct {
+	name   string // with slashes
+	sha256 [sha256.Size]byte
+}
+
+// contentHash is the "h1:" hash over the files of a package: SHA-256 over lines "hex  name", sorted by name.
+func contentHash(files []sum) (depsfile.Hash, error) {
+	slices.SortFunc(files, func(a, b sum) int { return strings.Compare(a.name, b.name) })
+	all := sha256.New()
+	for _, f := range files {
+		if strings.Contains(f.name, "\n") {
+			return "", fmt.Errorf("the file name %q contains a line break", f.name)
+		}
+		fmt.Fprintf(all, "%s  %s\n", hex.EncodeToString(f.sha256[:]), f.name)
+	}
+	return depsfile.Hash(depsfile.SchemeContent + ":" + base64.StdEncoding.EncodeToString(all.Sum(nil))), nil
+}
+
+// HashDir reads all files of an unpacked package and gives its content hash.
+func HashDir(dir string) (depsfile.Hash, error) {
+	files, err := listDir(dir)
+	if err != nil {
+		return "", err
+	}
+	sums := make([]sum, 0, len(files))
+	for _, f := range files {
+		s, err := hashFile(filepath.Join(dir, filepath.FromSlash(f.Name)))
+		if err != nil {
+			return "", err
+		}
+		sums = append(sums, sum{f.Name, s})
+	}
+	return contentHash(sums)
+}
+
+// HashArchive inflates an archive without writing anything and gives its content hash.
+func HashArchive(path string) (depsfile.Hash, error) {
+	r, closeZip, err := openZip(path)
+	if err != nil {
+		return "", err
+	}
+	defer closeZip()
+	var sums []sum
+	err = eachFile(r, func(f *zip.File, content io.Reader) error {
+		h := sha256.New()
+		if _, err := io.Copy(h, content); err != nil {
+			return err
+		}
+		sums = append(sums, sum{f.Name, [sha256.Size]byte(h.Sum(nil))})
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return contentHash(sums)
+}
+
+// ArchiveHash is the "zh:" hash of a file: the SHA-256 of its bytes.
+func ArchiveHash(path string) (depsfile.Hash, error) {
+	s, err := hashFile(path)
+	if err != nil {
+		return "", err
+	}
+	return depsfile.Hash(depsfile.SchemeArchive + ":" + hex.EncodeToString(s[:])), nil
+}
+
+func hashFile(path string) (out [sha256.Size]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return out, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, onlyReader{f}, make([]byte, 1<<18)); err != nil {
+		return out, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// onlyReader hides WriterTo, which would copy with a small buffer of its own.
+type onlyReader struct{ io.Reader }
+
+// fileStat is what a file looks like without reading it. The change time isn't part of it: making a hard link to a
+// file changes that.
+type fileStat struct {
+	Name  string // relative to the package, with slashes
+	Size  int64
+	MTime int64 // nanoseconds
+	Inode uint64
+	Mode  fs.FileMode
+}
+
+// listDir gives the files below dir, with symbolic links followed, in order.
+func listDir(dir string) ([]fileStat, error) {
+	var files []fileStat
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file; a package has only files and folders", path)
+		}
+		rel, err := filepath.Rel(real, path)
+		if err != nil {
+			return err
+		}
+		files = append(files, fileStat{filepath.ToSlash(rel), info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode()})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the package in %s: %w", dir, err)
+	}
+	return files, nil
+}

@@ -1,0 +1,173 @@
+package pkgstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"tofu/internal/depsfile"
+)
+
+// ErrModified tells that a folder holds another package than the one that belongs there.
+var ErrModified = errors.New("it holds something else than the package that belongs there; does it contain local modifications?")
+
+// Place puts a copy of a stored package into target: reflinks where the file system can, else hard links, else
+// copies. A folder that is there already stays when it has the same content, or is filled when it is empty; anything
+// else is ErrModified. A symbolic link in its place is replaced.
+func (s *Store) Place(c Content, target string) error {
+	if done, err := s.occupied(target, c.Hash); done || err != nil {
+		return err
+	}
+	tmp, err := tempBeside(target)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := copyTree(c.Dir, filepath.Join(tmp, "package")); err != nil {
+		return fmt.Errorf("copying the package to %s: %w", target, err)
+	}
+	err = os.Rename(filepath.Join(tmp, "package"), target)
+	if err != nil && alreadyThere(err) {
+		// Another process was faster.
+		done, occErr := s.occupied(target, c.Hash)
+		if done {
+			return nil
+		}
+		err = errors.Join(err, occErr)
+	}
+	if err != nil {
+		return fmt.Errorf("putting the package into place: %w", err)
+	}
+	// Only a convenience: without it the next command hashes the package once.
+	_ = s.rememberStat(target, c.Hash)
+	return nil
+}
+
+// occupied tells whether target holds a package with this hash; it removes a symbolic link with another one.
+func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
+	info, err := os.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	link := info.Mode()&fs.ModeSymlink != 0
+	if !link && info.IsDir() {
+		if entries, err := os.ReadDir(target); err == nil && len(entries) == 0 {
+			return false, nil
+		}
+	}
+	got, err := s.ContentHash(target)
+	switch {
+	case err == nil && got == h:
+		return true, nil
+	case link:
+		return false, os.Remove(target)
+	case err != nil:
+		return false, err
+	}
+	return false, fmt.Errorf("existing folder %s: %w", target, ErrModified)
+}
+
+// Link makes target a symbolic link to dir, in place of whatever is there. Where links aren't allowed it copies.
+func (s *Store) Link(dir, target string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if now, err := os.Readlink(target); err == nil && now == abs {
+		return nil
+	}
+	tmp, err := tempBeside(target)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	fresh := filepath.Join(tmp, "package")
+	if err := os.Symlink(abs, fresh); err != nil {
+		real, rerr := filepath.EvalSymlinks(abs)
+		if rerr != nil {
+			return rerr
+		}
+		if err := copyTree(real, fresh); err != nil {
+			return fmt.Errorf("copying the package to %s: %w", target, err)
+		}
+	}
+	// A folder can't be replaced by a rename; it is moved away first.
+	if info, err := os.Lstat(target); err == nil && info.IsDir() {
+		if err := os.Rename(target, filepath.Join(tmp, "old")); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(fresh, target); err != nil {
+		return fmt.Errorf("linking the package into place: %w", err)
+	}
+	return nil
+}
+
+// tempBeside makes a temporary folder beside target, from where a rename to it is atomic.
+func tempBeside(target string) (string, error) {
+	parent := filepath.Dir(target)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder for a package: %w", err)
+	}
+	return os.MkdirTemp(parent, ".tmp-")
+}
+
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		return copyFile(path, target)
+	})
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	if reflink(dst, src) == nil {
+		return dst.Close()
+	}
+	if runtime.GOOS != "windows" {
+		dst.Close()
+		if err := os.Remove(to); err != nil {
+			return err
+		}
+		if os.Link(from, to) == nil {
+			return nil
+		}
+		if dst, err = os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(dst, src)
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,270 @@
+package pkgstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tofu/internal/depsfile"
+)
+
+// Store is a folder of packages. Open makes one; all methods may be called at once, by many processes too.
+type Store struct {
+	root string
+	temp bool // root goes with Close
+}
+
+// Content is an unpacked package in the store.
+type Content struct {
+	Dir  string
+	Hash depsfile.Hash // "h1:"
+}
+
+// Open opens the store in a folder and makes the folder if necessary. When that isn't possible, or dir is empty, the
+// store is a temporary one that Close removes.
+func Open(dir string) (*Store, error) {
+	if dir != "" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			s := &Store{root: abs}
+			if s.makeFolders() == nil {
+				return s, nil
+			}
+		}
+	}
+	tmp, err := os.MkdirTemp("", "tofu-packages-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for provider packages: %w", err)
+	}
+	s := &Store{root: tmp, temp: true}
+	return s, s.makeFolders()
+}
+
+func (s *Store) makeFolders() error {
+	for _, name := range []string{"packages", "archives", "releases", "stat", "locks", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(s.root, name), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close removes a temporary store.
+func (s *Store) Close() error {
+	if s.temp {
+		return os.RemoveAll(s.root)
+	}
+	return nil
+}
+
+// TempDir makes a folder for a download, on the store's disk. The caller removes it. What killed processes left there
+// is removed after a day.
+func (s *Store) TempDir() (string, error) {
+	tmp := filepath.Join(s.root, "tmp")
+	if entries, err := os.ReadDir(tmp); err == nil {
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+				os.RemoveAll(filepath.Join(tmp, e.Name()))
+			}
+		}
+	}
+	return os.MkdirTemp(tmp, "p-")
+}
+
+// Find gives the stored package that has one of the hashes, if there is one and it is intact.
+func (s *Store) Find(hashes []depsfile.Hash) (Content, bool) {
+	for _, h := range hashes {
+		content := h
+		if h.Scheme() == depsfile.SchemeArchive {
+			known, ok := s.ContentOf(h)
+			if !ok {
+				continue
+			}
+			content = known
+		}
+		if c, ok := s.intact(content); ok {
+			return c, true
+		}
+	}
+	return Content{}, false
+}
+
+func (s *Store) intact(h depsfile.Hash) (Content, bool) {
+	dir, ok := s.dir(h)
+	if !ok {
+		return Content{}, false
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return Content{}, false
+	}
+	got, err := s.ContentHash(dir)
+	if err == nil && got == h {
+		return Content{dir, h}, true
+	}
+	s.discard(dir)
+	return Content{}, false
+}
+
+// dir is where a package with a content hash lies. The hash comes from a file somebody may have edited.
+func (s *Store) dir(h depsfile.Hash) (string, bool) {
+	raw, err := base64.StdEncoding.DecodeString(h.Value())
+	if h.Scheme() != depsfile.SchemeContent || err != nil || len(raw) != 32 {
+		return "", false
+	}
+	return filepath.Join(s.root, "packages", hex.EncodeToString(raw)), true
+}
+
+// Add unpacks an archive into the store; hash is the archive's own.
+func (s *Store) Add(archive string, hash depsfile.Hash) (Content, error) {
+	if c, ok := s.Find([]depsfile.Hash{hash}); ok {
+		return c, nil
+	}
+	tmp, err := s.TempDir()
+	if err != nil {
+		return Content{}, err
+	}
+	defer os.RemoveAll(tmp)
+	content, err := Unpack(archive, tmp)
+	if err != nil {
+		return Content{}, err
+	}
+	if c, ok := s.intact(content); ok {
+		return c, s.Remember(hash, content)
+	}
+	dir, ok := s.dir(content)
+	if !ok {
+		panic("unreachable: a content hash is valid")
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return Content{}, err
+	}
+	if err := os.Rename(tmp, dir); err != nil && !alreadyThere(err) {
+		return Content{}, fmt.Errorf("storing the package: %w", err)
+	}
+	// Its stat data can be remembered without reading it again: this process has just written it.
+	if err := s.rememberStat(dir, content); err != nil {
+		return Content{}, err
+	}
+	return Content{dir, content}, s.Remember(hash, content)
+}
+
+func alreadyThere(err error) bool {
+	return errors.Is(err, fs.ErrExist) || strings.Contains(err.Error(), "not empty")
+}
+
+// discard moves a damaged package away before it is removed, so that nobody takes what is left of it.
+func (s *Store) discard(dir string) {
+	tmp, err := s.TempDir()
+	if err != nil {
+		return
+	}
+	os.Rename(dir, filepath.Join(tmp, "damaged"))
+	os.RemoveAll(tmp)
+}
+
+// ContentOf gives the content hash of an archive that was unpacked or hashed before.
+func (s *Store) ContentOf(archive depsfile.Hash) (depsfile.Hash, bool) {
+	path, ok := s.archiveFile(archive)
+	if !ok {
+		return "", false
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", false
+	}
+	h, err := depsfile.ParseHash(strings.TrimSpace(string(text)))
+	if err != nil {
+		return "", false
+	}
+	_, valid := s.dir(h)
+	return h, valid
+}
+
+// Remember notes that an archive has a content.
+func (s *Store) Remember(archive, content depsfile.Hash) error {
+	path, ok := s.archiveFile(archive)
+	if !ok {
+		return nil
+	}
+	return s.writeFile(path, []byte(content+"\n"))
+}
+
+func (s *Store) archiveFile(h depsfile.Hash) (string, bool) {
+	raw, err := hex.DecodeString(h.Value())
+	if h.Scheme() != depsfile.SchemeArchive || err != nil || len(raw) != 32 {
+		return "", false
+	}
+	return filepath.Join(s.root, "archives", hex.EncodeToString(raw)), true
+}
+
+// writeFile replaces a small file with one rename.
+func (s *Store) writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Join(s.root, "tmp"), "f-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("writing the package store: %w", err)
+	}
+	return nil
+}
+
+// HashArchive gives the content hash of an archive and remembers it: each archive is inflated once.
+func (s *Store) HashArchive(path string, archive depsfile.Hash) (depsfile.Hash, error) {
+	if h, ok := s.ContentOf(archive); ok {
+		return h, nil
+	}
+	h, err := HashArchive(path)
+	if err != nil {
+		return "", err
+	}
+	return h, s.Remember(archive, h)
+}
+
+// Lock makes other processes wait that lock the same name, until the returned function is called. Where file locks
+// don't work, nobody waits and packages may be fetched more than once.
+func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
+	safe := hex.EncodeToString([]byte(name))
+	if len(safe) > 200 {
+		safe = safe[:200]
+	}
+	return LockFile(ctx, filepath.Join(s.root, "locks", safe+".lock"), nil)
+}
+
+// Release gives the archive that a release was the last time it was fetched, under a key of the caller's.
+func (s *Store) Release(key string) (depsfile.Hash, bool) {
+	text, err := os.ReadFile(s.releaseFile(key))
+	if err != nil {
+		return "", false
+	}
+	h, err := depsfile.ParseHash(strings.TrimSpace(string(text)))
+	return h, err == nil && h.Scheme() == depsfile.SchemeArchive
+}
+
+// SetRelease notes which archive a release is.
+func (s *Store) SetRelease(key string, archive depsfile.Hash) error {
+	if old, ok := s.Release(key); ok && old == archive {
+		return nil
+	}
+	return s.writeFile(s.releaseFile(key), []byte(archive+"\n"))
+}
+
+func (s *Store) releaseFile(key string) string {
+	name := sha256.Sum256([]byte(key))
+	return filepath.Join(s.root, "releases", hex.EncodeToString(name[:16]))
+}

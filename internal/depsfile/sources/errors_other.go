@@ -1,0 +1,7 @@
+//go:build !unix
+
+package sources
+
+import "io/fs"
+
+var errNotDir = fs.ErrNotExist

@@ -1,0 +1,135 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/pkgstore"
+)
+
+// Filesystem is a folder of packages, packed (HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_PLATFORM.zip),
+// unpacked (HOST/NAMESPACE/TYPE/VERSION/PLATFORM/) or both. Stray files are ignored.
+type Filesystem struct{ Dir string }
+
+// String names the folder.
+func (f Filesystem) String() string { return "the local directory " + f.Dir }
+
+type localPackage struct {
+	version  depsfile.Version
+	platform depsfile.Platform
+	dir      string
+	archive  string
+}
+
+// Versions lists the releases with at least one package.
+func (f Filesystem) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
+	packages, err := f.packages(p)
+	if err != nil {
+		return Versions{}, err
+	}
+	seen := make(map[depsfile.Version]bool)
+	var found Versions
+	for _, pkg := range packages {
+		if !seen[pkg.version] {
+			seen[pkg.version] = true
+			found.List = append(found.List, pkg.version)
+		}
+	}
+	if len(found.List) == 0 {
+		return Versions{}, &NoProviderError{Provider: p, Sources: []string{f.String()}}
+	}
+	return found, nil
+}
+
+// Package finds a package; an unpacked one goes before an archive.
+func (f Filesystem) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+	packages, err := f.packages(p)
+	if err != nil {
+		return nil, err
+	}
+	var found *Package
+	for _, pkg := range packages {
+		if pkg.version == v && pkg.platform == platform && (found == nil || pkg.dir != "") {
+			found = &Package{Provider: p, Version: v, Platform: platform, Dir: pkg.dir, Archive: pkg.archive,
+				Name: ArchiveName(p, v, platform), Auth: "unauthenticated"}
+		}
+	}
+	if found == nil {
+		return nil, &NoPackageError{p, v, platform}
+	}
+	return found, nil
+}
+
+// Has tells whether there is any package of a provider.
+func (f Filesystem) Has(p addrs.Provider) bool {
+	packages, err := f.packages(p)
+	return err == nil && len(packages) > 0
+}
+
+// ArchiveName is the file name of an archive in registries and mirrors.
+func ArchiveName(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
+	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.Type, v, platform)
+}
+
+func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
+	base := filepath.Join(f.Dir, p.Host, p.Namespace, p.Type)
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("searching %s: %w", f, err)
+	}
+	var found []localPackage
+	for _, e := range entries {
+		path := filepath.Join(base, e.Name())
+		if v, platform, ok := parseArchiveName(e.Name(), p); ok {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				found = append(found, localPackage{version: v, platform: platform, archive: path})
+			}
+			continue
+		}
+		v, err := depsfile.ParseVersion(e.Name())
+		if err != nil || v.String() != e.Name() {
+			continue
+		}
+		platforms, err := os.ReadDir(path)
+		if err != nil {
+			continue // a file
+		}
+		for _, e := range platforms {
+			platform, err := depsfile.ParsePlatform(e.Name())
+			dir := pkgstore.PackageDir(f.Dir, p, v, platform)
+			if err != nil {
+				continue
+			}
+			if info, err := os.Stat(dir); err == nil && info.IsDir() {
+				found = append(found, localPackage{version: v, platform: platform, dir: dir})
+			}
+		}
+	}
+	return found, nil
+}
+
+var archiveName = regexp.MustCompile(`^terraform-provider-(.+)_([^_]+)_([a-z0-9]+_[a-z0-9]+)\.zip$`)
+
+func parseArchiveName(name string, p addrs.Provider) (v depsfile.Version, platform depsfile.Platform, ok bool) {
+	m := archiveName.FindStringSubmatch(name)
+	if m == nil || m[1] != p.Type {
+		return v, platform, false
+	}
+	v, err := depsfile.ParseVersion(strings.TrimPrefix(m[2], "v"))
+	if err != nil {
+		return v, platform, false
+	}
+	platform, err = depsfile.ParsePlatform(m[3])
+	return v, platform, err == nil
+}
