@@ -44,6 +44,7 @@ func TestAssertPlanValid(t *testing.T) {
 		{"a guess", `null`, `opt=unknown`, `opt="g"`, `.opt: planned value cty.StringVal("g") does not match config value cty.UnknownVal(cty.String)`},
 		{"unknown for known", `null`, `opt="a"`, `opt=unknown`, `.opt: planned value cty.UnknownVal(cty.String) does not match config value cty.StringVal("a")`},
 		{"write-only is null", `null`, `wo="w"`, ``, ""},
+		{"write-only planned as configured", `null`, `wo="w"`, `wo="w"`, `.wo: planned value for a write-only attribute`},
 		{"write-only planned", `null`, `wo="w"`, `wo="x"`, `.wo: planned value for a write-only attribute`},
 		{"sensitive by schema", `null`, `secret="HIDDEN"`, `secret="x"`, `.secret: sensitive planned value does not match config value`},
 		{"sensitive by mark", `null`, `opt=hidden`, `opt="x"`, `.opt: sensitive planned value does not match config value`},

@@ -76,8 +76,11 @@ func (c *planCheck) object(s shape, prior, config, planned cty.Value, path cty.P
 // attribute decides about the attribute called name; its path is made only when something is wrong.
 func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned cty.Value, parent cty.Path, name string) {
 	switch {
-	case a.WriteOnly && planned.IsNull():
-		return // its value is never planned
+	case a.WriteOnly:
+		if !planned.IsNull() {
+			c.problems.plain(parent.GetAttr(name), "planned value for a write-only attribute, which must be null")
+		}
+		return
 	case planned.RawEquals(config):
 		return
 	case !prior.IsNull() && !config.IsNull() && planned.RawEquals(prior):
@@ -89,8 +92,6 @@ func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned 
 	}
 	path := parent.GetAttr(name)
 	switch {
-	case a.WriteOnly:
-		c.problems.add(path, "planned a value for a write-only attribute", "planned value for a write-only attribute")
 	case config.IsNull():
 		c.problems.add(path, "sensitive planned value for a non-computed attribute", "planned value %#v for a non-computed attribute", planned)
 	case a.NestedType != nil && !planned.IsNull() && config.IsKnown():

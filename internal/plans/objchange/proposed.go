@@ -11,8 +11,8 @@ import (
 
 // Proposed merges the prior object and the configuration to the object that is proposed to the provider: configured values win;
 // a computed attribute that isn't configured keeps its prior value (null when there is no prior object: making it unknown is the
-// provider's business); write-only values are left out. Nested objects are paired by position or key; elements of sets by
-// likeness.
+// provider's business). Nested objects are paired by position or key; elements of sets by likeness. Write-only values are part of
+// the proposal: providers tell by them that such an attribute needs a new object.
 func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	prior, config = bare(prior), bare(config)
 	if config.IsNull() || !config.IsKnown() {
@@ -39,8 +39,6 @@ func (s shape) proposed(prior, config cty.Value) cty.Value {
 
 func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value {
 	switch {
-	case a.WriteOnly:
-		return a.EmptyValue()
 	case a.Computed && config.IsNull():
 		if a.Optional && a.NestedType != nil && wasConfigured(a.NestedType, prior) {
 			return config // it was configured and isn't any more

@@ -17,7 +17,7 @@ func TestProposed(t *testing.T) {
 		{"optional computed configured", `oc="old"`, `oc="new"`, `oc="new"`},
 		{"computed kept", `comp="c", num=3`, `opt="o"`, `comp="c", num=cty.NumberIntVal(3), opt="o"`},
 		{"unknown config", `oc="old"`, `oc=unknown`, `oc=unknown`},
-		{"write-only never proposed", ``, `wo="w"`, ``},
+		{"write-only", ``, `wo="w"`, `wo="w"`},
 		{"collections are values", `tags={a="1", b="2"}`, `tags={a="1"}`, `tags={a="1"}`},
 		{"nested single keeps computed", `nsingle={req="r", comp="c", oc="o"}`, `nsingle={req="s"}`, `nsingle={comp="c", oc="o", req="s"}`},
 		{"nested single removed", `nsingle={req="r", comp="c"}`, ``, ``},
