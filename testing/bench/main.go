@@ -1,0 +1,112 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options are the command line.
+type options struct {
+	bin, ref, mirror string
+	shapes           []shape
+	sizes            []int
+	phases           []phase
+	resource         resource
+	timeout          time.Duration
+	count            int
+	gate             float64
+	keep             string
+}
+
+func main() {
+	o, err := parse(os.Args[1:])
+	if err == nil {
+		err = run(o, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("bench", flag.ExitOnError)
+	var shapeNames, sizes, phaseNames, resourceName string
+	f.StringVar(&o.bin, "bin", "bin/tofu", "the `program` to measure")
+	f.StringVar(&o.ref, "ref", "", "a second `program` to run beside it")
+	f.StringVar(&o.mirror, "mirror", "", "the `folder` of provider plugins that make providers builds")
+	f.StringVar(&shapeNames, "shapes", "all", "which shapes:\n"+describe())
+	f.StringVar(&sizes, "sizes", "1000,8000", "how many instances, smallest first")
+	f.StringVar(&phaseNames, "phases", "validate,graph,plan,apply,noop,destroy", "which commands, in this order: "+strings.Join(phaseList(), " "))
+	f.StringVar(&resourceName, "type", "terraform_data", "terraform_data, or synth_t0 for a real plugin (needs -mirror)")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long one command may take")
+	f.IntVar(&o.count, "count", 1, "how often to run everything; the least figures count")
+	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
+	f.StringVar(&o.keep, "write", "", "only write the modules into this `folder`, run nothing")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	return o, o.choose(shapeNames, sizes, phaseNames, resourceName)
+}
+
+// choose fills in what the flags name.
+func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) error {
+	var err error
+	for _, path := range []*string{&o.bin, &o.ref, &o.mirror, &o.keep} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	for _, r := range resources {
+		if r.typ == resourceName {
+			o.resource = r
+		}
+	}
+	if o.resource.typ == "" || o.resource.needsMirror && o.mirror == "" {
+		return fmt.Errorf("-type %s: no such type, or it needs -mirror", resourceName)
+	}
+	for name := range strings.SplitSeq(shapeNames, ",") {
+		found := false
+		for _, s := range shapes {
+			if s.name != name && name != "all" {
+				continue
+			}
+			found = true
+			if s.needsMirror && o.mirror == "" {
+				fmt.Fprintf(os.Stderr, "bench: shape %s is left out, it needs -mirror\n", s.name)
+				continue
+			}
+			o.shapes = append(o.shapes, s)
+		}
+		if !found {
+			return fmt.Errorf("-shapes: there is no shape %q; there are\n%s", name, describe())
+		}
+	}
+	for name := range strings.SplitSeq(phaseNames, ",") {
+		p, ok := phases[name]
+		if !ok {
+			return fmt.Errorf("-phases: there is no phase %q; there are %s", name, strings.Join(phaseList(), " "))
+		}
+		o.phases = append(o.phases, phase{name, p})
+	}
+	for text := range strings.SplitSeq(sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || len(o.sizes) > 0 && n <= o.sizes[len(o.sizes)-1] {
+			return fmt.Errorf("-sizes: %q is not a number larger than the one before", text)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	return nil
+}

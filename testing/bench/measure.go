@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// cost is what one command took.
+type cost struct {
+	wall, cpu time.Duration
+	peak      int64 // bytes
+}
+
+// least takes the smaller of each figure.
+func (c cost) least(d cost) cost {
+	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak)}
+}
+
+// errTimeout means that a command took longer than it may.
+var errTimeout = errors.New("took too long")
+
+// bench is one program at work on one configuration.
+type bench struct {
+	program string
+	dir     string // of the configuration
+	env     []string
+	timeout time.Duration
+}
+
+// newBench writes what the program needs beside the configuration, which is to
+// be in the folder top/m.
+func newBench(program, top, mirror string, timeout time.Duration) (*bench, error) {
+	rc := filepath.Join(top, "rc")
+	text := ""
+	if mirror != "" {
+		text = fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror)
+	}
+	if err := os.WriteFile(rc, []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	b := &bench{program: program, dir: filepath.Join(top, "m"), timeout: timeout}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "TOFU_") {
+			b.env = append(b.env, v)
+		}
+	}
+	b.env = append(b.env, "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "HOME="+top)
+	return b, nil
+}
+
+// run runs one command. Its output goes to a file, like in a pipeline, and is
+// part of the error if it fails.
+func (b *bench) run(args ...string) (cost, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	log, err := os.Create(filepath.Join(b.dir, "..", "log"))
+	if err != nil {
+		return cost{}, err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, b.program, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, log, log
+	killTogether(cmd)
+	start := time.Now()
+	err = cmd.Run()
+	wall := time.Since(start)
+	switch {
+	case ctx.Err() != nil:
+		return cost{}, errTimeout
+	case cmd.ProcessState == nil:
+		return cost{}, err
+	case err != nil:
+		return cost{}, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, tail(log.Name()))
+	}
+	return cost{
+		wall: wall,
+		cpu:  cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		peak: peakMemory(cmd.ProcessState),
+	}, nil
+}
+
+// tail is the end of what a command printed.
+func tail(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-800):])
+}
+
+// startUp is the CPU time of doing next to nothing.
+func (b *bench) startUp() (time.Duration, error) {
+	least := time.Duration(0)
+	for i := range 5 {
+		c, err := b.run("version")
+		if err != nil {
+			return 0, err
+		}
+		if i == 0 || c.cpu < least {
+			least = c.cpu
+		}
+	}
+	return least, nil
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"maps"
+	"slices"
+)
+
+// phase is one command in the life of a configuration.
+type phase struct {
+	name string
+	args []string
+}
+
+// phases are the commands that can be measured. Some need others before them:
+// showjson needs planout, and whatever looks at a state needs apply.
+var phases = map[string][]string{
+	"init":      {"init", "-input=false"},
+	"validate":  {"validate"},
+	"graph":     {"graph"},
+	"plan":      {"plan", "-input=false"},
+	"planout":   {"plan", "-input=false", "-out=p.tfplan"},
+	"showjson":  {"show", "-json", "p.tfplan"},
+	"apply":     {"apply", "-auto-approve", "-input=false"},
+	"noop":      {"plan", "-input=false", "-detailed-exitcode"},
+	"refresh":   {"apply", "-refresh-only", "-auto-approve", "-input=false"},
+	"statelist": {"state", "list"},
+	"show":      {"show", "-json"},
+	"output":    {"output", "-json"},
+	"destroy":   {"destroy", "-auto-approve", "-input=false"},
+}
+
+func phaseList() []string { return slices.Sorted(maps.Keys(phases)) }

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// resource is the resource type that shapes are made of: an argument goes in,
+// and the same value comes out, known once it is applied.
+type resource struct {
+	typ, in, out string
+	needsMirror  bool
+}
+
+var resources = []resource{
+	{typ: "terraform_data", in: "input", out: "output"},
+	{typ: "synth_t0", in: "input", out: "output", needsMirror: true},
+}
+
+const synthRequired = "terraform {\n  required_providers {\n    synth = { source = \"example.com/tofu/synth\" }\n  }\n}\n"
+
+// shape is one way for a configuration to be large.
+type shape struct {
+	name, about string
+	write       func(m *module, n int)
+	needsMirror bool
+}
+
+var shapes = []shape{
+	{name: "wide", about: "N resource blocks that know nothing of each other", write: wide},
+	{name: "layers", about: "N blocks in layers of 100, each referring to 3 of the layer before", write: layers},
+	{name: "chain", about: "N blocks, each referring to the one before", write: chain},
+	{name: "count", about: "a block of N instances, and one that refers to each of them by index (2N instances)", write: counted},
+	{name: "foreach", about: "a block with for_each over N keys, and one over the first (2N instances)", write: forEach},
+	{name: "modules", about: "N/20 calls of a module of 20 blocks that refer to each other", write: modules},
+	{name: "variables", about: "N/16 calls of a module with 60 variables and one block (500 calls at 8000)", write: variables},
+	{name: "moduledeps", about: "50 calls of a module of N/50 blocks, each depends_on the call before", write: moduleDeps},
+	{name: "nested", about: "for_each over N/20 module instances that have for_each over 20 keys", write: nested},
+	{name: "splat", about: "a block of N instances, and 100 blocks that refer to all of them with a splat", write: splat},
+	{name: "outputs", about: "a block of N instances, and 10 outputs that list all of them", write: outputs},
+	{name: "data", about: "N data sources", write: dataSources, needsMirror: true},
+}
+
+func describe() string {
+	var b strings.Builder
+	for _, s := range shapes {
+		fmt.Fprintf(&b, "  %-11s %s\n", s.name, s.about)
+	}
+	return b.String()
+}
+
+// module is a configuration being written. The first error is kept for close.
+type module struct {
+	*bufio.Writer
+	dir string
+	res resource
+	f   *os.File
+	err error
+}
+
+// newModule starts main.tf in a folder, which it creates.
+func newModule(dir string, r resource) *module {
+	m := &module{dir: dir, res: r}
+	if m.err = os.MkdirAll(dir, 0o755); m.err == nil {
+		m.f, m.err = os.Create(filepath.Join(dir, "main.tf"))
+	}
+	m.Writer = bufio.NewWriter(m.f)
+	if r.needsMirror {
+		m.printf("%s", synthRequired)
+	}
+	return m
+}
+
+func (m *module) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(m, format, args...) // a bufio.Writer keeps its error for Flush
+}
+
+// child writes a module in a folder of its own.
+func (m *module) child(name string, write func(*module)) {
+	c := newModule(filepath.Join(m.dir, name), m.res)
+	write(c)
+	m.err = errors.Join(m.err, c.close())
+}
+
+func (m *module) close() error {
+	if m.err != nil {
+		return m.err
+	}
+	return errors.Join(m.Flush(), m.f.Close())
+}
+
+// block writes a resource whose value is an expression. Further arguments,
+// which are meta-arguments, come first.
+func (m *module) block(name, value string, meta ...string) {
+	m.printf("resource %q %q {\n", m.res.typ, name)
+	for _, line := range meta {
+		m.printf("  %s\n", line)
+	}
+	if m.res.needsMirror {
+		m.printf("  name  = %q\n", name)
+	}
+	m.printf("  %s = %s\n}\n", m.res.in, value)
+}
+
+// ref is an expression for what a resource, given with its index, holds.
+func (m *module) ref(name string) string { return m.res.typ + "." + name + "." + m.res.out }
+
+// keys is an expression for a set of n strings. A single range ends at 1,024.
+func keys(n int) string {
+	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(1000) : \"k${a * 1000 + b}\"]]), 0, %d))", (n+999)/1000, n)
+}
+
+func wide(m *module, n int) {
+	for i := range n {
+		m.block(fmt.Sprintf("r%d", i), fmt.Sprintf(`"value-%d"`, i))
+	}
+}
+
+func layers(m *module, n int) {
+	for i := range n {
+		if i < 100 {
+			m.block(fmt.Sprintf("r%d", i), fmt.Sprintf(`"value-%d"`, i))
+			continue
+		}
+		base := (i/100 - 1) * 100
+		var parts []string
+		for _, k := range []int{1, 7, 31} {
+			parts = append(parts, fmt.Sprintf("${substr(tostring(%s), 0, 8)}", m.ref(fmt.Sprintf("r%d", base+i*k%100))))
+		}
+		m.block(fmt.Sprintf("r%d", i), `"`+strings.Join(parts, "-")+`"`)
+	}
+}
+
+func chain(m *module, n int) {
+	m.block("r0", `"value-0"`)
+	for i := 1; i < n; i++ {
+		m.block(fmt.Sprintf("r%d", i), m.ref(fmt.Sprintf("r%d", i-1)))
+	}
+}
+
+func counted(m *module, n int) {
+	m.block("a", `"value-${count.index}"`, fmt.Sprintf("count = %d", n))
+	m.block("b", m.ref("a[count.index]"), fmt.Sprintf("count = %d", n))
+}
+
+func forEach(m *module, n int) {
+	m.printf("locals {\n  keys = %s\n}\n", keys(n))
+	m.block("a", "each.key", "for_each = local.keys")
+	m.block("b", "each.value."+m.res.out, fmt.Sprintf("for_each = %s.a", m.res.typ))
+}
+
+func modules(m *module, n int) {
+	m.child("mod", func(c *module) {
+		c.printf("variable \"name\" {\n  type = string\n}\n")
+		c.block("r0", "var.name")
+		for i := 1; i < 20; i++ {
+			c.block(fmt.Sprintf("r%d", i), c.ref(fmt.Sprintf("r%d", (i-1)/2)))
+		}
+		c.printf("output \"last\" {\n  value = %s\n}\n", c.ref("r19"))
+	})
+	for i := range max(1, n/20) {
+		m.printf("module \"m%d\" {\n  source = \"./mod\"\n  name   = \"m%d\"\n}\n", i, i)
+	}
+}
+
+func variables(m *module, n int) {
+	const each = 60
+	m.child("mod", func(c *module) {
+		var sum []string
+		for v := range each {
+			c.printf("variable \"v%d\" {\n  type    = string\n  default = \"none\"\n}\n", v)
+			sum = append(sum, fmt.Sprintf("length(var.v%d)", v))
+		}
+		c.block("r", `"${`+strings.Join(sum, " + ")+`}"`)
+		c.printf("output \"r\" {\n  value = %s\n}\n", c.ref("r"))
+	})
+	for i := range max(1, n/16) {
+		m.printf("module \"m%d\" {\n  source = \"./mod\"\n", i)
+		for v := range each {
+			m.printf("  v%d = \"value-%d-%d\"\n", v, i, v)
+		}
+		m.printf("}\n")
+	}
+}
+
+func moduleDeps(m *module, n int) {
+	m.child("mod", func(c *module) { wide(c, max(1, n/50)) })
+	for i := range 50 {
+		m.printf("module \"m%d\" {\n  source = \"./mod\"\n", i)
+		if i > 0 {
+			m.printf("  depends_on = [module.m%d]\n", i-1)
+		}
+		m.printf("}\n")
+	}
+}
+
+func nested(m *module, n int) {
+	m.child("mod", func(c *module) {
+		c.printf("variable \"name\" {\n  type = string\n}\n")
+		c.block("r", `"${var.name}-${each.key}"`, "for_each = "+keys(20))
+		c.printf("output \"all\" {\n  value = { for k, r in %s.r : k => r.%s }\n}\n", c.res.typ, c.res.out)
+	})
+	m.printf("module \"m\" {\n  source   = \"./mod\"\n  for_each = %s\n  name     = each.key\n}\n", keys(max(1, n/20)))
+}
+
+func splat(m *module, n int) {
+	m.block("a", `"value-${count.index}"`, fmt.Sprintf("count = %d", n))
+	for i := range 100 {
+		m.block(fmt.Sprintf("b%d", i), `"${length(`+m.ref("a[*]")+`)}"`)
+	}
+}
+
+func outputs(m *module, n int) {
+	m.block("a", `"value-${count.index}"`, fmt.Sprintf("count = %d", n))
+	for i := range 10 {
+		m.printf("output \"o%d\" {\n  value = %s\n}\n", i, m.ref("a[*]"))
+	}
+}
+
+func dataSources(m *module, n int) {
+	if !m.res.needsMirror {
+		m.printf("%s", synthRequired)
+	}
+	for i := range n {
+		m.printf("data \"synth_echo\" \"d%d\" {\n  input = \"value-%d\"\n}\n", i, i)
+	}
+}
