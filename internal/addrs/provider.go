@@ -112,6 +112,9 @@ func providerPart(given string) (string, error) {
 	return ascii, nil
 }
 
+// ParseHost checks and normalises a host name with an optional port: lower case, in ASCII form, without port 443.
+func ParseHost(given string) (string, error) { return normalHost(given) }
+
 func normalHost(given string) (string, error) {
 	host, port, hasPort := strings.Cut(given, ":")
 	if !strings.Contains(host, ".") && host != "localhost" {

@@ -1,0 +1,192 @@
+package cliconfig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"tofu/internal/addrs"
+)
+
+// Tokens finds and keeps the token that a host wants. It is safe for use by many goroutines and asks a helper once
+// per host.
+type Tokens struct {
+	cfg *Config
+	env map[string]string // by host
+
+	mu     sync.Mutex
+	asked  map[string]string
+	runner func(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) // runs the helper
+}
+
+// NewTokens looks at the configuration's credentials and the environment's TF_TOKEN_… variables.
+func NewTokens(cfg *Config) *Tokens {
+	t := &Tokens{cfg: cfg, env: make(map[string]string), asked: make(map[string]string)}
+	t.runner = t.runHelper
+	for _, v := range os.Environ() {
+		name, token, _ := strings.Cut(v, "=")
+		encoded, ok := strings.CutPrefix(name, "TF_TOKEN_")
+		if !ok || token == "" {
+			continue
+		}
+		// A double underscore stands for a hyphen, a single one for a dot.
+		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
+		if host, err := addrs.ParseHost(text); err == nil {
+			t.env[host] = token
+		}
+	}
+	return t
+}
+
+// Token gives the token for a host, or "" when none is configured: the environment's, the configuration's or the
+// helper's.
+func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
+	if token, ok := t.env[host]; ok {
+		return token, nil
+	}
+	if c, ok := t.cfg.Credentials[host]; ok {
+		token, _ := c["token"].(string)
+		return token, nil
+	}
+	if t.cfg.Helper == nil {
+		return "", nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if token, ok := t.asked[host]; ok {
+		return token, nil
+	}
+	out, err := t.runner(ctx, nil, "get", host)
+	if err != nil {
+		return "", err
+	}
+	var answer struct{ Token string }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return "", fmt.Errorf("the credentials helper %q gave an answer for %s that is no JSON object", t.cfg.Helper.Name, host)
+	}
+	t.asked[host] = answer.Token
+	return answer.Token, nil
+}
+
+// Store keeps a token for a host: with the helper if there is one, else in a file that only the user can read.
+func (t *Tokens) Store(ctx context.Context, host, token string) error {
+	creds := map[string]any{"token": token}
+	if t.cfg.Helper == nil || t.inFile(host) {
+		return t.editFile(func(all map[string]any) { all[host] = creds })
+	}
+	stdin, err := json.Marshal(creds)
+	if err != nil {
+		return err
+	}
+	_, err = t.runner(ctx, stdin, "store", host)
+	return err
+}
+
+// Forget removes the token of a host from where Store keeps it.
+func (t *Tokens) Forget(ctx context.Context, host string) error {
+	if t.cfg.Helper == nil || t.inFile(host) {
+		return t.editFile(func(all map[string]any) { delete(all, host) })
+	}
+	_, err := t.runner(ctx, nil, "forget", host)
+	return err
+}
+
+// File is where Store keeps tokens without a helper.
+func (t *Tokens) File() string { return filepath.Join(t.cfg.Dir, "credentials.tfrc.json") }
+
+func (t *Tokens) inFile(host string) bool {
+	all, err := t.readFile()
+	if err != nil {
+		return false
+	}
+	hosts, _ := all["credentials"].(map[string]any)
+	_, ok := hosts[host]
+	return ok
+}
+
+func (t *Tokens) readFile() (map[string]any, error) {
+	data, err := os.ReadFile(t.File())
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{}, nil
+	}
+	var all map[string]any
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", t.File(), err)
+	}
+	return all, nil
+}
+
+// editFile changes the credentials in the file and leaves everything else in it alone.
+func (t *Tokens) editFile(change func(map[string]any)) error {
+	all, err := t.readFile()
+	if err != nil {
+		return err
+	}
+	hosts, ok := all["credentials"].(map[string]any)
+	if !ok {
+		hosts = make(map[string]any)
+		all["credentials"] = hosts
+	}
+	change(hosts)
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(t.cfg.Dir, ".credentials-") // readable by the user only
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(append(data, '\n'))
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), t.File())
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", t.File(), err)
+	}
+	return nil
+}
+
+// runHelper runs the helper program, which lies in one of the folders for plugins.
+func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) {
+	h := t.cfg.Helper
+	path := ""
+	for _, dir := range append([]string{filepath.Join(t.cfg.Dir, "plugins")}, t.cfg.ImpliedDirs...) {
+		for _, suffix := range []string{"", ".exe"} {
+			candidate := filepath.Join(dir, "terraform-credentials-"+h.Name+suffix)
+			if info, err := os.Stat(candidate); path == "" && err == nil && info.Mode().IsRegular() {
+				path = candidate
+			}
+		}
+	}
+	if path == "" {
+		return nil, fmt.Errorf("the credentials helper terraform-credentials-%s isn't in %s", h.Name, filepath.Join(t.cfg.Dir, "plugins"))
+	}
+	cmd := exec.CommandContext(ctx, path, append(append([]string{}, h.Args...), verb, host)...)
+	var out, complaint bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &complaint
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(complaint.String()); text != "" {
+			err = errors.New(text)
+		}
+		return nil, fmt.Errorf("the credentials helper %q failed to %s credentials for %s: %w", h.Name, verb, host, err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,209 @@
+package cliconfig
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"tofu/internal/tfdiags"
+)
+
+// Load reads the CLI configuration of the current user from files and environment. The result is usable even with
+// errors, for commands that need little of it.
+func Load() (*Config, tfdiags.Diagnostics) {
+	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2}}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	d.cfg.Dir = configDir(home)
+	d.cfg.CacheDir = cacheDir()
+	d.cfg.ImpliedDirs = impliedDirs(home, d.cfg.Dir)
+	d.files(home)
+	d.environment()
+	d.checkCacheDir()
+	return d.cfg, d.diags
+}
+
+func secondsOf(n int) time.Duration { return time.Duration(n) * time.Second }
+
+// files reads the file that the environment names, or else the user's main file and those in the configuration folder.
+func (d *decoder) files(home string) {
+	if path := setting("CLI_CONFIG_FILE"); path != "" {
+		d.read(path, true)
+		return
+	}
+	if path := os.Getenv("TERRAFORM_CONFIG"); path != "" {
+		d.read(path, true)
+		return
+	}
+	if main := mainFile(home); main != "" {
+		d.read(main, false)
+	}
+	for _, pattern := range []string{"*.tfrc", "*.tfrc.json"} {
+		names, err := filepath.Glob(filepath.Join(d.cfg.Dir, pattern))
+		if err != nil {
+			continue // no pattern of ours is malformed, unless the folder's name has brackets
+		}
+		for _, name := range names {
+			d.read(name, false)
+		}
+	}
+}
+
+// setting looks up a variable under this program's own prefix, then under the customary one.
+func setting(name string) string {
+	if v := os.Getenv("TOFU_" + name); v != "" {
+		return v
+	}
+	return os.Getenv("TF_" + name)
+}
+
+func (d *decoder) read(path string, named bool) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && !named {
+			return
+		}
+		d.diags = d.diags.Append(tfdiags.Warningf("Unable to open CLI configuration file", "The CLI configuration file %s can't be read: %s.", path, reason(err)))
+		return
+	}
+	obj, diags := parseFile(src, path)
+	d.diags = d.diags.Append(diags)
+	d.file(obj)
+}
+
+// reason is an error without the path that the message names already.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+func (d *decoder) environment() {
+	if dir := setting("PLUGIN_CACHE_DIR"); dir != "" {
+		d.cfg.PluginCacheDir = dir
+	}
+	if v := setting("PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"); v != "" {
+		d.cfg.PluginCacheMayBreakLock = v != "0"
+	}
+	if os.Getenv("CHECKPOINT_DISABLE") != "" {
+		d.cfg.DisableCheckpoint = true
+	}
+	number := func(name string, set func(int)) {
+		v := setting(name)
+		if v == "" {
+			return
+		}
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			d.diags = d.diags.Append(tfdiags.Warningf("Invalid environment variable", "TF_%s must be a whole number, not %q; it is ignored.", name, v))
+			return
+		}
+		set(n)
+	}
+	number("REGISTRY_DISCOVERY_RETRY", func(n int) { d.cfg.RegistryRetries = n })
+	number("REGISTRY_CLIENT_TIMEOUT", func(n int) {
+		if n > 0 {
+			d.cfg.RegistryTimeout = secondsOf(n)
+		}
+	})
+	number("PROVIDER_DOWNLOAD_RETRY", func(n int) { d.cfg.DownloadRetries = n })
+}
+
+// mainFile finds the user's file; this program's own name goes before the older one.
+func mainFile(home string) string {
+	var candidates []string
+	switch {
+	case runtime.GOOS == "windows":
+		dir := os.Getenv("APPDATA")
+		candidates = []string{filepath.Join(dir, "tofu.rc"), filepath.Join(dir, "terraform.rc")}
+	default:
+		candidates = []string{filepath.Join(home, ".tofurc"), filepath.Join(home, ".terraformrc")}
+		if xdg := os.Getenv("XDG_CONFIG_HOME"); xdg != "" {
+			candidates = append(candidates[:1:1], filepath.Join(xdg, "opentofu", "tofurc"), candidates[1])
+		}
+	}
+	for _, path := range candidates {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// configDir is ~/.terraform.d, or a folder below XDG_CONFIG_HOME for those who have set that and not the former.
+func configDir(home string) string {
+	if runtime.GOOS == "windows" {
+		return filepath.Join(os.Getenv("APPDATA"), "terraform.d")
+	}
+	dir := filepath.Join(home, ".terraform.d")
+	if xdg := os.Getenv("XDG_CONFIG_HOME"); xdg != "" {
+		if _, err := os.Stat(dir); err != nil {
+			return filepath.Join(xdg, "opentofu")
+		}
+	}
+	return dir
+}
+
+func cacheDir() string {
+	if dir := os.Getenv("TOFU_CACHE_DIR"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "tofu")
+}
+
+// impliedDirs lists the folders that are looked at without a provider_installation block.
+func impliedDirs(home, configDir string) []string {
+	dirs := []string{filepath.Join("terraform.d", "plugins")}
+	add := func(parts ...string) {
+		if parts[0] != "" {
+			dirs = append(dirs, filepath.Join(parts...))
+		}
+	}
+	switch runtime.GOOS {
+	case "windows":
+		add(os.Getenv("APPDATA"), "terraform.d", "plugins")
+		add(os.Getenv("APPDATA"), "HashiCorp", "Terraform", "plugins")
+	case "darwin":
+		add(home, ".terraform.d", "plugins")
+		add(home, "Library", "Application Support", "io.terraform", "plugins")
+		add("/Library/Application Support/io.terraform/plugins")
+	default:
+		add(home, ".terraform.d", "plugins")
+		add(configDir, "plugins")
+		data := os.Getenv("XDG_DATA_HOME")
+		if data == "" && home != "" {
+			data = filepath.Join(home, ".local", "share")
+		}
+		add(data, "opentofu", "plugins")
+		add(data, "terraform", "plugins")
+		shared := os.Getenv("XDG_DATA_DIRS")
+		if shared == "" {
+			shared = "/usr/local/share:/usr/share"
+		}
+		for _, dir := range strings.Split(shared, ":") {
+			add(dir, "terraform", "plugins")
+		}
+	}
+	var unique []string
+	seen := make(map[string]bool)
+	for _, dir := range dirs {
+		if abs, err := filepath.Abs(dir); err == nil && !seen[abs] {
+			seen[abs] = true
+			unique = append(unique, abs)
+		}
+	}
+	return unique
+}

@@ -1,0 +1,271 @@
+package cliconfig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/tfdiags"
+)
+
+// CLI configuration files are written in the predecessor of HCL, which knows only objects, lists and plain values: keys
+// may be quoted, blocks may stand on one line, and JSON is the same thing in other words. Both are read into items.
+
+// item is one key with its value. `credentials "host" { … }` is the item credentials whose object has an item host.
+type item struct {
+	key   string
+	value any // string, bool, float64, nil, []any or object
+	at    hcl.Range
+}
+
+type object []item
+
+// parseFile reads a file in either syntax.
+func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
+	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") {
+		return parseJSON(src, filename)
+	}
+	tokens, diags := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, tfdiags.Diagnostics(nil).Append(diags)
+	}
+	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
+		return t.Type == hclsyntax.TokenComment || t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComma
+	})
+	p := &parser{src: src, tokens: tokens}
+	obj := p.items(hclsyntax.TokenEOF)
+	if p.err != nil {
+		return nil, tfdiags.Diagnostics{*p.err}
+	}
+	return obj, nil
+}
+
+type parser struct {
+	src    []byte
+	tokens hclsyntax.Tokens
+	err    *tfdiags.Diagnostic // the first
+}
+
+func (p *parser) peek() hclsyntax.Token { return p.tokens[0] }
+
+func (p *parser) next() hclsyntax.Token {
+	t := p.tokens[0]
+	if t.Type != hclsyntax.TokenEOF {
+		p.tokens = p.tokens[1:]
+	}
+	return t
+}
+
+func (p *parser) fail(at hcl.Range, detail string, args ...any) {
+	if p.err == nil {
+		d := tfdiags.Errorf("Invalid CLI configuration", detail, args...).At(at)
+		p.err = &d
+	}
+}
+
+// items reads items up to a closing token, which it takes.
+func (p *parser) items(end hclsyntax.TokenType) object {
+	var obj object
+	for p.err == nil {
+		t := p.peek()
+		if t.Type == end {
+			p.next()
+			return obj
+		}
+		if t.Type == hclsyntax.TokenEOF {
+			p.fail(t.Range, "A closing brace is missing before the end of the file.")
+			return nil
+		}
+		key, ok := p.key()
+		if !ok {
+			p.fail(t.Range, "The name of a setting is expected here.")
+			return nil
+		}
+		obj = append(obj, item{key, p.valueAfterKey(), t.Range})
+	}
+	return obj
+}
+
+func (p *parser) key() (string, bool) {
+	switch t := p.peek(); t.Type {
+	case hclsyntax.TokenIdent:
+		return string(p.next().Bytes), true
+	case hclsyntax.TokenOQuote:
+		return p.quoted(), true
+	}
+	return "", false
+}
+
+// valueAfterKey reads "= value", "{ … }" or further keys with a block.
+func (p *parser) valueAfterKey() any {
+	switch t := p.peek(); t.Type {
+	case hclsyntax.TokenEqual, hclsyntax.TokenColon:
+		p.next()
+		return p.value()
+	case hclsyntax.TokenOBrace:
+		return p.value()
+	case hclsyntax.TokenIdent, hclsyntax.TokenOQuote:
+		key, _ := p.key()
+		return object{{key, p.valueAfterKey(), t.Range}}
+	default:
+		p.fail(t.Range, "A value or a block is expected here.")
+		return nil
+	}
+}
+
+func (p *parser) value() any {
+	t := p.peek()
+	switch t.Type {
+	case hclsyntax.TokenOQuote:
+		return p.quoted()
+	case hclsyntax.TokenOBrace:
+		p.next()
+		return p.items(hclsyntax.TokenCBrace)
+	case hclsyntax.TokenOBrack:
+		p.next()
+		var list []any
+		for p.err == nil && p.peek().Type != hclsyntax.TokenCBrack {
+			if p.peek().Type == hclsyntax.TokenEOF {
+				p.fail(p.peek().Range, "A closing bracket is missing before the end of the file.")
+				return nil
+			}
+			list = append(list, p.value())
+		}
+		p.next()
+		return list
+	case hclsyntax.TokenNumberLit, hclsyntax.TokenMinus:
+		text := string(p.next().Bytes)
+		if t.Type == hclsyntax.TokenMinus {
+			text += string(p.next().Bytes)
+		}
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			p.fail(t.Range, "%q is no number.", text)
+		}
+		return n
+	case hclsyntax.TokenIdent:
+		switch word := string(p.next().Bytes); word {
+		case "true", "false":
+			return word == "true"
+		case "null":
+			return nil
+		}
+	}
+	p.fail(t.Range, "A string in quotes, a number, true, false, a list or a block is expected here.")
+	return nil
+}
+
+// quoted reads a string. What looks like a template is part of the text: settings that may refer to environment
+// variables expand them themselves.
+func (p *parser) quoted() string {
+	open := p.next()
+	for depth := 1; depth > 0; {
+		switch t := p.next(); t.Type {
+		case hclsyntax.TokenOQuote:
+			depth++
+		case hclsyntax.TokenCQuote:
+			if depth--; depth == 0 {
+				raw := p.src[open.Range.Start.Byte:t.Range.End.Byte]
+				text, err := strconv.Unquote(string(raw))
+				if err != nil {
+					p.fail(open.Range, "The string %s has an invalid escape sequence; write a backslash twice, or use slashes in paths.", raw)
+				}
+				return text
+			}
+		case hclsyntax.TokenEOF:
+			p.fail(open.Range, "The string has no closing quote.")
+			return ""
+		}
+	}
+	panic("unreachable: the loop ends with a quote or the file")
+}
+
+// parseJSON reads the same structure from JSON.
+func parseJSON(src []byte, filename string) (object, tfdiags.Diagnostics) {
+	var doc map[string]any
+	if err := json.Unmarshal(src, &doc); err != nil {
+		line := 1
+		if syntax, ok := err.(*json.SyntaxError); ok {
+			line += strings.Count(string(src[:syntax.Offset]), "\n")
+		}
+		at := hcl.Range{Filename: filename, Start: hcl.Pos{Line: line, Column: 1}, End: hcl.Pos{Line: line, Column: 1}}
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Invalid CLI configuration", "The file isn't valid JSON: %s.", err).At(at)}
+	}
+	start := hcl.Pos{Line: 1, Column: 1}
+	return fromJSON(doc, hcl.Range{Filename: filename, Start: start, End: start}), nil
+}
+
+func fromJSON(doc map[string]any, at hcl.Range) object {
+	var obj object
+	for _, key := range slices.Sorted(maps.Keys(doc)) {
+		value := doc[key]
+		if nested, ok := value.(map[string]any); ok {
+			value = fromJSON(nested, at)
+		}
+		obj = append(obj, item{key, value, at})
+	}
+	return obj
+}
+
+// text gives an item's value as a string.
+func (it item) text() (string, error) {
+	s, ok := it.value.(string)
+	if !ok {
+		return "", fmt.Errorf("%q must be a string in quotes", it.key)
+	}
+	return s, nil
+}
+
+func (it item) flag() (bool, error) {
+	switch v := it.value.(type) {
+	case bool:
+		return v, nil
+	case string:
+		if b, err := strconv.ParseBool(v); err == nil {
+			return b, nil
+		}
+	}
+	return false, fmt.Errorf("%q must be true or false", it.key)
+}
+
+func (it item) number() (int, error) {
+	switch v := it.value.(type) {
+	case float64:
+		if v == float64(int(v)) && v >= 0 {
+			return int(v), nil
+		}
+	case string:
+		if n, err := strconv.Atoi(v); err == nil && n >= 0 {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%q must be a whole number", it.key)
+}
+
+func (it item) texts() ([]string, error) {
+	list, ok := it.value.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%q must be a list of strings", it.key)
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		if texts[i], ok = v.(string); !ok {
+			return nil, fmt.Errorf("%q must be a list of strings", it.key)
+		}
+	}
+	return texts, nil
+}
+
+func (it item) object() (object, error) {
+	obj, ok := it.value.(object)
+	if !ok {
+		return nil, fmt.Errorf("%q must be a block", it.key)
+	}
+	return obj, nil
+}
