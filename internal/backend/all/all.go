@@ -1,0 +1,56 @@
+package all
+
+import (
+	"slices"
+	"strings"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/inmem"
+	"tofu/internal/backend/local"
+	"tofu/internal/tfdiags"
+)
+
+// drivers has a row for each backend.
+var drivers = []*backend.Driver{
+	local.Driver,
+	inmem.Driver,
+	unsupported("azurerm"),
+	unsupported("cloud"),
+	unsupported("consul"),
+	unsupported("cos"),
+	unsupported("gcs"),
+	unsupported("kubernetes"),
+	unsupported("oss"),
+	unsupported("remote"),
+	unsupported("s3"),
+}
+
+func unsupported(name string) *backend.Driver {
+	return &backend.Driver{Name: name, Unsupported: "This version can't keep state in it yet. Use one of: " + strings.Join(supported, ", ") + "."}
+}
+
+var supported = []string{"local", "http", "pg", "inmem"}
+
+// removed says what became of backends that older versions had.
+var removed = map[string]string{
+	"artifactory": "It was removed in version 1.3.",
+	"etcd":        "It was removed in version 1.3.",
+	"etcdv3":      "It was removed in version 1.3.",
+	"manta":       "It was removed in version 1.3.",
+	"swift":       "It was removed in version 1.3; use \"s3\" where the service speaks that protocol.",
+	"azure":       "It is called \"azurerm\" now.",
+}
+
+// Driver gives the driver of that name, or the one error that says why there is none.
+func Driver(name string) (*backend.Driver, tfdiags.Diagnostics) {
+	i := slices.IndexFunc(drivers, func(d *backend.Driver) bool { return d.Name == name })
+	switch {
+	case i < 0 && removed[name] != "":
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unsupported backend type", "There is no backend %q any more. %s", name, removed[name])}
+	case i < 0:
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.", name, strings.Join(supported, ", "))}
+	case drivers[i].Unsupported != "":
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. %s", name, drivers[i].Unsupported)}
+	}
+	return drivers[i], nil
+}

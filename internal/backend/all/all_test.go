@@ -1,0 +1,28 @@
+package all_test
+
+import (
+	"strings"
+	"testing"
+
+	"tofu/internal/backend/all"
+)
+
+func TestDriver(t *testing.T) {
+	for name, want := range map[string]string{
+		"local": "", "inmem": "",
+		"s3":      `The backend "s3" is known but not supported.`,
+		"cloud":   `The backend "cloud" is known but not supported.`,
+		"etcd":    `There is no backend "etcd" any more.`,
+		"floppy":  `There is no backend named "floppy". Use one of: local, http, pg, inmem.`,
+		"Local":   `There is no backend named "Local".`,
+		"azurerm": `Use one of: local, http, pg, inmem.`,
+	} {
+		d, diags := all.Driver(name)
+		switch {
+		case want == "" && (diags.HasErrors() || d.Name != name || d.Config() == nil):
+			t.Errorf("%s: %v, %v", name, d, diags.Err())
+		case want != "" && (!diags.HasErrors() || !strings.Contains(diags.Err().Error(), want)):
+			t.Errorf("%s: %v, want %s", name, diags.Err(), want)
+		}
+	}
+}

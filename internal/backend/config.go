@@ -1,0 +1,148 @@
+package backend
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/gocty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
+)
+
+// A configuration is a struct whose fields carry
+//
+//	cfg:"name[,required][,sensitive]"   the attribute
+//	env:"VAR[,VAR…]"                    environment variables that stand in for it, first one first
+//	default:"text"                      what it is without either
+//	doc:"Sentence."                     the description
+//
+// and are of type string, bool, int, []string or map[string]string; other fields are the driver's own.
+
+// field is one attribute of a configuration.
+type field struct {
+	name                string
+	required, sensitive bool
+	env                 []string
+	def, doc            string
+	value               reflect.Value
+}
+
+var attributeTypes = map[reflect.Type]cty.Type{
+	reflect.TypeFor[string]():            cty.String,
+	reflect.TypeFor[bool]():              cty.Bool,
+	reflect.TypeFor[int]():               cty.Number,
+	reflect.TypeFor[[]string]():          cty.List(cty.String),
+	reflect.TypeFor[map[string]string](): cty.Map(cty.String),
+}
+
+func (f *field) attributeType() cty.Type {
+	ty, ok := attributeTypes[f.value.Type()]
+	if !ok {
+		panic(fmt.Sprintf("unreachable: configuration field %q has no attribute type", f.name))
+	}
+	return ty
+}
+
+func fields(config any) []field {
+	var out []field
+	v := reflect.ValueOf(config).Elem()
+	for i := range v.NumField() {
+		sf := v.Type().Field(i)
+		tag, ok := sf.Tag.Lookup("cfg")
+		if !ok {
+			continue
+		}
+		words := strings.Split(tag, ",")
+		f := field{name: words[0], def: sf.Tag.Get("default"), doc: sf.Tag.Get("doc"), value: v.Field(i)}
+		for _, word := range words[1:] {
+			f.required = f.required || word == "required"
+			f.sensitive = f.sensitive || word == "sensitive"
+		}
+		if env := sf.Tag.Get("env"); env != "" {
+			f.env = strings.Split(env, ",")
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Schema gives the schema of a configuration, as its block is written. Attributes that the environment may give are optional.
+func Schema(config any) *configschema.Block {
+	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute)}
+	for _, f := range fields(config) {
+		required := f.required && len(f.env) == 0
+		out.Attributes[f.name] = &configschema.Attribute{
+			Type: f.attributeType(), Required: required, Optional: !required, Sensitive: f.sensitive, Description: f.doc,
+		}
+	}
+	return out
+}
+
+// Decode fills a configuration from an object of its schema's type, attributes that are absent or null from the environment and
+// the defaults. Diagnostics carry attribute paths.
+func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	v, _ = v.UnmarkDeep()
+	for _, f := range fields(config) {
+		attr, source := cty.NullVal(f.attributeType()), ""
+		if !v.IsNull() && v.Type().HasAttribute(f.name) {
+			attr = v.GetAttr(f.name)
+		}
+		if attr.IsNull() {
+			attr, source = f.fallback(getenv)
+		}
+		if err := f.set(attr); err != nil {
+			d := tfdiags.Errorf("Invalid backend configuration", "The argument %q is invalid: %s.", f.name, err)
+			if source != "" {
+				d.Detail = fmt.Sprintf("The environment variable %s, which gives the argument %q, is invalid: %s.", source, f.name, err)
+			}
+			d.Path = cty.GetAttrPath(f.name)
+			diags = diags.Append(d)
+		}
+	}
+	return diags
+}
+
+// fallback gives what the environment or the default says, and the variable's name.
+func (f *field) fallback(getenv func(string) string) (cty.Value, string) {
+	for _, name := range f.env {
+		if text := getenv(name); text != "" {
+			return cty.StringVal(text), name
+		}
+	}
+	if f.def != "" {
+		return cty.StringVal(f.def), ""
+	}
+	return cty.NullVal(f.attributeType()), ""
+}
+
+func (f *field) set(v cty.Value) error {
+	switch {
+	case !v.IsWhollyKnown():
+		return fmt.Errorf("its value must be known before anything is planned")
+	case v.IsNull() && f.required && len(f.env) > 0:
+		return fmt.Errorf("it is required, here or in the environment variable %s", f.env[0])
+	case v.IsNull() && f.required:
+		return fmt.Errorf("it is required")
+	case v.IsNull():
+		return nil
+	}
+	if f.value.Kind() == reflect.Bool && v.Type() == cty.String { // variables say 1 and 0 too
+		if b, err := strconv.ParseBool(v.AsString()); err == nil {
+			v = cty.BoolVal(b)
+		}
+	}
+	converted, err := convert.Convert(v, f.attributeType())
+	if err != nil {
+		return err
+	}
+	if f.required && converted.Type() == cty.String && converted.AsString() == "" {
+		return fmt.Errorf("it must not be empty")
+	}
+	return gocty.FromCtyValue(converted, f.value.Addr().Interface())
+}

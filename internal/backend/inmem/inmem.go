@@ -1,0 +1,118 @@
+package inmem
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"tofu/internal/backend"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	LockID string `cfg:"lock_id" doc:"Initial lock ID: the default workspace starts out locked."`
+}
+
+// Driver opens an empty store each time.
+var Driver = backend.New("inmem", func(_ context.Context, c *Config) (backend.Store, error) {
+	s := new(Store)
+	if c.LockID != "" {
+		s.locks = map[string]backend.LockInfo{backend.DefaultWorkspace: {ID: c.LockID}}
+	}
+	return s, nil
+})
+
+// Store holds snapshots and locks. The zero value is empty.
+type Store struct {
+	mu        sync.Mutex
+	snapshots map[string][]byte
+	locks     map[string]backend.LockInfo
+}
+
+// List implements backend.Store.
+func (s *Store) List(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.snapshots)), nil
+}
+
+// Get implements backend.Store.
+func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.snapshots[workspace]), nil
+}
+
+// Put implements backend.Store.
+func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(workspace, data)
+	return nil
+}
+
+func (s *Store) put(workspace string, data []byte) {
+	if s.snapshots == nil {
+		s.snapshots = make(map[string][]byte)
+	}
+	s.snapshots[workspace] = append([]byte{}, data...)
+}
+
+// Swap implements backend.Swapper.
+func (s *Store) Swap(ctx context.Context, workspace string, old, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	present, ok := s.snapshots[workspace]
+	if ok != (old != nil) || !bytes.Equal(present, old) {
+		return backend.ErrChanged
+	}
+	s.put(workspace, data)
+	return nil
+}
+
+// Delete implements backend.Store.
+func (s *Store) Delete(_ context.Context, workspace string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.snapshots, workspace)
+	return nil
+}
+
+// Lock implements backend.Locker.
+func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if holder, ok := s.locks[workspace]; ok {
+		return "", &backend.LockedError{Info: &holder}
+	}
+	if s.locks == nil {
+		s.locks = make(map[string]backend.LockInfo)
+	}
+	s.locks[workspace] = info
+	return info.ID, nil
+}
+
+// Unlock implements backend.Locker.
+func (s *Store) Unlock(_ context.Context, workspace, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	holder, ok := s.locks[workspace]
+	if !ok {
+		return errors.New("the state isn't locked")
+	}
+	if holder.ID != id {
+		return fmt.Errorf("the lock has the ID %q, not %q", holder.ID, id)
+	}
+	delete(s.locks, workspace)
+	return nil
+}

@@ -1,0 +1,249 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tofu/internal/backend"
+	"tofu/internal/states/statefile"
+)
+
+const (
+	defaultFile = "terraform.tfstate"
+	defaultDir  = "terraform.tfstate.d"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	Path         string `cfg:"path" doc:"The state file of the default workspace."`
+	WorkspaceDir string `cfg:"workspace_dir" doc:"The folder of the other workspaces' state files."`
+}
+
+// Options are the command line's say in which files are used. They hold for every workspace.
+type Options struct {
+	State    string // -state: the file to read
+	StateOut string // -state-out: the file to write
+	Backup   string // -backup: the backup's file, "-" for none
+}
+
+// Driver is the local backend.
+var Driver = backend.New("local", func(_ context.Context, c *Config) (backend.Store, error) { return New(c, nil), nil })
+
+// Store keeps snapshots in files.
+type Store struct {
+	config  Config
+	options Options
+
+	mu       sync.Mutex
+	locks    map[string]*held // by workspace
+	backedUp map[string]bool  // workspaces whose backup has been written
+}
+
+// New gives the store of the files that config and opts name, relative to the working directory. Both may be nil.
+func New(config *Config, opts *Options) *Store {
+	s := &Store{locks: make(map[string]*held), backedUp: make(map[string]bool)}
+	if config != nil {
+		s.config = *config
+	}
+	if opts != nil {
+		s.options = *opts
+	}
+	return s
+}
+
+// paths gives the files of a workspace: the one that is read, the one that is written, and its backup ("" for none).
+func (s *Store) paths(workspace string) (in, out, backup string) {
+	switch {
+	case s.options.State != "":
+		in = s.options.State
+	case workspace != backend.DefaultWorkspace:
+		in = filepath.Join(s.workspaceDir(), workspace, defaultFile)
+	case s.config.Path != "":
+		in = s.config.Path
+	default:
+		in = defaultFile
+	}
+	if out = s.options.StateOut; out == "" {
+		out = in
+	}
+	switch backup = s.options.Backup; backup {
+	case "-":
+		backup = ""
+	case "":
+		backup = out + ".backup"
+	}
+	return in, out, backup
+}
+
+func (s *Store) workspaceDir() string {
+	if s.config.WorkspaceDir != "" {
+		return s.config.WorkspaceDir
+	}
+	return defaultDir
+}
+
+// File implements backend.Filer.
+func (s *Store) File(workspace string) string {
+	_, out, _ := s.paths(workspace)
+	return out
+}
+
+// List implements backend.Store. A workspace is listed when it has a folder, even without a snapshot, as `workspace new` leaves it.
+func (s *Store) List(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(s.workspaceDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing workspaces: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != backend.DefaultWorkspace {
+			names = append(names, e.Name())
+		}
+	}
+	if in, _, _ := s.paths(backend.DefaultWorkspace); exists(in) {
+		names = append(names, backend.DefaultWorkspace)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Get implements backend.Store.
+func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
+	in, _, _ := s.paths(workspace)
+	f, err := os.Open(in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state: %w", err)
+	}
+	defer s.closeRead(workspace, f)
+	data, err := statefile.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("reading the state: %w", err)
+	}
+	return data, nil
+}
+
+// closeRead closes a file that was read. Where locks belong to the process, that drops the lock on the file too, so it is taken again.
+func (s *Store) closeRead(workspace string, f *os.File) {
+	f.Close()
+	if locksSurviveClose {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.locks[workspace]; h != nil && h.state != nil {
+		_ = lockState(h.state)
+	}
+}
+
+// Put implements backend.Store.
+func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in, out, backup := s.paths(workspace)
+	if !s.backedUp[workspace] && backup != "" {
+		if err := backUp(in, backup); err != nil {
+			return fmt.Errorf("writing the backup of the state: %w", err)
+		}
+	}
+	s.backedUp[workspace] = true
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	file, err := replace(out, data, s.locks[workspace] != nil)
+	if err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	if h := s.locks[workspace]; h != nil && file != nil {
+		if h.state != nil {
+			h.state.Close()
+		}
+		h.state = file
+	}
+	return nil
+}
+
+// backUp copies the snapshot that is about to be replaced. Nothing and an empty file leave the last backup alone.
+func backUp(from, to string) error {
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if sameFile(from, to) {
+		return fmt.Errorf("%s is the state file itself; choose another file with -backup", to)
+	}
+	_, err = replace(to, data, false)
+	return err
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// Delete implements backend.Store. It leaves a backup of the default workspace's snapshot; another workspace's folder goes whole.
+func (s *Store) Delete(_ context.Context, workspace string) error {
+	if workspace == backend.DefaultWorkspace || s.options.StateOut != "" || s.options.State != "" {
+		_, out, _ := s.paths(workspace)
+		if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("deleting the state: %w", err)
+		}
+		return nil
+	}
+	if workspace == "" || workspace == "." || workspace == ".." || strings.ContainsAny(workspace, `/\`) {
+		return fmt.Errorf("deleting the state: %q is no workspace name", workspace)
+	}
+	if err := os.RemoveAll(filepath.Join(s.workspaceDir(), workspace)); err != nil {
+		return fmt.Errorf("deleting the workspace: %w", err)
+	}
+	return nil
+}
+
+// Make implements backend.Maker: a workspace without a snapshot is an empty folder.
+func (s *Store) Make(_ context.Context, workspace string) error {
+	if workspace == backend.DefaultWorkspace {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(s.workspaceDir(), workspace), 0o755); err != nil {
+		return fmt.Errorf("creating the workspace: %w", err)
+	}
+	return nil
+}
+
+// Probe implements backend.Prober.
+func (s *Store) Probe(_ context.Context, workspace string) error {
+	_, out, backup := s.paths(workspace)
+	for _, path := range []string{out, backup} {
+		if path == "" {
+			continue
+		}
+		if err := probe(path); err != nil {
+			return fmt.Errorf("the state can't be written: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tofu/internal/backend"
+)
+
+// held is a lock that this store has.
+type held struct {
+	id      string
+	own     *os.File // the lock file
+	state   *os.File // the snapshot; nil while there is none, or where it can't be locked as well
+	folders folders  // made for the lock file
+}
+
+// errHeld is what lockFile gives when somebody else has the lock.
+var errHeld = errors.New("locked")
+
+// lockPath and infoPath are the files beside a snapshot that go with its lock.
+func lockPath(state string) string { return beside(state, ".lock") }
+func infoPath(state string) string { return beside(state, ".lock.info") }
+
+func beside(state, suffix string) string {
+	dir, base := filepath.Split(state)
+	return dir + "." + base + suffix
+}
+
+// Lock implements backend.Locker.
+func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := s.File(workspace)
+	if s.locks[workspace] != nil {
+		return "", lockedBy(path, errors.New("this process holds the lock already"))
+	}
+	h := &held{id: info.ID, folders: makeFolders(filepath.Dir(path))}
+	if h.folders.err != nil {
+		return "", fmt.Errorf("locking the state: %w", h.folders.err)
+	}
+	var err error
+	if h.own, err = openLocked(lockPath(path)); err == nil {
+		h.state, err = lockSnapshot(path)
+	}
+	if err != nil {
+		h.release(path)
+		if errors.Is(err, errHeld) {
+			return "", lockedBy(path, nil)
+		}
+		return "", fmt.Errorf("locking the state: %w", err)
+	}
+	info.Path = path
+	if err := writeInfo(path, &info); err != nil {
+		h.release(path)
+		return "", fmt.Errorf("locking the state: %w", err)
+	}
+	removeLeftovers(path)
+	s.locks[workspace] = h
+	return h.id, nil
+}
+
+// openLocked makes and locks the lock file. Its last holder may have removed it in the meantime, and then another process may have
+// made and locked a new one: so the lock counts only if the path still leads to the file that was locked.
+func openLocked(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(f); err != nil {
+			f.Close()
+			return nil, err
+		}
+		locked, err := f.Stat()
+		if err == nil {
+			var present fs.FileInfo
+			if present, err = os.Stat(path); err == nil && os.SameFile(locked, present) {
+				return f, nil
+			}
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+}
+
+// lockSnapshot locks the snapshot itself, which is where OpenTofu takes its lock.
+func lockSnapshot(path string) (*os.File, error) {
+	if !renamesLockedFiles {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil // a read-only state can be planned against
+	}
+	if err := lockState(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockedBy makes the error that names the holder.
+func lockedBy(path string, reason error) *backend.LockedError {
+	data, err := os.ReadFile(infoPath(path))
+	info := &backend.LockInfo{}
+	if err != nil || json.Unmarshal(data, info) != nil {
+		// The holder hasn't written it yet, or is another program.
+		info = &backend.LockInfo{Path: path, Who: "somebody unknown"}
+	}
+	return &backend.LockedError{Info: info, Err: reason}
+}
+
+// removeLeftovers clears away the temporary files of writers that were killed. Recent ones may belong to somebody who writes
+// without a lock.
+func removeLeftovers(path string) {
+	dir, base := filepath.Split(path)
+	entries, _ := os.ReadDir(filepath.Clean(dir))
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "."+base+".") || !strings.HasSuffix(e.Name(), temporarySuffix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 10*time.Minute {
+			os.Remove(dir + e.Name())
+		}
+	}
+}
+
+func writeInfo(path string, info *backend.LockInfo) error {
+	data, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(infoPath(path), data, 0o644)
+}
+
+// Unlock implements backend.Locker. Another process's lock ends with that process; what one that was killed left behind is cleared
+// away.
+func (s *Store) Unlock(_ context.Context, workspace, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := s.File(workspace)
+	h := s.locks[workspace]
+	if h == nil {
+		return clearStale(path, id)
+	}
+	if h.id != id {
+		return fmt.Errorf("the lock has the ID %q, not %q", h.id, id)
+	}
+	delete(s.locks, workspace)
+	if err := os.Remove(infoPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		h.release(path)
+		return fmt.Errorf("unlocking the state: %w", err)
+	}
+	h.release(path)
+	return nil
+}
+
+// release gives up what is locked. The lock file is removed while it is still locked; see openLocked.
+func (h *held) release(path string) {
+	if h.own != nil {
+		os.Remove(lockPath(path))
+		h.own.Close()
+		if !renamesLockedFiles {
+			os.Remove(lockPath(path)) // an open file couldn't be removed; one that the next holder has opened can't be now
+		}
+	}
+	if h.state != nil {
+		h.state.Close()
+	}
+	h.folders.remove()
+}
+
+// clearStale removes the lock information of a process that is gone.
+func clearStale(path, id string) error {
+	data, err := os.ReadFile(infoPath(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("the state isn't locked")
+	}
+	var info backend.LockInfo
+	if err == nil {
+		err = json.Unmarshal(data, &info)
+	}
+	if err != nil {
+		return fmt.Errorf("reading who holds the lock: %w", err)
+	}
+	if info.ID != id {
+		return fmt.Errorf("the lock has the ID %q, not %q", info.ID, id)
+	}
+	own, err := openLocked(lockPath(path))
+	if err == nil {
+		var state *os.File
+		state, err = lockSnapshot(path)
+		h := held{own: own, state: state}
+		defer h.release(path)
+	}
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("the lock is held by a running process and ends with it:\n%s", info.String())
+	}
+	if err != nil {
+		return fmt.Errorf("unlocking the state: %w", err)
+	}
+	if err := os.Remove(infoPath(path)); err != nil {
+		return fmt.Errorf("unlocking the state: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const temporarySuffix = ".tmp"
+
+// replace puts data into the file at path, whole or not at all, and gives the new file, open and locked, if lock is set and the
+// system's locks can be held on a file that is renamed.
+func replace(path string, data []byte, lock bool) (*os.File, error) {
+	target, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	before, err := os.Stat(target)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err == nil && before.IsDir():
+		return nil, fmt.Errorf("%s is a folder", path)
+	case err == nil && !before.Mode().IsRegular():
+		return nil, replaceInPlace(target, data) // a device or a pipe can only be written to
+	}
+	f, err := createTemporary(target)
+	if errors.Is(err, fs.ErrPermission) && before != nil {
+		return nil, replaceInPlace(target, data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	keep := lock && renamesLockedFiles
+	err = fill(f, data, before, keep)
+	if err == nil && !keep {
+		err = f.Close()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), target)
+		if err != nil && before != nil && isMountPoint(err) {
+			f.Close()
+			os.Remove(f.Name())
+			return nil, replaceInPlace(target, data)
+		}
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(f.Name())
+		return nil, err
+	}
+	syncFolder(filepath.Dir(target))
+	if !keep {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// fill writes and syncs the temporary file, makes it look like the one it replaces, and locks it.
+func fill(f *os.File, data []byte, before fs.FileInfo, lock bool) error {
+	if lock {
+		if err := lockState(f); err != nil {
+			return err
+		}
+	}
+	if before != nil {
+		if err := f.Chmod(before.Mode().Perm()); err != nil {
+			return err
+		}
+		keepOwner(f, before)
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// createTemporary makes a file beside target with the mode that any new file gets.
+func createTemporary(target string) (*os.File, error) {
+	dir, base := filepath.Split(target)
+	for i := range 10_000 {
+		name := fmt.Sprintf("%s.%s.%d-%d%s", dir, base, os.Getpid(), i, temporarySuffix)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("%s.%s.*%s: too many temporary files; delete them", dir, base, temporarySuffix)
+}
+
+// replaceInPlace overwrites a file whose folder doesn't let us do better: one that can't be written while the file can, or a
+// single file mounted into a container. A crash half way leaves a file with the start of the new snapshot; the journal that is
+// kept until the snapshot is written has what changed.
+func replaceInPlace(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	if err := f.Truncate(int64(len(data))); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// resolve follows symbolic links, so that the file they lead to is replaced and not the link. The file need not exist.
+func resolve(path string) (string, error) {
+	for range 40 {
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link, or nothing there
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(path), link)
+		}
+		path = link
+	}
+	return "", fmt.Errorf("%s: too many symbolic links", path)
+}
+
+// syncFolder makes the rename itself survive a power cut. Not every system can; the rename has happened either way.
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
+
+// probe finds out whether replace will work.
+func probe(path string) error {
+	target, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(target)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err == nil && !info.Mode().IsRegular():
+		return probeOpen(target)
+	}
+	made := makeFolders(filepath.Dir(target))
+	defer made.remove()
+	if made.err != nil {
+		return made.err
+	}
+	f, terr := createTemporary(target)
+	if terr != nil {
+		if err == nil && probeOpen(target) == nil {
+			return nil
+		}
+		return terr
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+func probeOpen(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// folders are those that were made for something that may turn out not to be needed.
+type folders struct {
+	made []string // outermost last
+	err  error
+}
+
+func makeFolders(dir string) folders {
+	var out folders
+	for d := filepath.Clean(dir); !exists(d) && d != filepath.Dir(d); d = filepath.Dir(d) {
+		out.made = append(out.made, d)
+	}
+	out.err = os.MkdirAll(dir, 0o755)
+	return out
+}
+
+// remove takes away those that are still empty.
+func (f folders) remove() {
+	for _, dir := range f.made {
+		if os.Remove(dir) != nil {
+			return
+		}
+	}
+}
