@@ -26,7 +26,10 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			d.errorf(inner.DefRange, "Multiple data resource blocks", "This check block already has a data resource at %s.", place(c.Data.Range))
 			continue
 		}
-		c.Data = d.resource(dataKind, inner, c)
+		before := len(d.diags)
+		if data := d.resource(dataKind, inner, c); !d.diags[before:].HasErrors() {
+			c.Data = data
+		}
 	}
 	if len(c.Asserts) == 0 {
 		d.errorf(c.Range, "Zero assert blocks", "Check blocks must have at least one assert block.")

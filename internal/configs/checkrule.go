@@ -33,6 +33,9 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 // notAboutItself refuses conditions that name the resource whose conditions they are, which would wait for themselves.
 func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
+		if expr == nil {
+			continue
+		}
 		for _, traversal := range expr.Variables() {
 			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
 			if diags.HasErrors() {

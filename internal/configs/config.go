@@ -3,6 +3,7 @@ package configs
 import (
 	"github.com/apparentlymart/go-versions/versions/constraints"
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 )
@@ -20,7 +21,11 @@ type Config struct {
 	Source  string
 	Version string
 
-	static *staticScope
+	// ProviderInstances are the instances of each configuration of this module with for_each: each.value by key.
+	ProviderInstances map[addrs.LocalProviderConfig]map[addrs.InstanceKey]cty.Value
+
+	requests map[string]*ModuleRequest // the evaluated calls
+	static   *staticScope
 }
 
 // Module is the decoded content of one directory. Maps are keyed by the names within the module.
@@ -48,6 +53,9 @@ type Module struct {
 	LocalNames map[addrs.Provider]string
 
 	Files []string // the source files, in the order in which they were read
+
+	reqs      []Requirement   // what the module wants of providers, Module left out
+	arguments *hcl.BodySchema // what calls of the module may hold
 }
 
 // RequiredProvider is an entry of required_providers.
@@ -278,6 +286,7 @@ type Variable struct {
 	DescriptionSet bool
 
 	defaultExpr                        hcl.Expression
+	labelRange                         hcl.Range
 	typeSet, ephemeralSet, nullableSet bool
 }
 

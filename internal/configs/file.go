@@ -81,6 +81,10 @@ func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyConte
 
 // constant decodes an expression without references into a Go value and tells whether that worked.
 func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
+	if _, diags := attr.Expr.Value(nil); diags.HasErrors() {
+		d.add(diags)
+		return false
+	}
 	diags := gohcl.DecodeExpression(attr.Expr, nil, into)
 	d.add(diags)
 	return !diags.HasErrors()

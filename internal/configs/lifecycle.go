@@ -36,10 +36,10 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 			continue
 		}
 		rule, ok := d.checkRule(inner)
+		d.notAboutItself(r.Addr, rule, inner.Type)
 		if !ok {
 			continue
 		}
-		d.notAboutItself(r.Addr, rule, inner.Type)
 		if inner.Type == "precondition" {
 			r.Preconditions = append(r.Preconditions, rule)
 		} else {
@@ -57,10 +57,7 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 		r.PreventDestroy = attr.Expr
 	}
 	if attr, ok := attrs["destroy"]; ok {
-		var destroy bool
-		if d.constant(attr, &destroy) {
-			r.Destroy = &destroy
-		}
+		d.constant(attr, &r.Destroy) // null is as good as nothing
 	}
 	if attr, ok := attrs["ignore_changes"]; ok {
 		d.ignoreChanges(r, attr)

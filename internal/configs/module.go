@@ -15,7 +15,8 @@ type assembly struct {
 	*Module
 	diags tfdiags.Diagnostics
 
-	requiredRange *hcl.Range // of the required_providers block
+	requiredRange *hcl.Range          // of the required_providers block
+	repeated      []*RequiredProvider // second local names of providers
 }
 
 // newModule joins primary files, which may not repeat each other, and lays the override files over them, in order.
@@ -54,7 +55,11 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 			"A module can have either a \"cloud\" block or a \"backend\" block. There is a cloud block at %s.", place(a.Cloud.Range))
 	}
 	a.resolveProviders()
+	if !a.diags.HasErrors() {
+		a.checkLocalNames()
+	}
 	a.checkImports()
+	a.reqs, a.arguments = a.requirements(), a.argumentSchema()
 	return a.Module, a.diags
 }
 
@@ -165,8 +170,7 @@ func (a *assembly) addProvider(p *Provider) {
 func (a *assembly) requireProviders(block *requiredProviders) {
 	for _, req := range block.entries {
 		if name, dup := a.LocalNames[req.Provider]; dup && name != req.LocalName {
-			a.warnf(req.Range, "Duplicate required provider",
-				"Provider %s with the local name %q was previously required as %q. A provider can be required only once.", req.Provider, req.LocalName, name)
+			a.repeated = append(a.repeated, req)
 		} else {
 			a.LocalNames[req.Provider] = req.LocalName
 		}

@@ -31,6 +31,23 @@ func (a *assembly) resolveProviders() {
 	for _, im := range a.Imports {
 		im.ProviderAddr = a.providerOf(im.ToResource.Resource, im.Provider)
 	}
+	for addr, r := range a.Resources {
+		r.ProviderAddr = a.providerOf(addr, r.Provider)
+	}
+	for provider, name := range a.impliedLocalNames() {
+		if _, ok := a.LocalNames[provider]; !ok {
+			a.LocalNames[provider] = name
+		}
+	}
+}
+
+// checkLocalNames warns of providers that go by several names.
+func (a *assembly) checkLocalNames() {
+	for _, req := range a.repeated {
+		a.warnf(req.Range, "Duplicate required provider",
+			"Provider %s with the local name %q was previously required as %q. A provider can be required only once.",
+			req.Provider.ForDisplay(), req.LocalName, a.LocalNames[req.Provider])
+	}
 	byProvider := map[addrs.Provider][]string{} // local names of required_providers
 	for _, name := range slices.Sorted(maps.Keys(a.RequiredProviders)) {
 		provider := a.RequiredProviders[name].Provider
@@ -38,7 +55,6 @@ func (a *assembly) resolveProviders() {
 	}
 	for _, addr := range a.SortedResources() {
 		r := a.Resources[addr]
-		r.ProviderAddr = a.providerOf(addr, r.Provider)
 		if r.Provider != nil || a.RequiredProviders[addr.ImpliedProvider()] != nil {
 			continue
 		}
@@ -46,11 +62,6 @@ func (a *assembly) resolveProviders() {
 			a.warnf(r.Range, "Duplicate required provider",
 				"Provider %q is implied by %s, but required_providers lists it as %q. Either use the local name %q there, or set provider = %s in the resource.",
 				r.ProviderAddr, addr, name, addr.ImpliedProvider(), name)
-		}
-	}
-	for provider, name := range a.impliedLocalNames() {
-		if _, ok := a.LocalNames[provider]; !ok {
-			a.LocalNames[provider] = name
 		}
 	}
 }

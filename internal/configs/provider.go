@@ -39,6 +39,9 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 	}
 	if attr, ok := content.Attributes["for_each"]; ok {
 		p.ForEach = attr.Expr
+		if p.AliasRange == nil {
+			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "The for_each argument is for provider configurations with an alias.")
+		}
 	}
 	for _, name := range []string{"count", "depends_on", "source"} {
 		if attr, ok := content.Attributes[name]; ok {
@@ -60,9 +63,11 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
 	d.warnf(attr.Expr.Range(), "Version constraints inside provider configuration blocks are deprecated",
 		"Write the version constraint in the required_providers block of the terraform block instead.")
-	if !d.constant(attr, &p.VersionText) || p.VersionText == "" {
+	var text *string
+	if !d.constant(attr, &text) || text == nil {
 		return
 	}
+	p.VersionText = *text
 	spec, err := ParseConstraints(p.VersionText)
 	if err != nil {
 		d.errorf(attr.Expr.Range(), "Invalid version constraint", "%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", p.VersionText)

@@ -9,6 +9,9 @@ import (
 // unquote turns a reference or keyword that is written as a string, as old configurations do, into the expression it means, with a
 // warning. Other expressions, and the strings of JSON files (where there is no other way), stay as they are.
 func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
+	if key, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok && !key.ForceNonLiteral {
+		expr = key.Wrapped
+	}
 	tmpl, ok := expr.(*hclsyntax.TemplateExpr)
 	if !ok || !tmpl.IsStringLiteral() {
 		return expr

@@ -39,6 +39,10 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 	if d.diags[before:].HasErrors() {
 		return
 	}
+	if r.From.IsModule() && len(r.Provisioners) > 0 {
+		d.errorf(block.DefRange, "Invalid \"removed\" block", "Only removed blocks of resources can have provisioners; this one names a module.")
+		return
+	}
 	if lifecycle.first == nil {
 		d.warnf(block.DefRange, "Missing lifecycle from the removed block",
 			"Without a \"lifecycle\" block the objects are forgotten and stay as they are. Write lifecycle { destroy = … } to say whether they should be destroyed.")
@@ -50,10 +54,6 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 }
 
 func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
-	if r.From.IsModule() && r.From.Module != addrs.RootInstance {
-		d.errorf(r.Range, "Invalid \"removed\" block", "Only removed blocks of resources can have provisioners; this one names a module.")
-		return
-	}
 	p := d.provisioner(block)
 	if p == nil {
 		return

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/apparentlymart/go-versions/versions/constraints"
@@ -24,6 +25,9 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	out := &requiredProviders{rng: block.DefRange}
 	attrs, diags := block.Body.JustAttributes()
 	d.add(diags)
+	if diags.HasErrors() {
+		return out
+	}
 	for _, attr := range sortedAttributes(attrs) {
 		if req := d.requiredProvider(attr); req != nil {
 			out.entries = append(out.entries, req)
@@ -143,6 +147,9 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 
 // ParseConstraints reads version constraints as configurations write them, such as ">= 1.2, < 2.0".
 func ParseConstraints(text string) (constraints.IntersectionSpec, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, errors.New("the constraint is empty")
+	}
 	return constraints.ParseRubyStyleMulti(text)
 }
 

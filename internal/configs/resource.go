@@ -42,6 +42,7 @@ func decodeEphemeral(d *decoder, block *hcl.Block) { d.resource(ephemeralKind, b
 
 // resource reads a resource block of any kind; check is the check block that it is nested in, or nil.
 func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *Resource {
+	before := len(d.diags)
 	content, rest := d.partial(block.Body, kind.schema)
 	r := &Resource{
 		Addr: addrs.Resource{Mode: kind.mode, Type: block.Labels[0], Name: block.Labels[1]}, Config: rest, Check: check,
@@ -77,7 +78,9 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.oneRepetition(repetition, kind.plural)
 	d.destroyProvisioners(r.Provisioners, r.Connection)
-	d.file.resources = append(d.file.resources, r)
+	if check == nil || !d.diags[before:].HasErrors() {
+		d.file.resources = append(d.file.resources, r)
+	}
 	return r
 }
 

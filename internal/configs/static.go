@@ -1,4 +1,247 @@
 package configs
 
-// staticScope evaluates what has to be known before there is an engine, for one module of the tree.
-type staticScope struct{}
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang"
+	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// staticEnv is what static evaluation finds around it, the same in every module of a tree.
+type staticEnv struct {
+	parser    *Parser
+	functions func() map[string]function.Function
+	given     map[string]Given
+	ask       func(*Variable) (Given, error)
+	workspace string
+	workDir   string
+	rootDir   string
+	mu        sync.Mutex // held during an evaluation: results are kept
+}
+
+func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
+	env := &staticEnv{
+		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir, rootDir: rootDir,
+		functions: sync.OnceValue(func() map[string]function.Function { return funcs.Table(funcs.Options{}) }),
+	}
+	if env.workspace == "" {
+		env.workspace = "default"
+	}
+	return env
+}
+
+// staticScope evaluates what has to be known before there is an engine, for one module of the tree: expressions of variables, local
+// values and paths. Each variable and local value is evaluated once, and only when something needs it.
+type staticScope struct {
+	cfg  *Config
+	env  *staticEnv
+	memo map[addrs.Referenceable]*staticResult
+}
+
+// staticResult is a variable's or local value's static value.
+type staticResult struct {
+	value cty.Value
+	diags tfdiags.Diagnostics
+	busy  bool // being evaluated
+	// unsuitable: there is a value, of the wrong type. Diagnostics say so once; users see an unknown value of the right one.
+	unsuitable bool
+}
+
+func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
+	return &staticScope{cfg: cfg, env: env, memo: map[addrs.Referenceable]*staticResult{}}
+}
+
+// StaticEval evaluates an expression of this module that only uses variables, local values, paths and functions, converted to want.
+// User names what needs the value, such as "module.net.source".
+func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
+	c.static.env.mu.Lock()
+	defer c.static.env.mu.Unlock()
+	v, diags := c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
+	if diags.HasErrors() {
+		return cty.UnknownVal(want), diags
+	}
+	if problem := refuseMarks(v, user, expr.Range()); problem != nil {
+		return cty.UnknownVal(want), append(diags, *problem)
+	}
+	v, err := convert.Convert(v, want)
+	if err != nil {
+		return cty.UnknownVal(want), append(diags, tfdiags.Errorf("Unsuitable value type", "Unsuitable value: %s.", tfdiags.FormatError(err)).At(expr.Range()))
+	}
+	return v, diags
+}
+
+// StaticBody decodes a body of this module against a schema, with the same limits as StaticEval. Marks stay on the value.
+func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, tfdiags.Diagnostics) {
+	c.static.env.mu.Lock()
+	defer c.static.env.mu.Unlock()
+	analysed, diags := lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	if diags.HasErrors() {
+		return cty.UnknownVal(schema.ImpliedType()), diags
+	}
+	scope := c.static.scope(user, body.MissingItemRange())
+	v, more := scope.EvalBody(analysed)
+	return v, append(diags, more...)
+}
+
+// StaticScope gives an evaluation scope with the same limits as StaticEval, for callers with their own way to decode.
+func (c *Config) StaticScope(user string, at hcl.Range) *lang.Scope {
+	return &lang.Scope{Data: lockedData{&staticData{c.static, c.static.name(user), at}}, Functions: c.static.env.functions()}
+}
+
+// lockedData is staticData for evaluations that begin outside this package.
+type lockedData struct{ *staticData }
+
+func (d lockedData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	d.scope.env.mu.Lock()
+	defer d.scope.env.mu.Unlock()
+	return d.staticData.Value(subject, rng)
+}
+
+func refuseMarks(v cty.Value, user string, at hcl.Range) *tfdiags.Diagnostic {
+	for _, one := range []struct {
+		mark any
+		name string
+	}{{marks.Sensitive, "Sensitive"}, {marks.Ephemeral, "Ephemeral"}} {
+		if marks.Contains(v, one.mark) {
+			problem := tfdiags.Errorf(one.name+" value not allowed", "%s values, and values derived from them, can't be used as %s.", one.name, user).At(at)
+			return &problem
+		}
+	}
+	return nil
+}
+
+func (s *staticScope) scope(user string, at hcl.Range) *lang.Scope {
+	return &lang.Scope{Data: &staticData{s, s.name(user), at}, Functions: s.env.functions()}
+}
+
+func (s *staticScope) eval(expr hcl.Expression, want cty.Type, user string, at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	return s.scope(user, at).EvalExpr(expr, want)
+}
+
+// name gives a symbol's name with its module, as messages have it.
+func (s *staticScope) name(symbol string) string {
+	if s.cfg.Path.IsRoot() {
+		return symbol
+	}
+	return s.cfg.Path.String() + ":" + symbol
+}
+
+// evaluateStatics evaluates what the module itself needs statically: constant variables, instances of providers, module sources.
+func (c *Config) evaluateStatics() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {
+		if v := c.Module.Variables[name]; v.Const != nil && *v.Const {
+			diags = append(diags, c.constant(v)...)
+		}
+	}
+	diags = append(diags, c.providerInstances()...)
+	c.requests = make(map[string]*ModuleRequest, len(c.Module.Calls))
+	for _, name := range slices.Sorted(maps.Keys(c.Module.Calls)) {
+		req, more := c.request(c.Module.Calls[name])
+		c.requests[name] = req
+		diags = append(diags, more...)
+	}
+	return diags
+}
+
+// constant makes sure that a variable declared const has a static value.
+func (c *Config) constant(v *Variable) tfdiags.Diagnostics {
+	c.static.env.mu.Lock()
+	defer c.static.env.mu.Unlock()
+	data := &staticData{scope: c.static}
+	if c.Call != nil {
+		data.user, data.at = c.Path.String(), c.Call.Range
+	}
+	_, diags := data.symbol(addrs.InputVariable{Name: v.Name})
+	return diags
+}
+
+// staticData gives the values of what one static expression refers to.
+type staticData struct {
+	scope *staticScope
+	user  string    // who needs them
+	at    hcl.Range // where problems of the needed values are reported again
+}
+
+func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	switch subject := subject.(type) {
+	case addrs.InputVariable:
+		v, ok := d.scope.cfg.Module.Variables[subject.Name]
+		if !ok {
+			return cty.DynamicVal, d.undefined("variable", subject, subject.Name, slices.Sorted(maps.Keys(d.scope.cfg.Module.Variables)), rng)
+		}
+		if v.Const != nil && !*v.Const {
+			return cty.DynamicVal, one(tfdiags.Errorf("Unable to use variable in static context",
+				"The variable %q can't be used here because it is declared with const = false.", v.Name).At(rng))
+		}
+		return d.symbol(subject)
+	case addrs.LocalValue:
+		if _, ok := d.scope.cfg.Module.Locals[subject.Name]; !ok {
+			return cty.DynamicVal, d.undefined("local value", subject, subject.Name, slices.Sorted(maps.Keys(d.scope.cfg.Module.Locals)), rng)
+		}
+		return d.symbol(subject)
+	case addrs.PathAttr:
+		return d.path(subject, rng)
+	case addrs.TerraformAttr:
+		return d.terraform(subject, rng)
+	}
+	return cty.DynamicVal, d.dynamic(subject, rng)
+}
+
+func (d *staticData) Module(call string, outputs []string, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	if len(outputs) == 0 {
+		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, rng)
+	}
+	return cty.DynamicVal, one(tfdiags.Errorf("Module output not supported in static context",
+		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0], d.user).At(rng))
+}
+
+func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
+	return function.Function{}, one(tfdiags.Errorf("Provider function in static context",
+		"%s can't be used here: %s must be known before any provider runs.", ref, d.user).At(rng))
+}
+
+func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
+	return one(tfdiags.Errorf("Dynamic value in static context",
+		"%s can't be used here: %s must be known before anything is planned. Only variables, local values, paths and the workspace are.", subject, d.user).At(rng))
+}
+
+func (d *staticData) undefined(what string, subject addrs.Referenceable, name string, names []string, rng hcl.Range) tfdiags.Diagnostics {
+	return one(tfdiags.Errorf("Undefined "+what, "There is no %s in this module.%s", subject, didYouMean(name, names)).At(rng))
+}
+
+func one(d tfdiags.Diagnostic) tfdiags.Diagnostics { return tfdiags.Diagnostics{d} }
+
+func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	env := d.scope.env
+	dirs := map[string]string{"module": d.scope.cfg.Module.Dir, "root": env.rootDir, "cwd": env.workDir}
+	if dir, ok := dirs[subject.Name]; ok {
+		return cty.StringVal(filepath.ToSlash(dir)), nil
+	}
+	return cty.DynamicVal, one(tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q.%s",
+		subject.Name, didYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng))
+}
+
+func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	switch subject.Name {
+	case "workspace":
+		return cty.StringVal(d.scope.env.workspace), nil
+	case "applying":
+		return cty.DynamicVal, one(tfdiags.Errorf("Invalid attribute in static context", "%s is known only while planning and applying.", subject).At(rng))
+	}
+	return cty.DynamicVal, one(tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
+		"The %q object has no attribute %q. The only one is %s.workspace, the name of the selected workspace.", subject.Alias, subject.Name, subject.Alias).At(rng))
+}

@@ -44,7 +44,7 @@ var metaArguments = map[string]bool{
 // decodeVariable reads a variable block.
 func decodeVariable(d *decoder, block *hcl.Block) {
 	v := &Variable{
-		Name: block.Labels[0], Range: block.DefRange, Nullable: true,
+		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0], Nullable: true,
 		Type: TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType, Literal: true},
 	}
 	content := d.content(block.Body, variableSchema)
@@ -97,18 +97,18 @@ func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
 		}
 	}
 	if attr, ok := attrs["deprecated"]; ok {
-		v.Deprecated, _ = d.deprecated(attr, "Invalid `deprecated` value", "variable")
+		v.Deprecated, _ = d.deprecated(attr, v.labelRange, "Invalid `deprecated` value", "variable")
 	}
 }
 
-// deprecated reads the text that tells users what to do instead.
-func (d *decoder) deprecated(attr *hcl.Attribute, summary, what string) (string, bool) {
+// deprecated reads the text that tells users what to do instead. An empty one is refused at the place given.
+func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what string) (string, bool) {
 	var text string
 	if !d.constant(attr, &text) {
 		return "", false
 	}
 	if text == "" {
-		d.errorf(attr.Expr.Range(), summary, "The \"deprecated\" argument must not be empty: it tells users of this %s what to use instead.", what)
+		d.errorf(at, summary, "The \"deprecated\" argument must not be empty: it tells users of this %s what to use instead.", what)
 	}
 	return text, true
 }

@@ -1,0 +1,90 @@
+package configs
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// Given is a value for a root variable as it was given, before anything is known of the variable's type.
+type Given struct {
+	Text string         // from the command line, the environment or a prompt
+	Expr hcl.Expression // from a file; Text is empty then
+	// Val is for callers that have a value already (plans, tests); cty.NilVal otherwise. It wins over Text.
+	Val cty.Value
+	// From names the origin for messages: `the -var option`, `the environment variable TF_VAR_x`.
+	From string
+	// Undeclared says what an undeclared variable of this origin is.
+	Undeclared Undeclared
+	Range      hcl.Range // of the definition in a file, else empty
+}
+
+// Undeclared tells how bad a value for a variable is that the root module does not declare.
+type Undeclared uint8
+
+const (
+	UndeclaredIgnored Undeclared = iota // environment variables may be meant for another configuration
+	UndeclaredWarning                   // so may files
+	UndeclaredError                     // but not options
+)
+
+// Value interprets what was given as a value for v, which it is not converted to yet.
+func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	switch {
+	case g.Val != cty.NilVal:
+		return g.Val, nil
+	case g.Expr != nil:
+		val, hclDiags := g.Expr.Value(nil)
+		return val, diags.Append(hclDiags)
+	case v.Type.Literal:
+		return cty.StringVal(g.Text), nil
+	}
+	name := fmt.Sprintf("<value for var.%s>", v.Name)
+	if d := checkNesting(name, []byte(g.Text)); d != nil {
+		return cty.DynamicVal, diags.Append(d)
+	}
+	expr, hclDiags := hclsyntax.ParseExpression([]byte(g.Text), name, hcl.InitialPos)
+	diags = diags.Append(hclDiags)
+	if hclDiags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	val, hclDiags := expr.Value(nil)
+	return val, diags.Append(hclDiags)
+}
+
+// Final turns a value for the variable (the default when val is cty.NilVal) into what the module sees: converted, null replaced by the
+// default where nulls aren't wanted, marked as declared.
+func (v *Variable) Final(val cty.Value) (cty.Value, error) {
+	if val == cty.NilVal {
+		if !v.Default.Set {
+			return cty.DynamicVal, fmt.Errorf("no value is given for the required variable %q", v.Name)
+		}
+		val = v.Default.Value
+	}
+	converted, err := v.Type.Convert(val)
+	if err != nil {
+		return cty.UnknownVal(v.Type.Type), err
+	}
+	if converted.IsNull() && !v.Nullable {
+		if !v.Default.Set {
+			return cty.UnknownVal(v.Type.Type), fmt.Errorf("required variable %q must not be null", v.Name)
+		}
+		if converted, err = convert.Convert(v.Default.Value, v.Type.Type); err != nil {
+			return cty.UnknownVal(v.Type.Type), err
+		}
+	}
+	if v.Sensitive {
+		converted = converted.Mark(marks.Sensitive)
+	}
+	if v.Ephemeral {
+		converted = converted.Mark(marks.Ephemeral)
+	}
+	return converted, nil
+}

@@ -1,0 +1,276 @@
+package configs
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions/constraints"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// LoadOptions say what loading needs besides the directory; nil means a new parser, no variables and no installed modules.
+type LoadOptions struct {
+	Parser *Parser // nil: a new one that reads the machine's files
+	// Resolve finds the directory of a module call; nil finds none.
+	Resolve Resolver
+	// Variables are the root values as they were given. Static evaluation converts the ones it needs.
+	Variables map[string]Given
+	// Ask is asked for a required root variable without a value that static evaluation needs; nil: such a one is an error.
+	Ask func(*Variable) (Given, error)
+
+	Workspace string // terraform.workspace; "" means "default"
+	WorkDir   string // path.cwd: where the command was started
+}
+
+// A Resolver finds (or installs) the module that a call wants and gives its directory and, where sources have versions, the version.
+type Resolver func(*ModuleRequest) (dir, version string, diags tfdiags.Diagnostics)
+
+// ModuleRequest is an evaluated module call.
+type ModuleRequest struct {
+	Path   addrs.Module // of the called module
+	Parent *Config
+	Call   *ModuleCall
+	// Source is the zero ModuleSource when it could not be evaluated; diagnostics say why.
+	Source       addrs.ModuleSource
+	Version      string // constraints as written; "" for none
+	Constraints  constraints.IntersectionSpec
+	VersionRange hcl.Range
+}
+
+// LoadRoot loads the root module in dir and everything it calls. The configuration is usable for reports even with errors; it is nil
+// only when the directory can't be read.
+func LoadRoot(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+	if opts == nil {
+		opts = &LoadOptions{}
+	}
+	root, diags := loadRootModule(dir, opts)
+	if root == nil || diags.HasErrors() {
+		return root, diags
+	}
+	l := &loader{opts: opts, parser: root.static.env.parser}
+	diags = append(diags, root.checkRootOutputs()...)
+	diags = append(diags, l.tree(root)...)
+	diags = append(diags, root.checkProviders()...)
+	return root, diags
+}
+
+// LoadRootModule loads the root module alone, for what has to be known before modules are installed: backend, encryption, variables,
+// static values. The configuration has no children.
+func LoadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+	if opts == nil {
+		opts = &LoadOptions{}
+	}
+	return loadRootModule(dir, opts)
+}
+
+func loadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+	parser := opts.Parser
+	if parser == nil {
+		parser = NewParser(nil)
+	}
+	module, diags := parser.Module(dir)
+	if module == nil {
+		return nil, diags
+	}
+	root := &Config{Module: module, Children: map[string]*Config{}}
+	root.Root = root
+	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
+	return root, slices.Concat(diags, root.evaluateStatics())
+}
+
+// maxRecursion bounds how often one directory may appear on the way from the root to a module. A module may call itself with other
+// variables, but nothing makes sure that this ends.
+const maxRecursion = 8
+
+type loader struct {
+	opts   *LoadOptions
+	parser *Parser
+}
+
+// tree loads the modules that cfg calls, and what they call.
+func (l *loader) tree(cfg *Config) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(cfg.Module.Calls)) {
+		child, more := l.child(cfg, cfg.Module.Calls[name])
+		diags = append(diags, more...)
+		if child != nil {
+			cfg.Children[name] = child
+			diags = append(diags, l.tree(child)...)
+		}
+	}
+	return diags
+}
+
+// child loads the module of one call, without its own calls; nil when there is nothing to load.
+func (l *loader) child(parent *Config, call *ModuleCall) (*Config, tfdiags.Diagnostics) {
+	req := parent.requests[call.Name]
+	if req == nil || l.opts.Resolve == nil {
+		return nil, tfdiags.Diagnostics{notInstalled(call, "")}
+	}
+	dir, version, diags := l.opts.Resolve(req)
+	if diags.HasErrors() || dir == "" {
+		return nil, diags
+	}
+	cfg := &Config{
+		Path: req.Path, Root: parent.Root, Parent: parent, Call: call, Children: map[string]*Config{},
+		Source: req.Source.String(), Version: version,
+	}
+	if cfg.recursion(filepath.Clean(dir)) > maxRecursion {
+		return nil, append(diags, tfdiags.Errorf("Module calls itself",
+			"The module in %s calls itself without end. Change the source, or make it depend on a variable so that the calls end.", dir).At(call.Range))
+	}
+	module, more := l.parser.Module(dir)
+	if module == nil {
+		return nil, append(diags, notInstalled(call, dir))
+	}
+	cfg.Module = module
+	cfg.static = newStaticScope(cfg, parent.static.env)
+	diags = slices.Concat(diags, more, cfg.childRules(), cfg.evaluateStatics())
+	return cfg, diags
+}
+
+// recursion counts the modules on the way to c that are in that directory.
+func (c *Config) recursion(dir string) int {
+	n := 0
+	for p := c.Parent; p != nil; p = p.Parent {
+		if p.Module.Dir == dir {
+			n++
+		}
+	}
+	return n
+}
+
+func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
+	if dir != "" {
+		return tfdiags.Errorf("Module not installed",
+			"The module's directory %s could not be read. Run \"tofu init\" to install all modules that this configuration needs.", dir).At(call.Range)
+	}
+	return tfdiags.Errorf("Module not installed",
+		"This module is not installed yet. Run \"tofu init\" to install all modules that this configuration needs.").At(call.Range)
+}
+
+// checkRootOutputs refuses ephemeral outputs where nothing could take their values.
+func (c *Config) checkRootOutputs() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(c.Module.Outputs)) {
+		if o := c.Module.Outputs[name]; o.Ephemeral {
+			diags = append(diags, tfdiags.Errorf("Invalid output configuration", "Root modules can't have ephemeral outputs: there is no module to take the value.").At(o.Range))
+		}
+	}
+	return diags
+}
+
+// childRules says what is of no use or wrong in a module that is called.
+func (c *Config) childRules() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	if b := c.Module.Backend; b != nil {
+		diags = append(diags, tfdiags.Warningf("Backend configuration ignored",
+			"The backend of the root module serves the whole configuration, so the one in %s has no effect.", c.Path).At(b.Range))
+	}
+	if b := c.Module.Cloud; b != nil {
+		diags = append(diags, tfdiags.Warningf("Cloud configuration ignored",
+			"The cloud block of the root module serves the whole configuration, so the one in %s has no effect.", c.Path).At(b.Range))
+	}
+	if len(c.Module.Imports) > 0 {
+		diags = append(diags, tfdiags.Errorf("Invalid import configuration",
+			"There is an import block in %s. Import blocks are only allowed in the root module.", c.Path).At(c.Module.Imports[0].Range))
+	}
+	return diags
+}
+
+// request evaluates the source and version of a call.
+func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics) {
+	req := &ModuleRequest{Path: c.Path.Child(call.Name), Parent: c, Call: call}
+	name := addrs.ModuleCall{Name: call.Name}.String()
+	var diags tfdiags.Diagnostics
+	if call.VersionExpr != nil {
+		diags = c.requestVersion(req, name)
+	}
+	if call.SourceExpr == nil {
+		return req, diags
+	}
+	v, more := c.StaticEval(call.SourceExpr, cty.String, name+".source")
+	diags = append(diags, more...)
+	if more.HasErrors() || !v.IsKnown() {
+		return req, diags
+	}
+	if v.IsNull() {
+		return req, append(diags, tfdiags.Errorf("Unsuitable value type", "Unsuitable value: the source must not be null.").At(call.SourceRange))
+	}
+	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionFailed(call, diags))
+	if err != nil {
+		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s.", upperFirst(err.Error())).At(call.SourceRange))
+	}
+	req.Source = source
+	return req, diags
+}
+
+// versionFailed tells whether there is a version argument that could not be evaluated: the source is then of a registry all the same.
+func versionFailed(call *ModuleCall, diags tfdiags.Diagnostics) bool {
+	return call.VersionExpr != nil && diags.HasErrors()
+}
+
+func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnostics {
+	req.VersionRange = req.Call.VersionExpr.Range()
+	v, diags := c.StaticEval(req.Call.VersionExpr, cty.DynamicPseudoType, name+".version")
+	if diags.HasErrors() || v.IsNull() {
+		return diags
+	}
+	v, err := convert.Convert(v, cty.String)
+	if err != nil || !v.IsKnown() {
+		return append(diags, tfdiags.Errorf("Invalid version constraint", "The version must be a string.").At(req.VersionRange))
+	}
+	spec, err := ParseConstraints(v.AsString())
+	if err != nil {
+		return append(diags, tfdiags.Errorf("Invalid version constraint",
+			"%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", v.AsString()).At(req.VersionRange))
+	}
+	req.Version, req.Constraints = v.AsString(), spec
+	return diags
+}
+
+// LocalDir is the directory that a local source means, seen from the calling module.
+func (req *ModuleRequest) LocalDir() string {
+	return filepath.Join(req.Parent.Module.Dir, filepath.FromSlash(req.Source.Address))
+}
+
+// Describe names a call and its place for messages that have no range.
+func (req *ModuleRequest) Describe() string {
+	return fmt.Sprintf("module %q at %s", strings.TrimPrefix(req.Path.String(), "module."), place(req.Call.Range))
+}
+
+// AllModules calls yield for c and every module below it, callers before what they call, siblings by name, until yield says no.
+func (c *Config) AllModules() func(yield func(*Config) bool) {
+	return func(yield func(*Config) bool) { c.each(yield) }
+}
+
+func (c *Config) each(yield func(*Config) bool) bool {
+	if !yield(c) {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Children)) {
+		if !c.Children[name].each(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Descendant gives the module at a path below c (c's own path is the root of the search); nil when there is none.
+func (c *Config) Descendant(path addrs.Module) *Config {
+	at := c.Root
+	for _, name := range path.Names() {
+		if at = at.Children[name]; at == nil {
+			return nil
+		}
+	}
+	return at
+}

@@ -1,0 +1,231 @@
+package configs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// checkProviders checks how provider configurations are named and passed in the whole tree.
+func (c *Config) checkProviders() tfdiags.Diagnostics {
+	ck := &providerCheck{}
+	ck.module(c, nil)
+	return ck.diags
+}
+
+type providerCheck struct{ diags tfdiags.Diagnostics }
+
+func (ck *providerCheck) errorf(at hcl.Range, summary, detail string, args ...any) {
+	ck.diags = append(ck.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+}
+
+func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any) {
+	ck.diags = append(ck.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+}
+
+// module checks cfg and what it calls. Repeated is where a call on the way was given a repetition or dependencies, which modules
+// with provider configurations of their own don't support; nil when none was.
+func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
+	if cfg.Parent != nil {
+		ck.ownConfigurations(cfg, repeated)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Module.Calls)) {
+		call, child := cfg.Module.Calls[name], cfg.Children[name]
+		for _, passed := range call.Providers {
+			ck.key(cfg, passed.InParent, "module")
+		}
+		ck.sameForEach(cfg, call.ForEach, "module", refsOf(call)...)
+		if child == nil {
+			continue
+		}
+		ck.passed(cfg, child)
+		ck.missing(child)
+		ck.module(child, cmp.Or(call.repetition(), repeated))
+	}
+	for _, addr := range cfg.Module.SortedResources() {
+		r := cfg.Module.Resources[addr]
+		if r.Provider == nil {
+			continue
+		}
+		ck.key(cfg, r.Provider, "resource")
+		if addr.Mode == addrs.Managed {
+			ck.sameForEach(cfg, r.ForEach, "resource", r.Provider)
+		}
+	}
+}
+
+// repetition is where a call says that there are several instances, or that it waits for something; nil when it doesn't.
+func (c *ModuleCall) repetition() *hcl.Range {
+	for _, expr := range []hcl.Expression{c.Count, c.ForEach, c.Enabled} {
+		if expr != nil {
+			rng := expr.Range()
+			return &rng
+		}
+	}
+	if len(c.DependsOn) > 0 {
+		rng := c.DependsOn[0].SourceRange()
+		return &rng
+	}
+	return nil
+}
+
+func refsOf(call *ModuleCall) []*ProviderRef {
+	var out []*ProviderRef
+	for _, passed := range call.Providers {
+		out = append(out, passed.InParent)
+	}
+	return out
+}
+
+// empty tells whether a provider block in a called module only declares that a configuration is wanted, as was once the way.
+func (p *Provider) empty() bool {
+	if p.VersionText != "" {
+		return false
+	}
+	attrs, diags := p.Config.JustAttributes()
+	return len(attrs) == 0 && !diags.HasErrors()
+}
+
+// ownConfigurations looks at the provider blocks of a called module.
+func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
+	told, refused := map[string]bool{}, false
+	for _, local := range slices.SortedFunc(maps.Keys(cfg.Module.Providers), compareLocal) {
+		p := cfg.Module.Providers[local]
+		switch {
+		case p.empty() && !told[p.Name]:
+			told[p.Name] = true
+			ck.warnf(p.Range, "Redundant empty provider block",
+				"Empty provider blocks were once the way for a module to say that it wants a provider configuration. Declare %s in required_providers instead, additional configurations as configuration_aliases, and remove the block from %s.",
+				p.Name, cfg.Path)
+		case !p.empty() && repeated != nil && !refused:
+			refused = true
+			ck.errorf(*repeated, "Module is incompatible with count, for_each, enabled and depends_on",
+				"%s has its own provider configurations (%s), and so calls to it can't use count, for_each, enabled or depends_on. Pass the configurations with the providers argument instead.",
+				cfg.Path, place(p.Range))
+		}
+	}
+}
+
+// passed checks the providers argument of the call that leads from parent to child.
+func (ck *providerCheck) passed(parent, child *Config) {
+	for _, passed := range child.Call.Providers {
+		key, from := passed.InChild.Local(), passed.InParent
+		ck.receives(child, passed.InChild)
+		want, got := child.Module.ProviderByLocalName(key.LocalName), parent.Module.ProviderByLocalName(from.Name)
+		if want != got {
+			ck.errorf(from.NameRange, "Provider type mismatch",
+				"%q means provider %s in %s, but %q means %s in %s. Pass a configuration of the same provider, or change the source in required_providers.",
+				from.Local(), got.ForDisplay(), parent.describe(), key, want.ForDisplay(), child.describe())
+		}
+		if from.Alias == "" && parent.Module.RequiredProviders[from.Name] == nil {
+			ck.warnf(from.NameRange, "Reference to undefined provider",
+				"Nothing declares the local provider name %q in %s, so %s is assumed. To say so, add it to required_providers there.",
+				from.Name, parent.describe(), got.ForDisplay())
+		}
+	}
+}
+
+// receives checks that a called module wants a configuration that it is given.
+func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
+	key := ref.Local()
+	block := child.Module.Providers[key]
+	if block != nil && !block.empty() {
+		ck.errorf(ref.NameRange, "Cannot override provider configuration",
+			"%s has its own configuration for %s, and so it can't be given another one.", child.describe(), key)
+	}
+	proxy := block != nil && block.empty()
+	req := child.Module.RequiredProviders[key.LocalName]
+	switch {
+	case proxy || req != nil && (key.Alias == "" || slices.Contains(req.Aliases, key)):
+	case req != nil:
+		ck.errorf(ref.NameRange, "Reference to undefined provider",
+			"%s declares no provider configuration %q. Add it to configuration_aliases of %s in the required_providers block there, or leave it out here.",
+			child.describe(), key, key.LocalName)
+	default:
+		ck.warnf(ref.NameRange, "Reference to undefined provider",
+			"Nothing declares the local provider name %q in %s, so %s is assumed. To say so, add it to required_providers there.",
+			key, child.describe(), addrs.DefaultProvider(key.LocalName).ForDisplay())
+	}
+}
+
+// missing checks that a called module gets every configuration that it declares as needed.
+func (ck *providerCheck) missing(child *Config) {
+	given := map[addrs.LocalProviderConfig]bool{}
+	for _, passed := range child.Call.Providers {
+		given[passed.InChild.Local()] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(child.Module.RequiredProviders)) {
+		req := child.Module.RequiredProviders[name]
+		for _, alias := range req.Aliases {
+			own := child.Module.Providers[alias]
+			if given[alias] || own != nil && !own.empty() {
+				continue
+			}
+			ck.errorf(child.Call.Range, "Missing required provider configuration",
+				"%s needs a configuration of provider %s with the local name %q. Add %s = … to the providers argument.",
+				child.describe(), req.Provider.ForDisplay(), alias, alias)
+		}
+	}
+}
+
+// key checks that a reference has an instance key exactly when its configuration has instances.
+func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
+	block := cfg.Module.Providers[ref.Local()]
+	switch repeated := block != nil && block.ForEach != nil; {
+	case repeated && ref.Key == nil:
+		ck.errorf(ref.NameRange, "Invalid "+what+" provider configuration",
+			"%s has for_each, so one of its instances must be named: %s[KEY]. All of them can't be used at once.", ref.Local(), ref.Local())
+	case !repeated && ref.Key != nil:
+		ck.errorf(ref.NameRange, "Invalid "+what+" provider configuration",
+			"An instance key needs a provider %q block with alias = %q and for_each in the same module.", ref.Name, ref.Alias)
+	}
+}
+
+// sameForEach warns of a configuration that goes away together with the objects it is needed to destroy.
+func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what string, refs ...*ProviderRef) {
+	if forEach == nil {
+		return
+	}
+	for _, ref := range refs {
+		block := cfg.Module.Providers[ref.Local()]
+		if ref.Key == nil || block == nil || block.ForEach == nil || !sameReference(forEach, block.ForEach) {
+			continue
+		}
+		ck.warnf(forEach.Range(), "Provider configuration for_each matches "+what,
+			"The provider configuration %s has the same for_each as this %s. When an element is removed, its objects can't be destroyed any more because their provider configuration is gone too. Use a collection for the providers that keeps elements one run longer.",
+			ref.Local(), what)
+	}
+}
+
+// sameReference tells whether both expressions are the same plain reference.
+func sameReference(a, b hcl.Expression) bool {
+	ta, diags := hcl.AbsTraversalForExpr(a)
+	if diags.HasErrors() {
+		return false
+	}
+	tb, diags := hcl.AbsTraversalForExpr(b)
+	if diags.HasErrors() || len(ta) != len(tb) {
+		return false
+	}
+	for i := range ta {
+		ia, isIndex := ta[i].(hcl.TraverseIndex)
+		ib, otherIsIndex := tb[i].(hcl.TraverseIndex)
+		if isIndex != otherIsIndex || stepName(ta[i]) != stepName(tb[i]) || isIndex && !ia.Key.RawEquals(ib.Key) {
+			return false
+		}
+	}
+	return true
+}
+
+// describe names the module in messages.
+func (c *Config) describe() string {
+	if c.Path.IsRoot() {
+		return "the root module"
+	}
+	return c.Path.String()
+}

@@ -1,0 +1,109 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// maxRepeated bounds how many diagnostics of a failed symbol are repeated for each of its users. The first user gets all of them;
+// without a bound, symbols that use others twice would double them at every step.
+const maxRepeated = 20
+
+// symbol gives the static value of a variable or local value that is declared. When it has none, the user is told so as well.
+func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
+	s := d.scope
+	result, known := s.memo[subject]
+	switch {
+	case !known:
+		result = &staticResult{value: cty.DynamicVal, busy: true}
+		s.memo[subject] = result
+		result.value, result.diags = s.evaluate(subject)
+		result.busy = false
+	case result.busy:
+		return cty.DynamicVal, one(tfdiags.Errorf("Circular reference", "%s refers to itself.", s.name(subject.String())).At(s.declared(subject)))
+	}
+	var diags tfdiags.Diagnostics
+	if !known || len(result.diags) <= maxRepeated {
+		diags = append(diags, result.diags...)
+	}
+	if !result.diags.HasErrors() || result.unsuitable {
+		return result.value, diags
+	}
+	return cty.DynamicVal, append(diags, tfdiags.Errorf("Unable to compute static value",
+		"%s depends on %s, which is not available.", d.user, s.name(subject.String())).At(d.at))
+}
+
+// declared is where a symbol is declared.
+func (s *staticScope) declared(subject addrs.Referenceable) hcl.Range {
+	if local, ok := subject.(addrs.LocalValue); ok {
+		return s.cfg.Module.Locals[local.Name].Range
+	}
+	return s.cfg.Module.Variables[subject.(addrs.InputVariable).Name].Range
+}
+
+// evaluate works out a symbol's value.
+func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
+	switch subject := subject.(type) {
+	case addrs.LocalValue:
+		local := s.cfg.Module.Locals[subject.Name]
+		return s.eval(local.Expr, cty.DynamicPseudoType, subject.String(), local.Range)
+	case addrs.InputVariable:
+		v := s.cfg.Module.Variables[subject.Name]
+		val, diags := s.argument(v)
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		final, err := v.Final(val)
+		if err != nil {
+			// A wrong value is no lack of one: what uses the variable goes on with an unknown value.
+			s.memo[subject].unsuitable = true
+			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
+				"The value given is not suitable for %s, which is declared at %s: %s.", s.name(subject.String()), place(v.Range), tfdiags.FormatError(err)))
+		}
+		return final, diags
+	}
+	panic("unreachable: only variables and local values have static values")
+}
+
+// argument gives what was given for a variable: by the call or, for the root module, from outside; cty.NilVal stands for nothing.
+func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
+	if s.cfg.Call != nil {
+		return s.callArgument(v)
+	}
+	given, ok := s.env.given[v.Name]
+	switch {
+	case ok:
+		return given.Value(v)
+	case v.Default.Set:
+		return cty.NilVal, nil
+	case s.env.ask != nil:
+		answer, err := s.env.ask(v)
+		if err == nil {
+			return answer.Value(v)
+		}
+		return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",
+			"The variable %q has no value, and none could be asked for: %s.", v.Name, err).At(v.Range))
+	}
+	return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",
+		"The root module variable %q has no default and no value was given. Use -var, -var-file, a .tfvars file or the environment variable TF_VAR_%s.", v.Name, v.Name).At(v.Range))
+}
+
+func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
+	call := s.cfg.Call
+	attrs, _ := call.Config.JustAttributes() // what is wrong with the arguments themselves is said elsewhere
+	if attr, ok := attrs[v.Name]; ok {
+		parent := s.cfg.Parent.static
+		user := s.name(addrs.InputVariable{Name: v.Name}.String())
+		scope := parent.scope("", attr.Range)
+		scope.Data.(*staticData).user = user
+		return scope.EvalExpr(attr.Expr, cty.DynamicPseudoType)
+	}
+	if v.Default.Set {
+		return cty.NilVal, nil
+	}
+	return cty.DynamicVal, one(tfdiags.Errorf("Missing required variable in module call",
+		"The module %s needs a value for the variable %q.", s.cfg.Path, v.Name).At(call.Config.MissingItemRange()))
+}
