@@ -1,0 +1,167 @@
+package addrs
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// ModuleSourceKind tells where a module's files come from.
+type ModuleSourceKind uint8
+
+const (
+	LocalModule    ModuleSourceKind = iota + 1 // a directory of the package that the caller is in
+	RegistryModule                             // a package that a module registry lists, with versions
+	RemoteModule                               // a package at an address of its own
+)
+
+// ModuleSource is the evaluated source of a module call. Two sources are the same exactly when they are equal.
+type ModuleSource struct {
+	Kind ModuleSourceKind
+	// Address is the normal form without the subdirectory: "./net", "host/namespace/name/system" or "git::https://…".
+	Address string
+	// Subdir is the directory within the package, slash-separated; "" for the package's root.
+	Subdir string
+}
+
+// String is the normal form, as manifests of installed modules record it.
+func (s ModuleSource) String() string {
+	if s.Subdir == "" {
+		return s.Address
+	}
+	address, query, found := strings.Cut(s.Address, "?")
+	if found && s.Kind == RemoteModule {
+		return address + "//" + s.Subdir + "?" + query
+	}
+	return s.Address + "//" + s.Subdir
+}
+
+// ParseModuleSource reads a source as configurations write it. A registry address is meant when a version is given with it.
+func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
+	local := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
+	switch {
+	case text == "":
+		return ModuleSource{}, errors.New("the source is empty")
+	case local && versioned:
+		return ModuleSource{}, fmt.Errorf("%q is a local directory, which has no versions: only sources in a module registry take a version argument", text)
+	case local:
+		return ModuleSource{Kind: LocalModule, Address: cleanLocal(text)}, nil
+	}
+	registry, err := parseRegistrySource(text)
+	if err == nil || versioned {
+		return registry, err
+	}
+	return parseRemoteSource(text)
+}
+
+func cleanLocal(text string) string {
+	clean := path.Clean(strings.ReplaceAll(text, "\\", "/"))
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return clean
+	}
+	return "./" + clean
+}
+
+var (
+	registryName   = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z-_]{0,62}[0-9A-Za-z])?$`)
+	registrySystem = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
+)
+
+// parseRegistrySource reads [HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR].
+func parseRegistrySource(text string) (ModuleSource, error) {
+	address, subdir, err := splitSubdir(text)
+	if err != nil {
+		return ModuleSource{}, err
+	}
+	parts := strings.Split(address, "/")
+	host := DefaultHost
+	switch len(parts) {
+	case 3:
+	case 4:
+		if host, err = normalHost(parts[0]); err != nil {
+			return ModuleSource{}, fmt.Errorf("%q is no module registry host: %w", parts[0], err)
+		}
+		if host == "github.com" || host == "bitbucket.org" || host == "gitlab.com" {
+			return ModuleSource{}, fmt.Errorf("%s is no module registry", host)
+		}
+		parts = parts[1:]
+	default:
+		return ModuleSource{}, fmt.Errorf("a module registry address is written as [host/]namespace/name/system, not %q", text)
+	}
+	if len(strings.Split(address, "/")) == 3 && strings.Contains(parts[0], ".") {
+		return ModuleSource{}, fmt.Errorf("a module registry address has a namespace and not a host first, unlike %q", text)
+	}
+	if !registryName.MatchString(parts[0]) || !registryName.MatchString(parts[1]) || !registrySystem.MatchString(parts[2]) {
+		return ModuleSource{}, fmt.Errorf("%q is no module registry address: its parts are letters, digits, dashes and underscores, the last one lower-case letters and digits", text)
+	}
+	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
+}
+
+// splitSubdir takes "//SUBDIR" off an address, past the "//" of a URL's scheme.
+func splitSubdir(text string) (address, subdir string, err error) {
+	start := 0
+	if i := strings.Index(text, "://"); i >= 0 {
+		start = i + len("://")
+	}
+	i := strings.Index(text[start:], "//")
+	if i < 0 {
+		return text, "", nil
+	}
+	address, subdir = text[:start+i], text[start+i+2:]
+	subdir, query, hasQuery := strings.Cut(subdir, "?")
+	if hasQuery {
+		address += "?" + query
+	}
+	subdir = path.Clean(subdir)
+	if subdir == ".." || strings.HasPrefix(subdir, "../") {
+		return "", "", fmt.Errorf("the subdirectory %q leads out of the module package", subdir)
+	}
+	if subdir == "." {
+		subdir = ""
+	}
+	return address, strings.TrimPrefix(subdir, "/"), nil
+}
+
+// shorthand is a way to write a package address without naming the method.
+type shorthand struct {
+	match *regexp.Regexp
+	full  string // a replacement for match
+}
+
+// shorthands in the order in which they are tried.
+var shorthands = []shorthand{
+	{regexp.MustCompile(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4"},
+	{regexp.MustCompile(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3"},
+	{regexp.MustCompile(`^(?:git::)?([A-Za-z0-9._-]+)@([A-Za-z0-9._-]+):([^/].*)$`), "git::ssh://$1@$2/$3"},
+	{regexp.MustCompile(`^([^/]+)\.s3(?:[.-]([a-z0-9-]+))?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
+	{regexp.MustCompile(`^s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
+	{regexp.MustCompile(`^www\.googleapis\.com/storage/(.*)$`), "gcs::https://$0"},
+	{regexp.MustCompile(`^/.*$`), "file://$0"},
+}
+
+var (
+	methodURL = regexp.MustCompile(`^(?:[a-z0-9]+::)?[a-z0-9+.-]+://`)
+	method    = regexp.MustCompile(`^[a-z0-9]+::`)
+)
+
+// parseRemoteSource reads the address of a package, in full or in one of the short forms.
+func parseRemoteSource(text string) (ModuleSource, error) {
+	address, subdir, err := splitSubdir(text)
+	if err != nil {
+		return ModuleSource{}, err
+	}
+	for _, s := range shorthands {
+		if s.match.MatchString(address) {
+			return ModuleSource{Kind: RemoteModule, Address: s.match.ReplaceAllString(address, s.full), Subdir: subdir}, nil
+		}
+	}
+	switch {
+	case methodURL.MatchString(address):
+		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
+	case method.MatchString(address): // git::/path, git::host/path
+		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
+	}
+	return ModuleSource{}, fmt.Errorf("%q is no address of a module package; for a directory relative to the calling module write %q", text, "./"+text)
+}

@@ -1,0 +1,39 @@
+package addrs
+
+import "testing"
+
+var moduleSourceTests = []struct {
+	text, want string // want "" for an error
+}{
+	{"./m", "./m"},
+	{"./m/../n/", "./n"},
+	{"../shared//x", "../shared/x"},
+	{"./", "./."},
+	{"acme/net/lab", DefaultHost + "/acme/net/lab"},
+	{"Modules.example.com/acme/net/lab//sub/dir", "modules.example.com/acme/net/lab//sub/dir"},
+	{"acme/net/Lab", ""},
+	{"m", ""},
+	{"", ""},
+	{"a/b/c/d", ""},
+	{"github.com/acme/net", "git::https://github.com/acme/net.git"},
+	{"github.com/acme/net//sub?ref=v1", "git::https://github.com/acme/net.git//sub?ref=v1"},
+	{"git@github.com:acme/net.git", "git::ssh://git@github.com/acme/net.git"},
+	{"git::file:///tmp/repo//sub/one?ref=v1.0.0", "git::file:///tmp/repo//sub/one?ref=v1.0.0"},
+	{"https://example.com/x.zip", "https://example.com/x.zip"},
+	{"https://example.com/x.zip//../y", ""},
+	{"/abs/dir", "file:///abs/dir"},
+}
+
+func TestParseModuleSource(t *testing.T) {
+	for _, test := range moduleSourceTests {
+		got, err := ParseModuleSource(test.text, false)
+		if err != nil && test.want != "" || err == nil && got.String() != test.want {
+			t.Errorf("%q: got %q, %v; want %q", test.text, got, err, test.want)
+		}
+	}
+	for _, text := range []string{"./m", "github.com/acme/net", "acme/net"} {
+		if got, err := ParseModuleSource(text, true); err == nil {
+			t.Errorf("%q with a version: got %q, want an error", text, got)
+		}
+	}
+}
