@@ -66,7 +66,9 @@ race: providers
 
 # Rewrites golden files with what the code does now; read the difference before committing it.
 golden: providers
-	go test $$(git grep -lE 'flag\.Bool\("update"' -- '*_test.go' | xargs -r -n1 dirname | sort -u | sed 's|^|./|') -update
+	@for dir in $$(git grep -lE 'flag\.Bool\("update"' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
+		go test ./$$dir -update; \
+	done
 
 # Go benchmarks. BASE=REF compares with that commit. BENCH and COUNT choose what runs how often.
 BENCH ?= .
