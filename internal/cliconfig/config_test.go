@@ -73,7 +73,7 @@ oci_default_credentials { discover_ambient_credentials = false }
 		Helper: &Helper{"box", []string{"--box"}},
 		Hosts:  map[string]Host{"example.com": {map[string]any{"modules.v1": "https://x/"}}},
 		Methods: []Method{{Kind: FilesystemMirror, Location: "/m", Include: []string{"a.example/*/*"}, Retries: -1},
-			{Kind: NetworkMirror, Location: "https://mirror.example/x/", Exclude: []string{"b/c"}, Retries: -1, TrustAllHashes: true},
+			{Kind: NetworkMirror, Location: "https://mirror.example/x", Exclude: []string{"b/c"}, Retries: -1, TrustAllHashes: true},
 			{Kind: Direct, Retries: -1}},
 		DevOverrides:    map[addrs.Provider]string{{Host: addrs.DefaultHost, Namespace: "hashicorp", Type: "null"}: "/dev/null"},
 		RegistryRetries: 3, RegistryTimeout: 7 * time.Second, DownloadRetries: 2,

@@ -3,7 +3,6 @@ package cliconfig
 import (
 	"fmt"
 	"net/url"
-	"strings"
 
 	"tofu/internal/addrs"
 )
@@ -90,9 +89,6 @@ func (d *decoder) method(it item) error {
 		u, err := url.Parse(m.Location)
 		if err != nil || u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("the URL %q of a network mirror must start with https://", m.Location)
-		}
-		if !strings.HasSuffix(u.Path, "/") {
-			m.Location += "/"
 		}
 	}
 	d.cfg.Methods = append(d.cfg.Methods, m)

@@ -182,6 +182,12 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	var known []depsfile.Hash
 	if locked && prev.Version == version {
 		known = depsfile.Known(prev.Hashes)
+		if !reuse { // an upgrade that changes nothing
+			if done, ok := in.atHand(ctx, p, prev); ok {
+				done.lock.Constraints = c
+				return done
+			}
+		}
 	}
 	done, err := in.install(ctx, p, version, known)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
-	"tofu/internal/tfdiags"
 )
 
 // errChecksum is what a package that isn't the locked one gives.
@@ -39,8 +38,8 @@ func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetche
 }
 
 // archive brings an archive's content into the store, unless it is there, and verifies it. Only one process at a time
-// works on an archive; the others then find its content.
-func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []depsfile.Hash) (fetched, error) {
+// works on an archive; the others then find its content. Fresh demands that it is fetched.
+func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []depsfile.Hash, fresh bool) (fetched, error) {
 	key := releaseKey(pkg.Provider, pkg.Version, pkg.Platform)
 	unlock, err := in.Store.Lock(ctx, key)
 	if err != nil {
@@ -48,6 +47,9 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 	}
 	defer unlock()
 	for _, h := range expected(pkg) {
+		if fresh {
+			break
+		}
 		if content, ok := in.Store.Find([]depsfile.Hash{h}); ok {
 			found, err := verify(pkg, known, h, content.Hash)
 			found.content = content
@@ -149,12 +151,4 @@ func verify(pkg *sources.Package, known []depsfile.Hash, archive, content depsfi
 		return found, errChecksum
 	}
 	return found, nil
-}
-
-func packageWarnings(pkg *sources.Package) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	for _, w := range pkg.Warnings {
-		diags = diags.Append(tfdiags.Warningf("Provider package verification", "%s %s: %s", pkg.Provider.ForDisplay(), pkg.Version, w))
-	}
-	return diags
 }

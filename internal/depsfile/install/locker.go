@@ -34,7 +34,6 @@ type checksums struct {
 	hashes []depsfile.Hash
 	auth   string
 	keyID  string
-	diags  tfdiags.Diagnostics
 }
 
 // NewLocker makes a Locker; of the options it uses Source, Store, Upgrade and Observe.
@@ -122,7 +121,6 @@ func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 		more := slices.ContainsFunc(results[i].hashes, func(h depsfile.Hash) bool { return !slices.Contains(all, h) })
 		all = depsfile.Union(all, results[i].hashes)
 		out.added = append(out.added, Added{p, platform, !locked, more})
-		out.diags = out.diags.Append(results[i].diags)
 	}
 	out.lock = depsfile.Lock{Version: version, Constraints: c, Hashes: all}
 	return out
@@ -161,7 +159,7 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) (checksums, erro
 			return checksums{}, fmt.Errorf("%s %s for %s: %w", key.provider.ForDisplay(), key.version, key.platform, err)
 		}
 		l.in.tell(Fetched{key.provider, key.version, key.platform, pkg.Auth, pkg.KeyID})
-		return checksums{hashes, pkg.Auth, pkg.KeyID, packageWarnings(pkg)}, nil
+		return checksums{hashes, pkg.Auth, pkg.KeyID}, nil
 	})
 }
 

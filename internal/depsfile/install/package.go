@@ -81,7 +81,7 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 	if pkg.Dir != "" {
 		found, err = in.folder(pkg, known)
 	} else {
-		found, err = in.archive(ctx, pkg, known)
+		found, err = in.archive(ctx, pkg, known, len(known) == 0 && in.Store.Installed(in.Dir, releaseKey(p, v, in.Platform)))
 	}
 	if err != nil {
 		return result{}, err
@@ -95,12 +95,12 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 	if err != nil {
 		return result{}, err
 	}
+	in.Store.SetInstalled(in.Dir, releaseKey(p, v, in.Platform))
 	in.tell(Installed{p, v, pkg.Auth, pkg.KeyID})
 	done := result{
 		lock:       depsfile.Lock{Version: v, Hashes: depsfile.Union([]depsfile.Hash{found.content.Hash}, known, found.verified, pkg.Trusted)},
 		incomplete: len(known) == 0 && len(pkg.Trusted) == 0,
 	}
-	done.diags = packageWarnings(pkg)
 	return done, nil
 }
 

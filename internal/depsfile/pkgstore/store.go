@@ -48,7 +48,7 @@ func Open(dir string) (*Store, error) {
 }
 
 func (s *Store) makeFolders() error {
-	for _, name := range []string{"packages", "archives", "releases", "stat", "locks", "tmp"} {
+	for _, name := range []string{"packages", "archives", "releases", "roots", "stat", "locks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(s.root, name), 0o755); err != nil {
 			return err
 		}
@@ -267,4 +267,24 @@ func (s *Store) SetRelease(key string, archive depsfile.Hash) error {
 func (s *Store) releaseFile(key string) string {
 	name := sha256.Sum256([]byte(key))
 	return filepath.Join(s.root, "releases", hex.EncodeToString(name[:16]))
+}
+
+// Installed tells whether a release was installed into a folder before. Somebody who removed it there together with
+// the lock file wants it fetched anew, not the store's copy of what he may mistrust.
+func (s *Store) Installed(dir, key string) bool {
+	_, err := os.Stat(s.installedFile(dir, key))
+	return err == nil
+}
+
+// SetInstalled notes that a release was installed into a folder. It is a hint; failing to write it does no harm.
+func (s *Store) SetInstalled(dir, key string) {
+	_ = s.writeFile(s.installedFile(dir, key), nil)
+}
+
+func (s *Store) installedFile(dir, key string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	name := sha256.Sum256([]byte(dir + "\x00" + key))
+	return filepath.Join(s.root, "roots", hex.EncodeToString(name[:16]))
 }

@@ -55,8 +55,6 @@ type Package struct {
 	Auth string
 	// KeyID names the key that signed, if any.
 	KeyID string
-	// Warnings are for the user: an expired key, for example.
-	Warnings []string
 }
 
 // NoProviderError tells that a source doesn't know a provider.

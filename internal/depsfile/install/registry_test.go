@@ -1,0 +1,351 @@
+package install
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
+)
+
+func TestDirect(t *testing.T) {
+	s := newServer(newBench(t))
+	s.opts.Source = s.direct()
+	locks := s.ensure(s.reqs(tool, "~> 1.0"), nil)
+	s.version(locks, tool, "1.1.0")
+	lock, _ := locks.Provider(tool)
+	if len(lock.Hashes) != 3 || lock.Hashes[0].Scheme() != "h1" {
+		t.Errorf("one h1 and two zh hashes are expected: %v", lock.Hashes)
+	}
+	s.requests("")
+	s.ensure(s.reqs(tool, "~> 1.0"), locks)
+	s.opts.Dir = s.path("other")
+	s.ensure(s.reqs(tool, "~> 1.0"), locks)
+	if n := s.requests(""); n != 0 {
+		t.Errorf("%d requests with a warm store", n)
+	}
+	// Without a lock file: a new folder takes the store's copy, the same folder again gets a fresh one.
+	s.opts.Dir = s.path("third")
+	s.ensure(s.reqs(tool, ""), nil)
+	if n := s.requests(".zip"); n != 0 {
+		t.Errorf("%d downloads of a stored package", n)
+	}
+	s.ensure(s.reqs(tool, ""), nil)
+	if n := s.requests(".zip"); n != 1 {
+		t.Errorf("%d downloads", n)
+	}
+}
+
+// TestDirectFaults runs an installation with each fault: it succeeds or fails as said, and a failure leaves nothing.
+func TestDirectFaults(t *testing.T) {
+	status := func(part string, code, times int) func(http.ResponseWriter, *http.Request) bool {
+		var count atomic.Int32
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, part) || int(count.Add(1)) > times {
+				return false
+			}
+			w.WriteHeader(code)
+			return true
+		}
+	}
+	set := func(key string, value any) func(string, map[string]any) {
+		return func(path string, doc map[string]any) {
+			if strings.Contains(path, "/download/") {
+				doc[key] = value
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		fault func(http.ResponseWriter, *http.Request) bool
+		edit  func(string, map[string]any)
+		want  string // in the error; empty for success
+	}{
+		"500 once":            {fault: status("/versions", 500, 1)},
+		"429 once":            {fault: status("/download/", 429, 1)},
+		"500 twice":           {fault: status("/versions", 500, 2), want: "status 500"},
+		"404":                 {fault: status("/versions", 404, 1), want: "was not found in the registry"},
+		"no package":          {fault: status("/download/", 404, 1), want: "isn't available for"},
+		"archive 500 twice":   {fault: status(".zip", 500, 2)},
+		"archive 500 thrice":  {fault: status(".zip", 500, 3), want: "status 500"},
+		"archive 404":         {fault: status(".zip", 404, 1), want: "status 404"},
+		"archive 204":         {fault: status(".zip", 204, 3), want: "status 204"},
+		"no sums":             {fault: status("SUMS", 404, 1), want: "list of checksums"},
+		"no signature":        {fault: status(".sig", 404, 1), want: "signature"},
+		"wrong sum":           {edit: set("shasum", strings.Repeat("0", 64)), want: "doesn't have the checksum"},
+		"short sum":           {edit: set("shasum", "abc"), want: "SHA-256"},
+		"other platform":      {edit: set("os", "other"), want: "answered for"},
+		"other file":          {edit: set("filename", "x.zip"), want: "doesn't have the checksum"},
+		"no file name":        {edit: set("filename", nil), want: "no file name"},
+		"strange URL":         {edit: set("download_url", "ftp://x/y"), want: "ftp"},
+		"protocol 4":          {edit: set("protocols", []any{"4.0"}), want: "plugin protocols"},
+		"protocols 4 and 6":   {edit: set("protocols", []any{"4.0", "6.9"})},
+		"no protocols":        {edit: set("protocols", nil)},
+		"bad protocols":       {edit: set("protocols", []any{"five"}), want: "no version"},
+		"other archive":       {edit: set("download_url", "/files/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
+		"packages incomplete": {edit: set("packages", map[string]any{"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "not of this one"},
+		"keys missing":        {edit: set("signing_keys", map[string]any{}), want: "no key"},
+		"redirects":           {fault: func(w http.ResponseWriter, r *http.Request) bool { return redirectForever(w, r, ".zip") }, want: "redirected too many times"},
+		"archive cut once": {fault: func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, ".zip") || r.Header.Get("Range") != "" {
+				return false
+			}
+			w.Header().Set("Content-Length", "1000000")
+			w.Header().Set("Accept-Ranges", "bytes")
+			w.Header().Set("Last-Modified", time.Unix(1e9, 0).UTC().Format(http.TimeFormat))
+			w.Write([]byte("PK\x03\x04"))
+			return true
+		}},
+		"archive is none": {fault: func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, ".zip") {
+				return false
+			}
+			w.Write([]byte("hello"))
+			return true
+		}, want: "replaced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(newBench(t))
+			s.fault, s.edit = c.fault, c.edit
+			s.opts.Source = s.direct()
+			if c.want == "" {
+				s.version(s.ensure(s.reqs(tool, ""), nil), tool, "1.1.0")
+				return
+			}
+			s.refuse(s.reqs(tool, ""), nil, c.want)
+			for _, pattern := range []string{"work/providers/*/*/*/*/*", "store/tmp/*"} {
+				if left, err := filepath.Glob(s.path(pattern)); err != nil || len(left) > 0 {
+					t.Errorf("left over: %v", left)
+				}
+			}
+		})
+	}
+}
+
+func redirectForever(w http.ResponseWriter, r *http.Request, part string) bool {
+	if !strings.Contains(r.URL.Path, part) {
+		return false
+	}
+	http.Redirect(w, r, r.URL.Path, http.StatusFound)
+	return true
+}
+
+// TestResume checks that an interrupted download goes on where it stopped.
+func TestResume(t *testing.T) {
+	s := newServer(newBench(t))
+	s.opts.Source = s.direct()
+	var ranges []string
+	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, ".zip") {
+			return false
+		}
+		ranges = append(ranges, r.Header.Get("Range"))
+		if len(ranges) > 1 {
+			return false
+		}
+		data := s.archive("1.1.0", here())
+		w.Header().Set("Accept-Ranges", "bytes")
+		w.Header().Set("Last-Modified", time.Unix(1e9, 0).UTC().Format(http.TimeFormat))
+		w.Header().Set("Content-Length", "100000")
+		w.Write(data[:10])
+		w.(http.Flusher).Flush()
+		return true
+	}
+	s.ensure(s.reqs(tool, ""), nil)
+	if !slices.Equal(ranges, []string{"", "bytes=10-"}) {
+		t.Errorf("ranges asked for: %q", ranges)
+	}
+}
+
+func TestSignatures(t *testing.T) {
+	b := newBench(t)
+	s := newServer(b)
+	source := s.direct()
+	s.opts.Source = source
+	good, other := s.key, newKey(b, time.Now().Add(-time.Hour), 0)
+	old := newKey(b, time.Now().Add(-48*time.Hour), time.Hour)
+	listed := func(keys ...any) { // the keys that the registry lists
+		s.edit = func(path string, doc map[string]any) {
+			if strings.Contains(path, "/download/") {
+				doc["signing_keys"] = map[string]any{"gpg_public_keys": keys}
+			}
+		}
+	}
+	entry := func(armor string) any { return map[string]any{"key_id": "K", "ascii_armor": armor} }
+	host := tool
+	host.Host = addrs.DefaultHost
+
+	listed(entry(armored(b, other)))
+	s.refuse(s.reqs(tool, ""), nil, "isn't signed by any of the keys")
+	listed(entry(armored(b, other)), entry(armored(b, good)))
+	s.ensure(s.reqs(tool, ""), nil)
+	s.clean()
+	listed(entry("no key"))
+	s.refuse(s.reqs(tool, ""), nil, "can't be read")
+	listed()
+	s.refuse(s.reqs(tool, ""), nil, "no key that could have signed")
+	s.ensure(s.reqs(host, ""), nil)
+	s.clean()
+	source.Policy.Enforce = true
+	s.refuse(s.reqs(host, ""), nil, "no key that could have signed")
+	source.Policy.Enforce = false
+
+	s.key = old
+	listed(entry(armored(b, old)))
+	s.ensure(s.reqs(tool, ""), nil)
+	s.clean()
+	source.Policy.EnforceExpiry = true
+	s.refuse(s.reqs(tool, ""), nil, "isn't valid")
+	s.key = good
+	listed(entry(armored(b, good)))
+	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, ".sig") {
+			return false
+		}
+		sig := s.signature("1.1.0")
+		sig[len(sig)-1] ^= 1
+		w.Write(sig)
+		return true
+	}
+	s.refuse(s.reqs(tool, ""), nil, "isn't valid")
+}
+
+func TestReportedPackages(t *testing.T) {
+	s := newServer(newBench(t))
+	source := s.direct()
+	s.opts.Source = source
+	zh := func(platform string) string {
+		for _, line := range strings.Split(string(s.sums("1.1.0")), "\n") {
+			if strings.HasSuffix(line, platform+".zip") {
+				return "zh:" + line[:64]
+			}
+		}
+		t.Fatal("no such platform")
+		return ""
+	}
+	h1 := "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	own := map[string]any{"hashes": []any{zh(here())}, "package_size": len(s.archive("1.1.0", here()))}
+	s.edit = func(path string, doc map[string]any) {
+		if strings.Contains(path, "/download/") {
+			doc["packages"] = map[string]any{here(): own, "plan9_arm": map[string]any{"hashes": []any{zh("plan9_arm"), h1}, "package_size": len(s.archive("1.1.0", "plan9_arm"))}}
+		}
+	}
+	host := tool
+	host.Host = addrs.DefaultHost
+	lock, _ := s.ensure(s.reqs(host, ""), nil).Provider(host)
+	if !slices.Contains(lock.Hashes, depsfile.Hash(h1)) || len(lock.Hashes) != 4 {
+		t.Errorf("%v", lock.Hashes)
+	}
+	lock, _ = s.ensure(s.reqs(tool, ""), nil).Provider(tool)
+	if slices.Contains(lock.Hashes, depsfile.Hash(h1)) {
+		t.Errorf("unsigned hashes of another host are recorded: %v", lock.Hashes)
+	}
+	s.clean()
+	own["package_size"] = 3
+	s.refuse(s.reqs(host, ""), nil, "more than the 3")
+	own["package_size"] = 0
+	s.refuse(s.reqs(host, ""), nil, "not its size")
+	own["package_size"], own["hashes"] = len(s.archive("1.1.0", here())), []any{h1}
+	s.refuse(s.reqs(host, ""), nil, "doesn't report it")
+}
+
+func TestNetworkMirror(t *testing.T) {
+	s := newServer(newBench(t))
+	u, err := url.Parse(s.http.URL + "/mirror/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror := &sources.NetworkMirror{Client: s.client(), URL: u}
+	s.opts.Source = mirror
+	lock, _ := s.ensure(s.reqs(tool, ""), nil).Provider(tool)
+	if len(lock.Hashes) != 2 {
+		t.Errorf("h1 and zh of this platform are expected: %v", lock.Hashes)
+	}
+	s.clean()
+	mirror.TrustAllHashes = true
+	if lock, _ := s.ensure(s.reqs(tool, ""), nil).Provider(tool); len(lock.Hashes) != 3 {
+		t.Errorf("h1 and both zh are expected: %v", lock.Hashes)
+	}
+	s.clean()
+	s.edit = func(path string, doc map[string]any) {
+		if archives, ok := doc["archives"].(map[string]any); ok {
+			archives[here()].(map[string]any)["hashes"] = []any{"zh:" + strings.Repeat("0", 64)}
+		}
+	}
+	s.refuse(s.reqs(tool, ""), nil, "checksums that its source announces")
+	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte("{}"))
+		return true
+	}
+	s.refuse(s.reqs(tool, ""), nil, "application/json")
+	s.fault = func(w http.ResponseWriter, r *http.Request) bool { http.NotFound(w, r); return true }
+	s.refuse(s.reqs(tool, ""), nil, "was not found in the network mirror")
+}
+
+// TestCredentials follows a token: to the registry's documents, not to what lies beside the package, and not along
+// with a redirect to another origin, even on the same host name.
+func TestCredentials(t *testing.T) {
+	b := newBench(t)
+	s := newServer(b)
+	var leaks []string
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			leaks = append(leaks, "elsewhere "+r.URL.Path)
+		}
+		s.serve(w, r)
+	}))
+	defer elsewhere.Close()
+	var with []string
+	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if token := r.Header.Get("Authorization"); token == "Bearer s3cret" {
+			with = append(with, r.URL.Path)
+		}
+		if strings.HasSuffix(r.URL.Path, "/versions") && r.Host == strings.TrimPrefix(s.http.URL, "https://") {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusFound)
+			return true
+		}
+		return false
+	}
+	t.Setenv("TF_TOKEN_example_com", "s3cret")
+	s.opts.Source = s.direct()
+	s.ensure(s.reqs(tool, ""), nil)
+	want := []string{"/v1/acme/tool/versions", "/v1/acme/tool/1.1.0/download/" + strings.ReplaceAll(here(), "_", "/")}
+	if !slices.Equal(with, want) || len(leaks) > 0 {
+		t.Errorf("the token went to %v and leaked to %v", with, leaks)
+	}
+}
+
+func TestLockerDirect(t *testing.T) {
+	s := newServer(newBench(t))
+	s.opts.Source = s.direct()
+	l := NewLocker(s.opts)
+	platforms := []depsfile.Platform{depsfile.CurrentPlatform(), plan9}
+	for range 3 {
+		locks, _, diags := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms)
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		if lock, _ := locks.Provider(tool); len(lock.Hashes) != 4 {
+			t.Errorf("two h1 and two zh are expected: %v", lock.Hashes)
+		}
+	}
+	if n := s.requests("/versions"); n != 1 {
+		t.Errorf("%d requests for versions", n)
+	}
+	l = NewLocker(s.opts)
+	if _, _, diags := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms); diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	if n := s.requests(".zip"); n != 0 {
+		t.Errorf("%d downloads of archives that the store knows", n)
+	}
+}

@@ -1,0 +1,96 @@
+package sources
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
+)
+
+// FromConfig makes the source that the CLI configuration describes.
+func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, tfdiags.Diagnostics) {
+	if cfg.Methods == nil {
+		implied := Implied{Direct: NewDirect(client, cfg.DownloadRetries)}
+		for _, dir := range cfg.ImpliedDirs {
+			if info, err := os.Stat(dir); err == nil && info.IsDir() {
+				implied.Folders = append(implied.Folders, Filesystem{dir})
+			}
+		}
+		return implied, nil
+	}
+	var diags tfdiags.Diagnostics
+	multi := make(Multi, 0, len(cfg.Methods))
+	for _, m := range cfg.Methods {
+		method, err := fromMethod(m, cfg, client)
+		if err != nil {
+			diags = diags.Append(tfdiags.Errorf("Invalid provider installation method", "In provider_installation of the CLI configuration: %s.", err))
+			continue
+		}
+		multi = append(multi, method)
+	}
+	return multi, diags
+}
+
+// NewDirect makes the source that asks the registries, with the environment's signature policy.
+func NewDirect(client *registry.Client, retries int) *Direct {
+	return &Direct{Client: client, Retries: retries, Policy: PolicyFrom(os.Getenv), Now: time.Now}
+}
+
+// NewNetworkMirror makes a mirror of a URL that the user wrote.
+func NewNetworkMirror(client *registry.Client, text string, retries int) (*NetworkMirror, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("the URL %q of a network mirror must start with https://", text)
+	}
+	return &NetworkMirror{Client: client, URL: u, Retries: retries}, nil
+}
+
+func fromMethod(m cliconfig.Method, cfg *cliconfig.Config, client *registry.Client) (Method, error) {
+	include, err := patterns(m.Include)
+	if err != nil {
+		return Method{}, err
+	}
+	exclude, err := patterns(m.Exclude)
+	if err != nil {
+		return Method{}, err
+	}
+	retries := m.Retries
+	if retries < 0 {
+		retries = cfg.DownloadRetries
+	}
+	out := Method{Include: include, Exclude: exclude}
+	switch m.Kind {
+	case cliconfig.Direct:
+		out.Source = NewDirect(client, retries)
+	case cliconfig.FilesystemMirror:
+		out.Source = Filesystem{m.Location}
+	case cliconfig.NetworkMirror:
+		mirror, err := NewNetworkMirror(client, m.Location, retries)
+		if err != nil {
+			return Method{}, err
+		}
+		mirror.TrustAllHashes = m.TrustAllHashes
+		out.Source = mirror
+	case cliconfig.OCIMirror:
+		return Method{}, fmt.Errorf("oci_mirror isn't supported yet")
+	default:
+		panic("unreachable: there are four kinds of methods")
+	}
+	return out, nil
+}
+
+func patterns(texts []string) (Patterns, error) {
+	out := make(Patterns, len(texts))
+	for i, text := range texts {
+		p, err := ParsePattern(text)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = p
+	}
+	return out, nil
+}

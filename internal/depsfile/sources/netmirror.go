@@ -1,0 +1,112 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/url"
+	"os"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/registry"
+)
+
+// NetworkMirror is a web server with packages and JSON indexes of them.
+type NetworkMirror struct {
+	Client  *registry.Client
+	URL     *url.URL
+	Retries int // of failed downloads
+	// TrustAllHashes records the hashes the mirror reports for all platforms.
+	TrustAllHashes bool
+}
+
+// String names the mirror.
+func (m *NetworkMirror) String() string { return "the network mirror " + m.URL.Redacted() }
+
+// Versions reads index.json.
+func (m *NetworkMirror) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
+	var index struct {
+		Versions map[string]struct{} `json:"versions"`
+	}
+	_, err := m.document(ctx, p, "index.json", &index)
+	if registry.NotFound(err) {
+		return Versions{}, &NoProviderError{Provider: p, Sources: []string{m.String()}}
+	}
+	if err != nil {
+		return Versions{}, err
+	}
+	var found Versions
+	for text := range index.Versions {
+		if v, err := depsfile.ParseVersion(text); err == nil {
+			found.List = append(found.List, v)
+		}
+	}
+	if len(found.List) == 0 {
+		return Versions{}, &NoProviderError{Provider: p, Sources: []string{m.String()}}
+	}
+	return found, nil
+}
+
+// Package reads VERSION.json.
+func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+	var release struct {
+		Archives map[string]struct {
+			URL    string
+			Hashes []string
+		}
+	}
+	base, err := m.document(ctx, p, v.String()+".json", &release)
+	if registry.NotFound(err) {
+		return nil, &NoPackageError{p, v, platform}
+	}
+	if err != nil {
+		return nil, err
+	}
+	archive, ok := release.Archives[platform.String()]
+	if !ok {
+		return nil, &NoPackageError{p, v, platform}
+	}
+	location, err := base.Parse(archive.URL)
+	if err != nil || archive.URL == "" {
+		return nil, fmt.Errorf("%s gives no URL for the package that can be used: %q", m, archive.URL)
+	}
+	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Auth: "unauthenticated",
+		Fetch: func(ctx context.Context, dst *os.File) error {
+			return m.Client.Fetch(ctx, registry.Download{URL: location, Retries: m.Retries}, dst)
+		}}
+	for name, other := range release.Archives {
+		for _, text := range other.Hashes {
+			h, err := depsfile.ParseHash(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s reports an invalid checksum: %w", m, err)
+			}
+			if name == platform.String() {
+				pkg.Reported = append(pkg.Reported, h)
+				pkg.Auth = "verified checksum"
+			}
+			if m.TrustAllHashes {
+				pkg.Trusted = append(pkg.Trusted, h)
+			}
+		}
+	}
+	pkg.Trusted = depsfile.Union(depsfile.Known(pkg.Trusted))
+	return pkg, nil
+}
+
+// document reads one of the mirror's JSON documents. A web server that answers everything with some page is told by
+// the type.
+func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name string, into any) (*url.URL, error) {
+	ref := &url.URL{Path: p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name}
+	if p.Host != "" { // a port would make the first part look like a scheme
+		ref.Path = "./" + ref.Path
+	}
+	doc, err := m.Client.Get(ctx, m.URL.ResolveReference(ref), m.URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, fmt.Errorf("%s has the type %q, not application/json", doc.URL.Redacted(), kind)
+	}
+	return doc.URL, doc.JSON(into)
+}
