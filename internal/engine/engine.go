@@ -10,7 +10,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
-	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -91,5 +90,3 @@ type Provisioner interface {
 	// Run does the work. Connection is null when there is none. Output lines go to out. It ends soon after ctx does.
 	Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics
 }
-
-var _ = states.New // see plan.go and apply.go for the operations themselves

@@ -65,6 +65,7 @@ type Changes struct {
 	Outputs   []*OutputChange   // root outputs by name
 
 	byObject map[objectID]*InstanceChange
+	byOutput map[string]*OutputChange
 }
 
 type objectID struct {
@@ -131,10 +132,14 @@ func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *In
 
 // Output gives the change of a root output, nil when none is recorded.
 func (c *Changes) Output(name string) *OutputChange {
-	for _, o := range c.Outputs {
-		if o.Name == name {
-			return o
-		}
+	return c.byOutput[name]
+}
+
+// AddOutput records a root output's change.
+func (c *Changes) AddOutput(change *OutputChange) {
+	if c.byOutput == nil {
+		c.byOutput = make(map[string]*OutputChange)
 	}
-	return nil
+	c.Outputs = append(c.Outputs, change)
+	c.byOutput[change.Name] = change
 }

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+
+	"tofu/internal/configs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Apply carries out a plan and gives the state that results. With errors the state holds everything that was done.
+func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) (*states.State, tfdiags.Diagnostics) {
+	if opts == nil {
+		opts = &ApplyOptions{}
+	}
+	if plan.Errored {
+		return plan.Prior, tfdiags.Diagnostics{tfdiags.Errorf("Cannot apply failed plan", "The plan was made with errors, so it can't be applied. Mend what they name and plan again.")}
+	}
+	b := applyBuild(ctx, cfg, plan, env, opts)
+	if diags := b.checkVariables(opts); diags.HasErrors() {
+		return plan.Prior, diags
+	}
+	w, diags := b.newWalk(plan.Prior)
+	if w == nil {
+		return plan.Prior, diags
+	}
+	w.changes = plan.Changes
+	w.observeImports()
+	walked := w.run()
+	diags = diags.Append(walked)
+	w.finishState(plan)
+	if len(plan.Targets)+len(plan.Excludes) > 0 {
+		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",
+			"The plan was made with -target or -exclude, so some changes that the configuration asks for may not have been applied. Plan again without them to see what is left."))
+	}
+	if plan.Mode == plans.Destroy && w.forgotten > 0 && !opts.SuppressForgetErrors && !walked.HasErrors() {
+		diags = diags.Append(tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
+			"As requested, %d objects were only forgotten: they still exist, but they are not managed any more. To end without this error, use -suppress-forget-errors.", w.forgotten))
+	}
+	return w.state, diags
+}
+
+// applyBuild makes the graph of a plan's changes.
+func applyBuild(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *build {
+	b := &build{
+		ctx: ctx, phase: phaseApply, env: env, cfg: cfg, state: plan.Prior, plan: plan, mode: plan.Mode,
+		targets: plan.Targets, excludes: plan.Excludes, timestamp: plan.Timestamp, variables: map[string]Variable{},
+	}
+	if plan.Mode == plans.Destroy {
+		b.phase = phaseDestroy
+	}
+	for name, v := range plan.Variables {
+		b.variables[name] = Variable{Value: v}
+	}
+	if opts != nil {
+		b.keep = opts.KeepReferences
+		for name := range plan.EphemeralVariables {
+			if v, ok := opts.Variables[name]; ok {
+				b.variables[name] = v
+			}
+		}
+	}
+	return b
+}
+
+// checkVariables holds the variables that are given again against those of the plan.
+func (b *build) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, name := range sortedKeys(opts.Variables) {
+		given := opts.Variables[name]
+		v := b.cfg.Module.Variables[name]
+		if v == nil || v.Ephemeral {
+			continue
+		}
+		planned, ok := b.plan.Variables[name]
+		a, _ := finalValue(v, given.Value, v.Range, nil)
+		same := false
+		if ok {
+			was, _ := finalValue(v, planned, v.Range, nil)
+			same = unmark(a).RawEquals(unmark(was))
+		} else if v.Default.Set {
+			same = unmark(a).RawEquals(unmark(v.Default.Value))
+		}
+		if !same {
+			diags = diags.Append(tfdiags.Errorf("Mismatch between input and plan variable value",
+				"The value given for %q differs from the one that the plan was made with. A saved plan is applied with its own values: leave the variable out, or make a new plan.", name))
+		}
+	}
+	for _, name := range sortedKeys(b.plan.EphemeralVariables) {
+		v := b.cfg.Module.Variables[name]
+		_, again := opts.Variables[name]
+		if v != nil && !again && (v.Required() || b.plan.EphemeralVariables[name]) {
+			diags = diags.Append(tfdiags.Errorf("No value for required variable",
+				"The variable %q is ephemeral: its value is not part of the plan, so it must be given again to apply the plan.", name).At(v.Range))
+		}
+	}
+	return diags
+}
+
+// observeImports reports the objects that the plan takes over: they are in the state already.
+func (w *walk) observeImports() {
+	for _, c := range w.plan.Changes.Instances {
+		if c.Importing == nil {
+			continue
+		}
+		if obj := w.state.Instance(c.Addr); obj != nil && obj.Current != nil {
+			w.observe(ObjectStored{Addr: c.Addr, New: obj.Current, Provider: c.Provider})
+		}
+	}
+}
+
+// finishState brings the state into its final form: outputs that are gone, empty resources, results of checks.
+func (w *walk) finishState(plan *plans.Plan) {
+	for _, o := range plan.Changes.Outputs {
+		if o.Action == plans.Delete && !w.diags.HasErrors() {
+			w.state.SetOutput(o.Name, nil)
+		}
+	}
+	w.state.Prune()
+	if w.phase.conditions {
+		w.state.Checks = w.checks
+	} else {
+		w.state.Checks = nil
+	}
+}

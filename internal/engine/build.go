@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/dag"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Transformer is one pass over the graph that is being built. It indexes by configuration object and costs vertices plus edges.
+type Transformer struct {
+	Name  string
+	Doc   string
+	After []*Transformer // must have run before, where they take part
+	Run   func(*build) tfdiags.Diagnostics
+}
+
+// transformers lists the passes in the order in which they run; a test holds it against their After.
+var transformers = []*Transformer{
+	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
+	changesTransformer, referenceTransformer, replaceTransformer, destroySplitTransformer, checkTransformer,
+	closeTransformer, targetTransformer, pruneTransformer,
+}
+
+// build is a graph under construction, and what the walk needs to know of it afterwards.
+type build struct {
+	ctx   context.Context
+	phase *phase
+	env   *Env
+	cfg   *configs.Config
+	state *states.State // what is known before the walk
+	plan  *plans.Plan   // what is to be carried out; nil unless the phase has Steps
+
+	mode         plans.Mode
+	skipRefresh  bool
+	preDestroy   bool // the plan only refreshes what will be destroyed
+	variables    map[string]Variable
+	targets      []addrs.Target
+	excludes     []addrs.Target
+	forceReplace map[addrs.AbsInstance]bool
+	cliImports   []ImportTarget
+	generate     bool
+	keep         []*addrs.Reference
+	moves        *moveResults
+	timestamp    time.Time
+
+	graph dag.Graph
+	nodes []*Node
+
+	root      *module
+	modules   map[addrs.Module]*module
+	resources []*resource // in the order of their nodes
+	values    []*value
+	byConfig  map[addrs.ConfigResource]*resource
+	inState   map[addrs.ConfigResource][]*states.Resource
+	providers map[addrs.AbsProviderConfig]*providerConfig
+	schemas   map[addrs.Provider]*providers.Schema
+	imports   []*importTarget
+	steps     map[*resource][]*step
+	rootNode  *Node
+	users     [][]dag.ID // dependents of each node, once somebody asked
+
+	// analysis of shared configuration objects, by pointer
+	resourceExprs map[*configs.Resource]*resourceExprs
+	exprs         map[any]*lang.Expr
+	exprProblems  map[any]tfdiags.Diagnostics
+	callArgs      map[*configs.ModuleCall]map[string]*lang.Expr
+}
+
+// transform runs the passes and checks the result.
+func (b *build) transform() tfdiags.Diagnostics {
+	b.modules = map[addrs.Module]*module{}
+	b.byConfig = map[addrs.ConfigResource]*resource{}
+	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
+	b.resourceExprs = map[*configs.Resource]*resourceExprs{}
+	b.exprs = map[any]*lang.Expr{}
+	b.exprProblems = map[any]tfdiags.Diagnostics{}
+	b.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
+	b.steps = map[*resource][]*step{}
+	var diags tfdiags.Diagnostics
+	for _, t := range transformers {
+		diags = diags.Append(t.Run(b))
+		if diags.HasErrors() {
+			return diags
+		}
+	}
+	return diags.Append(b.cycles())
+}
+
+// cycles words each cycle as a way that can be followed in the source.
+func (b *build) cycles() tfdiags.Diagnostics {
+	if _, ok := b.graph.Order(); ok {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, way := range b.graph.Cycles() {
+		names := make([]string, 0, len(way))
+		var text strings.Builder
+		text.WriteString("These objects wait for each other, so none of them can come first:")
+		for i, id := range way {
+			n, next := b.nodes[id], b.nodes[way[(i+1)%len(way)]]
+			if n.Kind != KindBarrier || n.Range != nil {
+				names = append(names, n.Name)
+			}
+			fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
+		}
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Cycle: " + strings.Join(names, ", "), Detail: text.String()})
+	}
+	return diags
+}
+
+func place(n *Node) string {
+	if n.Range == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s:%d)", n.Range.Filename, n.Range.Start.Line)
+}
+
+// repetitionMode says how a block is repeated.
+type repetitionMode uint8
+
+const (
+	repeatSingle repetitionMode = iota
+	repeatDisabled
+	repeatCount
+	repeatForEach
+	repeatUnknown // validating: how many there will be is not known
+)
+
+// repetitionExprs are the arguments that repeat a block; at most one is set.
+type repetitionExprs struct {
+	count, forEach, enabled *lang.Expr
+}
+
+// repeats tells whether instances have keys.
+func (r repetitionExprs) repeats() bool { return r.count != nil || r.forEach != nil }
+
+// repetition is what count and each mean for one instance; NilVal where they mean nothing.
+type repetition struct {
+	countIndex         cty.Value
+	eachKey, eachValue cty.Value
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// proposal is what is known of a managed instance before its provider is asked: the configuration, evaluated.
+type proposal struct {
+	config cty.Value // unmarked, as the provider gets it
+	meta   cty.Value
+	marks  []cty.PathValueMarks // sensitive parts of config
+}
+
+// evaluate gives the instance's configuration as a value, checked by its provider.
+func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
+	w, r := p.w, p.r
+	marked, diags := p.c.evalBody(r.exprs.body)
+	if diags.HasErrors() {
+		return nil, diags.WithAddress(p.addr.String())
+	}
+	out := &proposal{}
+	var more tfdiags.Diagnostics
+	out.config, out.marks, more = p.splitMarks(marked)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return nil, diags
+	}
+	if out.meta, more = w.providerMeta(r, p.c); more.HasErrors() {
+		return nil, diags.Append(more)
+	}
+	release := w.call()
+	more = p.prov.ValidateResource(w.ctx, r.addr.Resource.Type, out.config)
+	release()
+	diags = diags.Append(p.explain(more))
+	return out, diags
+}
+
+// splitMarks takes the marks off a configuration value. Ephemeral values may go into write-only attributes only.
+func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
+	if !marked.ContainsMarked() {
+		return marked, nil, nil
+	}
+	var diags tfdiags.Diagnostics
+	bare, all := marked.UnmarkDeepWithPaths()
+	var sensitive []cty.PathValueMarks
+	for _, pvm := range all {
+		if _, ok := pvm.Marks[marks.Ephemeral]; ok && !p.writeOnly(pvm.Path) {
+			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Ephemeral value not allowed", Path: pvm.Path,
+				Detail: "This argument is stored in plans and states, so it can't be given an ephemeral value. Ephemeral values may be used in write-only attributes, provider configurations, provisioners and ephemeral resources."})
+		}
+		if _, ok := pvm.Marks[marks.Sensitive]; ok {
+			sensitive = append(sensitive, cty.PathValueMarks{Path: pvm.Path, Marks: cty.NewValueMarks(marks.Sensitive)})
+		}
+	}
+	return bare, sensitive, p.explain(diags)
+}
+
+func (p *instancePlan) writeOnly(path cty.Path) bool {
+	if p.r.addr.Resource.Mode != 1 {
+		return p.r.schema.Block.Ephemeral
+	}
+	for n := len(path); n > 0; n-- {
+		if attr := p.r.schema.Block.AttributeByPath(path[:n]); attr != nil && attr.WriteOnly {
+			return true
+		}
+	}
+	return false
+}
+
+// change plans a managed instance: what its provider would make of it, and which action that takes. A nil change means that
+// planning it failed before there was one.
+func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.InstanceChange, tfdiags.Diagnostics) {
+	w, r := p.w, p.r
+	triggered, diags := p.triggered()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	diags = diags.Append(w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed")))
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	prop, more := p.evaluate()
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return nil, diags
+	}
+	change, more := p.plan(prior, prop, planWishes{forced: w.forceReplace[p.addr], triggered: triggered})
+	diags = diags.Append(more)
+	if change != nil {
+		change.Importing = importing
+		if prev, ok := w.moves.prev(p.addr); ok {
+			change.PrevAddr = prev
+		}
+	}
+	return change, diags
+}
+
+// planWishes are reasons for replacing an object that don't follow from its attributes.
+type planWishes struct{ forced, triggered bool }
+
+// plan asks the provider what would become of the object and decides the action. It is the same while planning and while applying.
+func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plans.InstanceChange, tfdiags.Diagnostics) {
+	r := p.r
+	schema := r.schema.Block
+	ty := schema.ImpliedType()
+	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
+	tainted := prior.exists() && prior.obj.Status != 0
+	from := &live{value: cty.NullVal(ty)}
+	if prior.exists() && !tainted {
+		from = prior
+	}
+	fromBare := unmark(from.value)
+
+	config := prop.config
+	if from.exists() {
+		config = ignoreChanges(r.cfg, schema, fromBare, config)
+	}
+	resp, diags := p.ask(fromBare, config, from, prop.meta)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if resp.LegacyTypes && from.exists() {
+		resp.Planned = ignoreChanges(r.cfg, schema, fromBare, resp.Planned)
+	} else if !resp.LegacyTypes {
+		diags = diags.Append(p.assertValid(fromBare, config, resp.Planned))
+		if diags.HasErrors() {
+			return nil, diags
+		}
+	}
+
+	circ := plans.Circumstances{
+		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered && prior.exists(),
+		CreateBeforeDestroy: r.cbd, Forgets: r.cfg.Destroy != nil && !*r.cfg.Destroy,
+	}
+	after := p.mark(resp.Planned, prop, from, config)
+	if from.exists() {
+		kept, writeOnly, errs := objchange.ReplacePaths(schema, fromBare, resp.Planned, resp.RequiresReplace)
+		for _, err := range errs {
+			diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "requires replacement of %s because of an attribute that it does not have: %s.", p.addr, tfdiags.FormatError(err)))
+		}
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		change.RequiredReplace, circ.CannotUpdate, circ.WriteOnly = kept, len(kept) > 0, writeOnly
+		circ.Equal = resp.Planned.RawEquals(fromBare)
+		circ.SensitivityDiffers = circ.Equal && !sameMarks(prior.value, after)
+	}
+	change.Action, change.Reason = plans.Decide(circ)
+	if change.Action.IsReplace() && from.exists() {
+		var more tfdiags.Diagnostics
+		resp, more = p.askAgain(prop, resp.Private)
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			return nil, diags
+		}
+		after = p.mark(resp.Planned, prop, &live{value: cty.NullVal(ty)}, prop.config)
+	}
+	if change.Action == plans.NoOp {
+		after = prior.value
+	}
+	change.After, change.AfterIdentity, change.Private = after, resp.Identity, resp.Private
+	if change.Action == plans.NoOp && change.AfterIdentity == cty.NilVal {
+		change.AfterIdentity = prior.identity
+	}
+	return change, diags
+}
+
+// ask plans with the provider.
+func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
+	w, r := p.w, p.r
+	req := providers.PlanRequest{
+		Type: r.addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(r.schema.Block, prior, config), Config: config, Meta: meta,
+		Identity: from.identity,
+	}
+	if from.exists() {
+		req.Private = from.obj.Private
+	}
+	release := w.call()
+	resp := p.prov.PlanResourceChange(w.ctx, req)
+	release()
+	diags := p.explain(resp.Diagnostics)
+	if diags.HasErrors() {
+		return resp, diags
+	}
+	if resp.Deferred != "" {
+		return resp, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+	}
+	if resp.Planned == cty.NilVal {
+		return resp, diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned nothing for %s.", p.addr))
+	}
+	for _, err := range resp.Planned.Type().TestConformance(r.schema.Block.ImpliedType()) {
+		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
+	}
+	resp.Planned = objchange.NormalizeFromLegacy(r.schema.Block, resp.Planned)
+	return resp, diags
+}
+
+// askAgain plans the creation of the object that replaces another one. Warnings were given by the first plan already.
+func (p *instancePlan) askAgain(prop *proposal, private []byte) (providers.PlanResponse, tfdiags.Diagnostics) {
+	none := &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}
+	w, r := p.w, p.r
+	release := w.call()
+	resp := p.prov.PlanResourceChange(w.ctx, providers.PlanRequest{
+		Type: r.addr.Resource.Type, Prior: none.value, Proposed: objchange.Proposed(r.schema.Block, none.value, prop.config),
+		Config: prop.config, Private: private, Meta: prop.meta,
+	})
+	release()
+	diags := p.explain(resp.Diagnostics)
+	if !diags.HasErrors() {
+		diags = w.conforms("Provider produced invalid plan", p.prov, p.addr, resp.Planned, r.schema.Block.ImpliedType())
+	}
+	if diags.HasErrors() {
+		return resp, diags
+	}
+	resp.Planned = objchange.NormalizeFromLegacy(r.schema.Block, resp.Planned)
+	return resp, nil
+}
+
+func (p *instancePlan) assertValid(prior, config, planned cty.Value) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, err := range objchange.AssertPlanValid(p.r.schema.Block, prior, config, planned) {
+		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
+	}
+	return p.explain(diags)
+}
+
+// mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the
+// configuration (ignore_changes) its marks were kept too.
+func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
+	configMarks := prop.marks
+	if len(p.r.cfg.IgnoreChanges) > 0 || p.r.cfg.IgnoreAll {
+		configMarks = keptMarks(configMarks, prop.config, config, from)
+	}
+	if len(configMarks) > 0 {
+		planned = planned.MarkWithPaths(configMarks)
+	}
+	return markStored(p.r.schema.Block, planned, nil)
+}
+
+// keptMarks gives the marks of the configuration less those of places where ignore_changes put the prior value, and adds the prior
+// value's there.
+func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *live) []cty.PathValueMarks {
+	var out []cty.PathValueMarks
+	same := func(path cty.Path) bool {
+		a, errA := path.Apply(written)
+		b, errB := path.Apply(used)
+		return errA == nil && errB == nil && a.RawEquals(b)
+	}
+	for _, pvm := range configMarks {
+		if same(pvm.Path) {
+			out = append(out, pvm)
+		}
+	}
+	if from.exists() && from.value.ContainsMarked() {
+		_, prior := from.value.UnmarkDeepWithPaths()
+		for _, pvm := range prior {
+			if !same(pvm.Path) {
+				out = append(out, pvm)
+			}
+		}
+	}
+	return out
+}
+
+// sameMarks tells whether two equal values are sensitive in the same places.
+func sameMarks(a, b cty.Value) bool {
+	if !a.ContainsMarked() && !b.ContainsMarked() {
+		return true
+	}
+	_, am := a.UnmarkDeepWithPaths()
+	_, bm := b.UnmarkDeepWithPaths()
+	if len(am) != len(bm) {
+		return false
+	}
+	set := cty.NewPathSet()
+	for _, pvm := range am {
+		set.Add(pvm.Path)
+	}
+	return !slices.ContainsFunc(bm, func(pvm cty.PathValueMarks) bool { return !set.Has(pvm.Path) })
+}
+
+// providerMeta evaluates the module's provider_meta block for the resource's provider; cty.NilVal where there is none.
+func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Diagnostics) {
+	schema := r.provider.schema
+	if r.module.cfg == nil || len(r.module.cfg.Module.ProviderMetas) == 0 {
+		return cty.NilVal, nil
+	}
+	meta := r.module.cfg.Module.ProviderMetas[localName(r.module.cfg.Module, r.provider.addr.Provider)]
+	if meta == nil {
+		return cty.NilVal, nil
+	}
+	if schema.ProviderMeta == nil {
+		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Provider does not support provider_meta",
+			"The provider %s takes no provider_meta block.", r.provider.addr.Provider.ForDisplay()).At(meta.Range)}
+	}
+	if c == nil {
+		if len(r.module.instances) == 0 {
+			return cty.NilVal, nil
+		}
+		c = w.context(r.module.instances[0], repetition{})
+	}
+	body, diags := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	v, more := c.evalBody(body)
+	return unmark(v), diags.Append(more)
+}
+
+// ignoreChanges gives the configuration with the prior value wherever lifecycle.ignore_changes says so.
+func ignoreChanges(cfg configLifecycle, schema *configschema.Block, prior, config cty.Value) cty.Value {
+	switch {
+	case prior.IsNull() || config.IsNull():
+		return config
+	case cfg.IgnoreAll:
+		return withoutComputed(schema, prior)
+	}
+	for _, tr := range cfg.IgnoreChanges {
+		config = ignoreOne(prior, config, tr)
+	}
+	return config
+}
+
+// ignoreOne puts the prior value at one path.
+func ignoreOne(prior, config cty.Value, tr hcl.Traversal) cty.Value {
+	return replaceAt(prior, config, relativeSteps(tr))
+}

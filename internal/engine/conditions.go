@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// declareChecks lists everything that has conditions, so that the results name it even when it is never reached.
+func (w *walk) declareChecks() {
+	if !w.phase.conditions {
+		return
+	}
+	for _, m := range w.modules {
+		for _, c := range m.checks {
+			w.checks.Declare(checks.KindCheck, inModule(m.path, "check."+c.cfg.Name))
+		}
+	}
+	for _, v := range w.values {
+		if len(v.rules) > 0 {
+			w.checks.Declare(v.checkKind(), v.node.Name)
+		}
+	}
+	for _, r := range w.resources {
+		if r.hasConditions() {
+			w.checks.Declare(checks.KindResource, r.addr.String())
+		}
+	}
+}
+
+func (v *value) checkKind() checks.Kind {
+	if v.kind == variableValue {
+		return checks.KindVariable
+	}
+	return checks.KindOutput
+}
+
+// ruleSet is how a group of conditions is reported.
+type ruleSet struct {
+	kind     checks.Kind
+	config   string     // address of the block
+	object   string     // address of the instance
+	failed   string     // summary of a failed one
+	warnOnly bool       // failures are warnings
+	at       *hcl.Range // the place of a failure, where it is not the condition
+}
+
+// evalRules evaluates all conditions of an object, records the outcome and words the failures.
+func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diagnostics {
+	if len(rules) == 0 || !w.phase.conditions && !w.phase.applying {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	status := checks.Pass
+	var messages []string
+	for _, r := range rules {
+		s, message, more := w.evalRule(c, r, set)
+		status = max(status, s)
+		if s == checks.Fail {
+			messages = append(messages, message)
+		}
+		diags = diags.Append(more)
+	}
+	w.record(set, status, messages)
+	if set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && set.kind != checks.KindVariable {
+		diags = diags.AsWarnings()
+	}
+	return diags
+}
+
+// record merges an outcome with what is known of the object already: preconditions come before postconditions.
+func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
+	if !w.phase.conditions {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	block := w.checks.Declare(set.kind, set.config)
+	if known := block.Objects[set.object]; known != nil {
+		status, messages = max(status, known.Status), append(known.Messages, messages...)
+	}
+	block.Set(set.object, status, messages)
+}
+
+// recordUnknown notes an object whose conditions can't be looked at yet.
+func (w *walk) recordUnknown(set ruleSet) { w.record(set, checks.Unknown, nil) }
+
+func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
+	rng := r.condition.Range()
+	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
+		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.condition, cty.NilVal)}
+	}
+	v, diags := c.eval(r.condition, cty.DynamicPseudoType)
+	if diags.HasErrors() {
+		return checks.Error, "", diags
+	}
+	v, vm := v.Unmark()
+	if v.IsNull() {
+		return fail("The condition must be true or false, not null.")
+	}
+	result, err := convert.Convert(v, cty.Bool)
+	if err != nil {
+		return fail("The condition must be true or false: %s.", err)
+	}
+	if !result.IsKnown() {
+		if set.kind == checks.KindCheck && !w.phase.unknownInputs {
+			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
+				Detail: "The condition could not be evaluated at this time, a result will be known when this plan is applied.", Subject: &rng,
+				Extra: tfdiags.CheckRule{Address: set.object}})
+		}
+		return checks.Unknown, "", diags
+	}
+	if result.True() {
+		return checks.Pass, "", diags
+	}
+	if w.phase.unknownInputs {
+		return checks.Unknown, "", nil // what is false for unknown inputs is said when there are inputs
+	}
+	message, more := c.errorMessage(r)
+	diags = diags.Append(more)
+	detail := message
+	if detail == "" {
+		detail = "This check failed, but its error message can't be shown."
+	}
+	d := c.argError(set.failed, detail, r.condition, cty.NilVal)
+	if set.at != nil {
+		d.Subject = set.at
+		d.Detail += fmt.Sprintf("\n\nThis was checked by the validation rule at %s:%d.", r.cfg.Range.Filename, r.cfg.Range.Start.Line)
+	}
+	d.Extra = tfdiags.CheckRule{Address: set.object}
+	if _, sensitive := vm[marks.Sensitive]; sensitive {
+		d.EvalContext, d.Expression = nil, nil
+	}
+	return checks.Fail, message, diags.Append(d)
+}
+
+// errorMessage evaluates a condition's message; it is empty where the message must not be shown.
+func (c *EvalContext) errorMessage(r rule) (string, tfdiags.Diagnostics) {
+	v, diags := c.eval(r.message, cty.String)
+	rng := r.message.Range()
+	if diags.HasErrors() {
+		return "", diags
+	}
+	for mark, what := range map[any]string{marks.Sensitive: "sensitive", marks.Ephemeral: "ephemeral"} {
+		if marks.Has(v, mark) {
+			return "", tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: fmt.Sprintf("Error message refers to %s values", what), Subject: &rng,
+				Detail: fmt.Sprintf("The error expression used to explain this condition refers to %s values, so the resulting message is not shown.", what)}}
+		}
+	}
+	v, _ = v.Unmark()
+	if v.IsNull() || !v.IsKnown() {
+		return "", tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Invalid error message", Subject: &rng,
+			Detail: "The error message must be a known string. It could not be evaluated here."}}
+	}
+	return strings.TrimSpace(v.AsString()), nil
+}
+
+// validateVariable evaluates an input variable's validation rules. The failure is reported where the value comes from.
+func (w *walk) validateVariable(v *value, in *moduleInstance) tfdiags.Diagnostics {
+	if len(v.rules) == 0 {
+		return nil
+	}
+	at := v.variable.Range
+	if v.expr != nil {
+		at = v.expr.Range()
+	} else if given, ok := w.variables[v.name]; ok && in.parent == nil && given.Range != nil {
+		at = *given.Range
+	}
+	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
+		kind: checks.KindVariable, config: v.node.Name, object: inInstance(in.addr, "var."+v.name),
+		failed: "Invalid value for variable", at: &at,
+	})
+}
+
+// checkRules evaluates an output value's preconditions.
+func (w *walk) checkRules(in *moduleInstance, v *value) tfdiags.Diagnostics {
+	if w.phase.destroy {
+		return nil
+	}
+	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
+		kind: checks.KindOutput, config: v.node.Name, object: inInstance(in.addr, "output."+v.name),
+		failed: "Module output value precondition failed",
+	})
+}
+
+// evalCheck evaluates the assertions of a check block in every instance of its module. None of its problems stops anything.
+func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, in := range k.module.instances {
+		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
+			failed: "Check block assertion failed", warnOnly: true}
+		if k.cfg.Data != nil && w.checkDataFailed(k, in) {
+			w.record(set, checks.Error, nil)
+			continue
+		}
+		more := w.evalRules(w.context(in, repetition{}), k.rules, set)
+		if w.phase.unknownInputs {
+			continue
+		}
+		diags = diags.Append(more)
+	}
+	return diags
+}
+
+func (w *walk) checkDataFailed(k *check, in *moduleInstance) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failedData[k.cfg.Data.Addr.InInstance(in.addr)]
+}
+
+func inInstance(m addrs.ModuleInstance, name string) string {
+	if m.IsRoot() {
+		return name
+	}
+	return m.String() + "." + name
+}

@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// planData reads a data source, or plans to read it while applying.
+func (p *instancePlan) planData() tfdiags.Diagnostics {
+	w, r := p.w, p.r
+	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	if diags.HasErrors() {
+		return diags
+	}
+	p.prov = prov
+	diags = diags.Append(w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed")))
+	if diags.HasErrors() {
+		return diags
+	}
+	config, pvms, more := p.dataConfig()
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags
+	}
+	reason := plans.NoReason
+	switch {
+	case !config.IsWhollyKnown():
+		reason = plans.ReadConfigUnknown
+	case w.dependencyPending(p.r, p.c.in):
+		reason = plans.ReadDependencyPending
+	}
+	if reason != plans.NoReason {
+		p.x.objs[p.at] = p.deferData(config, pvms, reason)
+		return diags.Append(w.evalRules(p.c.withSelf(p.x.objs[p.at]), r.exprs.post, p.rules("Resource postcondition failed")))
+	}
+	v, more := p.readData(config, pvms)
+	if r.cfg.Check != nil {
+		diags = diags.Append(w.checkData(p, more, &v, config))
+	} else {
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			return diags
+		}
+	}
+	p.x.objs[p.at] = v
+	if v.IsWhollyKnown() {
+		diags = diags.Append(p.storeData(v))
+	}
+	return diags.Append(w.evalRules(p.c.withSelf(v), r.exprs.post, p.rules("Resource postcondition failed")))
+}
+
+// dataConfig evaluates a data source's configuration.
+func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
+	marked, diags := p.c.evalBody(p.r.exprs.body)
+	if diags.HasErrors() {
+		return cty.NilVal, nil, diags.WithAddress(p.addr.String())
+	}
+	config, pvms, more := p.splitMarks(marked)
+	return config, pvms, diags.Append(more)
+}
+
+// deferData plans to read the data source while applying and gives what is known of the result.
+func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
+	schema := p.r.schema.Block
+	v := objchange.PlannedUnknown(schema, config)
+	if len(pvms) > 0 {
+		v = v.MarkWithPaths(pvms)
+	}
+	v = markStored(schema, v, nil)
+	if p.w.mode == plans.RefreshOnly {
+		p.w.setState(p.addr, "", nil, p.prov.addr)
+		return v
+	}
+	p.w.setState(p.addr, "", nil, p.prov.addr)
+	p.w.addChange(p.r, &plans.InstanceChange{
+		Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: reason,
+		Before: cty.NullVal(schema.ImpliedType()), After: v,
+	})
+	return v
+}
+
+// readData asks the provider.
+func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, tfdiags.Diagnostics) {
+	w, r := p.w, p.r
+	what := Object{Addr: p.addr}
+	meta, diags := w.providerMeta(r, p.c)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	start := w.now()
+	w.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
+	v, more := p.callData(config, meta)
+	diags = diags.Append(more)
+	if !diags.HasErrors() {
+		if len(pvms) > 0 {
+			v = v.MarkWithPaths(pvms)
+		}
+		v = markStored(r.schema.Block, v, nil)
+		what.IDKey, what.IDValue = identify(v)
+	}
+	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.now().Sub(start)})
+	return v, diags
+}
+
+func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diagnostics) {
+	w, r := p.w, p.r
+	release := w.call()
+	defer release()
+	diags := p.explain(p.prov.ValidateDataSource(w.ctx, r.addr.Resource.Type, config))
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.addr.Resource.Type, Config: config, Meta: meta})
+	diags = diags.Append(p.explain(resp.Diagnostics))
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	if resp.Deferred != "" {
+		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+	}
+	bug := "Provider produced invalid object"
+	if diags = diags.Append(w.conforms(bug, p.prov, p.addr, resp.State, r.schema.Block.ImpliedType())); diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	switch {
+	case resp.State.IsNull():
+		return cty.NilVal, diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr))
+	case !resp.State.IsWhollyKnown():
+		return cty.NilVal, diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr))
+	}
+	return objchange.NormalizeFromLegacy(r.schema.Block, resp.State), diags
+}
+
+// storeData keeps a data source's result in the state.
+func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
+	obj, err := p.w.encodeObject(p.r, v, states.Object{})
+	if err != nil {
+		return tfdiags.Diagnostics{}.Append(err)
+	}
+	if stored := p.w.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) && stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
+		obj = stored
+	}
+	p.w.setState(p.addr, "", obj, p.prov.addr)
+	return nil
+}
+
+func samePaths(a, b []cty.Path) bool {
+	return len(a) == len(b) && cty.NewPathSet(a...).Equal(cty.NewPathSet(b...))
+}
+
+// checkData takes the outcome of a data source that is nested in a check: its problems are the check's, and it is read again after
+// all changes when there are any that could matter.
+func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
+	if outcome.HasErrors() {
+		w.mu.Lock()
+		w.failedData[p.addr.Abs()] = true
+		w.mu.Unlock()
+		*v = cty.UnknownVal(p.r.schema.Block.ImpliedType())
+	}
+	if w.phase.recordsOutputs && w.mode == plans.Normal && w.pendingBefore(p.r.open) {
+		w.addChange(p.r, &plans.InstanceChange{
+			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
+			Before: cty.NullVal(p.r.schema.Block.ImpliedType()), After: objchange.PlannedUnknown(p.r.schema.Block, config),
+		})
+	}
+	return outcome.AsWarnings()
+}
+
+// pendingBefore tells whether something that a node waits for has a pending change.
+func (w *walk) pendingBefore(n *Node) bool {
+	for _, need := range w.build.graph.Needs(n.ID) {
+		if w.pendingUp[need] {
+			return true
+		}
+	}
+	return false
+}
+
+// dependencyPending tells whether a managed resource that a data source or ephemeral resource was told to depend on, or refers to
+// directly, has a change that is still to be made.
+func (w *walk) dependencyPending(r *resource, in *moduleInstance) bool {
+	if !w.pendingBefore(r.open) {
+		return false
+	}
+	for _, other := range w.deferralSet(r) {
+		if other.addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		if other.addr.Module == r.addr.Module {
+			if other.pending.has(in.addr) {
+				return true
+			}
+		} else if other.pending.any() {
+			return true
+		}
+	}
+	return false
+}
+
+// deferralSet lists the resources whose pending changes put off a reading.
+func (w *walk) deferralSet(r *resource) []*resource {
+	if r.deferral != nil {
+		return r.deferral
+	}
+	set := map[*resource]bool{}
+	if r.hasConditions() {
+		w.addReached(set, r.open.ID)
+	} else {
+		m := r.module
+		for _, ref := range r.exprs.body.Refs.Objects {
+			if other := m.resourceOf(ref.Subject); other != nil {
+				set[other] = true
+			}
+		}
+		w.addDependsOn(set, m, r.exprs.dependsOn)
+		for ; m.call != nil; m = m.parent {
+			refs, _ := dependsOnRefs(m.call.DependsOn)
+			w.addDependsOn(set, m.parent, refs)
+			for _, ref := range refs {
+				if other := m.parent.resourceOf(ref.Subject); other != nil {
+					w.addReached(set, other.node.ID)
+				}
+			}
+		}
+	}
+	out := []*resource{}
+	for other := range set {
+		if other != r {
+			out = append(out, other)
+		}
+	}
+	r.deferral = out
+	return out
+}
+
+func (w *walk) addDependsOn(set map[*resource]bool, m *module, refs []*addrs.Reference) {
+	for _, ref := range refs {
+		if other := m.resourceOf(ref.Subject); other != nil {
+			set[other] = true
+			continue
+		}
+		if n := m.nodeOf(ref.Subject); n != nil {
+			w.addReached(set, n.ID)
+		}
+	}
+}
+
+func (w *walk) addReached(set map[*resource]bool, id dag.ID) {
+	for other, ok := range w.build.graph.Reach(id) {
+		if n := w.nodes[other]; ok && n.Kind == KindResource {
+			set[n.resource] = true
+		}
+	}
+}
+
+// resourceOf gives the resource that a reference names, nil for anything else.
+func (m *module) resourceOf(subject addrs.Referenceable) *resource {
+	switch s := subject.(type) {
+	case addrs.Resource:
+		return m.resources[s]
+	case addrs.ResourceInstance:
+		return m.resources[s.Resource]
+	}
+	return nil
+}
+
+// nodeOf gives the node of a value or module call that a reference names.
+func (m *module) nodeOf(subject addrs.Referenceable) *Node {
+	switch s := subject.(type) {
+	case addrs.InputVariable:
+		if v := m.variables[s.Name]; v != nil {
+			return v.node
+		}
+	case addrs.LocalValue:
+		if v := m.locals[s.Name]; v != nil {
+			return v.node
+		}
+	case addrs.ModuleCallOutput:
+		if child := m.calls[s.Call.Name]; child != nil && child.outputs[s.Output] != nil {
+			return child.outputs[s.Output].node
+		}
+	}
+	if call, ok := moduleCallOf(subject); ok && m.calls[call] != nil {
+		return m.calls[call].closed
+	}
+	return nil
+}
+
+// ephemeralValue marks everything in an ephemeral object.
+func ephemeralValue(v cty.Value) cty.Value { return v.Mark(marks.Ephemeral) }

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+)
+
+// drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one, and
+// what was moved. Objects that are shared between the two are the same, so only what differs is decoded.
+func (w *walk) drift() []*plans.InstanceChange {
+	if w.prevRun == nil {
+		return nil
+	}
+	var out []*plans.InstanceChange
+	for _, res := range w.prevRun.Sorted() {
+		if res.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		r := w.byConfig[res.Addr.Config()]
+		if r == nil || r.schema == nil {
+			continue
+		}
+		for _, key := range res.SortedKeys() {
+			if c := w.driftOf(r, res.Addr.Instance(key)); c != nil {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// driftOf compares one instance; nil when there is nothing to tell.
+func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChange {
+	before := w.prevRun.Instance(addr)
+	if before == nil || before.Current == nil {
+		return nil
+	}
+	prev, moved := w.moves.prev(addr)
+	after := w.state.Instance(addr)
+	gone := after == nil || after.Current == nil
+	if !moved && !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths)) {
+		return nil
+	}
+	ty := r.schema.Block.ImpliedType()
+	old, err := before.Current.Decode(ty)
+	if err != nil {
+		return nil
+	}
+	change := &plans.InstanceChange{
+		Addr: addr, PrevAddr: addr, Action: plans.Delete, Before: markStored(r.schema.Block, old, nil), After: cty.NullVal(ty),
+		Provider: addrs.ProviderInstance{Config: r.provider.addr, Key: before.ProviderKey},
+	}
+	if moved {
+		change.PrevAddr = prev
+	}
+	if gone {
+		return change
+	}
+	now, err := after.Current.Decode(ty)
+	if err != nil {
+		return nil
+	}
+	change.After, change.Action = markStored(r.schema.Block, now, nil), plans.Update
+	if now.RawEquals(old) {
+		change.Action = plans.NoOp
+		if !moved {
+			return nil
+		}
+	}
+	return change
+}

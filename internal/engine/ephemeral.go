@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/tfdiags"
+)
+
+// openEphemeral is an ephemeral object that is open, and what renews it.
+type openEphemeral struct {
+	addr addrs.AbsInstance
+	r    *resource
+	prov *providerInstance
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu      sync.Mutex
+	private []byte
+	diags   tfdiags.Diagnostics // of renewals
+	closed  bool
+}
+
+// closeLimit bounds what closing an ephemeral object may take.
+const closeLimit = 10 * time.Second
+
+// planEphemeral opens an ephemeral instance, or puts that off when its configuration isn't known yet. It is the same in every phase.
+func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
+	w, r := p.w, p.r
+	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	if diags.HasErrors() {
+		return diags
+	}
+	p.prov = prov
+	diags = diags.Append(w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed")))
+	if diags.HasErrors() {
+		return diags
+	}
+	marked, more := p.c.evalBody(r.exprs.body)
+	diags = diags.Append(more.WithAddress(p.addr.String()))
+	if more.HasErrors() {
+		return diags
+	}
+	config, pvms := marked.UnmarkDeepWithPaths()
+	schema := r.schema.Block
+	if !config.IsWhollyKnown() || w.dependencyPending(r, p.c.in) {
+		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
+		return diags
+	}
+	v, more := p.openEphemeral(config)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags
+	}
+	v = ephemeralValue(markStored(schema, v.MarkWithPaths(pvms), nil))
+	p.x.objs[p.at] = v
+	return diags.Append(w.evalRules(p.c.withSelf(v), r.exprs.post, p.rules("Resource postcondition failed")))
+}
+
+func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
+	w, r := p.w, p.r
+	what := Object{Addr: p.addr}
+	w.observe(EphemeralStart{what, "open"})
+	release := w.call()
+	diags := p.explain(p.prov.ValidateEphemeral(w.ctx, r.addr.Resource.Type, config))
+	if diags.HasErrors() {
+		release()
+		w.observe(EphemeralDone{what, "open", true})
+		return cty.NilVal, diags
+	}
+	resp := p.prov.OpenEphemeral(w.ctx, r.addr.Resource.Type, config)
+	release()
+	diags = diags.Append(p.explain(resp.Diagnostics))
+	if !diags.HasErrors() {
+		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.schema.Block.ImpliedType()))
+	}
+	w.observe(EphemeralDone{what, "open", diags.HasErrors()})
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	if resp.Deferred != "" {
+		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
+	w.mu.Lock()
+	w.ephemeral[p.addr] = o
+	w.mu.Unlock()
+	go w.renew(ctx, o, resp.RenewAt)
+	return resp.Result, diags
+}
+
+// renew keeps an open object alive until it is closed.
+func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
+	defer close(o.done)
+	for !at.IsZero() {
+		timer := time.NewTimer(time.Until(at))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		what := Object{Addr: o.addr}
+		w.observe(EphemeralStart{what, "renew"})
+		o.mu.Lock()
+		resp := o.prov.RenewEphemeral(ctx, o.r.addr.Resource.Type, o.private)
+		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String()))
+		failed := resp.Diagnostics.HasErrors()
+		if !failed {
+			o.private = resp.Private
+		}
+		o.mu.Unlock()
+		w.observe(EphemeralDone{what, "renew", failed})
+		at = resp.RenewAt
+		if failed {
+			return
+		}
+	}
+}
+
+// closeEphemeral closes the open objects of a resource after their last user.
+func (w *walk) closeEphemeral(r *resource) tfdiags.Diagnostics {
+	w.mu.Lock()
+	var open []*openEphemeral
+	for _, o := range w.ephemeral {
+		if o.r == r {
+			open = append(open, o)
+		}
+	}
+	w.mu.Unlock()
+	return w.each(len(open), func(i int) tfdiags.Diagnostics { return w.closeOpen(open[i]) })
+}
+
+func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {
+	o.stop()
+	<-o.done
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil
+	}
+	o.closed = true
+	what := Object{Addr: o.addr}
+	w.observe(EphemeralStart{what, "close"})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
+	defer cancel()
+	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.addr.Resource.Type, o.private).WithAddress(o.addr.String()))
+	w.observe(EphemeralDone{what, "close", diags.HasErrors()})
+	return diags
+}

@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// EvalContext is where an expression is evaluated: a module instance and, within a repeated block, one of its instances.
+type EvalContext struct {
+	walk *walk
+	in   *moduleInstance
+	rep  repetition
+	self cty.Value // NilVal: none
+}
+
+func (w *walk) context(in *moduleInstance, rep repetition) *EvalContext {
+	return &EvalContext{walk: w, in: in, rep: rep}
+}
+
+// withSelf gives the context in which self is a value.
+func (c *EvalContext) withSelf(v cty.Value) *EvalContext {
+	out := *c
+	out.self = v
+	return &out
+}
+
+func (c *EvalContext) scope() *lang.Scope {
+	return &lang.Scope{Data: c, Functions: c.walk.functions}
+}
+
+func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+	return c.scope().Eval(e, want)
+}
+
+func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
+	return c.scope().EvalBody(b)
+}
+
+// Value implements lang.Data.
+func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	switch s := subject.(type) {
+	case addrs.InputVariable:
+		return c.namedValue(c.in.module.variables[s.Name], subject, rng)
+	case addrs.LocalValue:
+		return c.namedValue(c.in.module.locals[s.Name], subject, rng)
+	case addrs.Resource:
+		r := c.in.module.resources[s]
+		if r == nil {
+			return cty.DynamicVal, missing(subject, rng)
+		}
+		if x := c.in.resources[r.slot]; x != nil && x.value != cty.NilVal {
+			return x.value, nil
+		}
+		return cty.DynamicVal, nil
+	case addrs.CountAttr:
+		return c.local(c.rep.countIndex, subject, rng)
+	case addrs.ForEachAttr:
+		if s.Name == "key" {
+			return c.local(c.rep.eachKey, subject, rng)
+		}
+		return c.local(c.rep.eachValue, subject, rng)
+	case addrs.Self:
+		return c.local(c.self, subject, rng)
+	case addrs.PathAttr:
+		return cty.StringVal(c.path(s.Name)), nil
+	case addrs.TerraformAttr:
+		if s.Name == "workspace" {
+			return cty.StringVal(c.walk.env.Workspace), nil
+		}
+		return cty.BoolVal(c.walk.phase.applying).Mark(marks.Ephemeral), nil
+	}
+	return cty.DynamicVal, missing(subject, rng)
+}
+
+func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng)}
+}
+
+func (c *EvalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	if v == cty.NilVal {
+		return cty.DynamicVal, missing(subject, rng)
+	}
+	return v, nil
+}
+
+func (c *EvalContext) namedValue(v *value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	if v == nil {
+		return cty.DynamicVal, missing(subject, rng)
+	}
+	if found := c.in.values[v.slot]; found != cty.NilVal {
+		return found, nil
+	}
+	return cty.DynamicVal, nil
+}
+
+func (c *EvalContext) path(name string) string {
+	dir := c.walk.env.RootModule
+	switch name {
+	case "cwd":
+		return slashes(c.walk.env.WorkDir)
+	case "module":
+		dir = c.in.module.cfg.Module.Dir
+	}
+	if dir == "" {
+		dir = "."
+	}
+	return slashes(dir)
+}
+
+func slashes(path string) string { return strings.ReplaceAll(path, "\\", "/") }
+
+// Module implements lang.Data.
+func (c *EvalContext) Module(call string, outputs []string, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	child := c.in.module.calls[call]
+	if child == nil {
+		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
+	}
+	instances := c.in.calls[call]
+	if instances == nil || instances.mode == repeatUnknown {
+		return cty.DynamicVal, nil
+	}
+	return instances.value(child, outputs), nil
+}
+
+// value gives the call's value with those outputs; all when the list is nil. Values are made once per set of outputs.
+func (ci *callInstances) value(child *module, outputs []string) cty.Value {
+	key := "*"
+	if outputs != nil {
+		key = strings.Join(outputs, ",")
+	} else {
+		outputs = sortedKeys(child.outputs)
+	}
+	ci.mu.Lock()
+	defer ci.mu.Unlock()
+	if v, ok := ci.built[key]; ok {
+		return v
+	}
+	v := ci.build(child, outputs)
+	if ci.built == nil {
+		ci.built = map[string]cty.Value{}
+	}
+	ci.built[key] = v
+	return v
+}
+
+func (ci *callInstances) build(child *module, outputs []string) cty.Value {
+	objs := make([]cty.Value, len(ci.of))
+	for i, inst := range ci.of {
+		attrs := make(map[string]cty.Value, len(outputs))
+		for _, name := range outputs {
+			v := child.outputs[name]
+			if v == nil {
+				continue
+			}
+			attrs[name] = cty.DynamicVal
+			if found := inst.values[v.slot]; found != cty.NilVal {
+				attrs[name] = found
+			}
+		}
+		objs[i] = cty.ObjectVal(attrs)
+	}
+	switch ci.mode {
+	case repeatDisabled:
+		return cty.NullVal(cty.DynamicPseudoType)
+	case repeatCount:
+		return cty.TupleVal(objs)
+	case repeatForEach:
+		byKey := make(map[string]cty.Value, len(objs))
+		for i, key := range ci.keys {
+			s, _ := key.IsString()
+			byKey[s] = objs[i]
+		}
+		return cty.ObjectVal(byKey)
+	}
+	return objs[0]
+}
+
+// Function implements lang.Data.
+func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
+	w := c.walk
+	req := c.in.module.cfg.Module.RequiredProviders[ref.Name]
+	if req == nil {
+		return function.Function{}, missing(ref, rng)
+	}
+	w.mu.Lock()
+	p, key, diags := w.providerFor(c.in.module, addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}, req.Provider)
+	w.mu.Unlock()
+	if diags.HasErrors() {
+		return function.Function{}, diags
+	}
+	instKey, diags := w.providerKeyValue(key, c)
+	if diags.HasErrors() {
+		return function.Function{}, diags
+	}
+	p.mu.Lock()
+	provider := p.instances[instKey]
+	p.mu.Unlock()
+	spec := p.schema.Functions[ref.Function]
+	if spec == nil && provider != nil {
+		listed, more := provider.Functions(w.ctx)
+		diags = diags.Append(more)
+		spec = listed[ref.Function]
+	}
+	if spec == nil {
+		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
+			"The provider %s has no function %q.", p.addr.Provider.ForDisplay(), ref.Function).At(rng))
+	}
+	return w.providerFunction(provider, ref.Function, spec), diags
+}
+
+// providerFunction wraps a provider's function so that it is called with known values only.
+func (w *walk) providerFunction(provider providers.Interface, name string, spec *providers.Function) function.Function {
+	param := func(p providers.FunctionParam) function.Parameter {
+		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, Description: p.Description}
+	}
+	out := &function.Spec{Description: spec.Summary, Type: function.StaticReturnType(spec.Return)}
+	for _, p := range spec.Params {
+		out.Params = append(out.Params, param(p))
+	}
+	if spec.Variadic != nil {
+		v := param(*spec.Variadic)
+		out.VarParam = &v
+	}
+	out.Impl = func(args []cty.Value, ret cty.Type) (cty.Value, error) {
+		if provider == nil {
+			return cty.UnknownVal(ret), nil
+		}
+		defer w.call()()
+		v, err := provider.CallFunction(w.ctx, name, args)
+		if fe, ok := asFunctionError(err); ok && fe.Arg >= 0 {
+			return cty.NilVal, function.NewArgErrorf(min(fe.Arg, len(args)-1), "%s", fe.Text)
+		}
+		return v, err
+	}
+	return function.New(out)
+}
+
+// forInstances is an evaluation context for many instances of one block: what their references share is looked up once.
+type forInstances struct {
+	w     *walk
+	in    *moduleInstance
+	base  map[*lang.Body]*hcl.EvalContext
+	exprs map[*lang.Expr]*hcl.EvalContext
+}
+
+// sharedRefs leaves out what differs between instances.
+func sharedRefs(refs lang.Refs) lang.Refs {
+	out := lang.Refs{Functions: refs.Functions}
+	out.Objects = slices.DeleteFunc(slices.Clone(refs.Objects), func(r *addrs.Reference) bool {
+		switch r.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr, addrs.Self:
+			return true
+		}
+		return false
+	})
+	return out
+}
+
+// roots gives count and each as root names.
+func (rep repetition) roots() map[string]cty.Value {
+	out := map[string]cty.Value{}
+	if rep.countIndex != cty.NilVal {
+		out["count"] = cty.ObjectVal(map[string]cty.Value{"index": rep.countIndex})
+	}
+	if rep.eachKey != cty.NilVal {
+		out["each"] = cty.ObjectVal(map[string]cty.Value{"key": rep.eachKey, "value": rep.eachValue})
+	}
+	return out
+}
+
+func (c *EvalContext) String() string { return fmt.Sprintf("evaluation in %q", c.in.addr) }

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// triggered tells whether one of the instance's replace_triggered_by references changes.
+func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
+	if p.w.plan != nil {
+		return false, nil // decided while planning
+	}
+	for _, e := range p.r.exprs.triggers {
+		fired, diags := p.fires(e)
+		if fired || diags.HasErrors() {
+			return fired, diags
+		}
+	}
+	return false, nil
+}
+
+// fires looks at the planned changes of what one trigger names: a resource, an instance, or an attribute of one.
+func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
+	res, key, path, diags := p.triggerTarget(e)
+	if diags.HasErrors() {
+		return false, diags
+	}
+	r := p.r.module.resources[res]
+	if r == nil {
+		return false, nil // reported as an undeclared reference
+	}
+	abs := res.InInstance(p.addr.Module)
+	if key != nil {
+		return p.w.changes2(abs.Instance(*key), path), nil
+	}
+	x := p.c.in.resources[r.slot]
+	if x == nil {
+		return false, nil
+	}
+	for _, k := range x.keys {
+		if p.w.changes2(abs.Instance(k), path) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// triggerTarget reads a trigger. Its index may be a constant, count.index or each.key.
+func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, tfdiags.Diagnostics) {
+	var res addrs.Resource
+	var key *addrs.InstanceKey
+	tr, diags := p.triggerTraversal(e)
+	if diags.HasErrors() {
+		return res, nil, nil, diags
+	}
+	ref, diags := addrs.ParseRef(tr, addrs.ModuleScope)
+	if diags.HasErrors() {
+		return res, nil, nil, diags
+	}
+	switch s := ref.Subject.(type) {
+	case addrs.Resource:
+		res = s
+		if r := p.r.module.resources[s]; r != nil && r.cfg != nil && r.cfg.Count == nil && r.cfg.ForEach == nil {
+			key = &addrs.NoKey
+		}
+	case addrs.ResourceInstance:
+		res, key = s.Resource, &s.Key
+	default:
+		return res, nil, nil, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression", "Only managed resources of the same module can trigger a replacement.").At(e.Range()))
+	}
+	var path cty.Path
+	for _, step := range ref.Remaining {
+		switch step := step.(type) {
+		case hcl.TraverseAttr:
+			path = path.GetAttr(step.Name)
+		case hcl.TraverseIndex:
+			path = path.Index(step.Key)
+		}
+	}
+	return res, key, path, diags
+}
+
+// triggerTraversal turns A[count.index].attr into a traversal with the key put in.
+func (p *instancePlan) triggerTraversal(e *lang.Expr) (hcl.Traversal, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	if tr, hclDiags := hcl.AbsTraversalForExpr(e.Expression); !hclDiags.HasErrors() {
+		return tr, nil
+	}
+	switch expr := e.Expression.(type) {
+	case *hclsyntax.RelativeTraversalExpr:
+		head, more := p.triggerTraversal(&lang.Expr{Expression: expr.Source, Refs: e.Refs})
+		return append(head[:len(head):len(head)], expr.Traversal...), more
+	case *hclsyntax.IndexExpr:
+		head, more := p.triggerTraversal(&lang.Expr{Expression: expr.Collection, Refs: e.Refs})
+		if more.HasErrors() {
+			return nil, more
+		}
+		k, more := p.c.scope().EvalExpr(expr.Key, cty.DynamicPseudoType)
+		if more.HasErrors() {
+			return nil, more
+		}
+		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), nil
+	}
+	return nil, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
+		"A trigger is a reference to a managed resource of the same module, one of its instances or an attribute; the index may be a constant, count.index or each.key.").At(e.Range()))
+}
+
+// changes2 tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.
+func (w *walk) changes2(addr addrs.AbsInstance, path cty.Path) bool {
+	w.mu.Lock()
+	change := w.changes.Instance(addr, "")
+	w.mu.Unlock()
+	if change == nil {
+		return false
+	}
+	switch change.Action {
+	case plans.NoOp, plans.Delete, plans.Read, plans.Forget:
+		return false
+	}
+	if len(path) == 0 {
+		return true
+	}
+	before, errB := path.Apply(unmark(change.Before))
+	after, errA := path.Apply(unmark(change.After))
+	if errA != nil || errB != nil {
+		return errA == nil || errB == nil || change.Before.IsNull()
+	}
+	return !after.IsWhollyKnown() || !before.RawEquals(after)
+}
+
+// preventDestroy holds a planned change against lifecycle.prevent_destroy.
+func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diagnostics {
+	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate || change.Action == plans.CreateThenDelete
+	return p.w.preventDestroy(p.r, p.c.in, p.addr, destroys)
+}
+
+// preventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
+// can be evaluated matters always.
+func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
+	if r.cfg == nil || r.exprs.preventDestroy == nil || in == nil {
+		return nil
+	}
+	e := r.exprs.preventDestroy
+	c := w.context(in, repetition{})
+	v, diags := c.eval(e, cty.DynamicPseudoType)
+	if diags.HasErrors() {
+		return diags
+	}
+	fail := func(detail string) tfdiags.Diagnostics {
+		return diags.Append(c.argError("Invalid value for prevent_destroy", detail, e, v))
+	}
+	switch {
+	case marks.Has(v, marks.Sensitive):
+		return fail("The value is sensitive, and whether an object can be destroyed would disclose it.")
+	case marks.Has(v, marks.Ephemeral):
+		return fail("The value is ephemeral, so it could differ between plan and apply.")
+	}
+	v, _ = v.Unmark()
+	b, err := convert.Convert(v, cty.Bool)
+	switch {
+	case err != nil:
+		return fail(fmt.Sprintf("A bool is required: %s.", err))
+	case !destroys:
+		return diags
+	case b.IsNull():
+		return fail("The value is null. It must be true or false when the object would be destroyed.")
+	case !b.IsKnown():
+		return fail("The value is known only after apply. It must be known when the object would be destroyed.")
+	case b.False():
+		return diags
+	}
+	return diags.Append(tfdiags.Errorf("Resource instance cannot be destroyed",
+		"%s has lifecycle.prevent_destroy set, but the plan calls for it to be destroyed. To go on without it, either set prevent_destroy to false, or leave the object out of the plan with -exclude=%s.",
+		addr, addr).At(r.cfg.Range))
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// upgrade brings a stored object to the current schema. The provider is asked even when the version is the current one, since it
+// owns the form of its objects; the built-in provider's need nothing.
+func (w *walk) upgrade(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object) (*live, tfdiags.Diagnostics) {
+	schema := r.schema
+	if obj.SchemaVersion > schema.Version && !w.moves.retyped(addr) {
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Resource instance managed by newer provider version",
+			"The current state of %s was created by a newer provider version than is currently selected. Upgrade the %s provider to work with this state.",
+			addr, prov.addr.Config.Provider.Type)}
+	}
+	ty := schema.Block.ImpliedType()
+	same := obj.SchemaVersion == schema.Version && obj.Flatmap == nil && !w.moves.retyped(addr)
+	if same && prov.addr.Config.Provider.IsBuiltin() {
+		v, err := obj.Decode(ty)
+		if err == nil {
+			return &live{value: markStored(schema.Block, v, nil), obj: obj}, nil
+		}
+	}
+	v, out, diags := w.upgradeValue(r, prov, addr, obj, same)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	v = markStored(schema.Block, v, obj.SensitivePaths)
+	encoded, sensitive, err := states.EncodeValue(v, ty)
+	if err != nil {
+		return nil, diags.Append(providerBug("Invalid resource state", prov.addr.Config.Provider, "gave a state for %s that can't be stored: %s.", addr, err))
+	}
+	if out == obj && same && sameJSON(encoded, obj.Attrs) {
+		return w.withIdentity(r, prov, addr, &live{value: v, obj: obj}, diags)
+	}
+	out = changed(out, func(o *states.Object) {
+		o.Attrs, o.SensitivePaths, o.Flatmap, o.SchemaVersion = encoded, sensitive, nil, schema.Version
+	})
+	return w.withIdentity(r, prov, addr, &live{value: v, obj: out}, diags)
+}
+
+// sameJSON compares two documents; equal bytes are the common case.
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var compact bytes.Buffer
+	return json.Compact(&compact, b) == nil && bytes.Equal(a, compact.Bytes())
+}
+
+// upgradeValue asks the provider for the object in its current form.
+func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
+	ty := r.schema.Block.ImpliedType()
+	release := w.call()
+	defer release()
+	if from := w.moves.source(addr); from != nil {
+		resp := prov.MoveResourceState(w.ctx, providers.MoveRequest{
+			SourceProvider: from.provider.Provider.String(), SourceType: from.addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
+			SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, TargetType: r.addr.Resource.Type,
+		})
+		if resp.Diagnostics.HasErrors() {
+			return cty.NilVal, nil, resp.Diagnostics.WithAddress(addr.String())
+		}
+		out := changed(obj, func(o *states.Object) { o.Private, o.SensitivePaths, o.Identity = resp.Private, nil, nil })
+		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
+			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.schema.IdentityVersion
+		}
+		return resp.State, out, w.conforms("Invalid moved resource state", prov, addr, resp.State, ty)
+	}
+	raw := obj.Attrs
+	if same {
+		raw = stripUnknownAttrs(raw, r.schema.Block)
+	}
+	resp := prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
+	if resp.Diagnostics.HasErrors() {
+		return cty.NilVal, nil, resp.Diagnostics.WithAddress(addr.String())
+	}
+	return resp.Value, obj, resp.Diagnostics.Append(w.conforms("Invalid resource state upgrade", prov, addr, resp.Value, ty))
+}
+
+func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsInstance, v cty.Value, ty cty.Type) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	if v == cty.NilVal {
+		return diags.Append(providerBug(summary, prov.addr.Config.Provider, "returned no value for %s.", addr))
+	}
+	for _, err := range v.Type().TestConformance(ty) {
+		diags = diags.Append(providerBug(summary, prov.addr.Config.Provider, "returned a value for %s that its schema does not allow: %s.", addr, tfdiags.FormatError(err)))
+	}
+	return diags
+}
+
+// stripUnknownAttrs removes attributes that the schema doesn't have any more from an object's JSON.
+func stripUnknownAttrs(raw []byte, schema *configschema.Block) []byte {
+	var attrs map[string]json.RawMessage
+	if json.Unmarshal(raw, &attrs) != nil {
+		return raw
+	}
+	stripped := false
+	for name := range attrs {
+		if schema.Attributes[name] == nil && schema.BlockTypes[name] == nil {
+			delete(attrs, name)
+			stripped = true
+		}
+	}
+	if !stripped {
+		return raw
+	}
+	out, err := json.Marshal(attrs)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// withIdentity decodes the object's identity, upgrading it where its version is old.
+func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live, diags tfdiags.Diagnostics) (*live, tfdiags.Diagnostics) {
+	l.identity = cty.NilVal
+	if r.schema.Identity == nil || len(l.obj.Identity) == 0 {
+		return l, diags
+	}
+	ty := r.schema.Identity.ImpliedType()
+	switch {
+	case l.obj.IdentityVersion > r.schema.IdentityVersion:
+		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
+			"The identity of %s was stored by a newer version of the %s provider than is currently selected.", addr, prov.addr.Config.Provider.Type))
+	case l.obj.IdentityVersion < r.schema.IdentityVersion:
+		release := w.call()
+		resp := prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
+		release()
+		diags = diags.Append(resp.Diagnostics.WithAddress(addr.String()))
+		if resp.Diagnostics.HasErrors() {
+			return nil, diags
+		}
+		l.identity = resp.Value
+		l.obj = changed(l.obj, func(o *states.Object) {
+			o.Identity, o.IdentityVersion = encodeIdentity(resp.Value), r.schema.IdentityVersion
+		})
+	default:
+		v, err := ctyjson.Unmarshal(l.obj.Identity, ty)
+		if err != nil {
+			return nil, diags.Append(tfdiags.Errorf("Invalid resource identity", "The stored identity of %s can't be read: %s.", addr, err))
+		}
+		l.identity = v
+	}
+	return l, diags
+}
+
+func encodeIdentity(v cty.Value) []byte {
+	if v == cty.NilVal || v.IsNull() {
+		return nil
+	}
+	out, err := ctyjson.Marshal(cty.UnknownAsNull(v), v.Type())
+	if err != nil {
+		panic(fmt.Sprintf("unreachable: an identity of its own type: %s", err))
+	}
+	return out
+}
+
+// markStored marks what was stored as sensitive and what the schema calls sensitive.
+func markStored(schema *configschema.Block, v cty.Value, stored []cty.Path) cty.Value {
+	v = states.MarkSensitive(v, stored)
+	if schema.ContainsSensitive() {
+		v = schema.MarkSensitive(v, marks.Sensitive)
+	}
+	return v
+}
+
+// unmark takes the marks off a value that mostly has none.
+func unmark(v cty.Value) cty.Value {
+	if v.ContainsMarked() {
+		v, _ = v.UnmarkDeep()
+	}
+	return v
+}
+
+// refresh reads an object as it is now. A result without an object means that it is gone.
+func (w *walk) refresh(r *resource, prov *providerInstance, what Object, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
+	what.IDKey, what.IDValue = identify(l.value)
+	w.observe(RefreshStart{what})
+	out, diags := w.read(r, prov, what.Addr, l, c)
+	w.observe(RefreshDone{what, diags.HasErrors()})
+	return out, diags
+}
+
+func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
+	meta, diags := w.providerMeta(r, c)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	prior := unmark(l.value)
+	release := w.call()
+	resp := prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
+	release()
+	diags = diags.Append(resp.Diagnostics)
+	if resp.Diagnostics.HasErrors() {
+		return nil, diags
+	}
+	if resp.Deferred != "" {
+		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
+	}
+	ty := r.schema.Block.ImpliedType()
+	if diags = diags.Append(w.conforms("Provider produced invalid object", prov, addr, resp.State, ty)); diags.HasErrors() {
+		return nil, diags
+	}
+	if resp.State.IsNull() {
+		return &live{value: cty.NullVal(ty)}, diags
+	}
+	state := objchange.NormalizeFromLegacy(r.schema.Block, resp.State)
+	if !state.IsWhollyKnown() {
+		return nil, diags.Append(providerBug("Provider produced invalid object", prov.addr.Config.Provider, "returned unknown values for %s when it was read.", addr))
+	}
+	out := &live{value: l.value, identity: resp.Identity, obj: l.obj}
+	identity := encodeIdentity(resp.Identity)
+	if identity == nil {
+		out.identity, identity = l.identity, l.obj.Identity
+	}
+	if state.RawEquals(prior) && bytes.Equal(resp.Private, l.obj.Private) && sameJSON(identity, l.obj.Identity) && len(identity) == len(l.obj.Identity) {
+		return out, diags
+	}
+	out.value = markStored(r.schema.Block, state, l.obj.SensitivePaths)
+	encoded, sensitive, err := states.EncodeValue(out.value, ty)
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	out.obj = changed(l.obj, func(o *states.Object) {
+		o.Attrs, o.SensitivePaths, o.Private = encoded, sensitive, resp.Private
+		if identity != nil {
+			o.Identity, o.IdentityVersion = identity, r.schema.IdentityVersion
+		}
+	})
+	return out, diags
+}
+
+func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Provider deferred its answer", "The provider %s can't work on %s yet (%s), and this program does not support deferred actions. Apply what it depends on first, for example with -target, or leave it out with -exclude=%s.",
+		prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
+}
+
+// identify gives the attribute by which people know an object: its id, else its name.
+func identify(v cty.Value) (key, value string) {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() {
+		return "", ""
+	}
+	v, _ = v.Unmark()
+	for _, name := range []string{"id", "name"} {
+		if !v.Type().HasAttribute(name) {
+			continue
+		}
+		if attr := v.GetAttr(name); !attr.IsMarked() && attr.IsKnown() && !attr.IsNull() && attr.Type() == cty.String {
+			return name, attr.AsString()
+		}
+	}
+	return "", ""
+}
+
+// encodeObject gives a new object of a value; the fields that a value doesn't have are taken from like.
+func (w *walk) encodeObject(r *resource, v cty.Value, like states.Object) (*states.Object, error) {
+	encoded, sensitive, err := states.EncodeValue(v, r.schema.Block.ImpliedType())
+	if err != nil {
+		return nil, err
+	}
+	like.Attrs, like.SensitivePaths, like.Flatmap, like.Encoded = encoded, sensitive, nil, nil
+	like.SchemaVersion = r.schema.Version
+	return &like, nil
+}

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// orphanPlan is the planning of an object that the configuration doesn't want: an instance that is gone from it, or a deposed
+// object.
+type orphanPlan struct {
+	w       *walk
+	r       *resource
+	addr    addrs.AbsInstance
+	in      *moduleInstance // nil: the module instance is gone
+	stored  *states.Instance
+	deposed addrs.DeposedKey
+	prov    *providerInstance
+}
+
+func (o *orphanPlan) plan() tfdiags.Diagnostics {
+	w, r := o.w, o.r
+	obj := o.stored.Current
+	if o.deposed != "" {
+		obj = o.stored.Deposed[o.deposed]
+	}
+	var diags tfdiags.Diagnostics
+	if o.prov, diags = w.resourceProvider(r, nil, o.stored.ProviderKey); diags.HasErrors() {
+		return diags
+	}
+	if r.addr.Resource.Mode == addrs.Data {
+		w.setState(o.addr, o.deposed, nil, o.prov.addr)
+		return diags
+	}
+	l, more := w.upgrade(r, o.prov, o.addr, obj)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags
+	}
+	w.setPrevRun(o.addr, o.deposed, l.obj, o.prov.addr)
+	if !w.skipRefresh {
+		l, more = w.refresh(r, o.prov, Object{Addr: o.addr, Deposed: o.deposed}, l, nil)
+		diags = diags.Append(more.WithAddress(o.addr.String()))
+		if more.HasErrors() {
+			return diags
+		}
+	}
+	w.setState(o.addr, o.deposed, l.obj, o.prov.addr)
+	if !l.exists() {
+		if o.deposed != "" && w.mode != plans.RefreshOnly {
+			w.addChange(r, o.change(l, plans.NoOp, plans.NoReason))
+		}
+		return diags
+	}
+	if w.mode == plans.RefreshOnly {
+		return diags
+	}
+	return diags.Append(o.planGone(l))
+}
+
+// planGone plans to delete the object, or to forget it.
+func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
+	w, r := o.w, o.r
+	var diags tfdiags.Diagnostics
+	if forget, reason := r.forgets(l.obj); forget {
+		diags = diags.Append(tfdiags.Warningf("Resource will be removed from the state",
+			"%s will be forgotten: it is no longer managed, but it goes on existing.", o.addr))
+		w.addChange(r, o.change(l, plans.Forget, reason))
+		return diags
+	}
+	change := o.change(l, plans.Delete, o.reason())
+	private, more := w.planDeletion(r, o.prov, o.addr, l)
+	diags = diags.Append(more.WithAddress(o.addr.String()))
+	if more.HasErrors() {
+		return diags
+	}
+	change.Private = private
+	w.addChange(r, change)
+	if o.deposed == "" {
+		diags = diags.Append(w.preventDestroy(r, o.in, o.addr, true))
+	}
+	return diags
+}
+
+func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *plans.InstanceChange {
+	c := &plans.InstanceChange{
+		Addr: o.addr, PrevAddr: o.addr, Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
+		Before: l.value, After: cty.NullVal(o.r.schema.Block.ImpliedType()), BeforeIdentity: l.identity,
+	}
+	if prev, ok := o.w.moves.prev(o.addr); ok && o.deposed == "" {
+		c.PrevAddr = prev
+	}
+	return c
+}
+
+// forgets tells whether an object that is not wanted is to be forgotten instead of destroyed: a removed block decides, else the
+// configuration's lifecycle, else what was stored.
+func (r *resource) forgets(obj *states.Object) (bool, plans.Reason) {
+	if r.removed != nil {
+		return !r.removed.Destroy, plans.NoReason
+	}
+	switch {
+	case r.cfg != nil && r.cfg.Destroy != nil:
+		return !*r.cfg.Destroy, reasonIf(!*r.cfg.Destroy, plans.ForgotLifecycleDestroyConfig)
+	case obj.SkipDestroy:
+		return true, plans.ForgotLifecycleDestroyState
+	}
+	return false, plans.NoReason
+}
+
+func reasonIf(b bool, r plans.Reason) plans.Reason {
+	if b {
+		return r
+	}
+	return plans.NoReason
+}
+
+// reason says why the object is not wanted.
+func (o *orphanPlan) reason() plans.Reason {
+	r := o.r
+	switch {
+	case o.deposed != "":
+		return plans.NoReason
+	case r.cfg == nil:
+		if _, moved := o.w.moves.prev(o.addr); moved {
+			return plans.DeleteNoMoveTarget
+		}
+		return plans.DeleteNoResourceConfig
+	case o.in == nil:
+		return plans.DeleteNoModule
+	}
+	_, isInt := o.addr.Key.IsInt()
+	_, isString := o.addr.Key.IsString()
+	switch {
+	case !isInt && !isString && r.cfg.Enabled != nil:
+		return plans.DeleteEnabledFalse
+	case !isInt && !isString, isInt && r.cfg.Count == nil, isString && r.cfg.ForEach == nil:
+		return plans.DeleteWrongRepetition
+	case isInt:
+		return plans.DeleteCountIndex
+	}
+	return plans.DeleteEachKey
+}
+
+// planDeletion asks providers that want to plan destruction too.
+func (w *walk) planDeletion(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live) (private []byte, diags tfdiags.Diagnostics) {
+	null := cty.NullVal(r.schema.Block.ImpliedType())
+	if !r.provider.schema.PlanDestroy {
+		return l.obj.Private, nil
+	}
+	meta, diags := w.providerMeta(r, nil)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	release := w.call()
+	resp := prov.PlanResourceChange(w.ctx, providers.PlanRequest{
+		Type: r.addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
+	})
+	release()
+	diags = diags.Append(resp.Diagnostics)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if resp.Deferred != "" {
+		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
+	}
+	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
+		return nil, diags.Append(providerBug("Provider produced invalid plan", prov.addr.Config.Provider, "planned an object where %s is to be destroyed.", addr))
+	}
+	return resp.Private, diags
+}
+
+// planDestroyResource plans the destruction of everything that the state has of a resource. Its value stays what the state says,
+// since providers may be configured from it.
+func (w *walk) planDestroyResource(r *resource) tfdiags.Diagnostics {
+	if r.addr.Resource.Mode == addrs.Ephemeral {
+		return w.planResource(r)
+	}
+	var jobs []func() tfdiags.Diagnostics
+	for _, prior := range r.prior {
+		for _, key := range prior.SortedKeys() {
+			inst, addr := prior.Instances[key], prior.Addr.Instance(key)
+			if !r.selected.has(addr) {
+				continue
+			}
+			o := orphanPlan{w: w, r: r, addr: addr, in: r.module.index[prior.Addr.Module], stored: inst}
+			if inst.Current != nil {
+				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
+			}
+			for deposed, obj := range inst.Deposed {
+				jobs = append(jobs, func() tfdiags.Diagnostics {
+					old := o
+					old.deposed = deposed
+					return old.planDestroy(obj)
+				})
+			}
+		}
+	}
+	diags := w.stateValues(r)
+	if len(jobs) > 0 {
+		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
+	}
+	return diags
+}
+
+// planDestroy plans to destroy one object, whatever the configuration says of it.
+func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
+	w, r := o.w, o.r
+	prov, diags := w.resourceProvider(r, nil, o.stored.ProviderKey)
+	if diags.HasErrors() {
+		return diags
+	}
+	o.prov = prov
+	null := cty.NullVal(r.schema.Block.ImpliedType())
+	if r.addr.Resource.Mode == addrs.Data {
+		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: prov.addr, Action: plans.Delete, Before: null, After: null})
+		return diags
+	}
+	l, more := w.upgrade(r, prov, o.addr, obj)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags
+	}
+	w.setPrevRun(o.addr, o.deposed, l.obj, prov.addr)
+	w.setState(o.addr, o.deposed, l.obj, prov.addr)
+	if forget, reason := r.forgets(l.obj); forget && r.removed == nil {
+		diags = diags.Append(tfdiags.Warningf("Resource will be removed from the state",
+			"%s will be forgotten: it is no longer managed, but it goes on existing.", o.addr))
+		w.addChange(r, o.change(l, plans.Forget, reason))
+		return diags
+	}
+	change := o.change(l, plans.Delete, plans.NoReason)
+	change.Private, more = w.planDeletion(r, prov, o.addr, l)
+	diags = diags.Append(more.WithAddress(o.addr.String()))
+	if more.HasErrors() {
+		return diags
+	}
+	w.addChange(r, change)
+	if o.deposed == "" {
+		diags = diags.Append(w.preventDestroy(r, o.in, o.addr, true))
+	}
+	return diags
+}
+
+func (o *orphanPlan) String() string { return fmt.Sprintf("%s%s", o.addr, o.deposed) }

@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/configs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Plan decides what applying a configuration to a prior state would do. With errors it still gives a plan, marked as errored, with
+// everything that could be planned; a nil plan means that not even the graph could be built.
+func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+	if opts == nil {
+		opts = &PlanOptions{}
+	}
+	if prior == nil {
+		prior = states.New()
+	}
+	diags := opts.check()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if opts.Mode == plans.Destroy {
+		return planDestroy(ctx, cfg, prior, env, opts)
+	}
+	plan, more := planNormal(ctx, cfg, prior, env, opts, false)
+	return plan, diags.Append(more)
+}
+
+func (o *PlanOptions) check() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	switch {
+	case len(o.Targets) > 0 && len(o.Excludes) > 0:
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-target and -exclude can't be used together."))
+	case o.Mode == plans.RefreshOnly && o.SkipRefresh:
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only."))
+	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-replace can be used only in the normal planning mode."))
+	}
+	if len(o.Targets)+len(o.Excludes) > 0 {
+		diags = diags.Append(tfdiags.Warningf("Resource targeting is in effect",
+			"With -target or -exclude the plan covers only a part of what the configuration asks for. Use them in exceptional situations, such as recovering from errors or mistakes, and plan again without them afterwards."))
+	}
+	return diags
+}
+
+func (o *PlanOptions) build(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env) *build {
+	b := &build{
+		ctx: ctx, phase: phasePlan, env: env, cfg: cfg, state: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
+		targets: o.Targets, excludes: o.Excludes, cliImports: o.Imports, generate: o.GenerateConfig, keep: o.KeepReferences,
+	}
+	if len(o.ForceReplace) > 0 {
+		b.forceReplace = map[addrs.AbsInstance]bool{}
+		for _, addr := range o.ForceReplace {
+			b.forceReplace[addr] = true
+		}
+	}
+	b.timestamp = (&walk{build: b}).now().UTC()
+	return b
+}
+
+func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool) (*plans.Plan, tfdiags.Diagnostics) {
+	diags := validateMoves(cfg)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	moved, moves, more := applyMoves(cfg, prior)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return nil, diags
+	}
+	b := opts.build(ctx, cfg, moved, env)
+	b.moves, b.preDestroy = moves, preDestroy
+	if more := b.checkMovedTargets(); more.HasErrors() {
+		return nil, diags.Append(more)
+	}
+	w, more := b.newWalk(moved)
+	diags = diags.Append(more)
+	if w == nil {
+		return nil, diags
+	}
+	w.prevRun = moved.Clone()
+	walked := w.run()
+	w.orphanOutputs()
+	diags = diags.Append(walked)
+	plan := w.finishPlan(opts, walked.HasErrors())
+	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy {
+		// What can't be ordered is said now and not in the middle of applying.
+		diags = diags.Append(applyBuild(ctx, cfg, plan, env, nil).transform())
+		plan.Errored = diags.HasErrors()
+		plan.Applyable = plan.Applyable && !plan.Errored
+	}
+	return plan, diags
+}
+
+// newWalk builds the graph and makes a walk of it that starts from a state. The walk is nil when there is no graph to walk.
+func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
+	diags := b.transform()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	w := &walk{build: b, ctx: b.ctx, changes: &plans.Changes{}, checks: &checks.Results{}, generated: map[string]string{},
+		failedData: map[addrs.AbsResource]bool{}}
+	if state != nil {
+		w.state = state.Clone()
+	}
+	w.matchRemoved()
+	w.declareChecks()
+	w.expandRoot()
+	return w, diags
+}
+
+// matchRemoved attaches removed blocks to the resources that they cover.
+func (w *walk) matchRemoved() {
+	for _, m := range w.modules {
+		if m.cfg == nil {
+			continue
+		}
+		for _, rm := range m.cfg.Module.Removed {
+			st := moveStatement{module: m.path}
+			from := st.abs(rm.From)
+			for _, r := range w.resources {
+				if from.ContainsConfig(r.addr) && r.addr.Resource.Mode == addrs.Managed {
+					r.removed = rm
+				}
+			}
+		}
+	}
+}
+
+// checkMovedTargets refuses a selection that leaves out one end of a move.
+func (b *build) checkMovedTargets() tfdiags.Diagnostics {
+	if len(b.targets)+len(b.excludes) == 0 {
+		return nil
+	}
+	var missing []string
+	for to, from := range b.moves.from {
+		for _, addr := range []addrs.AbsInstance{from, to} {
+			sel := &selection{not: b.excludes}
+			if len(b.targets) > 0 {
+				sel.only = b.targets
+			}
+			if !sel.has(addr) {
+				missing = append(missing, addr.String())
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	option := "-target="
+	if len(b.excludes) > 0 {
+		option = "without -exclude of "
+	}
+	return tfdiags.Diagnostics{tfdiags.Errorf("Moved resource instances excluded by targeting",
+		"Objects in the state are to be moved to new addresses, and the selection leaves out one end of the move. Plan the moves too:\n  - %s%s", option, strings.Join(slices.Compact(missing), "\n  - "+option))}
+}
+
+// orphanOutputs plans the removal of root outputs that the configuration doesn't have any more.
+func (w *walk) orphanOutputs() {
+	for _, name := range w.build.state.OutputNames() {
+		if w.cfg.Module.Outputs[name] != nil && w.mode != plans.Destroy || len(w.targets)+len(w.excludes) > 0 {
+			continue
+		}
+		prior := w.build.state.Output(name)
+		change := &plans.OutputChange{Name: name, Action: plans.Delete, Before: prior.Value, After: cty.NullVal(cty.DynamicPseudoType), Sensitive: prior.Sensitive}
+		if prior.Sensitive {
+			change.Before = change.Before.Mark(marks.Sensitive)
+		}
+		w.changes.AddOutput(change)
+	}
+}
+
+// finishPlan puts together what the walk has found out.
+func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
+	w.state.Prune()
+	if w.prevRun != nil {
+		w.prevRun.Prune()
+	}
+	plan := &plans.Plan{
+		Mode: opts.Mode, Errored: errored, Complete: len(opts.Targets)+len(opts.Excludes) == 0, Timestamp: w.timestamp,
+		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
+		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
+		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks, GeneratedConfig: w.generated,
+	}
+	for name, v := range w.cfg.Module.Variables {
+		given, ok := opts.Variables[name]
+		switch {
+		case v.Ephemeral:
+			plan.EphemeralVariables[name] = ok
+		case ok && given.Value != cty.NilVal:
+			plan.Variables[name] = given.Value
+		}
+	}
+	slices.SortFunc(plan.Changes.Instances, func(a, b *plans.InstanceChange) int {
+		if c := a.Addr.Compare(b.Addr); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.Deposed), string(b.Deposed))
+	})
+	slices.SortFunc(plan.Changes.Outputs, func(a, b *plans.OutputChange) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range plan.Changes.Instances {
+		if c.Action == plans.CreateThenDelete {
+			c.ReplaceDeposed = newDeposedKey(w.state.Instance(c.Addr))
+		}
+	}
+	plan.Drift = w.drift()
+	plan.RelevantAttributes = w.relevantAttributes()
+	plan.Applyable = !errored && w.applyable(plan)
+	return plan
+}
+
+// applyable tells whether applying the plan would change anything.
+func (w *walk) applyable(plan *plans.Plan) bool {
+	for _, c := range plan.Changes.Instances {
+		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil || c.Deposed != "" {
+			return true
+		}
+	}
+	for _, o := range plan.Changes.Outputs {
+		if o.Action != plans.NoOp {
+			return true
+		}
+	}
+	if plan.Mode == plans.RefreshOnly {
+		return len(plan.Drift) > 0
+	}
+	return false
+}
+
+// newDeposedKey gives a key that no deposed object of the instance has.
+func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
+	for {
+		var b [4]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			panic("unreachable: the system's random source does not fail: " + err.Error())
+		}
+		key := addrs.DeposedKey(hex.EncodeToString(b[:]))
+		if inst == nil || inst.Deposed[key] == nil {
+			return key
+		}
+	}
+}
+
+// planDestroy refreshes everything, as a normal plan does, and then plans to destroy what there is.
+func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	start, prevRun := prior, prior
+	var moves *moveResults
+	if opts.SkipRefresh || prior.Empty() {
+		var more tfdiags.Diagnostics
+		start, moves, more = applyMoves(cfg, prior)
+		if diags = diags.Append(more); more.HasErrors() {
+			return nil, diags
+		}
+		prevRun = start
+	} else {
+		refresh := *opts
+		refresh.Mode = plans.Normal
+		plan, more := planNormal(ctx, cfg, prior, env, &refresh, true)
+		if more.HasErrors() {
+			return plan, diags.Append(more)
+		}
+		diags = diags.Append(withoutForgetting(more))
+		start, prevRun = plan.Prior, plan.PrevRun
+	}
+	b := opts.build(ctx, cfg, start, env)
+	b.phase, b.moves = phasePlanDestroy, moves
+	w, more := b.newWalk(start)
+	diags = diags.Append(more)
+	if w == nil {
+		return nil, diags
+	}
+	walked := w.run()
+	w.prevRun = prevRun
+	w.orphanOutputs()
+	return w.finishPlan(opts, walked.HasErrors()), diags.Append(walked)
+}
+
+// withoutForgetting leaves out the warnings of objects that would be forgotten: the plan that follows gives them again.
+func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
+		return d.Summary == "Resource will be removed from the state" || d.Summary == "Resource targeting is in effect"
+	})
+}

@@ -1,0 +1,342 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// planResource plans every instance of a resource: those that the configuration wants, those that only the state knows, and
+// deposed objects.
+func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
+	var jobs []func() tfdiags.Diagnostics
+	var diags tfdiags.Diagnostics
+	var broken map[addrs.ModuleInstance]bool
+	var done []*expansion
+	if r.cfg != nil {
+		for _, in := range r.module.instances {
+			x, more := w.expandResource(r, in)
+			diags = diags.Append(more)
+			if more.HasErrors() {
+				if broken == nil {
+					broken = map[addrs.ModuleInstance]bool{}
+				}
+				broken[in.addr] = true
+				continue
+			}
+			in.resources[r.slot] = x
+			done = append(done, x)
+			for i := range x.keys {
+				jobs = append(jobs, func() tfdiags.Diagnostics { return w.planOne(r, in, x, i) })
+			}
+		}
+	}
+	diags = diags.Append(w.checkForced(r, done))
+	for _, prior := range r.prior {
+		if !broken[prior.Addr.Module] {
+			jobs = append(jobs, w.leftovers(r, prior)...)
+		}
+	}
+	if len(jobs) > 0 {
+		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
+	}
+	if r.schema == nil {
+		return diags
+	}
+	for _, x := range done {
+		x.finish(r.schema.Block.ImpliedType())
+	}
+	return diags
+}
+
+// planOne plans one wanted instance.
+func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) tfdiags.Diagnostics {
+	addr := r.addr.Resource.InInstance(in.addr).Instance(x.keys[i])
+	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(i)), x: x, at: i}
+	if !r.selected.has(addr) {
+		return p.keep()
+	}
+	switch r.addr.Resource.Mode {
+	case addrs.Data:
+		return p.planData()
+	case addrs.Ephemeral:
+		return p.planEphemeral()
+	}
+	return p.planManaged()
+}
+
+// leftovers are the objects of one resource that the configuration doesn't want (any more).
+func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.Diagnostics {
+	var jobs []func() tfdiags.Diagnostics
+	var x *expansion
+	in := r.module.index[prior.Addr.Module]
+	if in != nil && r.cfg != nil {
+		x = in.resources[r.slot]
+	}
+	for _, key := range prior.SortedKeys() {
+		inst := prior.Instances[key]
+		addr := prior.Addr.Instance(key)
+		if !r.selected.has(addr) {
+			continue
+		}
+		if _, wanted := x.has(key); !wanted && inst.Current != nil {
+			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst}
+			jobs = append(jobs, o.plan)
+		}
+		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
+			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst, deposed: deposed}
+			jobs = append(jobs, o.plan)
+		}
+	}
+	return jobs
+}
+
+// has tells whether an instance is wanted, and where it stands.
+func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
+	if x == nil {
+		return 0, false
+	}
+	i, ok := x.known[key]
+	return i, ok
+}
+
+// checkForced warns of -replace addresses that name a resource with several instances as if it had one.
+func (w *walk) checkForced(r *resource, done []*expansion) tfdiags.Diagnostics {
+	if len(w.forceReplace) == 0 || r.cfg == nil {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for addr := range w.forceReplace {
+		if addr.Config() != r.addr || addr.Key != addrs.NoKey {
+			continue
+		}
+		for _, x := range done {
+			if _, ok := x.has(addrs.NoKey); !ok && len(x.keys) > 0 {
+				diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance",
+					"-replace=%s names no instance of a resource that has several. Give the instance's key, for example -replace='%s%s'.", addr, addr, x.keys[0]))
+				break
+			}
+		}
+	}
+	return diags
+}
+
+// instancePlan is the planning of one wanted instance.
+type instancePlan struct {
+	w    *walk
+	r    *resource
+	addr addrs.AbsInstance
+	c    *EvalContext
+	x    *expansion
+	at   int // position in x
+	prov *providerInstance
+}
+
+func (p *instancePlan) object() Object { return Object{Addr: p.addr} }
+
+// keep leaves an instance that doesn't take part as the state has it.
+func (p *instancePlan) keep() tfdiags.Diagnostics {
+	inst := p.w.build.state.Instance(p.addr)
+	if inst == nil || inst.Current == nil || p.r.schema == nil {
+		return nil
+	}
+	v, err := inst.Current.Decode(p.r.schema.Block.ImpliedType())
+	if err == nil {
+		p.x.objs[p.at] = v
+	}
+	return nil
+}
+
+func (p *instancePlan) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	return diags.InConfigBody(p.r.cfg.Config, p.addr.String())
+}
+
+// live is an object as planning knows it: decoded, with the marks of its sensitive parts.
+type live struct {
+	value    cty.Value // null: no object
+	identity cty.Value // NilVal: none
+	obj      *states.Object
+}
+
+func (l *live) exists() bool { return l != nil && l.obj != nil }
+
+// planManaged plans a managed instance.
+func (p *instancePlan) planManaged() tfdiags.Diagnostics {
+	w, r := p.w, p.r
+	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	if diags.HasErrors() {
+		return diags
+	}
+	p.prov = prov
+	prior, importing, more := p.prior()
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags
+	}
+	if w.mode == plans.RefreshOnly {
+		return diags.Append(p.refreshOnly(prior))
+	}
+	change, more := p.change(prior, importing)
+	diags = diags.Append(more)
+	if change == nil {
+		return diags
+	}
+	w.addChange(r, change)
+	diags = diags.Append(p.preventDestroy(change))
+	p.x.objs[p.at] = change.After
+	if change.Action == plans.NoOp && prior.exists() {
+		p.store(prior.obj, r.deps)
+	}
+	if diags.HasErrors() {
+		return diags
+	}
+	return diags.Append(w.evalRules(p.c.withSelf(change.After), r.exprs.post, p.rules("Resource postcondition failed")))
+}
+
+// rules is how the instance's conditions are reported.
+func (p *instancePlan) rules(failed string) ruleSet {
+	return ruleSet{kind: "resource", config: p.r.addr.String(), object: p.addr.String(), failed: failed}
+}
+
+// prior finds the object that the change starts from: imported, or from the state and refreshed.
+func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
+	w := p.w
+	stored := w.build.state.Instance(p.addr)
+	if stored == nil || stored.Current == nil {
+		req, diags := p.importRequest()
+		if diags.HasErrors() || req == nil {
+			return &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}, nil, diags
+		}
+		l, more := p.importObject(req)
+		return l, req.importing(), diags.Append(more)
+	}
+	l, diags := w.upgrade(p.r, p.prov, p.addr, stored.Current)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	w.setPrevRun(p.addr, "", l.obj, p.prov.addr)
+	l.obj = p.r.withFlags(l.obj)
+	if !w.skipRefresh {
+		var more tfdiags.Diagnostics
+		l, more = w.refresh(p.r, p.prov, Object{Addr: p.addr}, l, p.c)
+		if more = p.explainRead(more); more.HasErrors() {
+			return nil, nil, diags.Append(more)
+		}
+		diags = diags.Append(more)
+	}
+	if !l.exists() {
+		w.setState(p.addr, "", nil, p.prov.addr)
+		return l, nil, diags
+	}
+	p.store(l.obj, unionDeps(p.r.deps, l.obj.Dependencies))
+	l.obj = w.current(p.addr)
+	return l, nil, diags
+}
+
+func (p *instancePlan) explainRead(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	return p.explain(diags)
+}
+
+// store puts the object into the refreshed state with those dependencies.
+func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
+	if !slices.Equal(obj.Dependencies, deps) {
+		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
+	}
+	p.w.setState(p.addr, "", obj, p.prov.addr)
+}
+
+// changed gives a changed copy of an object that is shared.
+func changed(obj *states.Object, change func(*states.Object)) *states.Object {
+	out := *obj
+	out.Encoded = nil
+	change(&out)
+	return &out
+}
+
+// withFlags brings the object's stored lifecycle flags up to date.
+func (r *resource) withFlags(obj *states.Object) *states.Object {
+	skip := r.cfg != nil && r.cfg.Destroy != nil && !*r.cfg.Destroy
+	if obj.CreateBeforeDestroy == r.cbd && obj.SkipDestroy == skip {
+		return obj
+	}
+	return changed(obj, func(o *states.Object) { o.CreateBeforeDestroy, o.SkipDestroy = r.cbd, skip })
+}
+
+// unionDeps unites two sorted lists of dependencies, sharing a list where it contains the other.
+func unionDeps(a, b []addrs.ConfigResource) []addrs.ConfigResource {
+	if len(b) == 0 || slices.Equal(a, b) {
+		return a
+	}
+	if len(a) == 0 {
+		return b
+	}
+	out := slices.Concat(a, b)
+	slices.SortFunc(out, compareStored)
+	out = slices.Compact(out)
+	if len(out) == len(b) {
+		return b
+	}
+	return out
+}
+
+// refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.
+func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
+	w, r := p.w, p.r
+	diags := w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
+	if prior.exists() {
+		p.x.objs[p.at] = prior.value
+	}
+	if prior.exists() {
+		diags = diags.Append(w.evalRules(p.c.withSelf(prior.value), r.exprs.post, p.rules("Resource postcondition failed")))
+	}
+	return diags
+}
+
+func (w *walk) addChange(r *resource, change *plans.InstanceChange) {
+	if change.Action != plans.NoOp {
+		r.pending.add(change.Addr.Module)
+	}
+	w.mu.Lock()
+	w.changes.Add(change)
+	w.mu.Unlock()
+	w.observe(Planned{change})
+}
+
+func (w *walk) setState(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	setObject(w.state, addr, deposed, obj, prov)
+}
+
+func (w *walk) setPrevRun(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
+	if w.prevRun == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	setObject(w.prevRun, addr, deposed, obj, prov)
+}
+
+func setObject(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
+	if deposed == "" {
+		s.SetCurrent(addr, obj, prov)
+		return
+	}
+	s.SetDeposed(addr, deposed, obj, prov)
+}
+
+func (w *walk) current(addr addrs.AbsInstance) *states.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	inst := w.state.Instance(addr)
+	if inst == nil {
+		return nil
+	}
+	return inst.Current
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// startProvider starts and configures a provider configuration's instances.
+func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
+	keys := []addrs.InstanceKey{addrs.NoKey}
+	if p.each != nil {
+		keys = keys[:0]
+		for _, k := range sortedKeys(p.each) {
+			keys = append(keys, addrs.StringKey(k))
+		}
+	}
+	return w.each(len(keys), func(i int) tfdiags.Diagnostics { return w.startInstance(p, keys[i]) })
+}
+
+func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
+	release := w.call()
+	defer release()
+	impl, err := w.env.Provider(w.ctx, p.addr.Provider)
+	if err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.addr.Provider.ForDisplay(), err)}
+	}
+	p.mu.Lock()
+	p.instances[key] = impl
+	p.mu.Unlock()
+	w.mu.Lock()
+	w.running[p] = true
+	w.mu.Unlock()
+	if w.phase.stateOnly || p.functionsOnly {
+		return nil
+	}
+	config, diags := w.providerValue(p, key)
+	if diags.HasErrors() {
+		return diags
+	}
+	more := impl.ValidateProviderConfig(w.ctx, config)
+	diags = diags.Append(p.explain(more))
+	if more.HasErrors() || !w.phase.configure {
+		return diags
+	}
+	return diags.Append(p.explain(impl.Configure(w.ctx, config)))
+}
+
+// providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
+func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
+	in := p.module.instances
+	if len(in) == 0 {
+		// A configuration in a module without instances can only use what is known without one.
+		return cty.NullVal(p.body.Schema.ImpliedType()), nil
+	}
+	rep := repetition{}
+	if s, ok := key.IsString(); ok {
+		rep = repetition{eachKey: cty.StringVal(s), eachValue: p.each[s]}
+	}
+	v, diags := w.context(in[0], rep).evalBody(p.body)
+	if diags.HasErrors() {
+		if p.cfg == nil {
+			return v, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
+				"The provider %s requires explicit configuration. Add a provider block to the root module and configure the provider's required arguments as described in its documentation.", p.addr.Provider.ForDisplay())}.Append(diags)
+		}
+		return v, diags
+	}
+	v, _ = v.UnmarkDeep()
+	return v, diags
+}
+
+// explain gives provider diagnostics their places in the configuration block.
+func (p *providerConfig) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	if p.cfg == nil {
+		return diags.WithAddress(p.addr.String())
+	}
+	return diags.InConfigBody(p.cfg.Config, p.addr.String())
+}
+
+// closeProvider ends a provider configuration's processes when its last user is done.
+func (w *walk) closeProvider(p *providerConfig) tfdiags.Diagnostics {
+	w.mu.Lock()
+	delete(w.running, p)
+	w.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, impl := range p.instances {
+		_ = impl.Close()
+		delete(p.instances, key)
+	}
+	return nil
+}
+
+// closeAll ends what an interrupted or failed walk has left open.
+func (w *walk) closeAll() {
+	for _, o := range w.ephemeral {
+		w.closeOpen(o)
+	}
+	for p := range w.running {
+		p.mu.Lock()
+		for key, impl := range p.instances {
+			_ = impl.Close()
+			delete(p.instances, key)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// stopProviders asks every running provider to end what it is doing.
+func (w *walk) stopProviders() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p := range w.running {
+		p.mu.Lock()
+		for _, impl := range p.instances {
+			go func() { _ = impl.Stop(w.ctx) }()
+		}
+		p.mu.Unlock()
+	}
+}
+
+// providerInstance is a provider that can be called for one resource instance.
+type providerInstance struct {
+	providers.Interface
+	addr addrs.ProviderInstance
+}
+
+// providerFor gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
+// key expression of the instance's own (an orphan's), stored is used.
+func (w *walk) resourceProvider(r *resource, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
+	key, diags := stored, tfdiags.Diagnostics(nil)
+	if c != nil {
+		if key, diags = w.providerKeyValue(r.providerKey, c); diags.HasErrors() {
+			return nil, diags
+		}
+	}
+	p := r.provider
+	p.mu.Lock()
+	impl := p.instances[key]
+	p.mu.Unlock()
+	if impl == nil {
+		d := tfdiags.Errorf("Provider instance not present",
+			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive the resource instances that it manages by at least one apply: put it back, destroy the resource instance, and then remove it.",
+			r.addr, p.addr, key)
+		if r.cfg != nil {
+			d = d.At(r.cfg.Range)
+		}
+		return nil, diags.Append(d)
+	}
+	return &providerInstance{impl, addrs.ProviderInstance{Config: p.addr, Key: key}}, diags
+}
+
+// providerKeyValue evaluates the instance key of a provider configuration.
+func (w *walk) providerKeyValue(key *keyExpr, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
+	if key == nil {
+		return addrs.NoKey, nil
+	}
+	at := c
+	if key.module != c.in.module {
+		in := c.in
+		for in.module.parent != key.module {
+			in = in.parent
+		}
+		at = w.context(in.parent, in.rep)
+	}
+	v, diags := at.eval(key.expr, cty.String)
+	if diags.HasErrors() {
+		return addrs.NoKey, diags
+	}
+	problem := ""
+	switch {
+	case marks.Has(v, marks.Sensitive), marks.Has(v, marks.Ephemeral):
+		problem = "A provider instance key must not be sensitive or ephemeral."
+	default:
+		v, _ = v.Unmark()
+		switch {
+		case v.IsNull():
+			problem = "A provider instance key must not be null."
+		case !v.IsKnown():
+			problem = "The provider instance key is known only after apply. It must be known while planning."
+		}
+	}
+	if problem != "" {
+		return addrs.NoKey, diags.Append(at.argError("Invalid provider instance key", problem, key.expr, v))
+	}
+	return addrs.StringKey(v.AsString()), diags
+}
+
+func asFunctionError(err error) (*providers.FunctionError, bool) {
+	var fe *providers.FunctionError
+	return fe, errors.As(err, &fe)
+}
+
+// providerNamed words a provider's misbehaviour: every such message names the provider and asks to tell its makers.
+func providerBug(summary string, p addrs.Provider, format string, args ...any) tfdiags.Diagnostic {
+	return tfdiags.Errorf(summary, "Provider %q %s\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker.",
+		p, fmt.Sprintf(format, args...))
+}
+
+var _ = lang.Refs{}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// provision runs a resource's provisioners of one kind on an object, in order, until one fails.
+func (w *walk) provision(p *instancePlan, self cty.Value, destroy bool) tfdiags.Diagnostics {
+	return w.runProvisioners(p.r.exprs.provisioners, p.c.withSelf(self), p.addr, destroy)
+}
+
+func (w *walk) runProvisioners(list []*provisionerExprs, c *EvalContext, addr addrs.AbsInstance, destroy bool) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, prov := range list {
+		if prov.cfg.Destroy != destroy || prov.body == nil {
+			continue
+		}
+		more := w.runProvisioner(prov, c, addr)
+		if more.HasErrors() && prov.cfg.Continue {
+			more = more.AsWarnings()
+		}
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			return diags
+		}
+	}
+	return diags
+}
+
+func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs.AbsInstance) tfdiags.Diagnostics {
+	marked, diags := c.evalBody(prov.body)
+	if diags.HasErrors() {
+		return diags
+	}
+	hidden := hides(marked)
+	connection := cty.NullVal(ConnectionType())
+	for _, body := range prov.connections {
+		v, more := c.evalBody(body)
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			return diags
+		}
+		hidden = hidden || hides(v)
+		connection = mergeConnections(connection, unmark(v))
+	}
+	what := Object{Addr: addr}
+	w.observe(ProvisionStart{what, prov.cfg.Type})
+	out := func(line string) { w.observe(ProvisionOutput{what, prov.cfg.Type, line}) }
+	if hidden {
+		out("(output suppressed due to sensitive or ephemeral value in config)")
+		out = func(string) {}
+	}
+	release := w.call()
+	more := w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
+	release()
+	w.observe(ProvisionDone{what, prov.cfg.Type, more.HasErrors()})
+	for i := range more {
+		if more[i].Subject == nil {
+			more[i].Subject = &prov.cfg.Range
+		}
+	}
+	return diags.Append(more.WithAddress(addr.String()))
+}
+
+func hides(v cty.Value) bool {
+	return marks.Contains(v, marks.Sensitive) || marks.Contains(v, marks.Ephemeral)
+}
+
+// mergeConnections gives the outer block's arguments with those that the inner one sets put over them.
+func mergeConnections(outer, inner cty.Value) cty.Value {
+	if outer.IsNull() {
+		return inner
+	}
+	attrs := outer.AsValueMap()
+	for name, v := range inner.AsValueMap() {
+		if !v.IsNull() {
+			attrs[name] = v
+		}
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// destroyProvisioners runs what is to be run before an object is deleted. The configuration's blocks know the object alone: it may
+// be all that is left of it.
+func (w *walk) destroyProvisioners(r *resource, addr addrs.AbsInstance, self cty.Value) tfdiags.Diagnostics {
+	var list []*provisionerExprs
+	switch {
+	case r.removed != nil:
+		list = w.removedProvisioners(r.removed)
+	case r.exprs != nil:
+		list = r.exprs.provisioners
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	in := r.module.index[addr.Module]
+	if in == nil {
+		m := r.module
+		if m.cfg == nil {
+			m = w.root
+		}
+		in = newModuleInstance(m, addr.Module)
+	}
+	rep := repetition{}
+	if n, ok := addr.Key.IsInt(); ok {
+		rep.countIndex = cty.NumberIntVal(int64(n))
+	}
+	if s, ok := addr.Key.IsString(); ok {
+		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
+	}
+	return w.runProvisioners(list, w.context(in, rep).withSelf(self), addr, true)
+}
+
+func (w *walk) removedProvisioners(cfg *configs.Removed) []*provisionerExprs {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var problems tfdiags.Diagnostics
+	out := make([]*provisionerExprs, 0, len(cfg.Provisioners))
+	for _, prov := range cfg.Provisioners {
+		out = append(out, w.provisionerExprs(prov, nil, &problems))
+	}
+	return out
+}
+
+// dependsOnRefs reads depends_on without its problems, which were reported when the graph was built.
+func dependsOnRefs(traversals []hclTraversal) ([]*addrs.Reference, tfdiags.Diagnostics) {
+	return lang.DependsOn(traversals)
+}

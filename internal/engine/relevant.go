@@ -1,0 +1,7 @@
+package engine
+
+import (
+	"tofu/internal/plans"
+)
+
+func (w *walk) relevantAttributes() []plans.RelevantAttribute { return nil }

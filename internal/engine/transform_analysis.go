@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+type (
+	hclRange      = hcl.Range
+	hclTraversal  = hcl.Traversal
+	stateResource = states.Resource
+	stateObject   = states.Object
+	problemList   = tfdiags.Diagnostics
+)
+
+var analysisTransformer = &Transformer{
+	Name:  "Analysis",
+	Doc:   "finds what every expression refers to, once per configuration object however many modules share it",
+	After: []*Transformer{configTransformer, schemaTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		for _, m := range b.modules {
+			if m.call != nil {
+				m.rep = b.repetition(m.call.Count, m.call.ForEach, m.call.Enabled, &m.expand.problems)
+			}
+			for _, c := range m.checks {
+				c.rules = b.rules(c.cfg.Asserts, &c.node.problems)
+			}
+		}
+		for _, v := range b.values {
+			b.analyseValue(v)
+		}
+		for _, r := range b.resources {
+			if r.cfg != nil {
+				b.analyseResource(r)
+			}
+		}
+		for _, p := range b.providers {
+			b.analyseProvider(p)
+		}
+		return nil
+	},
+}
+
+// expr analyses an expression once; key identifies it among all configuration objects.
+func (b *build) expr(e hcl.Expression, problems *tfdiags.Diagnostics) *lang.Expr {
+	if e == nil {
+		return nil
+	}
+	found, ok := b.exprs[e]
+	if !ok {
+		var diags tfdiags.Diagnostics
+		found, diags = lang.Analyse(e, addrs.ModuleScope)
+		b.exprs[e] = found
+		if len(diags) > 0 {
+			b.exprProblems[e] = diags
+		}
+	}
+	*problems = problems.Append(b.exprProblems[e])
+	return found
+}
+
+func (b *build) repetition(count, forEach, enabled hcl.Expression, problems *tfdiags.Diagnostics) repetitionExprs {
+	return repetitionExprs{b.expr(count, problems), b.expr(forEach, problems), b.expr(enabled, problems)}
+}
+
+func (b *build) rules(cfgs []*configs.CheckRule, problems *tfdiags.Diagnostics) []rule {
+	out := make([]rule, len(cfgs))
+	for i, c := range cfgs {
+		out[i] = rule{c, b.expr(c.Condition, problems), b.expr(c.ErrorMessage, problems)}
+	}
+	return out
+}
+
+func (b *build) analyseValue(v *value) {
+	problems := &v.node.problems
+	switch v.kind {
+	case variableValue:
+		v.rules = b.rules(v.variable.Validations, problems)
+		if call := v.module.call; call != nil {
+			v.expr = b.callArg(call, v.name, problems)
+			v.perCall = v.expr != nil && usesRepetition(v.expr.Refs)
+		}
+	case localValue:
+		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr, problems)
+	case outputValue:
+		v.expr = b.expr(v.output.Expr, problems)
+		v.rules = b.rules(v.output.Preconditions, problems)
+	}
+}
+
+// callArg gives the expression that a module call has for a variable; nil when it has none.
+func (b *build) callArg(call *configs.ModuleCall, name string, problems *tfdiags.Diagnostics) *lang.Expr {
+	args, ok := b.callArgs[call]
+	if !ok {
+		args = map[string]*lang.Expr{}
+		attrs, _ := call.Config.JustAttributes() // its errors were reported when the module was loaded
+		for name, attr := range attrs {
+			args[name] = b.expr(attr.Expr, new(tfdiags.Diagnostics))
+		}
+		b.callArgs[call] = args
+	}
+	e := args[name]
+	if e != nil {
+		*problems = problems.Append(b.exprProblems[e.Expression])
+	}
+	return e
+}
+
+func usesRepetition(refs lang.Refs) bool {
+	return slices.ContainsFunc(refs.Objects, func(r *addrs.Reference) bool {
+		switch r.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			return true
+		}
+		return false
+	})
+}
+
+func (b *build) analyseResource(r *resource) {
+	e := b.resourceExprs[r.cfg]
+	if e == nil {
+		e = b.newResourceExprs(r)
+		b.resourceExprs[r.cfg] = e
+	}
+	r.exprs = e
+	r.open.problems = r.open.problems.Append(e.problems)
+	if key := e.key; key != nil {
+		r.providerKey = &keyExpr{key, r.module}
+	}
+}
+
+func (b *build) newResourceExprs(r *resource) *resourceExprs {
+	c := r.cfg
+	e := &resourceExprs{}
+	p := &e.problems
+	if r.schema != nil {
+		body, diags := lang.AnalyseBody(c.Config, r.schema.Block, addrs.ModuleScope)
+		e.body, *p = body, p.Append(diags)
+	}
+	e.rep = b.repetition(c.Count, c.ForEach, c.Enabled, p)
+	e.pre, e.post = b.rules(c.Preconditions, p), b.rules(c.Postconditions, p)
+	for _, t := range c.ReplaceTriggeredBy {
+		e.triggers = append(e.triggers, b.expr(t, p))
+	}
+	e.preventDestroy = b.expr(c.PreventDestroy, p)
+	if c.Provider != nil {
+		e.key = b.expr(c.Provider.Key, p)
+	}
+	var diags tfdiags.Diagnostics
+	e.dependsOn, diags = lang.DependsOn(c.DependsOn)
+	*p = p.Append(diags)
+	for _, prov := range c.Provisioners {
+		e.provisioners = append(e.provisioners, b.provisionerExprs(prov, c.Connection, p))
+	}
+	return e
+}
+
+func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *provisionerExprs {
+	out := &provisionerExprs{cfg: prov}
+	if b.env.Provisioner == nil {
+		return out
+	}
+	impl := b.env.Provisioner(prov.Type)
+	if impl == nil {
+		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
+			"There is no provisioner of type %q. The built-in ones are file, local-exec and remote-exec.", prov.Type).At(prov.TypeRange))
+		return out
+	}
+	schema, err := impl.Schema()
+	if err != nil {
+		*problems = problems.Append(err)
+		return out
+	}
+	body, diags := lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)
+	out.body, *problems = body, problems.Append(diags)
+	for _, conn := range []*configs.Connection{outer, prov.Connection} {
+		if conn != nil {
+			body, diags := lang.AnalyseBody(conn.Config, connectionSchema, addrs.ModuleScope)
+			out.connections, *problems = append(out.connections, body), problems.Append(diags)
+		}
+	}
+	return out
+}
+
+func (b *build) analyseProvider(p *providerConfig) {
+	if p.schema == nil {
+		return
+	}
+	schema := p.schema.Provider
+	if schema == nil {
+		schema = configschema.Empty()
+	}
+	body := hcl.EmptyBody()
+	if p.cfg != nil {
+		body = p.cfg.Config
+	}
+	analysed, diags := lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	p.body, p.node.problems = analysed, p.node.problems.Append(diags)
+}
+
+// connectionSchema is the content of a connection block; all of it is text or converts to it.
+var connectionSchema = func() *configschema.Block {
+	attrs := map[string]*configschema.Attribute{}
+	for ty, names := range map[cty.Type][]string{
+		cty.String: {"type", "user", "password", "host", "port", "timeout", "script_path", "private_key", "certificate", "host_key",
+			"agent_identity", "target_platform", "proxy_scheme", "proxy_host", "proxy_user_name", "proxy_user_password", "bastion_host",
+			"bastion_host_key", "bastion_user", "bastion_password", "bastion_private_key", "bastion_certificate", "cacert"},
+		cty.Bool:   {"agent", "https", "insecure", "use_ntlm"},
+		cty.Number: {"proxy_port", "bastion_port"},
+	} {
+		for _, name := range names {
+			attrs[name] = &configschema.Attribute{Type: ty, Optional: true}
+		}
+	}
+	return &configschema.Block{Attributes: attrs}
+}()
+
+// ConnectionType is the type of the connection value that provisioners get.
+func ConnectionType() cty.Type { return connectionSchema.ImpliedType() }

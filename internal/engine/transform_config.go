@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+var configTransformer = &Transformer{
+	Name: "Config",
+	Doc:  "adds Value, Module and Resource nodes for everything in the module tree",
+	Run: func(b *build) tfdiags.Diagnostics {
+		b.root = b.addModule(b.cfg, nil)
+		return nil
+	},
+}
+
+// addModule adds a module with all its content and the modules that it calls.
+func (b *build) addModule(cfg *configs.Config, parent *module) *module {
+	m := &module{
+		path: cfg.Path, cfg: cfg, parent: parent, call: cfg.Call,
+		variables: map[string]*value{}, locals: map[string]*value{}, outputs: map[string]*value{},
+		calls: map[string]*module{}, resources: map[addrs.Resource]*resource{},
+	}
+	b.modules[m.path] = m
+	if parent != nil {
+		parent.calls[cfg.Call.Name] = m
+		m.expand = b.node(KindModule, parent, m.path.String()+" (expand)", b.childRange(cfg.Call.Range))
+		m.expand.Run = func(w *walk) tfdiags.Diagnostics { return w.expandModule(m) }
+		m.closed = b.node(KindBarrier, m, m.path.String()+" (close)", b.childRange(cfg.Call.Range))
+	}
+	mod := cfg.Module
+	for _, name := range sortedKeys(mod.Variables) {
+		v := mod.Variables[name]
+		b.addValue(m, m.variables, &value{kind: variableValue, name: name, variable: v}, "var."+name, v.Range)
+	}
+	for _, name := range sortedKeys(mod.Locals) {
+		b.addValue(m, m.locals, &value{kind: localValue, name: name}, "local."+name, mod.Locals[name].Range)
+	}
+	for _, name := range sortedKeys(mod.Outputs) {
+		o := mod.Outputs[name]
+		v := b.addValue(m, m.outputs, &value{kind: outputValue, name: name, output: o}, "output."+name, o.Range)
+		v.node.final = parent == nil
+	}
+	for _, addr := range slices.SortedFunc(maps.Keys(mod.Resources), addrs.Resource.Compare) {
+		b.addResource(m, mod.Resources[addr])
+	}
+	for _, name := range sortedKeys(mod.Checks) {
+		b.addCheck(m, mod.Checks[name])
+	}
+	for _, name := range sortedKeys(cfg.Children) {
+		b.addModule(cfg.Children[name], m)
+	}
+	return m
+}
+
+func (b *build) addValue(m *module, table map[string]*value, v *value, name string, rng hclRange) *value {
+	v.module, v.slot = m, m.valueSlots
+	m.valueSlots++
+	v.node = b.node(KindValue, m, inModule(m.path, name), &rng)
+	v.node.Run = func(w *walk) tfdiags.Diagnostics { return w.evalValue(v) }
+	table[v.name] = v
+	b.values = append(b.values, v)
+	return v
+}
+
+func (b *build) addCheck(m *module, c *configs.Check) {
+	check := &check{cfg: c, module: m}
+	check.node = b.node(KindValue, m, inModule(m.path, "check."+c.Name), b.childRange(c.Range))
+	check.node.final = true
+	check.node.Run = func(w *walk) tfdiags.Diagnostics { return w.evalCheck(check) }
+	m.checks = append(m.checks, check)
+}
+
+// addResource adds a resource; cfg is nil for one that is in the state only.
+func (b *build) addResource(m *module, cfg *configs.Resource) *resource {
+	r := &resource{addr: cfg.Addr.In(m.path), module: m, cfg: cfg}
+	b.addResourceNode(r, b.childRange(cfg.Range))
+	if b.phase.opens != nil {
+		r.open = b.node(KindResource, m, r.addr.String()+" (expand)", b.childRange(cfg.Range))
+		r.open.resource = r
+		r.open.Run = func(w *walk) tfdiags.Diagnostics { return b.phase.opens(w, r) }
+		b.after(r.node, r.open)
+	}
+	return r
+}
+
+func (b *build) addResourceNode(r *resource, rng *hclRange) {
+	m := r.module
+	r.slot = m.resourceSlots
+	m.resourceSlots++
+	r.node = b.node(KindResource, m, r.addr.String(), rng)
+	r.node.resource = r
+	r.node.Run = func(w *walk) tfdiags.Diagnostics { return b.phase.resource(w, r) }
+	r.open = r.node
+	m.resources[r.addr.Resource] = r
+	b.byConfig[r.addr] = r
+	b.resources = append(b.resources, r)
+}
+
+var stateTransformer = &Transformer{
+	Name:  "State",
+	Doc:   "attaches what the state has to the Resource nodes, and adds nodes for resources that are in the state only",
+	After: []*Transformer{configTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		b.inState = map[addrs.ConfigResource][]*stateResource{}
+		for r := range b.state.Resources() {
+			addr := r.Addr.Config()
+			b.inState[addr] = append(b.inState[addr], r)
+		}
+		if !b.phase.readsState {
+			return nil
+		}
+		for _, addr := range slices.SortedFunc(maps.Keys(b.inState), addrs.ConfigResource.Compare) {
+			found := b.inState[addr]
+			slices.SortFunc(found, func(x, y *stateResource) int { return x.Addr.Compare(y.Addr) })
+			r := b.byConfig[addr]
+			if r == nil {
+				r = &resource{addr: addr, module: b.stateModule(addr.Module)}
+				b.addResourceNode(r, nil)
+			}
+			r.prior = found
+		}
+		return nil
+	},
+}
+
+// stateModule gives a module of the tree, making one up for what is in the state only.
+func (b *build) stateModule(path addrs.Module) *module {
+	if m := b.modules[path]; m != nil {
+		return m
+	}
+	m := &module{path: path, resources: map[addrs.Resource]*resource{}}
+	b.modules[path] = m
+	return m
+}
+
+func inModule(m addrs.Module, name string) string {
+	if m.IsRoot() {
+		return name
+	}
+	return m.String() + "." + name
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(m), strings.Compare)
+}

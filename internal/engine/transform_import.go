@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// importTarget is an import block, or an import asked for on the command line.
+type importTarget struct {
+	cfg      *configs.Import // nil: the command line
+	resource *resource
+	to       *lang.Expr // only its index expressions are evaluated
+	id       *lang.Expr
+	identity *lang.Expr
+	forEach  *lang.Expr
+	cli      ImportTarget
+
+	once     sync.Once // walk: evaluated by the first module instance of the resource
+	resolved map[addrs.AbsInstance]*importRequest
+	diags    tfdiags.Diagnostics
+}
+
+// importRequest is one object to take over, evaluated.
+type importRequest struct {
+	id       string
+	identity cty.Value // NilVal when imported by ID
+	target   *importTarget
+}
+
+func (r *importRequest) importing() *plans.Importing {
+	return &plans.Importing{ID: r.id, Identity: r.identity}
+}
+
+func (t *importTarget) exprs() []*lang.Expr {
+	var out []*lang.Expr
+	for _, e := range []*lang.Expr{t.to, t.id, t.identity, t.forEach} {
+		if e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+var importTransformer = &Transformer{
+	Name:  "Import",
+	Doc:   "attaches import targets to the Resource nodes that they fill",
+	After: []*Transformer{configTransformer, stateTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.phase.recordsOutputs || b.mode == plans.Destroy || b.preDestroy {
+			return nil
+		}
+		var diags tfdiags.Diagnostics
+		for _, cfg := range b.cfg.Module.Imports {
+			diags = diags.Append(b.addImport(cfg))
+		}
+		for _, cli := range b.cliImports {
+			r := b.byConfig[cli.Addr.Config()]
+			if r == nil || r.cfg == nil {
+				diags = diags.Append(tfdiags.Errorf("Resource configuration missing",
+					"%s has no configuration to import into. Write a resource block for it first.", cli.Addr))
+				continue
+			}
+			b.attach(r, &importTarget{resource: r, cli: cli})
+		}
+		return diags
+	},
+}
+
+func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
+	r := b.byConfig[cfg.ToResource]
+	if r == nil || r.cfg == nil {
+		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil {
+			r = b.addGenerated(cfg)
+		} else {
+			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist", "%s",
+				fmt.Sprintf("The configuration for the import target %s does not exist. All target resources must have an associated configuration to be imported.", cfg.ToResource)).At(cfg.Range)}
+		}
+	}
+	t := &importTarget{cfg: cfg, resource: r}
+	p := &r.open.problems
+	t.to, t.id, t.identity, t.forEach = b.expr(cfg.To, new(tfdiags.Diagnostics)), b.expr(cfg.ID, p), b.expr(cfg.Identity, p), b.expr(cfg.ForEach, p)
+	if t.to != nil {
+		t.to = b.indexesOf(t.to)
+	}
+	b.attach(r, t)
+	return nil
+}
+
+func (b *build) attach(r *resource, t *importTarget) {
+	r.imports = append(r.imports, t)
+	b.imports = append(b.imports, t)
+}
+
+// indexesOf gives the expression with only those references that are not the address itself.
+func (b *build) indexesOf(to *lang.Expr) *lang.Expr {
+	out := &lang.Expr{Expression: to.Expression}
+	for _, ref := range to.Refs.Objects {
+		switch ref.Subject.(type) {
+		case addrs.ForEachAttr, addrs.LocalValue, addrs.InputVariable:
+			out.Refs.Objects = append(out.Refs.Objects, ref)
+		}
+	}
+	return out
+}
+
+// addGenerated makes up a block for an import target whose configuration is to be written.
+func (b *build) addGenerated(cfg *configs.Import) *resource {
+	res := &configs.Resource{
+		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider, ProviderAddr: cfg.ProviderAddr,
+		TypeRange: cfg.Range, Range: cfg.Range,
+	}
+	r := b.byConfig[cfg.ToResource]
+	if r == nil {
+		r = b.addResource(b.root, res)
+	} else {
+		r.cfg = res
+	}
+	r.hadTarget = true
+	return r
+}

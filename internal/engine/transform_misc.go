@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+var replaceTransformer = &Transformer{
+	Name:  "Replace",
+	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
+	After: []*Transformer{referenceTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		order, ok := b.graph.Order()
+		if !ok {
+			return nil // the cycle is reported at the end
+		}
+		b.nearest(order)
+		for _, r := range b.resources {
+			r.cbd = r.cfg != nil && r.cfg.CreateBeforeDestroy
+		}
+		for _, id := range slices.Backward(order) { // dependents first
+			r := b.nodes[id].resource
+			if r == nil || b.nodes[id] != r.node || !r.cbd {
+				continue
+			}
+			for _, dep := range r.deps {
+				b.byConfig[dep].cbd = true
+			}
+		}
+		return nil
+	},
+}
+
+// nearest finds, for every resource, the resources that are reached from it without passing through another managed one. Values
+// hand on what they reach; sets that are the same are shared.
+func (b *build) nearest(order []dag.ID) {
+	index := make(map[*resource]int32, len(b.resources))
+	for i, r := range b.resources {
+		index[r] = int32(i)
+	}
+	reached := make([][]int32, b.graph.Len())
+	for _, id := range order {
+		n := b.nodes[id]
+		set := b.union(reached, b.graph.Needs(id))
+		if r := n.resource; r != nil && n == r.open {
+			r.deps = b.depAddrs(set)
+		}
+		if r := n.resource; r != nil && n == r.node {
+			own := []int32{index[r]}
+			if r.addr.Resource.Mode != addrs.Managed {
+				own = merge(own, set)
+			}
+			set = own
+		}
+		reached[id] = set
+	}
+}
+
+func (b *build) union(reached [][]int32, needs []dag.ID) []int32 {
+	var out []int32
+	for _, to := range needs {
+		if other := reached[to]; len(other) > 0 {
+			out = merge(out, other)
+		}
+	}
+	return out
+}
+
+// merge unites two sorted sets; where one contains the other it is returned as it is.
+func merge(a, b []int32) []int32 {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 || len(a) == len(b) && &a[0] == &b[0] {
+		return a
+	}
+	if len(b) == 1 {
+		if at, ok := slices.BinarySearch(a, b[0]); ok {
+			return a
+		} else if at == len(a) {
+			return append(a[:len(a):len(a)], b[0])
+		}
+	}
+	out := make([]int32, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			out, a = append(out, a[0]), a[1:]
+		case a[0] > b[0]:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+func (b *build) depAddrs(set []int32) []addrs.ConfigResource {
+	if len(set) == 0 {
+		return nil
+	}
+	out := make([]addrs.ConfigResource, len(set))
+	for i, n := range set {
+		out[i] = b.resources[n].addr
+	}
+	slices.SortFunc(out, compareStored)
+	return out
+}
+
+// compareStored is the order of stored dependencies: by text.
+func compareStored(x, y addrs.ConfigResource) int {
+	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
+		return x.Resource.Compare(y.Resource)
+	}
+	return cmpText(x.String(), y.String())
+}
+
+func cmpText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+var checkTransformer = &Transformer{
+	Name:  "Check",
+	Doc:   "while applying, reads the data sources that are nested in checks after all changes",
+	After: []*Transformer{referenceTransformer, changesTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.phase.steps {
+			return nil
+		}
+		var start *Node
+		for _, r := range b.resources {
+			if r.cfg == nil || r.cfg.Check == nil {
+				continue
+			}
+			if start == nil {
+				start = b.node(KindBarrier, nil, "(checks start)", nil)
+				for _, other := range b.resources {
+					if other.cfg == nil || other.cfg.Check == nil {
+						b.after(start, other.node)
+					}
+				}
+			}
+			b.after(r.open, start)
+		}
+		return nil
+	},
+}
+
+var closeTransformer = &Transformer{
+	Name:  "Close",
+	Doc:   "adds what closes modules, ephemeral objects and providers when their last user is done, and the single root",
+	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer, checkTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		for _, n := range b.nodes {
+			if n.module != nil && n.module.closed != nil && n != n.module.closed && !n.partOfCheck() {
+				b.after(n.module.closed, n)
+			}
+		}
+		for _, m := range b.modules {
+			if m.closed != nil && m.parent.closed != nil {
+				b.after(m.parent.closed, m.closed)
+			}
+		}
+		b.closeEphemerals()
+		for _, n := range slices.Clone(b.nodes) {
+			if n.resource != nil && n.resource.provider != nil {
+				b.after(n.resource.provider.close, n)
+			}
+		}
+		b.rootNode = b.node(KindBarrier, nil, "root", nil)
+		for _, n := range b.nodes {
+			b.after(b.rootNode, n)
+		}
+		return nil
+	},
+}
+
+// partOfCheck tells whether nobody outside may wait for the node: what depends on a module doesn't wait for its checks.
+func (n *Node) partOfCheck() bool {
+	if n.resource != nil && n.resource.cfg != nil && n.resource.cfg.Check != nil {
+		return true
+	}
+	return n.Kind == KindValue && n.final && n.module.parent != nil || n.Kind == KindProvider
+}
+
+// closeEphemerals adds a Barrier for each ephemeral resource, after everything that its value may have reached: values hand it on,
+// resources and providers use it.
+func (b *build) closeEphemerals() {
+	var dependents [][]dag.ID
+	for _, r := range b.resources {
+		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.phase.unknownInputs {
+			continue
+		}
+		if dependents == nil {
+			dependents = b.graph.Dependents()
+		}
+		closer := b.node(KindBarrier, nil, r.addr.String()+" (close)", nil)
+		closer.Run = func(w *walk) tfdiags.Diagnostics { return w.closeEphemeral(r) }
+		b.after(closer, r.node)
+		b.after(r.provider.close, closer)
+		b.afterUsers(closer, r, dependents)
+	}
+}
+
+func (b *build) afterUsers(closer *Node, r *resource, dependents [][]dag.ID) {
+	seen := map[dag.ID]bool{}
+	todo := []dag.ID{r.node.ID}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, user := range dependents[id] {
+			n := b.nodes[user]
+			if seen[user] || n.Kind == KindBarrier {
+				continue
+			}
+			seen[user] = true
+			b.after(closer, n)
+			switch {
+			case n.Kind == KindProvider:
+				// Whatever the provider does may need the value: wait for all of its users.
+				for _, p := range b.providers {
+					if p.node == n {
+						b.afterProviderUsers(closer, p)
+					}
+				}
+			case n.Kind == KindStep, n.resource != nil && n == n.resource.node && n.resource.addr.Resource.Mode != addrs.Ephemeral:
+			default:
+				todo = append(todo, user)
+			}
+		}
+	}
+}
+
+func (b *build) afterProviderUsers(closer *Node, p *providerConfig) {
+	for _, n := range b.nodes {
+		if n.resource != nil && n.resource.provider == p {
+			b.after(closer, n)
+		}
+	}
+}
+
+var pruneTransformer = &Transformer{
+	Name:  "Prune",
+	Doc:   "drops values that nobody reads, in one sweep",
+	After: []*Transformer{closeTransformer, targetTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.phase.prune {
+			return nil
+		}
+		keep := make([]bool, b.graph.Len())
+		var roots []dag.ID
+		for _, n := range b.nodes {
+			if b.wanted(n) {
+				roots = append(roots, n.ID)
+			}
+		}
+		copy(keep, b.graph.Reach(roots...))
+		b.drop(keep)
+		return nil
+	},
+}
+
+// wanted tells whether a node has to run for its own sake.
+func (b *build) wanted(n *Node) bool {
+	switch n.Kind {
+	case KindStep:
+		return true
+	case KindValue:
+		return n.final && !b.phase.destroy
+	case KindResource:
+		return b.phase.destroy && !b.phase.steps || n.final
+	}
+	return false
+}
+
+// drop takes the work out of nodes that are not kept; they stay as empty vertices without edges.
+func (b *build) drop(keep []bool) {
+	for id, n := range b.nodes {
+		if keep[id] || n.Kind == KindBarrier {
+			continue
+		}
+		n.Run, n.problems = nil, nil
+		b.graph.Disconnect(dag.ID(id))
+	}
+}

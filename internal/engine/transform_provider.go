@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// providerConfig is a provider configuration that something in the graph uses.
+type providerConfig struct {
+	addr   addrs.AbsProviderConfig
+	module *module
+	cfg    *configs.Provider // nil: implied, with an empty body
+	schema *providers.Schema
+	body   *lang.Body
+	each   map[string]cty.Value // of a configuration with for_each: each.value by key; nil for others
+
+	functionsOnly bool // nothing but its functions is used, so it isn't configured
+
+	node, close *Node
+	reaches     map[*resource]bool // resources that the configuration depends on; made when first asked for
+
+	// walk:
+	mu        sync.Mutex
+	instances map[addrs.InstanceKey]providers.Interface
+}
+
+var providerTransformer = &Transformer{
+	Name:  "Provider",
+	Doc:   "adds a Provider node for each provider configuration in use and connects its users",
+	After: []*Transformer{configTransformer, stateTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		var diags tfdiags.Diagnostics
+		for _, r := range b.resources {
+			diags = diags.Append(b.connectProvider(r))
+		}
+		return diags
+	},
+}
+
+func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
+	if r.cfg != nil {
+		p, key, diags := b.providerFor(r.module, r.cfg.ProviderConfig(), r.cfg.ProviderAddr)
+		if diags.HasErrors() {
+			if r.cfg.Provider != nil {
+				diags[0].Subject = &r.cfg.Provider.NameRange
+			} else {
+				diags[0].Subject = &r.cfg.Range
+			}
+			return diags
+		}
+		r.provider, r.providerKey = p, key
+		b.after(r.node, p.node)
+		b.after(r.open, p.node)
+		return nil
+	}
+	// The state says which configuration an object belongs to; it must still be there to do anything with the object.
+	addr := r.prior[0].Provider
+	p, ok := b.stateProvider(addr)
+	if !ok {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
+			"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Re-add the provider configuration to destroy %s, after which you can remove the provider configuration again.",
+			r.prior[0].Addr, addr, r.prior[0].Addr)}
+	}
+	r.provider = p
+	b.after(r.node, p.node)
+	return nil
+}
+
+// providerFor finds the configuration that a module means by a local name, following what its callers pass down.
+func (b *build) providerFor(m *module, local addrs.LocalProviderConfig, provider addrs.Provider) (*providerConfig, *keyExpr, tfdiags.Diagnostics) {
+	var key *keyExpr
+	for at := m; ; at = at.parent {
+		mod := at.cfg.Module
+		if passed := passedProvider(at.call, local); passed != nil {
+			local = passed.InParent.Local()
+			if k := passed.InParent.Key; k != nil {
+				key = &keyExpr{b.expr(k, new(tfdiags.Diagnostics)), at.parent}
+			}
+			continue
+		}
+		if block := mod.Providers[local]; block != nil {
+			return b.providerConfig(addrs.AbsProviderConfig{Module: at.path, Provider: provider, Alias: local.Alias}, at, block), key, nil
+		}
+		if at.parent == nil {
+			if local.Alias == "" {
+				return b.providerConfig(addrs.AbsProviderConfig{Provider: provider}, at, nil), key, nil
+			}
+			return nil, nil, tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
+				"There is no provider %q block with alias %q in %s.", local.LocalName, local.Alias, moduleName(at.path))}
+		}
+		if local.Alias != "" {
+			return nil, nil, tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
+				"The provider configuration %s is neither declared in %s nor passed to it.", local, moduleName(at.path))}
+		}
+		// A default configuration is inherited: the caller may know the provider by another local name.
+		local = addrs.LocalProviderConfig{LocalName: localName(at.parent.cfg.Module, provider)}
+	}
+}
+
+func passedProvider(call *configs.ModuleCall, local addrs.LocalProviderConfig) *configs.PassedProvider {
+	if call == nil {
+		return nil
+	}
+	i := slices.IndexFunc(call.Providers, func(p configs.PassedProvider) bool { return p.InChild.Local() == local })
+	if i < 0 {
+		return nil
+	}
+	return &call.Providers[i]
+}
+
+func localName(m *configs.Module, p addrs.Provider) string {
+	if name, ok := m.LocalNames[p]; ok {
+		return name
+	}
+	return p.Type
+}
+
+// stateProvider finds the configuration at an absolute address.
+func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*providerConfig, bool) {
+	if p := b.providers[addr]; p != nil {
+		return p, true
+	}
+	m := b.modules[addr.Module]
+	if m == nil || m.cfg == nil {
+		return nil, false
+	}
+	local := addrs.LocalProviderConfig{LocalName: localName(m.cfg.Module, addr.Provider), Alias: addr.Alias}
+	if block := m.cfg.Module.Providers[local]; block != nil {
+		return b.providerConfig(addr, m, block), true
+	}
+	if addr.Alias != "" || !addr.Module.IsRoot() {
+		return nil, false
+	}
+	return b.providerConfig(addr, m, nil), true
+}
+
+// providerConfig gives the configuration's node, adding it when it is first used.
+func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *configs.Provider) *providerConfig {
+	if p := b.providers[addr]; p != nil {
+		return p
+	}
+	p := &providerConfig{addr: addr, module: m, cfg: cfg, instances: map[addrs.InstanceKey]providers.Interface{}}
+	var rng *hclRange
+	if cfg != nil {
+		rng = &cfg.Range
+	}
+	p.node = b.node(KindProvider, m, addr.String(), rng)
+	p.node.Run = func(w *walk) tfdiags.Diagnostics { return w.startProvider(p) }
+	p.close = b.node(KindBarrier, m, addr.String()+" (close)", nil)
+	p.close.Run = func(w *walk) tfdiags.Diagnostics { return w.closeProvider(p) }
+	b.after(p.close, p.node)
+	b.providers[addr] = p
+	return p
+}
+
+func (b *build) sortedProviders() []*providerConfig {
+	return slices.SortedFunc(maps.Values(b.providers), func(x, y *providerConfig) int {
+		return strings.Compare(x.addr.String(), y.addr.String())
+	})
+}
+
+var schemaTransformer = &Transformer{
+	Name:  "Schema",
+	Doc:   "attaches the schemas of providers and resource types, fetching all providers' at once",
+	After: []*Transformer{providerTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		diags := b.fetchSchemas()
+		if diags.HasErrors() {
+			return diags
+		}
+		for _, p := range b.providers {
+			p.schema = b.schemas[p.addr.Provider]
+		}
+		for _, r := range b.resources {
+			diags = diags.Append(b.attachSchema(r))
+		}
+		return diags
+	},
+}
+
+func (b *build) fetchSchemas() tfdiags.Diagnostics {
+	needed := map[addrs.Provider]bool{}
+	for addr := range b.providers {
+		needed[addr.Provider] = true
+	}
+	b.schemas = make(map[addrs.Provider]*providers.Schema, len(needed))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var diags tfdiags.Diagnostics
+	for addr := range needed {
+		wg.Go(func() {
+			schema, more := b.env.Schema(b.ctx, addr)
+			mu.Lock()
+			defer mu.Unlock()
+			b.schemas[addr] = schema
+			diags = diags.Append(more)
+		})
+	}
+	wg.Wait()
+	return diags
+}
+
+// attachSchema finds a resource type's schema. A type that its provider doesn't have is a problem of the block alone, so that
+// others are looked at too.
+func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
+	schema := b.schemas[r.provider.addr.Provider]
+	var table providers.TypeTable
+	kind := "resource type"
+	switch r.addr.Resource.Mode {
+	case addrs.Data:
+		table, kind = schema.DataSources, "data source"
+	case addrs.Ephemeral:
+		table, kind = schema.Ephemerals, "ephemeral resource type"
+	default:
+		table = schema.Resources
+	}
+	if table != nil {
+		r.schema = table.Type(r.addr.Resource.Type)
+	}
+	if r.schema != nil {
+		return nil
+	}
+	if r.cfg == nil {
+		r.node.problems = r.node.problems.Append(tfdiags.Errorf("Unknown "+kind, "The provider %s does not know the %s %q of %s, which is in the state.",
+			r.provider.addr.Provider.ForDisplay(), kind, r.addr.Resource.Type, r.addr))
+		return nil
+	}
+	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.provider.addr.Provider.ForDisplay(), kind,
+		r.addr.Resource.Type, didYouMean(r.addr.Resource.Type, table)).At(r.cfg.TypeRange)
+	r.open.problems = r.open.problems.Append(d)
+	return nil
+}
+
+func didYouMean(name string, table providers.TypeTable) string {
+	if table == nil {
+		return ""
+	}
+	if found := suggestion(name, table.Names()); found != "" {
+		return " Did you mean \"" + found + "\"?"
+	}
+	return ""
+}
+
+// suggestion finds the name that was probably meant; "" for none.
+func suggestion(given string, names []string) string {
+	best, distance := "", 3
+	for _, n := range names {
+		if d := editDistance(given, n, distance); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is the Levenshtein distance, given up at limit.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
+}
+
+func moduleName(m addrs.Module) string {
+	if m.IsRoot() {
+		return "the root module"
+	}
+	return m.String()
+}

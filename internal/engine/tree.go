@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+)
+
+// module is a place in the module tree during one operation. What is below "walk" is written by the module's own node and read by
+// nodes that wait for it.
+type module struct {
+	path   addrs.Module
+	cfg    *configs.Config // nil: the module is in the state only
+	parent *module
+	call   *configs.ModuleCall
+	rep    repetitionExprs
+
+	expand *Node // nil for the root and for modules that are in the state only
+	closed *Node // waits for everything in the module
+
+	variables, locals, outputs map[string]*value
+	calls                      map[string]*module
+	resources                  map[addrs.Resource]*resource
+	checks                     []*check
+	valueSlots, resourceSlots  int
+
+	// walk:
+	instances []*moduleInstance
+	index     map[addrs.ModuleInstance]*moduleInstance
+}
+
+// moduleInstance is one instance of a module.
+type moduleInstance struct {
+	addr   addrs.ModuleInstance
+	module *module
+	parent *moduleInstance
+	rep    repetition // count and each as the call's arguments see them
+
+	values    []cty.Value  // by value.slot: written by the Value's node
+	resources []*expansion // by resource.slot: written by the Resource's node
+	calls     map[string]*callInstances
+}
+
+// callInstances are the instances of a module call within one instance of the calling module.
+type callInstances struct {
+	mode repetitionMode
+	keys []addrs.InstanceKey
+	of   []*moduleInstance // parallel to keys
+
+	mu    sync.Mutex // guards built
+	built map[string]cty.Value
+}
+
+// valueKind tells the three kinds of named values apart.
+type valueKind uint8
+
+const (
+	variableValue valueKind = iota
+	localValue
+	outputValue
+)
+
+// value is a variable, local or output of a module.
+type value struct {
+	kind   valueKind
+	name   string
+	module *module
+	node   *Node
+	slot   int
+
+	variable *configs.Variable
+	output   *configs.Output
+	expr     *lang.Expr // a variable's is the call's argument, evaluated in the calling module; nil where none was written
+	perCall  bool       // expr uses count or each, so that it differs between the instances of the call
+	rules    []rule     // validations or preconditions
+}
+
+// check is a check block.
+type check struct {
+	cfg    *configs.Check
+	module *module
+	node   *Node
+	rules  []rule
+}
+
+// rule is an analysed condition.
+type rule struct {
+	cfg       *configs.CheckRule
+	condition *lang.Expr
+	message   *lang.Expr
+}
+
+// resource is a resource block, or what the state has of one that is gone.
+type resource struct {
+	addr   addrs.ConfigResource
+	module *module
+	cfg    *configs.Resource // nil: the state only
+	exprs  *resourceExprs    // of cfg
+	schema *providers.ResourceSchema
+
+	node *Node // settles the resource: afterwards its value stands
+	open *Node // decides the instances; the same as node where there are no Steps
+	slot int
+
+	provider    *providerConfig
+	providerKey *keyExpr // nil: NoKey
+
+	prior []*states.Resource // what the state has, by module instance
+
+	deps []addrs.ConfigResource // the nearest resources that it depends on, sorted
+	cbd  bool                   // create before destroy, by itself or forced by a dependent
+
+	deferral  []*resource // managed resources whose pending changes put off a data source's reading
+	imports   []*importTarget
+	removed   *configs.Removed // the removed block that matches; nil for none
+	hadTarget bool             // made up for an import target whose configuration is to be written
+	selected  *selection       // which instances take part; nil: all
+
+	pending pendingChanges // walk: which module instances have changes
+}
+
+// resourceExprs are a resource block's analysed expressions, shared by all places of the tree that its module has.
+type resourceExprs struct {
+	body           *lang.Body
+	rep            repetitionExprs
+	pre, post      []rule
+	triggers       []*lang.Expr
+	preventDestroy *lang.Expr
+	key            *lang.Expr
+	dependsOn      []*addrs.Reference
+	provisioners   []*provisionerExprs
+	problems       problemList
+}
+
+// provisionerExprs are a provisioner block's analysed expressions.
+type provisionerExprs struct {
+	cfg         *configs.Provisioner
+	body        *lang.Body
+	connections []*lang.Body // the resource's, then the provisioner's own
+}
+
+// keyExpr is the instance key of a provider configuration with for_each, and the module that it is evaluated in.
+type keyExpr struct {
+	expr   *lang.Expr
+	module *module
+}
+
+// expansion is what became of a resource in one module instance.
+type expansion struct {
+	mode   repetitionMode
+	keys   []addrs.InstanceKey
+	each   []cty.Value // parallel to keys for for_each
+	known  map[addrs.InstanceKey]int
+	objs   []cty.Value // parallel to keys; NilVal: none
+	value  cty.Value   // the whole, built once
+	absent cty.Value   // what single means without an object
+}
+
+func (b *build) childRange(rng hcl.Range) *hcl.Range { return &rng }
+
+// emptyBodyAt is a body without content that is reported at a place.
+func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }

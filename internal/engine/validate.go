@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Validate checks a configuration as far as that is possible without values: references, types, schemas, and what providers say
+// of configurations that may be partly unknown.
+func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
+	b := &build{ctx: ctx, phase: phaseValidate, env: env, cfg: cfg, state: states.New(), mode: plans.Normal}
+	w, diags := b.newWalk(nil)
+	if w == nil {
+		return diags
+	}
+	return diags.Append(w.run())
+}
+
+// validateResource checks a resource block once per module instance, with unknown repetition.
+func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, in := range r.module.instances {
+		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}, known: singleKnown, objs: make([]cty.Value, 1)}
+		in.resources[r.slot] = x
+		_, more := w.context(in, repetition{}).expand(r.exprs.rep, r.addr.String())
+		diags = diags.Append(more)
+		p := &instancePlan{w: w, r: r, c: w.context(in, unknownRepetition(r.exprs.rep)), x: x,
+			addr: r.addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
+		v, more := p.validate()
+		diags = diags.Append(more)
+		x.objs[0] = v
+		if r.exprs.rep.repeats() || r.exprs.rep.enabled != nil {
+			x.mode = repeatUnknown
+		}
+		x.finish(v.Type())
+		if !more.HasErrors() {
+			diags = diags.Append(p.validateRest(v))
+		}
+	}
+	return diags
+}
+
+// validate evaluates and checks the block itself, and gives what references to it see.
+func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
+	r, schema := p.r, p.r.schema.Block
+	unknown := cty.UnknownVal(schema.ImpliedType())
+	marked, diags := p.c.evalBody(r.exprs.body)
+	if diags.HasErrors() {
+		return unknown, diags
+	}
+	if r.addr.Resource.Mode != addrs.Ephemeral {
+		_, _, more := p.splitMarks(marked)
+		diags = diags.Append(more)
+	}
+	config := unmark(marked)
+	prov, more := p.w.resourceProvider(r, nil, p.anyKey())
+	if more.HasErrors() {
+		return unknown, diags.Append(more)
+	}
+	ctx, typ := p.w.ctx, r.addr.Resource.Type
+	switch r.addr.Resource.Mode {
+	case addrs.Data:
+		more = prov.ValidateDataSource(ctx, typ, config)
+	case addrs.Ephemeral:
+		more = prov.ValidateEphemeral(ctx, typ, config)
+		unknown = ephemeralValue(unknown)
+	default:
+		more = prov.ValidateResource(ctx, typ, config)
+		diags = diags.Append(r.validateLifecycle())
+	}
+	return unknown, diags.Append(p.explain(more))
+}
+
+// anyKey gives an instance of the provider configuration to validate with.
+func (p *instancePlan) anyKey() addrs.InstanceKey {
+	for k := range p.r.provider.each {
+		return addrs.StringKey(k)
+	}
+	return addrs.NoKey
+}
+
+// validateRest checks conditions, provisioners and other expressions of the block.
+func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
+	r := p.r
+	diags := p.w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
+	diags = diags.Append(p.w.evalRules(p.c.withSelf(self), r.exprs.post, p.rules("Resource postcondition failed")))
+	for _, prov := range r.exprs.provisioners {
+		for _, body := range prov.bodies() {
+			v, more := p.c.withSelf(self).evalBody(body)
+			diags = diags.Append(more)
+			if !more.HasErrors() && body == prov.body {
+				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).InConfigBody(prov.cfg.Config, p.addr.String()))
+			}
+		}
+	}
+	if e := r.exprs.preventDestroy; e != nil {
+		diags = diags.Append(p.w.preventDestroy(r, p.c.in, p.addr, false))
+	}
+	return diags
+}
+
+// validateLifecycle holds ignore_changes against the schema.
+func (r *resource) validateLifecycle() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, tr := range r.cfg.IgnoreChanges {
+		more := tfdiags.Diagnostics{}.Append(r.schema.Block.StaticValidateTraversal(tr))
+		diags = diags.Append(more)
+		if more.HasErrors() || len(tr) == 0 {
+			continue
+		}
+		attr := r.schema.Block.Attributes[relativeSteps(tr)[0].AsString()]
+		if attr != nil && attr.Computed && !attr.Optional {
+			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
+				"Adding an attribute name to ignore_changes tells that future changes to the argument in configuration are to be ignored after the object has been created. The attribute %s is decided by the provider alone and so has no configuration to ignore changes of.",
+				relativeSteps(tr)[0].AsString()).At(tr.SourceRange()))
+		}
+	}
+	return diags
+}
+
+// Eval makes the scope of the root module's expressions over a state: for the console and for assertions of tests.
+func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*lang.Scope, tfdiags.Diagnostics) {
+	if st == nil {
+		st = states.New()
+	}
+	b := &build{ctx: ctx, phase: phaseEval, env: env, cfg: cfg, state: st, mode: plans.Normal, variables: vars}
+	w, diags := b.newWalk(st)
+	if w == nil {
+		return nil, diags
+	}
+	diags = diags.Append(w.run())
+	if len(w.root.instances) == 0 {
+		return nil, diags
+	}
+	return w.context(w.root.instances[0], repetition{}).scope(), diags
+}
+
+// evalResource gives a resource the value that the state says.
+func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
+	if r.cfg == nil {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, in := range r.module.instances {
+		x, more := w.expandResource(r, in)
+		if more.HasErrors() {
+			diags = diags.Append(more)
+			continue
+		}
+		in.resources[r.slot] = x
+		if r.addr.Resource.Mode == addrs.Ephemeral {
+			for i := range x.objs {
+				x.objs[i] = cty.UnknownVal(r.schema.Block.ImpliedType()).Mark(marks.Ephemeral)
+			}
+		}
+		diags = diags.Append(w.fillFromState(r, in, x))
+		x.finish(r.schema.Block.ImpliedType())
+	}
+	return diags
+}
+
+// fillFromState puts the state's objects where no step of this walk has put a newer one.
+func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	abs := r.addr.Resource.InInstance(in.addr)
+	w.mu.Lock()
+	stored := w.state.Resource(abs)
+	objs := make([]*states.Object, len(x.keys))
+	if stored != nil {
+		for i, key := range x.keys {
+			if inst := stored.Instances[key]; inst != nil {
+				objs[i] = inst.Current
+			}
+		}
+	}
+	w.mu.Unlock()
+	for i, obj := range objs {
+		if obj == nil || x.objs[i] != cty.NilVal {
+			continue
+		}
+		v, err := obj.Decode(r.schema.Block.ImpliedType())
+		if err != nil {
+			diags = diags.Append(tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", abs.Instance(x.keys[i]), err))
+			continue
+		}
+		x.objs[i] = markStored(r.schema.Block, v, nil)
+	}
+	return diags
+}
+
+// stateValues gives a resource the instances and values that the state says, whatever the configuration says of repetition.
+func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	if r.cfg == nil {
+		return nil
+	}
+	for _, in := range r.module.instances {
+		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
+		if stored := w.build.state.Resource(r.addr.Resource.InInstance(in.addr)); stored != nil && r.exprs.rep.repeats() {
+			x.keys = stored.SortedKeys()
+		} else if r.exprs.rep.repeats() {
+			x.keys = nil
+		}
+		switch {
+		case r.exprs.rep.count != nil:
+			x.mode = repeatCount
+			x.keys = upToLargest(x.keys)
+		case r.exprs.rep.forEach != nil:
+			x.mode = repeatForEach
+			x.keys = onlyStrings(x.keys)
+		}
+		x.objs = make([]cty.Value, len(x.keys))
+		diags = diags.Append(w.fillFromState(r, in, x))
+		x.finish(r.schema.Block.ImpliedType())
+		in.resources[r.slot] = x
+	}
+	return diags
+}
+
+// upToLargest gives all keys from 0 to the largest one.
+func upToLargest(keys []addrs.InstanceKey) []addrs.InstanceKey {
+	n := 0
+	for _, k := range keys {
+		if i, ok := k.IsInt(); ok {
+			n = max(n, i+1)
+		}
+	}
+	out := make([]addrs.InstanceKey, n)
+	for i := range out {
+		out[i] = addrs.IntKey(i)
+	}
+	return out
+}
+
+func onlyStrings(keys []addrs.InstanceKey) []addrs.InstanceKey {
+	var out []addrs.InstanceKey
+	for _, k := range keys {
+		if _, ok := k.IsString(); ok {
+			out = append(out, k)
+		}
+	}
+	return out
+}

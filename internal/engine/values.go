@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// evalValue evaluates a variable, local or output in every instance of its module. All instances are looked at before a failure
+// stops anything, so that no problem hides another.
+func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	var shared cty.Value // a variable's value that is the same for all instances of one call
+	var sharedIn *moduleInstance
+	for _, in := range v.module.instances {
+		var more tfdiags.Diagnostics
+		switch v.kind {
+		case variableValue:
+			if sharedIn == nil || sharedIn != in.parent || v.perCall {
+				shared, more = w.variableValue(v, in)
+				sharedIn = in.parent
+			}
+			in.values[v.slot] = shared
+			if !more.HasErrors() {
+				more = more.Append(w.validateVariable(v, in))
+			}
+		case localValue:
+			in.values[v.slot], more = w.context(in, repetition{}).eval(v.expr, cty.DynamicPseudoType)
+		case outputValue:
+			more = w.evalOutput(v, in)
+		}
+		diags = diags.Append(more)
+	}
+	return diags
+}
+
+// variableValue gives an input variable's final value in one module instance.
+func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
+	if in.parent == nil {
+		return w.rootVariable(v)
+	}
+	if v.expr == nil {
+		return finalValue(v.variable, cty.NilVal, v.module.call.Range, nil)
+	}
+	c := w.context(in.parent, in.rep)
+	given, diags := c.eval(v.expr, cty.DynamicPseudoType)
+	if diags.HasErrors() {
+		return cty.UnknownVal(v.variable.Type.Type), diags
+	}
+	out, more := finalValue(v.variable, given, v.expr.Range(), v.expr)
+	return out, diags.Append(more)
+}
+
+func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
+	if w.phase.unknownInputs {
+		return markVariable(v.variable, cty.UnknownVal(v.variable.Type.Type)), nil
+	}
+	given, ok := w.variables[v.name]
+	if !ok || given.Value == cty.NilVal {
+		return finalValue(v.variable, cty.NilVal, v.variable.Range, nil)
+	}
+	rng := v.variable.Range
+	if given.Range != nil {
+		rng = *given.Range
+	}
+	return finalValue(v.variable, given.Value, rng, nil)
+}
+
+// finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given.
+func finalValue(v *configs.Variable, given cty.Value, rng hcl.Range, expr *lang.Expr) (cty.Value, tfdiags.Diagnostics) {
+	unknown := markVariable(v, cty.UnknownVal(v.Type.Type))
+	var diags tfdiags.Diagnostics
+	if given == cty.NilVal {
+		if !v.Default.Set {
+			return unknown, diags.Append(tfdiags.Errorf("No value for required variable",
+				"The variable %q has no default, so a value must be given.", v.Name).At(rng))
+		}
+		return markVariable(v, v.Default.Value), nil
+	}
+	if v.Type.Defaults != nil && !given.IsNull() {
+		given = v.Type.Defaults.Apply(given)
+	}
+	out, err := convert.Convert(given, v.Type.WithOptional)
+	if err != nil {
+		detail := fmt.Sprintf("The given value is not suitable for %s declared at %s:%d: %s.", "var."+v.Name, v.Range.Filename, v.Range.Start.Line, tfdiags.FormatError(err))
+		d := tfdiags.Errorf("Invalid value for input variable", "%s", detail).At(rng)
+		return unknown, diags.Append(d)
+	}
+	if out.IsNull() && !v.Nullable {
+		if !v.Default.Set {
+			return unknown, diags.Append(tfdiags.Errorf("Required variable not set",
+				"The variable %q must not be null, and it has no default.", v.Name).At(rng))
+		}
+		out = v.Default.Value
+	}
+	return markVariable(v, out), diags
+}
+
+func markVariable(v *configs.Variable, val cty.Value) cty.Value {
+	if v.Sensitive {
+		val = val.Mark(marks.Sensitive)
+	}
+	if v.Ephemeral {
+		val = val.Mark(marks.Ephemeral)
+	}
+	return val
+}
+
+// evalOutput evaluates an output value with its preconditions.
+func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
+	root := in.parent == nil
+	diags := w.checkRules(in, v)
+	if diags.HasErrors() {
+		in.values[v.slot] = cty.DynamicVal
+		return diags
+	}
+	val, more := w.outputValue(v, in, root)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		in.values[v.slot] = cty.DynamicVal
+		return diags
+	}
+	diags = diags.Append(w.checkOutputMarks(v, val, root))
+	if diags.HasErrors() {
+		in.values[v.slot] = cty.DynamicVal
+		return diags
+	}
+	o := v.output
+	if o.Sensitive {
+		val = val.Mark(marks.Sensitive)
+	}
+	if o.Ephemeral {
+		val = val.Mark(marks.Ephemeral)
+	}
+	if o.Deprecated != "" && !root {
+		val = val.Mark(marks.Deprecation{Message: o.Deprecated, By: inModule(v.module.path, "output."+v.name)})
+	}
+	in.values[v.slot] = val
+	if root {
+		w.rootOutput(v, val)
+	}
+	return diags
+}
+
+// outputValue evaluates the expression, except that a root output whose planned value is known already is taken from the plan.
+func (w *walk) outputValue(v *value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
+	if root && w.phase.storesOutputs {
+		if change := w.plan.Changes.Output(v.name); change != nil && change.After.IsWhollyKnown() {
+			return change.After, nil
+		}
+	}
+	return w.context(in, repetition{}).eval(v.expr, cty.DynamicPseudoType)
+}
+
+func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	o := v.output
+	if root && !o.Sensitive && marks.Contains(val, marks.Sensitive) {
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
+			Detail:  "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, an output that contains sensitive values must say so: add sensitive = true. To show the value nevertheless, use nonsensitive().",
+			Subject: &o.Range})
+	}
+	if !o.Ephemeral && marks.Contains(val, marks.Ephemeral) {
+		rng := o.Expr.Range()
+		detail := "The value is derived from an ephemeral one, so the output must be declared with ephemeral = true."
+		if root {
+			detail = "A root module's output values are stored, so they can't be derived from ephemeral values."
+		}
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output does not allow ephemeral value", Detail: detail, Subject: &rng})
+	}
+	return diags
+}
+
+// rootOutput records what becomes of a root output: a planned change, or the new value in the state.
+func (w *walk) rootOutput(v *value, val cty.Value) {
+	if val.IsMarked() {
+		val = withoutDeprecation(val)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.phase.recordsOutputs:
+		w.changes.AddOutput(outputChange(v.output, w.build.state.Output(v.name), val))
+	case w.phase.storesOutputs:
+		w.storeOutput(v.output, val)
+	}
+}
+
+func withoutDeprecation(v cty.Value) cty.Value {
+	for _, d := range marks.Deprecations(v) {
+		v = marks.Without(v, d)
+	}
+	return v
+}
+
+func (w *walk) storeOutput(o *configs.Output, val cty.Value) {
+	bare, _ := val.UnmarkDeep()
+	if bare.IsNull() {
+		w.state.SetOutput(o.Name, nil)
+		return
+	}
+	w.state.SetOutput(o.Name, &states.Output{Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive, Deprecated: o.Deprecated})
+}
+
+// outputChange compares a root output with what the state has.
+func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *plans.OutputChange {
+	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after, Deprecated: o.Deprecated, Action: plans.Update}
+	sensitiveBefore, deprecatedBefore := false, o.Deprecated
+	if prior != nil {
+		change.Before = prior.Value
+		sensitiveBefore, deprecatedBefore = prior.Sensitive, prior.Deprecated
+	}
+	change.Sensitive = sensitiveBefore || o.Sensitive
+	bare, _ := after.UnmarkDeep()
+	switch {
+	case bare.IsNull() && change.Before.IsNull():
+		change.Action = plans.NoOp
+	case prior == nil:
+		change.Action = plans.Create
+	case sensitiveBefore == o.Sensitive && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() && bare.RawEquals(change.Before):
+		change.Action = plans.NoOp
+	}
+	if sensitiveBefore {
+		change.Before = change.Before.Mark(marks.Sensitive)
+	}
+	return change
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/dag"
+	"tofu/internal/lang/funcs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// walk is one run over a finished graph. Values and module instances are written by the node that makes them and read by nodes that
+// wait for it, so they need no lock; what every node may write has one: mu.
+type walk struct {
+	*build
+	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
+	ctx, begin context.Context
+	functions  map[string]function.Function
+	calls      chan struct{} // a place for each call that may be under way
+
+	mu        sync.Mutex
+	state     *states.State // refreshed while planning; as it is while applying
+	prevRun   *states.State // planning: after moves and upgrades
+	changes   *plans.Changes
+	checks    *checks.Results
+	generated map[string]string
+	diags     tfdiags.Diagnostics
+	forgotten int
+	ephemeral map[addrs.AbsInstance]*openEphemeral
+	running   map[*providerConfig]bool
+	outcome   []dag.Outcome
+	// failedData are data sources nested in checks that could not be read.
+	failedData map[addrs.AbsResource]bool
+	pendingUp  []bool // by node: something it waits for, directly or not, has a pending change
+}
+
+const defaultParallelism = 10
+
+// run walks the graph and gives everything that went wrong.
+func (w *walk) run() tfdiags.Diagnostics {
+	parallelism := w.env.Parallelism
+	if parallelism <= 0 {
+		parallelism = defaultParallelism
+	}
+	w.calls = make(chan struct{}, parallelism)
+	w.functions = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.impure && !w.phase.stateOnly, PlanTimestamp: w.timestamp})
+	w.ephemeral = map[addrs.AbsInstance]*openEphemeral{}
+	w.running = map[*providerConfig]bool{}
+	w.pendingUp = make([]bool, w.graph.Len())
+	stop := w.watchSignals()
+	defer stop()
+
+	// A node that waits for a call holds no place that a value could be computed in.
+	w.outcome = dag.Walk(w.begin, &w.build.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.closeAll()
+	if w.begin.Err() != nil && !w.diags.HasErrors() {
+		w.diags = w.diags.Append(tfdiags.Errorf("Operation interrupted", "What was under way was finished and recorded; nothing new was started."))
+	}
+	return w.diags
+}
+
+// watchSignals turns the environment's two channels into contexts and tells running providers to stop.
+func (w *walk) watchSignals() (end func()) {
+	outer := w.ctx
+	calls, kill := context.WithCancel(outer)
+	begin, stop := context.WithCancel(calls)
+	w.ctx, w.begin = calls, begin
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+			return
+		case <-w.env.Stop:
+			stop()
+			w.stopProviders()
+		case <-w.env.Kill:
+			kill()
+			return
+		}
+		select {
+		case <-done:
+		case <-w.env.Kill:
+			kill()
+		}
+	}()
+	return func() { close(done) }
+}
+
+func (w *walk) visit(id dag.ID) bool {
+	n := w.nodes[id]
+	for _, need := range w.build.graph.Needs(id) {
+		if w.pendingUp[need] {
+			w.pendingUp[id] = true
+			break
+		}
+	}
+	diags := n.problems
+	if !diags.HasErrors() && n.Run != nil {
+		diags = append(diags[:len(diags):len(diags)], n.Run(w)...)
+	}
+	if n.resource != nil && n.resource.pending.any() {
+		w.pendingUp[id] = true
+	}
+	if len(diags) > 0 {
+		w.mu.Lock()
+		w.diags = w.diags.Append(diags)
+		w.mu.Unlock()
+	}
+	return !diags.HasErrors()
+}
+
+func (w *walk) observe(e Event) {
+	if w.env.Observe != nil {
+		w.env.Observe(e)
+	}
+}
+
+// call takes a place for a call to a provider or provisioner; the result gives it back.
+func (w *walk) call() (release func()) {
+	w.calls <- struct{}{}
+	return func() { <-w.calls }
+}
+
+// halted tells whether nothing new may start.
+func (w *walk) halted() bool { return w.begin.Err() != nil }
+
+// each runs f for 0 to n-1, several at once, and gives all diagnostics in order.
+func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostics {
+	if n == 1 {
+		return f(0)
+	}
+	results := make([]tfdiags.Diagnostics, n)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	next := 0
+	for range min(n, cap(w.calls)) {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= n || w.halted() {
+					return
+				}
+				results[i] = f(i)
+			}
+		})
+	}
+	wg.Wait()
+	var diags tfdiags.Diagnostics
+	for _, d := range results {
+		diags = append(diags, d...)
+	}
+	return diags
+}
+
+func (w *walk) now() time.Time {
+	if w.env.Now != nil {
+		return w.env.Now()
+	}
+	return time.Now()
+}
+
+// pendingChanges remembers in which module instances a resource has changes that are still to be made.
+type pendingChanges struct {
+	mu sync.Mutex
+	in map[addrs.ModuleInstance]bool
+}
+
+func (p *pendingChanges) add(m addrs.ModuleInstance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.in == nil {
+		p.in = map[addrs.ModuleInstance]bool{}
+	}
+	p.in[m] = true
+}
+
+func (p *pendingChanges) any() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.in) > 0
+}
+
+func (p *pendingChanges) has(m addrs.ModuleInstance) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.in[m]
+}
