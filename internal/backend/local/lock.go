@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tofu/internal/backend"
+	"tofu/internal/filelock"
 )
 
 // held is a lock that this store has.
@@ -21,9 +22,6 @@ type held struct {
 	state   *os.File // the snapshot; nil while there is none, or where it can't be locked as well
 	folders folders  // made for the lock file
 }
-
-// errHeld is what lockFile gives when somebody else has the lock.
-var errHeld = errors.New("locked")
 
 // lockPath and infoPath are the files beside a snapshot that go with its lock.
 func lockPath(state string) string { return beside(state, ".lock") }
@@ -52,7 +50,7 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 	}
 	if err != nil {
 		h.release(path)
-		if errors.Is(err, errHeld) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return "", lockedBy(path, nil)
 		}
 		return "", fmt.Errorf("locking the state: %w", err)
@@ -75,7 +73,7 @@ func openLocked(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := lockFile(f); err != nil {
+		if err := filelock.Lock(f); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -144,7 +142,7 @@ func writeInfo(path string, info *backend.LockInfo) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(infoPath(path), data, 0o644)
+	return os.WriteFile(infoPath(path), data, 0o600)
 }
 
 // Unlock implements backend.Locker. Another process's lock ends with that process; what one that was killed left behind is cleared
@@ -207,7 +205,7 @@ func clearStale(path, id string) error {
 		h := held{own: own, state: state}
 		defer h.release(path)
 	}
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return fmt.Errorf("the lock is held by a running process and ends with it:\n%s", info.String())
 	}
 	if err != nil {

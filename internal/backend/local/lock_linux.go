@@ -1,11 +1,9 @@
 package local
 
 import (
-	"errors"
-	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"tofu/internal/filelock"
 )
 
 const (
@@ -13,15 +11,5 @@ const (
 	renamesLockedFiles = true
 )
 
-// lockFile takes an exclusive lock on the whole file, or gives errHeld. It excludes the process-wide locks that OpenTofu takes.
-func lockFile(f *os.File) error {
-	flock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &flock)
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-		return errHeld
-	}
-	return err
-}
-
-// lockState is the same for the snapshot.
-func lockState(f *os.File) error { return lockFile(f) }
+// lockState locks the snapshot. On Linux the usual lock excludes OpenTofu's.
+func lockState(f *os.File) error { return filelock.Lock(f) }

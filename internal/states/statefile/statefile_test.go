@@ -92,6 +92,38 @@ func TestAnEncoderRemembersObjects(t *testing.T) {
 	}
 }
 
+func TestObjectsAlone(t *testing.T) {
+	data, err := os.ReadFile("testdata/golden/everything.tfstate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := statefile.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := range f.State.Resources() {
+		for key, inst := range r.Instances {
+			if inst.Current == nil {
+				continue
+			}
+			text, err := statefile.EncodeObject(inst.Current)
+			if err != nil || bytes.ContainsRune(text, '\n') {
+				t.Fatalf("%s, %v", text, err)
+			}
+			if inst.Current, err = statefile.ParseObject(text); err != nil {
+				t.Fatalf("%s%s: %v\n%s", r.Addr, key, err, text)
+			}
+		}
+	}
+	got, err := statefile.Encode(f, &statefile.Options{Indent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(data), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestOldVersions(t *testing.T) {
 	data, err := os.ReadFile("testdata/v3.json")
 	if err != nil {

@@ -98,12 +98,7 @@ func (f *fileV4) decode() (*File, error) {
 		}
 		state.SetOutput(name, out)
 	}
-	d := decoder{
-		modules:   map[string]addrs.ModuleInstance{"": addrs.RootInstance},
-		providers: make(map[string]addrs.ProviderInstance),
-		resources: make(map[string]addrs.ConfigResource),
-		paths:     make(map[string][]cty.Path),
-	}
+	d := newDecoder()
 	for i := range f.Resources {
 		if err := d.resource(state, &f.Resources[i]); err != nil {
 			return nil, err
@@ -158,6 +153,15 @@ type decoder struct {
 	providers map[string]addrs.ProviderInstance
 	resources map[string]addrs.ConfigResource
 	paths     map[string][]cty.Path // by their JSON text
+}
+
+func newDecoder() *decoder {
+	return &decoder{
+		modules:   map[string]addrs.ModuleInstance{"": addrs.RootInstance},
+		providers: make(map[string]addrs.ProviderInstance),
+		resources: make(map[string]addrs.ConfigResource),
+		paths:     make(map[string][]cty.Path),
+	}
 }
 
 func (d *decoder) resource(state *states.State, in *resourceV4) error {

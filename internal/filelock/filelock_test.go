@@ -1,0 +1,34 @@
+package filelock_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tofu/internal/filelock"
+)
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	open := func() *os.File {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	a, b, c := open(), open(), open()
+	if err := filelock.Lock(a); err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // closing another descriptor of the same file changes nothing
+	if err := filelock.Lock(b); !errors.Is(err, filelock.ErrHeld) {
+		t.Errorf("locking what is locked: %v", err)
+	}
+	a.Close()
+	if err := filelock.Lock(b); err != nil {
+		t.Errorf("after the holder closed: %v", err)
+	}
+	b.Close()
+}

@@ -1,0 +1,27 @@
+package statefile
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// EncodeObject gives one object in the form that objects have in snapshots, on one line and without what says where it belongs.
+func EncodeObject(obj *states.Object) ([]byte, error) {
+	w := &writer{first: true}
+	if err := new(Encoder).writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj); err != nil {
+		return nil, err
+	}
+	return w.buf, nil
+}
+
+// ParseObject reads what EncodeObject wrote.
+func ParseObject(data []byte) (*states.Object, error) {
+	var in instanceV4
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, fmt.Errorf("reading an object: %w", err)
+	}
+	return newDecoder().object(&in)
+}
