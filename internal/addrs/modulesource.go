@@ -80,6 +80,9 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	switch len(parts) {
 	case 3:
 	case 4:
+		if !strings.ContainsAny(parts[0], ".:") && parts[0] != "localhost" {
+			return ModuleSource{}, fmt.Errorf("%q is no module registry host: it has no dot", parts[0])
+		}
 		if host, err = normalHost(parts[0]); err != nil {
 			return ModuleSource{}, fmt.Errorf("%q is no module registry host: %w", parts[0], err)
 		}

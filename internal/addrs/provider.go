@@ -117,8 +117,8 @@ func ParseHost(given string) (string, error) { return normalHost(given) }
 
 func normalHost(given string) (string, error) {
 	host, port, hasPort := strings.Cut(given, ":")
-	if !strings.Contains(host, ".") && host != "localhost" {
-		return "", fmt.Errorf("a host name has at least one dot")
+	if host == "" {
+		return "", fmt.Errorf("the host is empty")
 	}
 	ascii, err := idna.Lookup.ToASCII(host)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
 )
 
 // Config is one module in the tree: the root, or what one call path leads to.
@@ -183,7 +184,8 @@ type Resource struct {
 	PreventDestroy         hcl.Expression // nil: not set
 	IgnoreChanges          []hcl.Traversal
 	IgnoreAll              bool
-	Destroy                *bool // lifecycle.destroy; nil: not set
+	Destroy                *bool               // lifecycle.destroy; nil: not set
+	DestroyProblem         tfdiags.Diagnostics // why lifecycle.destroy can't be used: for planning to report
 	Connection             *Connection
 	Provisioners           []*Provisioner
 

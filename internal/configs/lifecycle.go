@@ -57,7 +57,10 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 		r.PreventDestroy = attr.Expr
 	}
 	if attr, ok := attrs["destroy"]; ok {
-		d.constant(attr, &r.Destroy) // null is as good as nothing
+		// Planning needs it, validation does not: what is wrong with it waits until then. Null is as good as nothing.
+		inner := &decoder{}
+		inner.constant(attr, &r.Destroy)
+		r.DestroyProblem = inner.diags
 	}
 	if attr, ok := attrs["ignore_changes"]; ok {
 		d.ignoreChanges(r, attr)

@@ -15,6 +15,15 @@ func (m *Module) ProviderByLocalName(name string) addrs.Provider {
 	return addrs.DefaultProvider(name)
 }
 
+// declaredProvider is ProviderByLocalName where the name is written in a providers argument: there "terraform" means the built-in
+// provider only if required_providers says so.
+func (m *Module) declaredProvider(name string) addrs.Provider {
+	if m.RequiredProviders[name] == nil && name == addrs.BuiltinTerraform.Type {
+		return addrs.Provider{Host: addrs.DefaultHost, Namespace: "hashicorp", Type: name}
+	}
+	return m.ProviderByLocalName(name)
+}
+
 // providerOf gives the provider that serves a resource block which names that provider configuration, or none.
 func (m *Module) providerOf(addr addrs.Resource, ref *ProviderRef) addrs.Provider {
 	if ref != nil {

@@ -195,8 +195,8 @@ func (a *assembly) overrideResource(base, over *Resource) {
 	if over.PreventDestroy != nil {
 		base.PreventDestroy = over.PreventDestroy
 	}
-	if over.Destroy != nil {
-		base.Destroy = over.Destroy
+	if over.Destroy != nil || over.DestroyProblem != nil {
+		base.Destroy, base.DestroyProblem = over.Destroy, over.DestroyProblem
 	}
 	if len(over.IgnoreChanges) > 0 || over.IgnoreAll {
 		base.IgnoreChanges, base.IgnoreAll = over.IgnoreChanges, over.IgnoreAll

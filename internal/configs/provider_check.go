@@ -116,7 +116,7 @@ func (ck *providerCheck) passed(parent, child *Config) {
 	for _, passed := range child.Call.Providers {
 		key, from := passed.InChild.Local(), passed.InParent
 		ck.receives(child, passed.InChild)
-		want, got := child.Module.ProviderByLocalName(key.LocalName), parent.Module.ProviderByLocalName(from.Name)
+		want, got := child.Module.declaredProvider(key.LocalName), parent.Module.declaredProvider(from.Name)
 		if want != got {
 			ck.errorf(from.NameRange, "Provider type mismatch",
 				"%q means provider %s in %s, but %q means %s in %s. Pass a configuration of the same provider, or change the source in required_providers.",

@@ -7,6 +7,7 @@ import (
 	"github.com/apparentlymart/go-versions/versions/constraints"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
 )
@@ -68,6 +69,9 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 
 func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider) {
 	val, diags := attr.Expr.Value(nil)
+	if !diags.HasErrors() && !val.IsNull() && val.Type() == cty.Number {
+		val, _ = convert.Convert(val, cty.String)
+	}
 	if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
 		d.errorf(attr.Expr.Range(), "Invalid required_providers object", "The entries of required_providers must be strings or objects.")
 		return

@@ -39,6 +39,7 @@ var variableSchema = &hcl.BodySchema{
 // metaArguments of module calls can't be names of variables: a caller could not set them.
 var metaArguments = map[string]bool{
 	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true, "depends_on": true, "locals": true,
+	"provider": true,
 }
 
 // decodeVariable reads a variable block.
@@ -122,12 +123,10 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 		val = cty.DynamicVal
 	}
 	v.Default = Default{Set: true, Value: val}
-	if d.override || diags.HasErrors() {
+	if d.override && !v.typeSet || diags.HasErrors() {
 		return
 	}
-	if v.Type.Type != cty.NilType {
-		d.add(UnusedAttributes(attr.Expr, v.Type.WithOptional))
-	}
+	d.add(UnusedAttributes(attr.Expr, v.Type.Type))
 	if problem := v.convertDefault(attr.Expr.Range()); problem != nil {
 		d.add(*problem)
 	}
