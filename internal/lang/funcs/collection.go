@@ -107,6 +107,7 @@ var anytrueFunc = function.New(&function.Spec{
 	},
 })
 
+// coalesceFunc differs from the one of the standard library in that an empty string counts as nothing.
 var coalesceFunc = function.New(&function.Spec{
 	Description: "`coalesce` returns the first of its arguments that is neither null nor an empty string.",
 	VarParam: &function.Parameter{
@@ -132,7 +133,7 @@ var coalesceFunc = function.New(&function.Spec{
 			if err != nil {
 				return cty.NilVal, function.NewArgError(i, err)
 			}
-			if !v.IsKnown() {
+			if !v.IsKnown() { // it may turn out to be null
 				return cty.UnknownVal(retType), nil
 			}
 			if v.IsNull() || retType == cty.String && v.AsString() == "" {
@@ -144,32 +145,8 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
-var indexFunc = function.New(&function.Spec{
-	Description: "`index` returns the index of the first element of a list that is equal to a given value. No such element is an error.",
-	Params: []function.Parameter{
-		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list."},
-		{Name: "value", Type: cty.DynamicPseudoType, Description: "The value."},
-	},
-	Type:         function.StaticReturnType(cty.Number),
-	RefineResult: notNull,
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		list := args[0]
-		if ty := list.Type(); !ty.IsListType() && !ty.IsTupleType() {
-			return cty.NilVal, fmt.Errorf("the first argument must be a list, not %s", ty.FriendlyName())
-		}
-		for i, v := range list.Elements() {
-			eq := v.Equals(args[1])
-			if !eq.IsKnown() {
-				return cty.UnknownVal(cty.Number), nil // this may be it
-			}
-			if eq.True() {
-				return i, nil
-			}
-		}
-		return cty.NilVal, errors.New("no element of the list is equal to the value")
-	},
-})
-
+// lengthFunc counts what is known to be there: marks and unknown values inside do not matter, except for a set, in which
+// two unknown elements may turn out to be one.
 var lengthFunc = function.New(&function.Spec{
 	Description: "`length` returns the number of elements of a list, set, map or object, or of characters of a string.",
 	Params: []function.Parameter{{
@@ -208,76 +185,115 @@ var lengthFunc = function.New(&function.Spec{
 	},
 })
 
-var lookupFunc = function.New(&function.Spec{
-	Description: "`lookup` returns the value of a given key of a map or object, or a default if it does not have the key.",
+// oneFunc turns what count and splat make of something optional into a value or null.
+var oneFunc = function.New(&function.Spec{
+	Description: "`one` returns the only element of a list or set, or null if it is empty. More than one element is an error.",
 	Params: []function.Parameter{
-		{
-			Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, AllowDynamicType: true,
-			Description: "The map or object.",
-		},
-		{Name: "key", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The key."},
+		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list or set."},
 	},
-	VarParam: &function.Parameter{
-		Name: "default", Type: cty.DynamicPseudoType,
-		AllowUnknown: true, AllowDynamicType: true, AllowNull: true, AllowMarked: true,
-		Description: "The default, at most one. Without it a missing key is an error.",
+	Type: func(args []cty.Value) (cty.Type, error) {
+		switch ty := args[0].Type(); {
+		case ty.IsListType(), ty.IsSetType():
+			return ty.ElementType(), nil
+		case ty.IsTupleType():
+			switch etys := ty.TupleElementTypes(); len(etys) {
+			case 0:
+				return cty.DynamicPseudoType, nil
+			case 1:
+				return etys[0], nil
+			}
+			return cty.NilType, function.NewArgErrorf(0, "must have no element or one")
+		default:
+			return cty.NilType, function.NewArgErrorf(0, "must be a list or a set, not %s", ty.FriendlyName())
+		}
 	},
-	Type: lookupType,
-	Impl: lookup,
+	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
+		coll := args[0]
+		n := coll.Length()
+		if !n.IsKnown() { // a set with unknown elements
+			return cty.UnknownVal(retType), nil
+		}
+		switch coll.LengthInt() {
+		case 0:
+			return cty.NullVal(retType), nil
+		case 1:
+			for _, v := range coll.Elements() {
+				return v, nil
+			}
+		}
+		return cty.NilVal, function.NewArgErrorf(0, "must have no element or one")
+	},
 })
 
-func lookupType(args []cty.Value) (cty.Type, error) {
-	if len(args) > 3 {
-		return cty.NilType, errors.New("there can be only one default")
-	}
-	switch ty := args[0].Type(); {
-	case ty == cty.DynamicPseudoType:
-		return ty, nil
-	case ty.IsMapType():
-		if len(args) == 3 && convert.GetConversionUnsafe(args[2].Type(), ty.ElementType()) == nil &&
-			!args[2].Type().Equals(ty.ElementType()) {
-			return cty.NilType, function.NewArgErrorf(2, "the default must have the type of the map's elements, %s", ty.ElementType().FriendlyName())
+// sumFunc adds without rounding to 64 bits. A sum of nothing is most often a mistake in what selects the numbers.
+var sumFunc = function.New(&function.Spec{
+	Description: "`sum` returns the sum of a list or set of numbers.",
+	Params: []function.Parameter{
+		{Name: "list", Type: cty.DynamicPseudoType, Description: "The numbers."},
+	},
+	Type:         function.StaticReturnType(cty.Number),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		ty := args[0].Type()
+		if !ty.IsListType() && !ty.IsSetType() && !ty.IsTupleType() {
+			return cty.NilVal, function.NewArgErrorf(0, "must be a list, set or tuple of numbers, not %s", ty.FriendlyName())
 		}
-		return ty.ElementType(), nil
-	case ty.IsObjectType():
-		key, _ := args[1].Unmark()
-		switch {
-		case !key.IsKnown():
-			return cty.DynamicPseudoType, nil
-		case ty.HasAttribute(key.AsString()):
-			return ty.AttributeType(key.AsString()), nil
-		case len(args) == 3:
-			return args[2].Type(), nil
+		if args[0].LengthInt() == 0 {
+			return cty.NilVal, function.NewArgErrorf(0, "cannot sum an empty list")
 		}
-		return cty.NilType, function.NewArgErrorf(0, "the object has no attribute %q", key.AsString())
-	default:
-		return cty.NilType, function.NewArgErrorf(0, "must be a map or an object, not %s", ty.FriendlyName())
-	}
-}
+		if !args[0].IsWhollyKnown() {
+			return cty.UnknownVal(cty.Number), nil
+		}
+		var sum cty.Value
+		for _, v := range args[0].Elements() {
+			if v.IsNull() {
+				return cty.NilVal, function.NewArgErrorf(0, "must be a list, set or tuple of numbers without null")
+			}
+			n, err := convert.Convert(v, cty.Number)
+			if err != nil {
+				return cty.NilVal, function.NewArgErrorf(0, "must be a list, set or tuple of numbers: %w", err)
+			}
+			if sum == cty.NilVal {
+				sum = n
+				continue
+			}
+			sum = sum.Add(n)
+		}
+		return sum, nil
+	},
+})
 
-func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
-	coll, collMarks := args[0].Unmark()
-	keyVal, keyMarks := args[1].Unmark()
-	if !coll.IsKnown() || !keyVal.IsKnown() {
-		return cty.UnknownVal(retType).WithMarks(collMarks, keyMarks), nil
-	}
-	key := keyVal.AsString()
-	if coll.Type().IsObjectType() {
-		if coll.Type().HasAttribute(key) {
-			return coll.GetAttr(key).WithMarks(collMarks, keyMarks), nil
+// transposeFunc returns lists in the order of the keys of the map.
+var transposeFunc = function.New(&function.Spec{
+	Description: "`transpose` swaps the keys and values of a map of lists of strings.",
+	Params: []function.Parameter{
+		{Name: "values", Type: cty.Map(cty.List(cty.String)), Description: "The map."},
+	},
+	Type:         function.StaticReturnType(cty.Map(cty.List(cty.String))),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
+		if !args[0].IsWhollyKnown() {
+			return cty.UnknownVal(retType), nil
 		}
-	} else if coll.HasIndex(keyVal).True() {
-		return coll.Index(keyVal).WithMarks(collMarks, keyMarks), nil
-	}
-	if len(args) == 3 {
-		def, err := convert.Convert(args[2], retType)
-		if err != nil {
-			return cty.NilVal, function.NewArgError(2, err)
+		lists := make(map[string][]cty.Value)
+		for key, list := range args[0].Elements() {
+			if list.IsNull() {
+				return cty.NilVal, function.NewArgErrorf(0, "element %q is null", key.AsString())
+			}
+			for _, v := range list.Elements() {
+				if v.IsNull() {
+					return cty.NilVal, function.NewArgErrorf(0, "the list of element %q has a null in it", key.AsString())
+				}
+				lists[v.AsString()] = append(lists[v.AsString()], key)
+			}
 		}
-		return def.WithMarks(collMarks, keyMarks), nil
-	}
-	if len(keyMarks) > 0 {
-		return cty.NilVal, errors.New("the map has no such element")
-	}
-	return cty.NilVal, fmt.Errorf("the map has no element %q", key)
-}
+		if len(lists) == 0 {
+			return cty.MapValEmpty(cty.List(cty.String)), nil
+		}
+		ret := make(map[string]cty.Value, len(lists))
+		for key, list := range lists {
+			ret[key] = cty.ListVal(list)
+		}
+		return cty.MapVal(ret), nil
+	},
+})

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/lang/marks"
 )
 
+// Conversions to collections take any element type that all elements convert to.
 var (
 	toboolFunc = toFunc(cty.Bool,
 		"`tobool` converts its argument to a boolean: true, false, \"true\", \"false\" or null.")
@@ -31,7 +32,7 @@ var (
 )
 
 // toFunc makes a function that converts to one type. It is not the one of the standard library, which moves marks of
-// elements to the whole collection.
+// elements to the whole collection, so that one secret in a map would hide the map.
 func toFunc(want cty.Type, desc string) function.Function {
 	return function.New(&function.Spec{
 		Description: desc,
@@ -49,6 +50,8 @@ func toFunc(want cty.Type, desc string) function.Function {
 				got.FriendlyName(), want.FriendlyNameForConstraint(), convert.MismatchMessage(got, want))
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			// What the conversion of an unknown value could tell beyond its type (a length, a prefix) is not promised
+			// for the value that takes its place.
 			if v, ms := args[0].Unmark(); !v.IsKnown() {
 				return cty.UnknownVal(want).WithMarks(ms), nil
 			}
@@ -98,7 +101,7 @@ var tryFunc = function.New(&function.Spec{
 		for _, arg := range args {
 			v, diags := customdecode.ExpressionClosureFromVal(arg).Value()
 			switch {
-			case diags.HasErrors():
+			case diags.HasErrors(): // an error for unknown values stays one for known ones
 				failures = append(failures, diags...)
 			case v.IsWhollyKnown():
 				return v, nil
@@ -112,6 +115,7 @@ var tryFunc = function.New(&function.Spec{
 	},
 })
 
+// tryError lists what went wrong in each argument: any of them may be the one that was meant to work.
 func tryError(failures hcl.Diagnostics) error {
 	var b strings.Builder
 	b.WriteString("no expression succeeded:\n")
@@ -126,6 +130,7 @@ func tryError(failures hcl.Diagnostics) error {
 	return errors.New(b.String())
 }
 
+// canFunc cannot say yes to an unknown value: what is done to it may fail once it is known.
 var canFunc = function.New(&function.Spec{
 	Description: "`can` evaluates an expression and tells whether it has a result rather than errors.",
 	Params: []function.Parameter{
@@ -162,6 +167,9 @@ func anyValue(desc string) []function.Parameter {
 func sameType(args []cty.Value) (cty.Type, error) {
 	return args[0].Type(), nil
 }
+
+// The functions about marks take and return what is inside a value as it is: they are about the value itself, except
+// that ephemeralasnull goes all the way down.
 
 var sensitiveFunc = function.New(&function.Spec{
 	Description: "`sensitive` returns its argument marked as sensitive, so that it is not shown.",
@@ -215,6 +223,7 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 	},
 })
 
+// The oldest functions of the language were replaced by conversions. Configurations still call them now and then.
 var (
 	listFunc = goneFunc("list", "tolist([ ... ])")
 	mapFunc  = goneFunc("map", "tomap({ ... })")

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/zclconf/go-cty/cty"
@@ -37,6 +38,7 @@ var (
 	filebase64sha512Func = fileHashFunc("filebase64sha512", "SHA512", sha512.New, base64.StdEncoding.EncodeToString)
 )
 
+// hashFunc makes a function that hashes a string. Strings are in Unicode's form NFC, and so are hashed as that.
 func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) function.Function {
 	return stringFunc(
 		fmt.Sprintf("`%s` computes the %s hash of the UTF-8 form of a string, written in %s.", name, algorithm, form(name)),
@@ -53,7 +55,7 @@ func fileHashFunc(name, algorithm string, newHash func() hash.Hash, encode func(
 	desc := fmt.Sprintf("`%s` computes the %s hash of a file, written in %s.", name, algorithm, form(name))
 	return func(b *binding) function.Function {
 		return pathFunc(desc, cty.String, func(path shownPath) (cty.Value, error) {
-			f, err := b.open(path)
+			f, err := b.open(path) // read in pieces: archives of gigabytes are hashed too
 			if err != nil {
 				return cty.NilVal, err
 			}
@@ -67,15 +69,15 @@ func fileHashFunc(name, algorithm string, newHash func() hash.Hash, encode func(
 	}
 }
 
+// form is how a function writes its hash.
 func form(name string) string {
-	for _, s := range []string{"base64", "filebase64"} {
-		if len(name) > len(s) && name[:len(s)] == s {
-			return "Base64"
-		}
+	if strings.Contains(name, "base64") {
+		return "Base64"
 	}
 	return "hexadecimal"
 }
 
+// bcryptFunc has a random salt. A cost below the least of the algorithm becomes its default.
 var bcryptFunc = function.New(&function.Spec{
 	Description: "`bcrypt` computes a hash of a string with the Blowfish cipher: another one in each call.",
 	Params: []function.Parameter{
@@ -108,6 +110,7 @@ var bcryptFunc = function.New(&function.Spec{
 	},
 })
 
+// rsadecryptFunc takes the forms of private keys that tools write: PKCS #1, PKCS #8 and OpenSSH.
 var rsadecryptFunc = function.New(&function.Spec{
 	Description: "`rsadecrypt` decrypts what was encrypted with RSA and padded as PKCS #1 v1.5 says.",
 	Params: []function.Parameter{
@@ -133,6 +136,7 @@ var rsadecryptFunc = function.New(&function.Spec{
 		if !ok {
 			return cty.NilVal, function.NewArgErrorf(1, "the key is not an RSA key")
 		}
+		//lint:ignore SA1019 the language promises this padding; whoever can see the result of a run has the key anyway
 		text, err := rsa.DecryptPKCS1v15(nil, key, ciphertext)
 		if err != nil {
 			return cty.NilVal, fmt.Errorf("failed to decrypt: %w", err)

@@ -18,6 +18,7 @@ var (
 		"The timestamp.", "The duration, like -1h30m.")
 )
 
+// timecmpFunc compares instants: the same moment in two time zones is equal.
 var timecmpFunc = function.New(&function.Spec{
 	Description: "`timecmp` compares two RFC 3339 timestamps: -1, 0 or 1 if the first is earlier than, the same instant as, or later than the second.",
 	Params: []function.Parameter{
@@ -47,6 +48,7 @@ func parseTimestamp(s string) (time.Time, error) {
 	return ts, nil
 }
 
+// timestampFunc is the time of the call, and so unknown before the apply phase.
 var timestampFunc = function.New(&function.Spec{
 	Description:  "`timestamp` returns the current time in UTC as an RFC 3339 timestamp.",
 	Type:         function.StaticReturnType(cty.String),
@@ -56,6 +58,7 @@ var timestampFunc = function.New(&function.Spec{
 	},
 })
 
+// plantimestampFunc is pure: the plan keeps its time, so that what is planned from it is what is applied.
 func plantimestampFunc(b *binding) function.Function {
 	result := cty.UnknownVal(cty.String)
 	if !b.PlanTimestamp.IsZero() {

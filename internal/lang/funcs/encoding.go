@@ -56,6 +56,9 @@ var (
 	errNotGzip   = errors.New("what the text encodes is not complete data in gzip format")
 )
 
+// The functions whose names begin with base64 take and return text. Bytes that are no text never become a string: the
+// language would change them to Unicode's form NFC.
+
 var base64encodeFunc = stringFunc(
 	"`base64encode` writes the UTF-8 form of a string in Base64.",
 	"str", "The string.",
@@ -128,6 +131,8 @@ var urldecodeFunc = stringFunc(
 		}
 		return text, nil
 	})
+
+// textencodebase64 and textdecodebase64 are how text in another encoding passes through the language: as Base64.
 
 var textencodebase64Func = function.New(&function.Spec{
 	Description: "`textencodebase64` writes a string in a given character encoding, and the result in Base64.",

@@ -74,6 +74,9 @@ func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, er
 	})
 }
 
+// The functions that read files do so at each call. A file must be there when the run starts, since nothing tells the
+// order of a call and of a resource that writes the file.
+
 func fileFunc(b *binding) function.Function {
 	return pathFunc("`file` returns the content of a file, which must be text in UTF-8.", cty.String,
 		func(path shownPath) (cty.Value, error) {
@@ -135,6 +138,7 @@ func (b *binding) open(path shownPath) (*os.File, error) {
 	return f, nil
 }
 
+// read returns the bytes of the file.
 func (b *binding) read(path shownPath) ([]byte, error) {
 	f, err := b.open(path)
 	if err != nil {
@@ -148,6 +152,8 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 	return data, nil
 }
 
+// readText returns the content of the file, for the first argument of a function. Bytes that are not UTF-8 would be
+// replaced when they become a string, and nobody would notice.
 func (b *binding) readText(path shownPath) (string, error) {
 	data, err := b.read(path)
 	if err != nil {
@@ -168,6 +174,7 @@ func (b *binding) resolve(path string) (string, error) {
 	return b.fromBase(path), nil
 }
 
+// fromBase makes a path start where relative ones do.
 func (b *binding) fromBase(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -193,6 +200,8 @@ func expandHome(path string) (string, error) {
 	}
 	return filepath.Join(home, path[1:]), nil
 }
+
+// abspath, basename, dirname and pathexpand only look at the text of a path.
 
 var pathexpandFunc = function.New(&function.Spec{
 	Description:  "`pathexpand` replaces a ~ at the start of a path by the home directory of the current user.",
@@ -225,6 +234,7 @@ var dirnameFunc = stringFunc(
 	"path", "The path.",
 	func(path string) (string, error) { return filepath.Dir(path), nil })
 
+// filesetFunc does not expand ~ in its directory, unlike the functions of one file.
 func filesetFunc(b *binding) function.Function {
 	return function.New(&function.Spec{
 		Description: "`fileset` returns the names of the files under a path that match a pattern.",

@@ -15,6 +15,7 @@ import (
 
 var prefixParam = function.Parameter{Name: "prefix", Type: cty.String, Description: "The network, in CIDR notation."}
 
+// cidrhostFunc takes numbers of any size: a network of IPv6 has more hosts than 64 bits count.
 var cidrhostFunc = function.New(&function.Spec{
 	Description: "`cidrhost` returns the address of a host by its number in a network.",
 	Params: []function.Parameter{
@@ -111,6 +112,7 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	return &net.IPNet{IP: ip, Mask: net.CIDRMask(length, addrLen)}, nil
 }
 
+// cidrsubnetsFunc gives each network the first room after the one before it that its size allows.
 var cidrsubnetsFunc = function.New(&function.Spec{
 	Description: "`cidrsubnets` returns consecutive networks within another.",
 	Params:      []function.Parameter{prefixParam},
@@ -173,6 +175,7 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 		_, addrLen := network.Mask.Size()
 		return &net.IPNet{IP: network.IP, Mask: net.CIDRMask(length, addrLen)}, nil
 	}
+	// Past the last address the next network is at the first again.
 	next, wrapped := cidr.NextSubnet(current, length)
 	if wrapped || !network.Contains(next.IP) {
 		return nil, fmt.Errorf("there is no room left for a network with a prefix of %d bits in %s", length, network)
@@ -180,6 +183,7 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	return next, nil
 }
 
+// cidrcontainsFunc compares the first and last address of the second network, so that a larger one is not contained.
 var cidrcontainsFunc = function.New(&function.Spec{
 	Description: "`cidrcontains` tells whether a network contains a given address or network.",
 	Params: []function.Parameter{

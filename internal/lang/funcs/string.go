@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
+// Lengths and offsets count what a reader takes for characters (grapheme clusters), not bytes or code points.
 var (
 	chompFunc = described(stdlib.ChompFunc,
 		"`chomp` removes newline characters at the end of a string.",
@@ -20,7 +21,7 @@ var (
 	formatlistFunc = described(stdlib.FormatListFunc,
 		"`formatlist` builds a list of strings by applying `format` to each element of the given lists; other arguments are used for every element.",
 		"The specification.", "Lists of the same length, and single values.")
-	indentFunc = described(stdlib.IndentFunc,
+	indentFunc = described(withoutPanic(stdlib.IndentFunc, "the number of spaces must not be negative"),
 		"`indent` adds a given number of spaces to the beginnings of all lines of a string but the first.",
 		"How many spaces.", "The string.")
 	joinFunc = described(stdlib.JoinFunc,
@@ -65,6 +66,7 @@ var (
 		"The string.")
 )
 
+// startswithFunc may know its result for an unknown string, which makes conditions on planned names and IDs possible.
 var startswithFunc = function.New(&function.Spec{
 	Description: "`startswith` tells whether a string starts with a given prefix.",
 	Params: []function.Parameter{
@@ -86,6 +88,7 @@ var startswithFunc = function.New(&function.Spec{
 	},
 })
 
+// endswithFunc cannot tell anything of an unknown string, of which only a beginning may be known.
 var endswithFunc = function.New(&function.Spec{
 	Description: "`endswith` tells whether a string ends with a given suffix.",
 	Params: []function.Parameter{
@@ -111,6 +114,7 @@ var strcontainsFunc = function.New(&function.Spec{
 	},
 })
 
+// replaceFunc decides by the slashes around the search string whether it is a regular expression. A single slash is itself.
 var replaceFunc = function.New(&function.Spec{
 	Description: "`replace` replaces each occurrence of one string in another. A search string between slashes is a regular expression (RE2), whose groups the replacement may refer to as `$1` or `${name}`.",
 	Params: []function.Parameter{

@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"errors"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -146,6 +147,24 @@ func returnType(fn function.Function) cty.Type {
 // described gives a function of a library the description of the language: of the function, then of each parameter.
 func described(fn function.Function, desc string, params ...string) function.Function {
 	return fn.WithNewDescriptions(desc, params)
+}
+
+// withoutPanic gives a clear error to a function of a library that panics for some arguments. Its result must never be null.
+func withoutPanic(fn function.Function, message string) function.Function {
+	return function.New(&function.Spec{
+		Description:  fn.Description(),
+		Params:       fn.Params(),
+		Type:         fn.ReturnTypeForValues,
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v, err := fn.Call(args)
+			var p function.PanicError
+			if errors.As(err, &p) {
+				err = errors.New(message)
+			}
+			return v, err
+		},
+	})
 }
 
 // notNull is the refinement of functions that never return null.

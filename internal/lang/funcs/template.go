@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024
+	maxDepth     = 20000 // whatever depthEnv says: deeper, and the stack overflows, which nothing can recover from
 )
 
 // A rendering is one template while it is rendered.
@@ -38,10 +38,12 @@ type rendering struct {
 	tooDeep error
 }
 
+// templatefileFunc and templatestringFunc are what the configuration calls: at depth zero.
 func templatefileFunc(b *binding) function.Function { return (&rendering{b: b}).fileFunc() }
 
 func templatestringFunc(b *binding) function.Function { return (&rendering{b: b}).stringFunc() }
 
+// fileFunc is templatefile as r sees it. Marks of a variable reach the result even if the template does not use it.
 func (r *rendering) fileFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatefile` reads a file and renders it as a template with the given variables.",
@@ -72,6 +74,7 @@ func (r *rendering) fileFunc() function.Function {
 	})
 }
 
+// stringFunc is templatestring as r sees it. Its variables keep their marks, so only those that the template uses matter.
 func (r *rendering) stringFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatestring` renders a string as a template with the given variables.",
@@ -107,7 +110,7 @@ func (r *rendering) nest(name string) (*rendering, error) {
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("the environment variable %s is %q; it must be a whole number, or unset for %d", depthEnv, s, defaultDepth)
 		}
-		limit = n
+		limit = min(n, maxDepth)
 	}
 	nested := &rendering{b: r.b, parent: r, depth: r.depth + 1, name: name}
 	if r.depth > limit {
@@ -128,6 +131,8 @@ func (e *depthError) Error() string {
 		e.limit, depthEnv, strings.Join(e.names, ", in it "))
 }
 
+// depthError is about r, which must not be rendered. Messages name only the outermost templates, since the others are most
+// often the same few; the log has them all.
 func (r *rendering) depthError(limit int) error {
 	const shown = 4
 	var names []string // innermost first
@@ -152,8 +157,11 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
+	// Checked before evaluation, since that evaluates only what it needs: a name that is missing in one branch of a
+	// directive should not wait for the day that branch is taken.
 	for _, traversal := range expr.Variables() {
-		if name := traversal.RootName(); !has(variables, name) {
+		name := traversal.RootName()
+		if _, ok := variables[name]; !ok {
 			return cty.DynamicVal, function.NewArgErrorf(1, "there is no variable %q, which the template uses at %s", name, traversal[0].SourceRange())
 		}
 	}
@@ -170,28 +178,18 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	return cty.DynamicVal, diags
 }
 
-func has(variables map[string]cty.Value, name string) bool {
-	_, ok := variables[name]
-	return ok
-}
-
 // templateVars returns the variables in a map or object.
 func templateVars(vars cty.Value) (map[string]cty.Value, error) {
 	if ty := vars.Type(); !ty.IsMapType() && !ty.IsObjectType() {
 		return nil, function.NewArgErrorf(1, "must be a map or an object, not %s", ty.FriendlyName())
 	}
 	ret := make(map[string]cty.Value, vars.LengthInt())
-	maps.Insert(ret, func(yield func(string, cty.Value) bool) {
-		for k, v := range vars.Elements() {
-			if !yield(k.AsString(), v) {
-				return
-			}
-		}
-	})
-	for name := range ret {
+	for key, v := range vars.Elements() {
+		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
 			return nil, function.NewArgErrorf(1, "%q is no name for a variable: write a letter, then letters, digits and underscores", name)
 		}
+		ret[name] = v
 	}
 	return ret, nil
 }

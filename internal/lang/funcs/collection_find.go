@@ -1,0 +1,209 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// The functions that look for elements of a collection.
+
+// containsFunc is the function of the standard library but for null, which this language does not search for.
+var containsFunc = function.New(&function.Spec{
+	Description: "`contains` tells whether a list or set has a given value as an element.",
+	Params: []function.Parameter{
+		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list or set."},
+		{Name: "value", Type: cty.DynamicPseudoType, Description: "The value."},
+	},
+	Type:         function.StaticReturnType(cty.Bool),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return stdlib.Contains(args[0], args[1])
+	},
+})
+
+// indexFunc compares without conversion: 1 is not "1".
+var indexFunc = function.New(&function.Spec{
+	Description: "`index` returns the index of the first element of a list that is equal to a given value. No such element is an error.",
+	Params: []function.Parameter{
+		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list."},
+		{Name: "value", Type: cty.DynamicPseudoType, Description: "The value."},
+	},
+	Type:         function.StaticReturnType(cty.Number),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		list := args[0]
+		if ty := list.Type(); !ty.IsListType() && !ty.IsTupleType() {
+			return cty.NilVal, fmt.Errorf("the first argument must be a list, not %s", ty.FriendlyName())
+		}
+		for i, v := range list.Elements() {
+			eq := v.Equals(args[1])
+			if !eq.IsKnown() {
+				return cty.UnknownVal(cty.Number), nil // this may be it
+			}
+			if eq.True() {
+				return i, nil
+			}
+		}
+		return cty.NilVal, errors.New("no element of the list is equal to the value")
+	},
+})
+
+// lookupFunc marks its result only with what it is made of: the map or object itself, the key, and the element or default.
+var lookupFunc = function.New(&function.Spec{
+	Description: "`lookup` returns the value of a given key of a map or object, or a default if it does not have the key.",
+	Params: []function.Parameter{
+		{
+			Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, AllowDynamicType: true,
+			Description: "The map or object.",
+		},
+		{Name: "key", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The key."},
+	},
+	VarParam: &function.Parameter{
+		Name: "default", Type: cty.DynamicPseudoType,
+		AllowUnknown: true, AllowDynamicType: true, AllowNull: true, AllowMarked: true,
+		Description: "The default, at most one. Without it a missing key is an error.",
+	},
+	Type: lookupType,
+	Impl: lookup,
+})
+
+// lookupType is the type of the element or, in an object without it, of the default. In a map the default must convert.
+func lookupType(args []cty.Value) (cty.Type, error) {
+	if len(args) > 3 {
+		return cty.NilType, errors.New("there can be only one default")
+	}
+	switch ty := args[0].Type(); {
+	case ty == cty.DynamicPseudoType:
+		return ty, nil
+	case ty.IsMapType():
+		if len(args) == 3 && convert.GetConversionUnsafe(args[2].Type(), ty.ElementType()) == nil &&
+			!args[2].Type().Equals(ty.ElementType()) {
+			return cty.NilType, function.NewArgErrorf(2, "the default must have the type of the map's elements, %s", ty.ElementType().FriendlyName())
+		}
+		return ty.ElementType(), nil
+	case ty.IsObjectType():
+		key, _ := args[1].Unmark()
+		switch {
+		case !key.IsKnown():
+			return cty.DynamicPseudoType, nil
+		case ty.HasAttribute(key.AsString()):
+			return ty.AttributeType(key.AsString()), nil
+		case len(args) == 3:
+			return args[2].Type(), nil
+		}
+		return cty.NilType, function.NewArgErrorf(0, "the object has no attribute %q", key.AsString())
+	default:
+		return cty.NilType, function.NewArgErrorf(0, "must be a map or an object, not %s", ty.FriendlyName())
+	}
+}
+
+// lookup is called with arguments that lookupType accepted.
+func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
+	coll, collMarks := args[0].Unmark()
+	keyVal, keyMarks := args[1].Unmark()
+	if !coll.IsKnown() || !keyVal.IsKnown() {
+		return cty.UnknownVal(retType).WithMarks(collMarks, keyMarks), nil
+	}
+	key := keyVal.AsString()
+	if coll.Type().IsObjectType() {
+		if coll.Type().HasAttribute(key) {
+			return coll.GetAttr(key).WithMarks(collMarks, keyMarks), nil
+		}
+	} else if coll.HasIndex(keyVal).True() {
+		return coll.Index(keyVal).WithMarks(collMarks, keyMarks), nil
+	}
+	if len(args) == 3 {
+		def, err := convert.Convert(args[2], retType)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(2, err)
+		}
+		return def.WithMarks(collMarks, keyMarks), nil
+	}
+	if len(keyMarks) > 0 {
+		return cty.NilVal, errors.New("the map has no such element")
+	}
+	return cty.NilVal, fmt.Errorf("the map has no element %q", key)
+}
+
+// matchkeysFunc is unknown as soon as anything in its arguments is: an unknown key could match, or not.
+var matchkeysFunc = function.New(&function.Spec{
+	Description: "`matchkeys` returns the elements of a list whose counterparts in a list of keys are among the given keys.",
+	Params: []function.Parameter{
+		{Name: "values", Type: cty.List(cty.DynamicPseudoType), Description: "The list to take elements from."},
+		{Name: "keys", Type: cty.List(cty.DynamicPseudoType), Description: "The key of each element, in the same order."},
+		{Name: "searchset", Type: cty.List(cty.DynamicPseudoType), Description: "The keys of the elements to take."},
+	},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if ty, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()}); ty == cty.NilType {
+			return cty.NilType, errors.New("keys and searchset must be of the same type")
+		}
+		return args[0].Type(), nil
+	},
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
+		if args[0].LengthInt() != args[1].LengthInt() {
+			return cty.NilVal, errors.New("the list of keys must be as long as the list of values")
+		}
+		ty, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()})
+		keys, err := convert.Convert(args[1], ty)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(1, err)
+		}
+		wanted, err := convert.Convert(args[2], ty)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(2, err)
+		}
+		if !args[0].IsWhollyKnown() || !keys.IsWhollyKnown() || !wanted.IsWhollyKnown() {
+			return cty.UnknownVal(retType), nil
+		}
+		return selectByKey(args[0], keys, wanted), nil
+	},
+})
+
+// selectByKey returns the elements of list whose keys are in wanted. All three are known lists.
+func selectByKey(list, keys, wanted cty.Value) cty.Value {
+	set := cty.NewValueSet(wanted.Type().ElementType())
+	for _, k := range wanted.Elements() {
+		set.Add(k)
+	}
+	values := list.AsValueSlice()
+	var ret []cty.Value
+	for i, k := range keys.AsValueSlice() {
+		if set.Has(k) {
+			ret = append(ret, values[i])
+		}
+	}
+	if len(ret) == 0 {
+		return cty.ListValEmpty(list.Type().ElementType())
+	}
+	return cty.ListVal(ret)
+}
+
+// sliceFunc is the function of the standard library but for an unknown list of known length, with which that panics.
+var sliceFunc = function.New(&function.Spec{
+	Description: "`slice` returns consecutive elements of a list.",
+	Params: []function.Parameter{
+		{Name: "list", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, Description: "The list."},
+		{Name: "start_index", Type: cty.Number, Description: "The index of the first element."},
+		{Name: "end_index", Type: cty.Number, Description: "The index after that of the last element."},
+	},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if ty := args[0].Type(); ty.IsListType() && !args[0].IsKnown() {
+			return ty, nil
+		}
+		return stdlib.SliceFunc.ReturnTypeForValues(args)
+	},
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
+		list, ms := args[0].Unmark()
+		if !list.IsKnown() {
+			return cty.UnknownVal(retType).WithMarks(ms), nil
+		}
+		return stdlib.SliceFunc.Call(args)
+	},
+})

@@ -1,0 +1,298 @@
+package funcs
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"golang.org/x/crypto/bcrypt"
+)
+
+func TestTableHasNamespace(t *testing.T) {
+	table := Table(Options{})
+	if len(table) != 2*len(rows) {
+		t.Errorf("%d names for %d functions; a name is there twice", len(table), len(rows))
+	}
+	for _, r := range rows {
+		for _, name := range []string{r.name, "core::" + r.name} {
+			if fn, ok := table[name]; !ok || fn == (function.Function{}) {
+				t.Errorf("there is no function %s", name)
+			}
+		}
+	}
+}
+
+func TestDocs(t *testing.T) {
+	docs := Docs()
+	if len(docs) != 121 {
+		t.Errorf("%d functions; the language has 121", len(docs))
+	}
+	for i, doc := range docs {
+		if i > 0 && docs[i-1].Theme == doc.Theme && docs[i-1].Name >= doc.Name {
+			t.Errorf("%s is listed before %s", docs[i-1].Name, doc.Name)
+		}
+		if !strings.HasPrefix(doc.Description, "`"+doc.Name+"`") || !strings.HasSuffix(doc.Description, ".") {
+			t.Errorf("description of %s: %q", doc.Name, doc.Description)
+		}
+		params := doc.Params
+		if doc.Variadic != nil {
+			params = append(params, *doc.Variadic)
+		}
+		for _, p := range params {
+			if p.Name == "" || p.Description == "" || p.Type == cty.NilType || p.Type.IsCapsuleType() {
+				t.Errorf("parameter of %s: %+v", doc.Name, p)
+			}
+		}
+		if doc.ReturnType == cty.NilType {
+			t.Errorf("%s has no return type", doc.Name)
+		}
+	}
+}
+
+// call evaluates an expression that must succeed.
+func call(t *testing.T, scope *hcl.EvalContext, expr string) cty.Value {
+	t.Helper()
+	v, diags := evaluate(expr, scope)
+	if diags.HasErrors() {
+		t.Fatalf("%s: %s", expr, diags)
+	}
+	return v
+}
+
+func TestImpure(t *testing.T) {
+	scope := testScope(t, Options{})
+
+	now := call(t, scope, "timestamp()").AsString()
+	if ts, err := time.Parse(time.RFC3339, now); err != nil || time.Since(ts) > time.Minute || !strings.HasSuffix(now, "Z") {
+		t.Errorf("timestamp() = %s", now)
+	}
+
+	id := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	a, b := call(t, scope, "uuid()").AsString(), call(t, scope, "uuid()").AsString()
+	if a == b || !id.MatchString(a) || !id.MatchString(b) {
+		t.Errorf("uuid() = %s and %s", a, b)
+	}
+
+	for expr, cost := range map[string]int{`bcrypt("secret", 4)`: 4, `bcrypt("secret")`: 10} {
+		hash := []byte(call(t, scope, expr).AsString())
+		if err := bcrypt.CompareHashAndPassword(hash, []byte("secret")); err != nil {
+			t.Errorf("%s: %s", expr, err)
+		}
+		if got, err := bcrypt.Cost(hash); got != cost || err != nil {
+			t.Errorf("%s: cost %d, %v", expr, got, err)
+		}
+	}
+	for _, expr := range []string{`bcrypt("x", 32)`, `bcrypt("x", 4.5)`, `bcrypt("x", 4, 4)`, `bcrypt(join("", range(80)), 4)`} {
+		if v, diags := evaluate(expr, scope); !diags.HasErrors() {
+			t.Errorf("%s = %s", expr, show(v))
+		}
+	}
+}
+
+func TestPlanTimestampBeforePlan(t *testing.T) {
+	if got := show(call(t, testScope(t, Options{}), "plantimestamp()")); got != "unknown string, not null" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestRSADecrypt(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	//lint:ignore SA1019 the language promises this padding
+	ciphertext, err := rsa.EncryptPKCS1v15(rand.Reader, &key.PublicKey, []byte("top secret é"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) cty.Value {
+		return cty.StringVal(string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+	}
+	scope := testScope(t, Options{})
+	scope.Variables["text"] = cty.StringVal(base64.StdEncoding.EncodeToString(ciphertext))
+	scope.Variables["pkcs1"] = encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key))
+	scope.Variables["pkcs8"] = encode("PRIVATE KEY", pkcs8)
+	scope.Variables["other"] = encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(other))
+	for _, expr := range []string{"rsadecrypt(text, pkcs1)", "rsadecrypt(text, pkcs8)"} {
+		if got := call(t, scope, expr).AsString(); got != "top secret é" {
+			t.Errorf("%s = %q", expr, got)
+		}
+	}
+	if v, diags := evaluate("rsadecrypt(text, other)", scope); !diags.HasErrors() {
+		t.Errorf("decrypted with another key: %s", show(v))
+	}
+	if _, diags := evaluate(`rsadecrypt("AAAA", pkcs1)`, scope); !diags.HasErrors() {
+		t.Error("decrypted three bytes")
+	}
+}
+
+// TestTemplateDepth counts the levels: count.tftpl with n = 3 is four templates, three of them within others.
+func TestTemplateDepth(t *testing.T) {
+	tests := []struct {
+		limit, expr string
+		err         string // empty: the expression succeeds
+	}{
+		{"5", `templatefile("count.tftpl", { n = 5 })`, ""},
+		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates nest deeper than 5, .*: count.tftpl, in it count.tftpl, in it count.tftpl, in it count.tftpl …\.$`},
+		{"6", `templatefile("count.tftpl", { n = 6 })`, ""},
+		{"0", `templatefile("inner.tftpl", { x = 1 })`, ""},
+		{"0", `templatefile("nested.tftpl", { x = 1 })`, "nest deeper than 0"},
+		{"2", `templatestring("$${templatefile(\"count.tftpl\", { n = 1 })}", {})`, ""},
+		{"2", `templatestring("$${templatefile(\"count.tftpl\", { n = 2 })}", {})`, "nest deeper than 2"},
+		{"3", `templatefile("twice.tftpl", {})`, "nest deeper than 3"},
+		{"", `templatefile("count.tftpl", { n = 1000 })`, ""},
+		{"many", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "many"; it must be a whole number`},
+		{"-1", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "-1"; it must be a whole number`},
+	}
+	scope := testScope(t, Options{})
+	for _, test := range tests {
+		t.Setenv("TF_TEMPLATE_RECURSION_DEPTH", test.limit)
+		_, diags := evaluate(test.expr, scope)
+		switch {
+		case test.err == "" && diags.HasErrors():
+			t.Errorf("limit %q: %s: %s", test.limit, test.expr, diags)
+		case test.err != "" && !diags.HasErrors():
+			t.Errorf("limit %q: %s did not fail", test.limit, test.expr)
+		case test.err != "" && !regexp.MustCompile(test.err).MatchString(diags[0].Detail):
+			t.Errorf("limit %q: %s: %s", test.limit, test.expr, diags[0].Detail)
+		}
+	}
+	// A failure must not stay with the table.
+	if got := call(t, scope, `try(templatefile("inner.tftpl", { x = 1 }), "failed")`); got.AsString() != "failed" {
+		t.Errorf("with a wrong limit: %s", show(got))
+	}
+	t.Setenv("TF_TEMPLATE_RECURSION_DEPTH", "1")
+	call(t, scope, `[can(templatefile("loop.tftpl", {})), templatefile("inner.tftpl", { x = 1 })]`)
+}
+
+// TestConcurrent lets the race detector look at functions that share the table.
+func TestConcurrent(t *testing.T) {
+	scope := testScope(t, Options{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, expr := range []string{
+				`templatefile("nested.tftpl", { x = 1 })`, `can(templatefile("loop.tftpl", {}))`,
+				`fileset(".", "**")`, `try(tonumber("x"), upper("x"))`, `cidrsubnet("10.0.0.0/8", 8, 3)`,
+			} {
+				if _, diags := evaluate(expr, scope); diags.HasErrors() {
+					t.Errorf("%s: %s", expr, diags)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestNestedTry fails by never ending if each level evaluates the next one more than once.
+func TestNestedTry(t *testing.T) {
+	const depth = 200
+	expr := strings.Repeat("try(can(", depth) + "1" + strings.Repeat("))", depth)
+	if got := call(t, testScope(t, Options{}), expr); !got.True() {
+		t.Errorf("got %s", show(got))
+	}
+}
+
+// panicked returns the diagnostic of a function that panicked, if one did.
+func panicked(diags hcl.Diagnostics) *hcl.Diagnostic {
+	for _, diag := range diags {
+		extra, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag)
+		var p function.PanicError
+		if ok && errors.As(extra.FunctionCallError(), &p) {
+			return diag
+		}
+	}
+	return nil
+}
+
+func FuzzTemplate(f *testing.F) {
+	for _, s := range []string{"", "a ${x}", "%{ if x }y%{ endif }", "${templatestring(x, {x = x})}", "%{ for y in [x] }${y}%{ endfor ~}\n", "$${", "${"} {
+		f.Add(s, "v")
+	}
+	scope := &hcl.EvalContext{Functions: Table(Options{BaseDir: f.TempDir()}), Variables: map[string]cty.Value{}}
+	f.Fuzz(func(t *testing.T, template, x string) {
+		if strings.Contains(template, "file") { // there are files that never end
+			t.Skip()
+		}
+		variables := map[string]cty.Value{"template": cty.StringVal(template), "x": cty.StringVal(x)}
+		child := scope.NewChild()
+		child.Variables = variables
+		_, diags := evaluate("templatestring(template, { x = x })", child)
+		if diag := panicked(diags); diag != nil {
+			t.Error(diag)
+		}
+	})
+}
+
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"%s", "%5.2f %d", "%[2]v%[1]v", "%%", "%-+#010x", "%*d", "%q"} {
+		f.Add(s, "a", 1.5)
+	}
+	scope := &hcl.EvalContext{Functions: Table(Options{})}
+	f.Fuzz(func(t *testing.T, spec, s string, n float64) {
+		if n != n || len(spec) > 100 || regexp.MustCompile(`[0-9]{4}`).MatchString(spec) { // widths of gigabytes
+			t.Skip()
+		}
+		child := scope.NewChild()
+		child.Variables = map[string]cty.Value{"spec": cty.StringVal(spec), "s": cty.StringVal(s), "n": cty.NumberFloatVal(n)}
+		for _, expr := range []string{"format(spec, s, n)", "format(spec, [s, n], { a = n })", "formatlist(spec, [s, s], n)", "formatdate(spec, s)", "formatdate(spec, \"2018-01-02T23:12:01Z\")"} {
+			_, diags := evaluate(expr, child)
+			if diag := panicked(diags); diag != nil {
+				t.Error(expr, diag)
+			}
+		}
+	})
+}
+
+// FuzzStrings calls everything that takes only strings and reads no files.
+func FuzzStrings(f *testing.F) {
+	for _, s := range []string{"", "a", "10.0.0.0/8", "fd00::/8", "aGVsbG8=", "{\"a\":1}", "a: [1]", "a,b\n1,2", "2018-01-02T23:12:01Z", "%41", "/a(b)?/", "UTF-16"} {
+		f.Add(s, s)
+	}
+	type target struct {
+		name string
+		fn   function.Function
+		n    int
+	}
+	var targets []target
+	for _, r := range rows {
+		fn := r.function(&binding{})
+		strs := r.theme != Filesystem && fn.VarParam() == nil && !strings.HasPrefix(r.name, "file")
+		for _, p := range fn.Params() {
+			strs = strs && p.Type == cty.String
+		}
+		if strs && len(fn.Params()) <= 2 {
+			targets = append(targets, target{r.name, fn, len(fn.Params())})
+		}
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		args := []cty.Value{cty.StringVal(a), cty.StringVal(b)}
+		for _, target := range targets {
+			_, err := target.fn.Call(args[:target.n])
+			var p function.PanicError
+			if errors.As(err, &p) {
+				t.Errorf("%s(%q): %s", target.name, args[:target.n], err)
+			}
+		}
+	})
+}
