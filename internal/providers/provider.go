@@ -82,6 +82,8 @@ type ResourceSchema struct {
 	Block           *configschema.Block
 	Identity        *configschema.Object // nil: the type has no identity
 	IdentityVersion int64
+	// Invalid says why the schema can't be used; nil when it can. Block is empty then.
+	Invalid error
 }
 
 // Function describes a provider-defined function.
@@ -216,8 +218,10 @@ type MoveRequest struct {
 	SourceSchemaVersion int64
 	SourceJSON          []byte
 	SourcePrivate       []byte
-	SourceIdentity      []byte // JSON
-	TargetType          string
+	SourceIdentity      []byte // JSON; nil for none
+
+	SourceIdentityVersion int64
+	TargetType            string
 }
 
 // MoveResponse carries the object in its new type.

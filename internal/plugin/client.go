@@ -1,0 +1,203 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// impersonated is the Terraform version that providers are told: some refuse to work with, or leave out features for, older ones.
+const impersonated = "1.13.0"
+
+// client speaks to one provider process. It implements providers.Interface.
+type client struct {
+	launch  Launch
+	process *process
+	conn    *grpc.ClientConn
+	version int // of the protocol
+
+	mu        sync.Mutex        // held while the schema is fetched, so that it is fetched once
+	schema    *providers.Schema // set when the provider is ready for calls
+	functions map[string]*providers.Function
+
+	mourned atomic.Bool // the stack trace was reported
+}
+
+func newClient(l Launch, p *process, conn *grpc.ClientConn, version int) *client {
+	return &client{launch: l, process: p, conn: conn, version: version}
+}
+
+// capabilities is what the engine announces: it never defers.
+func capabilities() *tfplugin.ClientCapabilities {
+	return &tfplugin.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+}
+
+// invoke makes a call.
+func (c *client) invoke(ctx context.Context, m method, in, out proto.Message) error {
+	return c.conn.Invoke(ctx, m.path(c.version), in, out)
+}
+
+// callError says that a call got no answer. The summaries are those that people search for.
+func (c *client) callError(m method, err error) tfdiags.Diagnostic {
+	name := c.launch.Provider.ForDisplay()
+	switch {
+	case status.Code(err) == codes.Unavailable:
+		d := tfdiags.Errorf("Plugin did not respond", "The provider %s gave no answer to the call %s", name, m)
+		if !c.process.exited() {
+			d.Detail += ": " + status.Convert(err).Message() + "."
+			return d
+		}
+		d.Detail += ", because its process ended."
+		if words := c.process.tail.panicText(); words != "" {
+			d.Detail += " This is a bug in the provider, which should be reported in the provider's own issue tracker."
+			if c.mourned.CompareAndSwap(false, true) {
+				d.Detail += "\n\nStack trace of the provider:\n\n" + words
+			}
+		} else {
+			d.Detail += " The provider's log (TF_LOG_PROVIDER=DEBUG) may say why."
+		}
+		return d
+	case status.Code(err) == codes.Canceled || status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.Canceled):
+		return tfdiags.Errorf("Request cancelled", "The call %s to the provider %s was given up before an answer came. "+
+			"What the provider did in the meantime is not known.", m, name)
+	case status.Code(err) == codes.Unimplemented:
+		return tfdiags.Errorf("Plugin error", "The provider %s does not know the call %s. A newer version of the provider may.", name, m)
+	case status.Code(err) == codes.ResourceExhausted:
+		return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with more than can be taken: %s.", name, m,
+			status.Convert(err).Message())
+	}
+	return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with an error: %s", name, m, status.Convert(err).Message())
+}
+
+// exchange is one call: its problems are collected so that the methods read straight down.
+type exchange struct {
+	client *client
+	ctx    context.Context
+	method method
+	schema *providers.Schema
+	diags  tfdiags.Diagnostics
+}
+
+// begin readies the provider for a call.
+func (c *client) begin(ctx context.Context, m method) *exchange {
+	x := &exchange{client: c, ctx: ctx, method: m}
+	x.schema, x.diags = c.ready(ctx)
+	return x
+}
+
+// resource is begin for calls about a resource type.
+func (c *client) resource(ctx context.Context, m method, typ string) (*exchange, *providers.ResourceSchema) {
+	x := c.begin(ctx, m)
+	return x, x.find("resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Resources })
+}
+
+// find looks a type up; without it the call can't be made.
+func (x *exchange) find(kind, typ string, table func(*providers.Schema) providers.TypeTable) *providers.ResourceSchema {
+	if x.failed() {
+		return nil
+	}
+	found := table(x.schema).Type(typ)
+	switch {
+	case found == nil:
+		x.fail("Unknown "+kind, "The provider %s has no %s %q.", x.client.launch.Provider.ForDisplay(), kind, typ)
+	case found.Invalid != nil:
+		x.fail("Invalid provider schema", "The provider %s describes its %s %q in a way that can't be used: %s.",
+			x.client.launch.Provider.ForDisplay(), kind, typ, found.Invalid)
+	}
+	return found
+}
+
+func (x *exchange) failed() bool { return x.diags.HasErrors() }
+
+func (x *exchange) fail(summary, detail string, args ...any) {
+	x.diags = x.diags.Append(tfdiags.Errorf(summary, detail, args...))
+}
+
+// invoke makes the call, unless something failed before, and tells whether there is an answer.
+func (x *exchange) invoke(in, out proto.Message) bool {
+	if x.failed() {
+		return false
+	}
+	if err := x.client.invoke(x.ctx, x.method, in, out); err != nil {
+		x.diags = x.diags.Append(x.client.callError(x.method, err))
+		return false
+	}
+	return true
+}
+
+// block gives a schema's block, never nil.
+func block(b *configschema.Block) *configschema.Block {
+	if b == nil {
+		return configschema.Empty()
+	}
+	return b
+}
+
+// ValidateProviderConfig implements providers.Interface.
+func (c *client) ValidateProviderConfig(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
+	x := c.begin(ctx, validateProvider)
+	if x.failed() {
+		return x.diags
+	}
+	out := &tfplugin.ValidateProviderConfigResponse{}
+	if x.invoke(&tfplugin.ValidateProviderConfigRequest{Config: x.encode(config, block(x.schema.Provider).ImpliedType())}, out) {
+		x.said(out.Diagnostics)
+	}
+	return x.diags
+}
+
+// Configure implements providers.Interface.
+func (c *client) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
+	x := c.begin(ctx, configure)
+	if x.failed() {
+		return x.diags
+	}
+	in := &tfplugin.ConfigureProviderRequest{
+		TerraformVersion:   impersonated,
+		Config:             x.encode(config, block(x.schema.Provider).ImpliedType()),
+		ClientCapabilities: capabilities(),
+	}
+	out := &tfplugin.ConfigureProviderResponse{}
+	if x.invoke(in, out) {
+		x.said(out.Diagnostics)
+	}
+	return x.diags
+}
+
+// Stop implements providers.Interface.
+func (c *client) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	out := &tfplugin.StopProviderResponse{}
+	if err := c.invoke(ctx, stop, &tfplugin.StopProviderRequest{}, out); err != nil {
+		return fmt.Errorf("asking provider %s to stop: %w", c.launch.Provider, err)
+	}
+	if out.Error != "" {
+		return fmt.Errorf("asking provider %s to stop: %s", c.launch.Provider, out.Error)
+	}
+	return nil
+}
+
+// Close implements providers.Interface.
+func (c *client) Close() error {
+	if err := c.process.close(); err != nil {
+		return fmt.Errorf("ending provider %s: %w", c.launch.Provider, err)
+	}
+	if c.process.kill == nil { // attached to: only the connection is ours
+		return c.conn.Close()
+	}
+	return nil
+}

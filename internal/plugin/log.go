@@ -1,0 +1,162 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"tofu/internal/addrs"
+)
+
+// logLevels pairs the levels of the plugins' log library with slog's.
+var logLevels = map[hclog.Level]slog.Level{
+	hclog.NoLevel: slog.LevelDebug,
+	hclog.Trace:   slog.LevelDebug - 4,
+	hclog.Debug:   slog.LevelDebug,
+	hclog.Info:    slog.LevelInfo,
+	hclog.Warn:    slog.LevelWarn,
+	hclog.Error:   slog.LevelError,
+}
+
+// logger passes on to slog what go-plugin reads from a plugin's standard error. (go-plugin knows only its own log library.)
+type logger struct {
+	to   *slog.Logger
+	name string
+	args []any
+}
+
+func newLogger(to *slog.Logger, provider addrs.Provider) *logger {
+	if to == nil {
+		to = slog.New(slog.DiscardHandler)
+	}
+	return &logger{to: to.With("provider", provider.String())}
+}
+
+func (l *logger) Log(level hclog.Level, msg string, args ...any) {
+	if level != hclog.Off {
+		l.to.Log(context.Background(), logLevels[level], msg, args...)
+	}
+}
+
+func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }
+func (l *logger) Debug(msg string, args ...any) { l.Log(hclog.Debug, msg, args...) }
+func (l *logger) Info(msg string, args ...any)  { l.Log(hclog.Info, msg, args...) }
+func (l *logger) Warn(msg string, args ...any)  { l.Log(hclog.Warn, msg, args...) }
+func (l *logger) Error(msg string, args ...any) { l.Log(hclog.Error, msg, args...) }
+
+func (l *logger) enabled(level hclog.Level) bool {
+	return l.to.Enabled(context.Background(), logLevels[level])
+}
+
+func (l *logger) IsTrace() bool { return l.enabled(hclog.Trace) }
+func (l *logger) IsDebug() bool { return l.enabled(hclog.Debug) }
+func (l *logger) IsInfo() bool  { return l.enabled(hclog.Info) }
+func (l *logger) IsWarn() bool  { return l.enabled(hclog.Warn) }
+func (l *logger) IsError() bool { return l.enabled(hclog.Error) }
+
+// GetLevel is the lowest level that is logged; Off spares go-plugin the reading of lines nobody sees.
+func (l *logger) GetLevel() hclog.Level {
+	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
+		if l.enabled(level) {
+			return level
+		}
+	}
+	return hclog.Off
+}
+
+func (l *logger) SetLevel(hclog.Level) {}
+
+func (l *logger) Name() string       { return l.name }
+func (l *logger) ImpliedArgs() []any { return l.args }
+
+func (l *logger) With(args ...any) hclog.Logger {
+	return &logger{to: l.to.With(args...), name: l.name, args: append(append([]any(nil), l.args...), args...)}
+}
+
+func (l *logger) Named(name string) hclog.Logger {
+	return &logger{to: l.to, name: strings.TrimPrefix(l.name+"."+name, "."), args: l.args}
+}
+
+func (l *logger) ResetNamed(name string) hclog.Logger {
+	return &logger{to: l.to, name: name, args: l.args}
+}
+
+func (l *logger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
+	return log.New(l.writer("log"), "", 0)
+}
+
+func (l *logger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer { return l.writer("log") }
+
+// writer logs each line that is written to it.
+func (l *logger) writer(stream string) io.Writer { return &lineWriter{log: l, stream: stream} }
+
+type lineWriter struct {
+	log    *logger
+	stream string
+	mu     sync.Mutex
+	rest   []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, found := bytes.Cut(w.rest, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		w.rest = rest
+		if len(line) > 0 {
+			w.log.Debug(string(line), "stream", w.stream)
+		}
+	}
+}
+
+const (
+	tailSize  = 64 << 10
+	tailLines = 30
+)
+
+// stderrTail keeps the end of what a plugin printed, for the stack trace of one that panics.
+type stderrTail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *stderrTail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.text = append(t.text, p...); len(t.text) > 2*tailSize {
+		t.text = append(t.text[:0], t.text[len(t.text)-tailSize:]...)
+	}
+	return len(p), nil
+}
+
+// panicText is the beginning of the stack trace that the plugin printed; empty when there is none.
+func (t *stderrTail) panicText() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	start := -1
+	for _, mark := range []string{"panic: ", "fatal error: "} {
+		if bytes.HasPrefix(t.text, []byte(mark)) {
+			start = 0
+		} else if i := bytes.LastIndex(t.text, []byte("\n"+mark)); i >= 0 {
+			start = max(start, i+1)
+		}
+	}
+	if start < 0 {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(t.text[start:])), "\n")
+	if len(lines) > tailLines {
+		lines = append(lines[:tailLines], "...")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,49 @@
+package plugin
+
+// method is a call's name in protocol version 6.
+type method string
+
+const (
+	getSchema         method = "GetProviderSchema"
+	getIdentities     method = "GetResourceIdentitySchemas"
+	validateProvider  method = "ValidateProviderConfig"
+	configure         method = "ConfigureProvider"
+	stop              method = "StopProvider"
+	validateResource  method = "ValidateResourceConfig"
+	validateData      method = "ValidateDataResourceConfig"
+	validateEphemeral method = "ValidateEphemeralResourceConfig"
+	upgradeState      method = "UpgradeResourceState"
+	upgradeIdentity   method = "UpgradeResourceIdentity"
+	readResource      method = "ReadResource"
+	planChange        method = "PlanResourceChange"
+	applyChange       method = "ApplyResourceChange"
+	importState       method = "ImportResourceState"
+	moveState         method = "MoveResourceState"
+	readData          method = "ReadDataSource"
+	openEphemeral     method = "OpenEphemeralResource"
+	renewEphemeral    method = "RenewEphemeralResource"
+	closeEphemeral    method = "CloseEphemeralResource"
+	getFunctions      method = "GetFunctions"
+	callFunction      method = "CallFunction"
+)
+
+// version5 has the calls that version 5 names otherwise.
+var version5 = map[method]string{
+	getSchema:        "GetSchema",
+	validateProvider: "PrepareProviderConfig",
+	validateResource: "ValidateResourceTypeConfig",
+	validateData:     "ValidateDataSourceConfig",
+	configure:        "Configure",
+	stop:             "Stop",
+}
+
+// path is the call's full name on the wire.
+func (m method) path(version int) string {
+	if version == 5 {
+		if name, ok := version5[m]; ok {
+			return "/tfplugin5.Provider/" + name
+		}
+		return "/tfplugin5.Provider/" + string(m)
+	}
+	return "/tfplugin6.Provider/" + string(m)
+}

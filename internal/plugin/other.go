@@ -1,0 +1,159 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+func (c *client) dataSource(ctx context.Context, m method, typ string) (*exchange, *providers.ResourceSchema) {
+	x := c.begin(ctx, m)
+	return x, x.find("data source", typ, func(s *providers.Schema) providers.TypeTable { return s.DataSources })
+}
+
+func (c *client) ephemeral(ctx context.Context, m method, typ string) (*exchange, *providers.ResourceSchema) {
+	x := c.begin(ctx, m)
+	return x, x.find("ephemeral resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Ephemerals })
+}
+
+// ValidateDataSource implements providers.Interface.
+func (c *client) ValidateDataSource(ctx context.Context, typ string, config cty.Value) tfdiags.Diagnostics {
+	x, rs := c.dataSource(ctx, validateData, typ)
+	return x.validate(rs, typ, config, nil)
+}
+
+// ValidateEphemeral implements providers.Interface.
+func (c *client) ValidateEphemeral(ctx context.Context, typ string, config cty.Value) tfdiags.Diagnostics {
+	x, rs := c.ephemeral(ctx, validateEphemeral, typ)
+	return x.validate(rs, typ, config, nil)
+}
+
+// ReadDataSource implements providers.Interface.
+func (c *client) ReadDataSource(ctx context.Context, req providers.ReadDataRequest) (resp providers.ReadDataResponse) {
+	x, rs := c.dataSource(ctx, readData, req.Type)
+	if x.failed() {
+		return providers.ReadDataResponse{Diagnostics: x.diags}
+	}
+	ty := rs.Block.ImpliedType()
+	in := &tfplugin.ReadDataSourceRequest{
+		TypeName: req.Type, Config: x.encode(req.Config, ty), ProviderMeta: x.meta(req.Meta), ClientCapabilities: capabilities(),
+	}
+	out := &tfplugin.ReadDataSourceResponse{}
+	if x.invoke(in, out) {
+		x.said(out.Diagnostics)
+		resp.State = x.decode(out.State, ty)
+		resp.Deferred = deferred(out.Deferred)
+	}
+	resp.Diagnostics = x.diags
+	return resp
+}
+
+// OpenEphemeral implements providers.Interface.
+func (c *client) OpenEphemeral(ctx context.Context, typ string, config cty.Value) (resp providers.OpenResponse) {
+	x, rs := c.ephemeral(ctx, openEphemeral, typ)
+	if x.failed() {
+		return providers.OpenResponse{Diagnostics: x.diags}
+	}
+	ty := rs.Block.ImpliedType()
+	in := &tfplugin.OpenEphemeralResourceRequest{TypeName: typ, Config: x.encode(config, ty), ClientCapabilities: capabilities()}
+	out := &tfplugin.OpenEphemeralResourceResponse{}
+	if x.invoke(in, out) {
+		x.said(out.Diagnostics)
+		resp.Result = x.decode(out.Result, ty)
+		resp.Private, resp.RenewAt, resp.Deferred = out.Private, decodeTime(out.RenewAt), deferred(out.Deferred)
+	}
+	resp.Diagnostics = x.diags
+	return resp
+}
+
+// RenewEphemeral implements providers.Interface.
+func (c *client) RenewEphemeral(ctx context.Context, typ string, private []byte) (resp providers.RenewResponse) {
+	x, _ := c.ephemeral(ctx, renewEphemeral, typ)
+	out := &tfplugin.RenewEphemeralResourceResponse{}
+	if x.invoke(&tfplugin.RenewEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
+		x.said(out.Diagnostics)
+		resp.Private, resp.RenewAt = out.Private, decodeTime(out.RenewAt)
+	}
+	resp.Diagnostics = x.diags
+	return resp
+}
+
+// CloseEphemeral implements providers.Interface.
+func (c *client) CloseEphemeral(ctx context.Context, typ string, private []byte) tfdiags.Diagnostics {
+	x, _ := c.ephemeral(ctx, closeEphemeral, typ)
+	out := &tfplugin.CloseEphemeralResourceResponse{}
+	if x.invoke(&tfplugin.CloseEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
+		x.said(out.Diagnostics)
+	}
+	return x.diags
+}
+
+// Functions implements providers.Interface.
+func (c *client) Functions(ctx context.Context) (map[string]*providers.Function, tfdiags.Diagnostics) {
+	x := c.begin(ctx, getFunctions)
+	out := &tfplugin.GetFunctionsResponse{}
+	if !x.invoke(&tfplugin.GetFunctionsRequest{}, out) {
+		return nil, x.diags
+	}
+	x.said(out.Diagnostics)
+	functions, err := convertFunctions(out.Functions)
+	if err != nil {
+		x.fail("Invalid provider schema", "The provider %s describes its functions in a way that can't be used: %s.", c.launch.Provider.ForDisplay(), err)
+		return nil, x.diags
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.functions = functions
+	return functions, x.diags
+}
+
+// function finds a function among those of the schema and those that the provider listed later.
+func (c *client) function(schema *providers.Schema, name string) *providers.Function {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.functions[name]; f != nil {
+		return f
+	}
+	return schema.Functions[name]
+}
+
+// CallFunction implements providers.Interface. The arguments must have been converted to the parameters' types.
+func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
+	x := c.begin(ctx, callFunction)
+	if x.failed() {
+		return cty.NilVal, x.diags.Err()
+	}
+	f := c.function(x.schema, name)
+	if f == nil {
+		return cty.NilVal, fmt.Errorf("the provider %s has no function %q", c.launch.Provider.ForDisplay(), name)
+	}
+	if len(args) < len(f.Params) || len(args) > len(f.Params) && f.Variadic == nil {
+		return cty.NilVal, fmt.Errorf("function %q takes %d arguments, not %d", name, len(f.Params), len(args))
+	}
+	in := &tfplugin.CallFunctionRequest{Name: name}
+	for i, arg := range args {
+		param := f.Variadic
+		if i < len(f.Params) {
+			param = &f.Params[i]
+		}
+		in.Arguments = append(in.Arguments, x.encode(arg, param.Type))
+	}
+	out := &tfplugin.CallFunctionResponse{}
+	if !x.invoke(in, out) {
+		return cty.NilVal, x.diags.Err()
+	}
+	if out.Error != nil {
+		ferr := &providers.FunctionError{Text: out.Error.Text, Arg: -1}
+		if out.Error.FunctionArgument != nil {
+			ferr.Arg = int(*out.Error.FunctionArgument)
+		}
+		return cty.NilVal, ferr
+	}
+	result := x.decode(out.Result, f.Return)
+	return result, x.diags.Err()
+}

@@ -1,0 +1,218 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// Pool starts providers on demand and shares what doesn't change: a package's schema is fetched and decoded once, and a process
+// that was started for its schema, or used without being configured, serves the next user. It is for one run of the program.
+type Pool struct {
+	// Find says how to start a provider; called once per provider that is used.
+	Find func(ctx context.Context, addr addrs.Provider) (Launch, error)
+	// Builtin makes the providers that are part of the program.
+	Builtin map[addrs.Provider]func() providers.Interface
+
+	mu      sync.Mutex
+	members map[addrs.Provider]*member
+	running map[*lent]bool
+}
+
+// member is one provider; its mutex is held while a process is started for its schema.
+type member struct {
+	mu     sync.Mutex
+	launch *Launch
+	schema *providers.Schema
+	idle   *lent // an unconfigured process without a user
+}
+
+// lent is a process in the hands of a user. It goes back to the pool when it is as good as new.
+type lent struct {
+	providers.Interface
+	pool   *Pool
+	member *member
+	spent  atomic.Bool // it was configured or asked to stop
+}
+
+// Schema gives a provider's schema. A process is started only when the schema isn't at hand.
+func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
+	if builtin, ok := p.Builtin[addr]; ok {
+		return builtin().Schema(ctx)
+	}
+	m := p.member(addr)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.schema != nil {
+		return m.schema, nil
+	}
+	if err := p.find(ctx, m, addr); err != nil {
+		return nil, tfdiags.Diagnostics{}.Append(err)
+	}
+	if m.schema = m.launch.cachedSchema(); m.schema != nil {
+		m.launch.Schema = m.schema
+		return m.schema, nil
+	}
+	proc, err := p.take(ctx, m)
+	if err != nil {
+		return nil, startFailed(addr, err)
+	}
+	schema, diags := proc.Interface.Schema(ctx)
+	if schema == nil {
+		p.end(proc)
+		return nil, diags
+	}
+	m.schema, m.launch.Schema, m.idle = schema, schema, proc
+	return schema, diags
+}
+
+// Provider gives an unconfigured provider, which the caller closes.
+func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Interface, error) {
+	if builtin, ok := p.Builtin[addr]; ok {
+		return builtin(), nil
+	}
+	m := p.member(addr)
+	m.mu.Lock()
+	if err := p.find(ctx, m, addr); err != nil {
+		m.mu.Unlock()
+		return nil, err
+	}
+	if proc := m.idle; proc != nil {
+		m.idle = nil
+		m.mu.Unlock()
+		return proc, nil
+	}
+	launch := *m.launch
+	m.mu.Unlock() // several may start at once
+	return p.start(ctx, m, launch)
+}
+
+// Close ends all processes, also those that were not given back.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	procs := p.running
+	p.running = nil
+	p.mu.Unlock()
+	var mu sync.Mutex
+	var errs []error
+	var wg sync.WaitGroup
+	for proc := range procs {
+		wg.Go(func() {
+			if err := proc.Interface.Close(); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *Pool) member(addr addrs.Provider) *member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.members[addr]
+	if m == nil {
+		if p.members == nil {
+			p.members = make(map[addrs.Provider]*member)
+		}
+		m = &member{}
+		p.members[addr] = m
+	}
+	return m
+}
+
+// find finds out how the provider is started; m is locked.
+func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
+	if m.launch != nil {
+		return nil
+	}
+	launch, err := p.Find(ctx, addr)
+	if err != nil {
+		return err
+	}
+	launch.Provider = addr
+	m.launch = &launch
+	return nil
+}
+
+// take gives a process that is idle, or a new one; m is locked.
+func (p *Pool) take(ctx context.Context, m *member) (*lent, error) {
+	if proc := m.idle; proc != nil {
+		m.idle = nil
+		return proc, nil
+	}
+	return p.start(ctx, m, *m.launch)
+}
+
+func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*lent, error) {
+	started, err := Start(ctx, launch)
+	if err != nil {
+		return nil, err
+	}
+	proc := &lent{Interface: started, pool: p, member: m}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil {
+		p.running = make(map[*lent]bool)
+	}
+	p.running[proc] = true
+	return proc, nil
+}
+
+// end ends a process, unless Close did already.
+func (p *Pool) end(proc *lent) error {
+	p.mu.Lock()
+	mine := p.running[proc]
+	delete(p.running, proc)
+	p.mu.Unlock()
+	if !mine {
+		return nil
+	}
+	return proc.Interface.Close()
+}
+
+// Configure notes that the process is of no use to another user.
+func (l *lent) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
+	l.spent.Store(true)
+	return l.Interface.Configure(ctx, config)
+}
+
+// Stop notes the same: a provider that was asked to stop refuses further work.
+func (l *lent) Stop(ctx context.Context) error {
+	l.spent.Store(true)
+	return l.Interface.Stop(ctx)
+}
+
+// Close gives the process back or ends it.
+func (l *lent) Close() error {
+	if l.spent.Load() || l.exited() {
+		return l.pool.end(l)
+	}
+	l.member.mu.Lock()
+	defer l.member.mu.Unlock()
+	if l.member.idle != nil {
+		return l.pool.end(l)
+	}
+	l.member.idle = l
+	return nil
+}
+
+func (l *lent) exited() bool {
+	c, ok := l.Interface.(*client)
+	return ok && c.process.client.Exited()
+}
+
+func startFailed(addr addrs.Provider, err error) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{}.Append(tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.",
+		addr.ForDisplay(), fmt.Sprint(err)))
+}

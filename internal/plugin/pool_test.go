@@ -1,0 +1,155 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/providers"
+)
+
+func newPool(t *testing.T, find func(addrs.Provider) (Launch, error)) *Pool {
+	pool := &Pool{Find: func(_ context.Context, addr addrs.Provider) (Launch, error) { return find(addr) }}
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return pool
+}
+
+func processID(t *testing.T, p providers.Interface) string {
+	t.Helper()
+	return p.(*lent).Interface.(*client).process.client.ID()
+}
+
+func TestPoolReusesProcesses(t *testing.T) {
+	finds := 0
+	pool := newPool(t, func(addrs.Provider) (Launch, error) {
+		finds++
+		return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil
+	})
+	schema, diags := pool.Schema(t.Context(), address("files"))
+	noErrors(t, diags)
+	again, _ := pool.Schema(t.Context(), address("files"))
+	if again != schema {
+		t.Error("the schema is fetched twice")
+	}
+	provider := func() providers.Interface {
+		p, err := pool.Provider(t.Context(), address("files"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	first := provider()
+	second := provider()
+	if processID(t, first) == processID(t, second) {
+		t.Error("two users share a process")
+	}
+	if own, _ := second.Schema(t.Context()); own != schema {
+		t.Error("the second process decodes the schema anew")
+	}
+	id := processID(t, first)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	third := provider()
+	if processID(t, third) != id {
+		t.Error("an unconfigured process isn't used again")
+	}
+	config := object(t, schema.Provider, map[string]cty.Value{})
+	noErrors(t, third.Configure(t.Context(), config))
+	if err := errors.Join(third.Close(), second.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if fourth := provider(); processID(t, fourth) == id {
+		t.Error("a configured process is used again")
+	}
+	if finds != 1 {
+		t.Errorf("looked for %d times", finds)
+	}
+}
+
+func TestPoolInParallel(t *testing.T) {
+	pool := newPool(t, func(addr addrs.Provider) (Launch, error) { return launch(t, addr.Type), nil })
+	executable(t, "files")
+	executable(t, "notes")
+	var wg sync.WaitGroup
+	for range 2 {
+		for _, name := range []string{"files", "notes"} {
+			wg.Go(func() {
+				schema, diags := pool.Schema(t.Context(), address(name))
+				if diags.HasErrors() || len(schema.Resources.Names()) == 0 {
+					t.Errorf("%s: %v", name, diags.Err())
+				}
+			})
+		}
+	}
+	wg.Wait()
+	_, err := newPool(t, func(addrs.Provider) (Launch, error) { return Launch{}, errors.New("not installed") }).Provider(t.Context(), address("files"))
+	wantError(t, err, "not installed")
+}
+
+// TestSchemaCache shows that a kept schema serves without a process, unless it can't be trusted.
+func TestSchemaCache(t *testing.T) {
+	cache := t.TempDir()
+	l := launch(t, "synth", "SYNTH_TYPES=30")
+	l.PackageHash, l.CacheDir = "h1:abc", cache
+	pool := newPool(t, func(addrs.Provider) (Launch, error) { return l, nil })
+	schema, diags := pool.Schema(t.Context(), address("synth"))
+	noErrors(t, diags)
+	if !schema.SchemaOptional {
+		t.Fatal("synth doesn't allow its schema to be kept")
+	}
+	kept := l
+	kept.Exec = "/nonexistent"
+	unstartable := func(l Launch) *Pool { return newPool(t, func(addrs.Provider) (Launch, error) { return l, nil }) }
+	cached, diags := unstartable(kept).Schema(t.Context(), address("synth"))
+	noErrors(t, diags)
+	for _, name := range schema.Resources.Names() {
+		if a, b := schema.Resources.Type(name), cached.Resources.Type(name); b == nil || !a.Block.ImpliedType().Equals(b.Block.ImpliedType()) {
+			t.Errorf("%s differs", name)
+		}
+	}
+
+	other := kept
+	other.PackageHash = "h1:def"
+	if _, diags := unstartable(other).Schema(t.Context(), address("synth")); !diags.HasErrors() {
+		t.Error("the schema of another package is used")
+	}
+	files, _ := filepath.Glob(filepath.Join(cache, "*"))
+	if len(files) != 1 {
+		t.Fatalf("cache files: %v", files)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(files[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if CachedSchema(l) != nil {
+		t.Error("a damaged cache is used")
+	}
+
+	fresh := launch(t, "files")
+	fresh.PackageHash, fresh.CacheDir = "h1:abc", t.TempDir()
+	if p, err := Start(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	} else {
+		schema, diags := p.Schema(t.Context())
+		noErrors(t, diags)
+		if schema.SchemaOptional != (CachedSchema(fresh) != nil) {
+			t.Error("a schema is kept without the provider's permission, or not with it")
+		}
+		p.Close()
+	}
+}

@@ -1,0 +1,75 @@
+package plugin
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// Schema implements providers.Interface.
+func (c *client) Schema(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
+	return c.ready(ctx)
+}
+
+// ready makes the provider ready for calls and gives its schema. A provider that didn't say that its schema call is optional must
+// get that call in every process, even when the answer is known.
+func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.schema != nil {
+		return c.schema, nil
+	}
+	known := c.launch.Schema
+	if known == nil {
+		known = c.launch.cachedSchema()
+	}
+	if known == nil {
+		schema, diags := c.fetchSchema(ctx)
+		if schema != nil {
+			c.schema = schema
+		}
+		return schema, diags
+	}
+	if !known.SchemaOptional {
+		// The answer isn't decoded: to the receiver all its fields are unknown.
+		if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, &emptypb.Empty{}); err != nil {
+			return nil, tfdiags.Diagnostics{c.callError(getSchema, err)}
+		}
+	}
+	c.schema = known
+	return known, nil
+}
+
+func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
+	out := &tfplugin.GetProviderSchemaResponse{}
+	if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, out); err != nil {
+		return nil, tfdiags.Diagnostics{c.callError(getSchema, err)}
+	}
+	x := &exchange{client: c, method: getSchema}
+	x.said(out.Diagnostics)
+
+	ids := &tfplugin.GetResourceIdentitySchemasResponse{}
+	err := c.invoke(ctx, getIdentities, &tfplugin.GetResourceIdentitySchemasRequest{}, ids)
+	if err != nil && status.Code(err) != codes.Unimplemented { // older than identities
+		x.diags = x.diags.Append(c.callError(getIdentities, err))
+	}
+	x.said(ids.Diagnostics)
+	if x.failed() {
+		return nil, x.diags
+	}
+	schema, err := convertSchemas(c.version, out, ids.IdentitySchemas)
+	if err != nil {
+		x.fail("Invalid provider schema", "The provider %s describes itself in a way that can't be used: %s.", c.launch.Provider.ForDisplay(), err)
+		return nil, x.diags
+	}
+	if schema.SchemaOptional {
+		c.launch.keepSchema(c.version, out, ids)
+	}
+	return schema, x.diags
+}

@@ -1,0 +1,86 @@
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+
+	goplugin "github.com/hashicorp/go-plugin"
+
+	"tofu/internal/addrs"
+	"tofu/internal/providers"
+)
+
+// ReattachEnv is the environment variable that lists providers which run already, under a debugger for example.
+const ReattachEnv = "TF_REATTACH_PROVIDERS"
+
+// Reattach is where a running provider listens.
+type Reattach struct {
+	ProtocolVersion int
+	Pid             int
+	Addr            net.Addr
+}
+
+// ParseReattach reads the value of TF_REATTACH_PROVIDERS: a JSON object by provider address, as providers print it when they are
+// started for debugging.
+func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var entries map[string]struct {
+		Protocol        string
+		ProtocolVersion int
+		Pid             int
+		Addr            struct{ Network, String string }
+	}
+	if err := json.Unmarshal([]byte(text), &entries); err != nil {
+		return nil, fmt.Errorf("%s is not the JSON object that a provider prints: %w", ReattachEnv, err)
+	}
+	out := make(map[addrs.Provider]*Reattach, len(entries))
+	for source, e := range entries {
+		provider, err := addrs.ParseProvider(source)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", ReattachEnv, err)
+		}
+		if e.Protocol != "" && e.Protocol != string(goplugin.ProtocolGRPC) {
+			return nil, fmt.Errorf("%s: provider %s speaks %q; only grpc can be attached to", ReattachEnv, source, e.Protocol)
+		}
+		if e.ProtocolVersion == 0 {
+			e.ProtocolVersion = 5 // plugins that are older than the field
+		}
+		if e.ProtocolVersion != 5 && e.ProtocolVersion != 6 {
+			return nil, fmt.Errorf("%s: provider %s speaks protocol version %d, not 5 or 6", ReattachEnv, source, e.ProtocolVersion)
+		}
+		addr, err := resolve(e.Addr.Network, e.Addr.String)
+		if err != nil {
+			return nil, fmt.Errorf("%s: provider %s: %w", ReattachEnv, source, err)
+		}
+		out[provider] = &Reattach{ProtocolVersion: e.ProtocolVersion, Pid: e.Pid, Addr: addr}
+	}
+	return out, nil
+}
+
+func resolve(network, address string) (net.Addr, error) {
+	switch network {
+	case "unix":
+		return net.ResolveUnixAddr("unix", address)
+	case "tcp":
+		return net.ResolveTCPAddr("tcp", address)
+	}
+	return nil, fmt.Errorf("unknown kind of address %q", network)
+}
+
+func attach(config *goplugin.ClientConfig, l Launch) (providers.Interface, error) {
+	config.VersionedPlugins = nil
+	config.Reattach = &goplugin.ReattachConfig{
+		Protocol: goplugin.ProtocolGRPC, ProtocolVersion: l.Reattach.ProtocolVersion, Pid: l.Reattach.Pid, Addr: l.Reattach.Addr,
+		Test: true, // the process isn't ours to end
+	}
+	p := &process{client: goplugin.NewClient(config), tail: &stderrTail{}}
+	rpc, err := p.client.Client()
+	if err != nil {
+		return nil, fmt.Errorf("attaching to provider %s at %s (from %s): %w", l.Provider, l.Reattach.Addr, ReattachEnv, err)
+	}
+	return newClient(l, p, rpc.(*goplugin.GRPCClient).Conn, l.Reattach.ProtocolVersion), nil
+}

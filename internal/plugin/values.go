@@ -1,0 +1,134 @@
+package plugin
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/tfdiags"
+)
+
+// encode writes a value for the provider; cty.NilVal is left out.
+func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
+	if v == cty.NilVal || x.failed() {
+		return nil
+	}
+	raw, err := msgpack.Marshal(v, ty)
+	if err != nil {
+		x.fail("Invalid value for provider", "A value can't be sent to the provider %s with the call %s: %s.",
+			x.client.launch.Provider.ForDisplay(), x.method, tfdiags.FormatError(err))
+		return nil
+	}
+	return &tfplugin.DynamicValue{Msgpack: raw}
+}
+
+// meta encodes provider_meta, which providers that declare it expect in every call.
+func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
+	if x.failed() || x.schema.ProviderMeta == nil {
+		return nil
+	}
+	ty := x.schema.ProviderMeta.ImpliedType()
+	if v == cty.NilVal {
+		v = cty.NullVal(ty)
+	}
+	return x.encode(v, ty)
+}
+
+// decode reads a value from the provider; one that is missing is null.
+func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
+	out, err := decodeValue(v, ty)
+	if err != nil {
+		x.fail("Provider produced invalid object", "The provider %s answered the call %s with a value that doesn't conform to its schema: %s.\n\n"+
+			"This is a bug in the provider, which should be reported in the provider's own issue tracker.",
+			x.client.launch.Provider.ForDisplay(), x.method, tfdiags.FormatError(err))
+		return cty.NullVal(ty)
+	}
+	return out
+}
+
+func decodeValue(v *tfplugin.DynamicValue, ty cty.Type) (cty.Value, error) {
+	switch {
+	case len(v.GetMsgpack()) > 0:
+		return msgpack.Unmarshal(v.Msgpack, ty)
+	case len(v.GetJson()) > 0:
+		return ctyjson.Unmarshal(v.Json, ty)
+	}
+	return cty.NullVal(ty), nil
+}
+
+func isMissing(v *tfplugin.DynamicValue) bool {
+	return len(v.GetMsgpack()) == 0 && len(v.GetJson()) == 0
+}
+
+// encodeIdentity writes an identity; without one, or for a type that has none, nothing is sent.
+func (x *exchange) encodeIdentity(v cty.Value, schema *configschema.Object) *tfplugin.ResourceIdentityData {
+	if v == cty.NilVal || schema == nil || v.IsNull() {
+		return nil
+	}
+	return &tfplugin.ResourceIdentityData{IdentityData: x.encode(v, schema.ImpliedType())}
+}
+
+func (x *exchange) decodeIdentity(v *tfplugin.ResourceIdentityData, schema *configschema.Object) cty.Value {
+	if v == nil || schema == nil || isMissing(v.IdentityData) {
+		return cty.NilVal
+	}
+	return x.decode(v.IdentityData, schema.ImpliedType())
+}
+
+// said adds what the provider has to say.
+func (x *exchange) said(in []*tfplugin.Diagnostic) {
+	for _, d := range in {
+		one := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: d.Summary, Detail: d.Detail, Path: decodePath(d.Attribute)}
+		if d.Severity == tfplugin.Diagnostic_WARNING {
+			one.Severity = tfdiags.Warning
+		}
+		x.diags = x.diags.Append(one)
+	}
+}
+
+func decodePath(in *tfplugin.AttributePath) cty.Path {
+	var path cty.Path
+	for _, step := range in.GetSteps() {
+		switch sel := step.GetSelector().(type) {
+		case *tfplugin.AttributePath_Step_AttributeName:
+			path = path.GetAttr(sel.AttributeName)
+		case *tfplugin.AttributePath_Step_ElementKeyString:
+			path = path.IndexString(sel.ElementKeyString)
+		case *tfplugin.AttributePath_Step_ElementKeyInt:
+			path = path.Index(cty.NumberIntVal(sel.ElementKeyInt))
+		default: // a step without a selector: what follows can't be placed
+			return path
+		}
+	}
+	return path
+}
+
+// deferReasons says in words why a provider doesn't answer yet.
+var deferReasons = map[tfplugin.Deferred_Reason]string{
+	tfplugin.Deferred_UNKNOWN:                 "the provider gave no reason",
+	tfplugin.Deferred_RESOURCE_CONFIG_UNKNOWN: "values of the configuration are not known yet",
+	tfplugin.Deferred_PROVIDER_CONFIG_UNKNOWN: "the provider's configuration is not known yet",
+	tfplugin.Deferred_ABSENT_PREREQ:           "something that the object needs does not exist yet",
+}
+
+func deferred(d *tfplugin.Deferred) string {
+	if d == nil {
+		return ""
+	}
+	if text, ok := deferReasons[d.Reason]; ok {
+		return text
+	}
+	return deferReasons[tfplugin.Deferred_UNKNOWN]
+}
+
+func decodeTime(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
