@@ -68,8 +68,12 @@ type build struct {
 	schemas   map[addrs.Provider]*providers.Schema
 	imports   []*importTarget
 	steps     map[*resource][]*step
-	rootNode  *Node
-	users     [][]dag.ID // dependents of each node, once somebody asked
+
+	// functions are the providers whose functions a module calls, functionKeys the instances of those with several.
+	functions    map[functionUse]*providerConfig
+	functionKeys map[functionUse]*keyExpr
+	rootNode     *Node
+	users        [][]dag.ID // dependents of each node, once somebody asked
 
 	// analysis of shared configuration objects, by pointer
 	resourceExprs map[*configs.Resource]*resourceExprs
@@ -88,6 +92,7 @@ func (b *build) transform() tfdiags.Diagnostics {
 	b.exprProblems = map[any]tfdiags.Diagnostics{}
 	b.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
 	b.steps = map[*resource][]*step{}
+	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
 	var diags tfdiags.Diagnostics
 	for _, t := range transformers {
 		diags = diags.Append(t.Run(b))
@@ -125,6 +130,12 @@ func place(n *Node) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s:%d)", n.Range.Filename, n.Range.Start.Line)
+}
+
+// functionUse is a provider function in a module.
+type functionUse struct {
+	module *module
+	name   addrs.ProviderFunction
 }
 
 // repetitionMode says how a block is repeated.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -188,18 +187,12 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 
 // Function implements lang.Data.
 func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
-	w := c.walk
-	req := c.in.module.cfg.Module.RequiredProviders[ref.Name]
-	if req == nil {
+	w, use := c.walk, functionUse{c.in.module, ref}
+	p := w.build.functions[use]
+	if p == nil {
 		return function.Function{}, missing(ref, rng)
 	}
-	w.mu.Lock()
-	p, key, diags := w.providerFor(c.in.module, addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}, req.Provider)
-	w.mu.Unlock()
-	if diags.HasErrors() {
-		return function.Function{}, diags
-	}
-	instKey, diags := w.providerKeyValue(key, c)
+	instKey, diags := w.providerKeyValue(w.functionKeys[use], c)
 	if diags.HasErrors() {
 		return function.Function{}, diags
 	}
@@ -244,39 +237,6 @@ func (w *walk) providerFunction(provider providers.Interface, name string, spec 
 		return v, err
 	}
 	return function.New(out)
-}
-
-// forInstances is an evaluation context for many instances of one block: what their references share is looked up once.
-type forInstances struct {
-	w     *walk
-	in    *moduleInstance
-	base  map[*lang.Body]*hcl.EvalContext
-	exprs map[*lang.Expr]*hcl.EvalContext
-}
-
-// sharedRefs leaves out what differs between instances.
-func sharedRefs(refs lang.Refs) lang.Refs {
-	out := lang.Refs{Functions: refs.Functions}
-	out.Objects = slices.DeleteFunc(slices.Clone(refs.Objects), func(r *addrs.Reference) bool {
-		switch r.Subject.(type) {
-		case addrs.CountAttr, addrs.ForEachAttr, addrs.Self:
-			return true
-		}
-		return false
-	})
-	return out
-}
-
-// roots gives count and each as root names.
-func (rep repetition) roots() map[string]cty.Value {
-	out := map[string]cty.Value{}
-	if rep.countIndex != cty.NilVal {
-		out["count"] = cty.ObjectVal(map[string]cty.Value{"index": rep.countIndex})
-	}
-	if rep.eachKey != cty.NilVal {
-		out["each"] = cty.ObjectVal(map[string]cty.Value{"key": rep.eachKey, "value": rep.eachValue})
-	}
-	return out
 }
 
 func (c *EvalContext) String() string { return fmt.Sprintf("evaluation in %q", c.in.addr) }

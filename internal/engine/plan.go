@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -66,7 +67,7 @@ func (o *PlanOptions) build(ctx context.Context, cfg *configs.Config, prior *sta
 			b.forceReplace[addr] = true
 		}
 	}
-	b.timestamp = (&walk{build: b}).now().UTC()
+	b.timestamp = (&walk{build: b}).now().UTC().Truncate(time.Second)
 	return b
 }
 

@@ -3,11 +3,12 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -17,10 +18,7 @@ import (
 func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 	keys := []addrs.InstanceKey{addrs.NoKey}
 	if p.each != nil {
-		keys = keys[:0]
-		for _, k := range sortedKeys(p.each) {
-			keys = append(keys, addrs.StringKey(k))
-		}
+		keys = slices.SortedFunc(maps.Keys(p.each), addrs.InstanceKey.Compare)
 	}
 	return w.each(len(keys), func(i int) tfdiags.Diagnostics { return w.startInstance(p, keys[i]) })
 }
@@ -61,8 +59,8 @@ func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Valu
 		return cty.NullVal(p.body.Schema.ImpliedType()), nil
 	}
 	rep := repetition{}
-	if s, ok := key.IsString(); ok {
-		rep = repetition{eachKey: cty.StringVal(s), eachValue: p.each[s]}
+	if p.each != nil {
+		rep = repetition{eachKey: key.Value(), eachValue: p.each[key]}
 	}
 	v, diags := w.context(in[0], rep).evalBody(p.body)
 	if diags.HasErrors() {
@@ -163,9 +161,9 @@ func (w *walk) providerKeyValue(key *keyExpr, c *EvalContext) (addrs.InstanceKey
 		return addrs.NoKey, nil
 	}
 	at := c
-	if key.module != c.in.module {
+	if key.call != "" {
 		in := c.in
-		for in.module.parent != key.module {
+		for in.module.parent != key.module || in.module.call.Name != key.call {
 			in = in.parent
 		}
 		at = w.context(in.parent, in.rep)
@@ -203,5 +201,3 @@ func providerBug(summary string, p addrs.Provider, format string, args ...any) t
 	return tfdiags.Errorf(summary, "Provider %q %s\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker.",
 		p, fmt.Sprintf(format, args...))
 }
-
-var _ = lang.Refs{}

@@ -133,9 +133,6 @@ func (b *build) analyseResource(r *resource) {
 	}
 	r.exprs = e
 	r.open.problems = r.open.problems.Append(e.problems)
-	if key := e.key; key != nil {
-		r.providerKey = &keyExpr{key, r.module}
-	}
 }
 
 func (b *build) newResourceExprs(r *resource) *resourceExprs {
@@ -153,7 +150,7 @@ func (b *build) newResourceExprs(r *resource) *resourceExprs {
 	}
 	e.preventDestroy = b.expr(c.PreventDestroy, p)
 	if c.Provider != nil {
-		e.key = b.expr(c.Provider.Key, p)
+		b.expr(c.Provider.Key, p)
 	}
 	var diags tfdiags.Diagnostics
 	e.dependsOn, diags = lang.DependsOn(c.DependsOn)

@@ -22,7 +22,7 @@ type providerConfig struct {
 	cfg    *configs.Provider // nil: implied, with an empty body
 	schema *providers.Schema
 	body   *lang.Body
-	each   map[string]cty.Value // of a configuration with for_each: each.value by key; nil for others
+	each   map[addrs.InstanceKey]cty.Value // of a configuration with for_each: each.value by key; nil for others
 
 	functionsOnly bool // nothing but its functions is used, so it isn't configured
 
@@ -49,18 +49,13 @@ var providerTransformer = &Transformer{
 
 func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	if r.cfg != nil {
-		p, key, diags := b.providerFor(r.module, r.cfg.ProviderConfig(), r.cfg.ProviderAddr)
-		if diags.HasErrors() {
-			if r.cfg.Provider != nil {
-				diags[0].Subject = &r.cfg.Provider.NameRange
-			} else {
-				diags[0].Subject = &r.cfg.Range
-			}
-			return diags
+		use, ok := r.module.cfg.ProviderOf(r.cfg)
+		if !ok {
+			return tfdiags.Diagnostics{missingProvider(r.cfg.ProviderConfig(), r.module.path).At(r.cfg.Range)}
 		}
-		r.provider, r.providerKey = p, key
-		b.after(r.node, p.node)
-		b.after(r.open, p.node)
+		r.provider, r.providerKey = b.provider(use)
+		b.after(r.node, r.provider.node)
+		b.after(r.open, r.provider.node)
 		return nil
 	}
 	// The state says which configuration an object belongs to; it must still be there to do anything with the object.
@@ -68,7 +63,7 @@ func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	p, ok := b.stateProvider(addr)
 	if !ok {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
-			"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Re-add the provider configuration to destroy %s, after which you can remove the provider configuration again.",
+			"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Put the provider configuration back, destroy %s with it, and remove the configuration afterwards.",
 			r.prior[0].Addr, addr, r.prior[0].Addr)}
 	}
 	r.provider = p
@@ -76,46 +71,22 @@ func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	return nil
 }
 
-// providerFor finds the configuration that a module means by a local name, following what its callers pass down.
-func (b *build) providerFor(m *module, local addrs.LocalProviderConfig, provider addrs.Provider) (*providerConfig, *keyExpr, tfdiags.Diagnostics) {
-	var key *keyExpr
-	for at := m; ; at = at.parent {
-		mod := at.cfg.Module
-		if passed := passedProvider(at.call, local); passed != nil {
-			local = passed.InParent.Local()
-			if k := passed.InParent.Key; k != nil {
-				key = &keyExpr{b.expr(k, new(tfdiags.Diagnostics)), at.parent}
-			}
-			continue
-		}
-		if block := mod.Providers[local]; block != nil {
-			return b.providerConfig(addrs.AbsProviderConfig{Module: at.path, Provider: provider, Alias: local.Alias}, at, block), key, nil
-		}
-		if at.parent == nil {
-			if local.Alias == "" {
-				return b.providerConfig(addrs.AbsProviderConfig{Provider: provider}, at, nil), key, nil
-			}
-			return nil, nil, tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
-				"There is no provider %q block with alias %q in %s.", local.LocalName, local.Alias, moduleName(at.path))}
-		}
-		if local.Alias != "" {
-			return nil, nil, tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
-				"The provider configuration %s is neither declared in %s nor passed to it.", local, moduleName(at.path))}
-		}
-		// A default configuration is inherited: the caller may know the provider by another local name.
-		local = addrs.LocalProviderConfig{LocalName: localName(at.parent.cfg.Module, provider)}
-	}
+func missingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Provider configuration not present",
+		"The provider configuration %s is neither declared in %s nor passed to it.", local, moduleName(m))
 }
 
-func passedProvider(call *configs.ModuleCall, local addrs.LocalProviderConfig) *configs.PassedProvider {
-	if call == nil {
-		return nil
+// provider gives the node of a configuration that was resolved, and the key of the instance that is meant.
+func (b *build) provider(use configs.ProviderUse) (*providerConfig, *keyExpr) {
+	p := b.providerConfig(use.Config, b.modules[use.Module.Path], use.Block)
+	if use.Key == nil {
+		return p, nil
 	}
-	i := slices.IndexFunc(call.Providers, func(p configs.PassedProvider) bool { return p.InChild.Local() == local })
-	if i < 0 {
-		return nil
+	key := &keyExpr{expr: b.expr(use.Key, new(tfdiags.Diagnostics)), module: b.modules[use.KeyModule.Path]}
+	if use.KeyCall != nil {
+		key.call = use.KeyCall.Name
 	}
-	return &call.Providers[i]
+	return p, key
 }
 
 func localName(m *configs.Module, p addrs.Provider) string {
@@ -153,6 +124,7 @@ func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *con
 	var rng *hclRange
 	if cfg != nil {
 		rng = &cfg.Range
+		p.each = m.cfg.ProviderInstances[addrs.LocalProviderConfig{LocalName: cfg.Name, Alias: cfg.Alias}]
 	}
 	p.node = b.node(KindProvider, m, addr.String(), rng)
 	p.node.Run = func(w *walk) tfdiags.Diagnostics { return w.startProvider(p) }

@@ -137,8 +137,8 @@ func (b *build) connectResource(r *resource) {
 	if r.providerKey != nil {
 		key := r.providerKey
 		keyScope := scope
-		if key.module != m {
-			keyScope = inRepetition(callBelow(m, key.module).rep)
+		if key.call != "" {
+			keyScope = inRepetition(key.module.calls[key.call].rep)
 		}
 		b.connectRefs(n, key.module, key.expr.Refs, keyScope)
 	}
@@ -156,14 +156,6 @@ func (b *build) connectResource(r *resource) {
 	if r.cfg.Check != nil && b.phase.steps {
 		return
 	}
-}
-
-// callBelow gives the module on the way from inner up to outer that outer calls directly.
-func callBelow(inner, outer *module) *module {
-	for inner.parent != outer {
-		inner = inner.parent
-	}
-	return inner
 }
 
 func (p *provisionerExprs) bodies() []*lang.Body {
@@ -416,25 +408,30 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 
 // connectFunction makes n wait for the provider whose function it calls.
 func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.Diagnostics {
-	req := m.cfg.Module.RequiredProviders[f.Func.Name]
-	if req == nil {
+	if m.cfg.Module.RequiredProviders[f.Func.Name] == nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Unknown function provider",
 			"Provider %q does not exist within the required_providers of %s.", f.Func.Name, moduleName(m.path)).At(f.Range)}
 	}
-	p, _, diags := b.providerFor(m, addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}, req.Provider)
-	if diags.HasErrors() {
-		diags[0].Subject = &f.Range
-		return diags
+	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
+	use, ok := m.cfg.ProviderForLocal(local)
+	if !ok {
+		return tfdiags.Diagnostics{missingProvider(local, m.path).At(f.Range)}
 	}
+	p, key := b.provider(use)
+	if key != nil {
+		b.functionKeys[functionUse{m, f.Func}] = key
+	}
+	b.functions[functionUse{m, f.Func}] = p
 	if p.schema == nil {
-		if b.schemas[req.Provider] == nil {
-			schema, more := b.env.Schema(b.ctx, req.Provider)
+		addr := p.addr.Provider
+		if b.schemas[addr] == nil {
+			schema, more := b.env.Schema(b.ctx, addr)
 			if more.HasErrors() {
 				return more
 			}
-			b.schemas[req.Provider] = schema
+			b.schemas[addr] = schema
 		}
-		p.schema = b.schemas[req.Provider]
+		p.schema = b.schemas[addr]
 		b.analyseProvider(p)
 		b.connectRefs(p.node, p.module, p.body.Refs, inEach(p.each != nil))
 	}

@@ -134,7 +134,6 @@ type resourceExprs struct {
 	pre, post      []rule
 	triggers       []*lang.Expr
 	preventDestroy *lang.Expr
-	key            *lang.Expr
 	dependsOn      []*addrs.Reference
 	provisioners   []*provisionerExprs
 	problems       problemList
@@ -151,6 +150,7 @@ type provisionerExprs struct {
 type keyExpr struct {
 	expr   *lang.Expr
 	module *module
+	call   string // the call whose providers argument has the key; "": the resource's own provider argument
 }
 
 // expansion is what became of a resource in one module instance.

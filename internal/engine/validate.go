@@ -83,7 +83,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 // anyKey gives an instance of the provider configuration to validate with.
 func (p *instancePlan) anyKey() addrs.InstanceKey {
 	for k := range p.r.provider.each {
-		return addrs.StringKey(k)
+		return k
 	}
 	return addrs.NoKey
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/configs"
 	"tofu/internal/lang"
@@ -77,32 +76,23 @@ func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
 
 // finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given.
 func finalValue(v *configs.Variable, given cty.Value, rng hcl.Range, expr *lang.Expr) (cty.Value, tfdiags.Diagnostics) {
-	unknown := markVariable(v, cty.UnknownVal(v.Type.Type))
-	var diags tfdiags.Diagnostics
-	if given == cty.NilVal {
-		if !v.Default.Set {
-			return unknown, diags.Append(tfdiags.Errorf("No value for required variable",
-				"The variable %q has no default, so a value must be given.", v.Name).At(rng))
-		}
-		return markVariable(v, v.Default.Value), nil
+	out, err := v.Final(given)
+	if err == nil {
+		return out, nil
 	}
-	if v.Type.Defaults != nil && !given.IsNull() {
-		given = v.Type.Defaults.Apply(given)
+	summary := "Invalid value for input variable"
+	switch {
+	case given == cty.NilVal:
+		summary = "No value for required variable"
+	case given.IsNull():
+		summary = "Required variable not set"
 	}
-	out, err := convert.Convert(given, v.Type.WithOptional)
-	if err != nil {
-		detail := fmt.Sprintf("The given value is not suitable for %s declared at %s:%d: %s.", "var."+v.Name, v.Range.Filename, v.Range.Start.Line, tfdiags.FormatError(err))
-		d := tfdiags.Errorf("Invalid value for input variable", "%s", detail).At(rng)
-		return unknown, diags.Append(d)
+	detail := fmt.Sprintf("The given value is not suitable for var.%s declared at %s:%d: %s.", v.Name, v.Range.Filename, v.Range.Start.Line, tfdiags.FormatError(err))
+	d := tfdiags.Errorf(summary, "%s", detail).At(rng)
+	if expr != nil {
+		d.Expression = expr.Expression
 	}
-	if out.IsNull() && !v.Nullable {
-		if !v.Default.Set {
-			return unknown, diags.Append(tfdiags.Errorf("Required variable not set",
-				"The variable %q must not be null, and it has no default.", v.Name).At(rng))
-		}
-		out = v.Default.Value
-	}
-	return markVariable(v, out), diags
+	return markVariable(v, cty.UnknownVal(v.Type.Type)), tfdiags.Diagnostics{d}
 }
 
 func markVariable(v *configs.Variable, val cty.Value) cty.Value {
