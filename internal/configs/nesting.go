@@ -16,12 +16,12 @@ const (
 )
 
 // checkNesting refuses source that nests too deep to be parsed safely.
-func checkNesting(name string, src []byte) *hcl.Diagnostic {
+func checkNesting(name string, src []byte, isJSON bool) *hcl.Diagnostic {
 	if len(src) <= harmless {
 		return nil
 	}
 	at := -1
-	if strings.HasSuffix(name, ".json") {
+	if isJSON {
 		at = deepJSON(src)
 	} else if mayBeDeep(src) {
 		return deepNative(name, src)

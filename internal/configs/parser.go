@@ -103,11 +103,20 @@ func (p *Parser) ParseFile(name string) (*hcl.File, tfdiags.Diagnostics) {
 
 // ParseSource is ParseFile for content that is at hand already.
 func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+	return p.parse(name, src, strings.HasSuffix(name, ".json"))
+}
+
+// ParseJSON is ParseSource for JSON whatever the file's name says.
+func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+	return p.parse(name, src, true)
+}
+
+func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags.Diagnostics) {
 	var parsed *hcl.File
 	var hclDiags hcl.Diagnostics
-	if d := checkNesting(name, src); d != nil {
+	if d := checkNesting(name, src, isJSON); d != nil {
 		parsed, hclDiags = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
-	} else if strings.HasSuffix(name, ".json") {
+	} else if isJSON {
 		parsed, hclDiags = json.Parse(src, name)
 	} else {
 		parsed, hclDiags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)

@@ -1,0 +1,149 @@
+package inputs
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// EnvPrefix is what environment variables with values begin with.
+const EnvPrefix = "TF_VAR_"
+
+// Flag is one -var or -var-file option.
+type Flag struct {
+	File bool   // -var-file
+	Text string // NAME=VALUE, or the file's path
+}
+
+// Options say where to look for values.
+type Options struct {
+	Environ []string // as os.Environ gives it
+	Dir     string   // where automatic files lie: the root module's directory
+	Flags   []Flag   // in the order of the command line
+}
+
+// automatic are the files that are read without being asked for, before *.auto.tfvars.
+var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
+
+// Collect finds all values given, weakest sources first: environment, terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
+// *.auto.tfvars.json by name, options in their order. Files are parsed by p, which remembers them for excerpts.
+func Collect(p *configs.Parser, o Options) (map[string]configs.Given, tfdiags.Diagnostics) {
+	c := &collection{parser: p, given: map[string]configs.Given{}}
+	for _, entry := range o.Environ {
+		if name, ok := strings.CutPrefix(entry, EnvPrefix); ok {
+			name, value, _ := strings.Cut(name, "=")
+			c.given[name] = configs.Given{Text: value, From: "the environment variable " + EnvPrefix + name}
+		}
+	}
+	for _, name := range c.automaticFiles(o.Dir) {
+		c.file(filepath.Join(o.Dir, name))
+	}
+	for _, flag := range o.Flags {
+		if flag.File {
+			c.file(flag.Text)
+		} else {
+			c.option(flag.Text)
+		}
+	}
+	return c.given, c.diags
+}
+
+type collection struct {
+	parser *configs.Parser
+	given  map[string]configs.Given
+	diags  tfdiags.Diagnostics
+}
+
+func (c *collection) automaticFiles(dir string) []string {
+	entries, err := c.parser.FS().ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return nil // loading the configuration says so
+	}
+	var fixed, auto []string
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case e.IsDir():
+		case slices.Contains(automatic, name):
+			fixed = append(fixed, name)
+		case strings.HasSuffix(name, ".auto.tfvars"), strings.HasSuffix(name, ".auto.tfvars.json"):
+			auto = append(auto, name)
+		}
+	}
+	slices.Sort(fixed)
+	slices.Sort(auto)
+	return append(fixed, auto...)
+}
+
+// option reads one -var option.
+func (c *collection) option(text string) {
+	name, value, found := strings.Cut(text, "=")
+	if !found {
+		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option",
+			"The -var option %q is not of the form NAME=VALUE: a name, an equals sign and a value without spaces around the sign.", text))
+		return
+	}
+	if !hclsyntax.ValidIdentifier(name) {
+		hint := ""
+		if trimmed := strings.TrimSpace(name); hclsyntax.ValidIdentifier(trimmed) {
+			hint = fmt.Sprintf(" Write %s=VALUE without a space before the equals sign.", trimmed)
+		}
+		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option", "The -var option %q has no valid variable name.%s", text, hint))
+		return
+	}
+	c.given[name] = configs.Given{Text: value, From: "the -var option", Undeclared: configs.UndeclaredError}
+}
+
+// file reads a variable file. One that is broken gives no values at all.
+func (c *collection) file(name string) {
+	src, err := c.parser.FS().ReadFile(name)
+	if err != nil {
+		c.diags = append(c.diags, tfdiags.Errorf("Failed to read variables file", "The variables file %q could not be read: %s.", name, err))
+		return
+	}
+	source, diags := c.parse(name, src)
+	c.diags = append(c.diags, diags...)
+	if diags.HasErrors() {
+		return
+	}
+	if at := declaration(source.Body); at != nil {
+		c.diags = append(c.diags, tfdiags.Errorf("Variable declaration in .tfvars file",
+			"A variables file gives values to variables that the configuration declares: NAME = VALUE. \"variable\" blocks belong into a .tf file.").At(*at))
+		return
+	}
+	attrs, hclDiags := source.Body.JustAttributes()
+	c.diags = c.diags.Append(hclDiags)
+	if hclDiags.HasErrors() {
+		return
+	}
+	for _, attr := range attrs {
+		c.given[attr.Name] = configs.Given{
+			Expr: attr.Expr, From: "the file " + name, Undeclared: configs.UndeclaredWarning, Range: attr.Range,
+		}
+	}
+}
+
+// parse takes a file for JSON when its name or its first character says so.
+func (c *collection) parse(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
+		return c.parser.ParseJSON(name, src)
+	}
+	return c.parser.ParseSource(name, src)
+}
+
+// declaration finds a variable block, which people put into variable files by mistake.
+func declaration(body hcl.Body) *hcl.Range {
+	content, _, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
+	if diags.HasErrors() || len(content.Blocks) == 0 {
+		return nil
+	}
+	return &content.Blocks[0].DefRange
+}

@@ -1,0 +1,95 @@
+package inputs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// Value is an interpreted value of a root variable.
+type Value struct {
+	Value cty.Value  // not converted to the variable's type yet
+	Range *hcl.Range // where it is written; nil outside files
+	From  string     // the origin, for messages
+}
+
+// maxUndeclared bounds how many undeclared names are warned of one by one.
+const maxUndeclared = 2
+
+// Values interprets what was given for the variables of the root module. Variables that nothing was given for are left to their
+// defaults; where there is none, see Missing.
+func Values(given map[string]configs.Given, variables map[string]*configs.Variable) (map[string]Value, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	out := map[string]Value{}
+	undeclared := 0
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		g := given[name]
+		v, declared := variables[name]
+		if !declared {
+			if g.Undeclared == configs.UndeclaredWarning {
+				undeclared++
+			}
+			diags = append(diags, undeclaredValue(name, g, undeclared)...)
+			continue
+		}
+		val, more := g.Value(v)
+		diags = append(diags, more...)
+		if more.HasErrors() {
+			continue
+		}
+		one := Value{Value: val, From: g.From}
+		if g.Range.Filename != "" {
+			one.Range = &g.Range
+		}
+		out[name] = one
+		if v.Deprecated != "" {
+			diags = append(diags, tfdiags.Warningf("Variable marked as deprecated",
+				"Variable %q is marked as deprecated with the following message:\n%s", name, v.Deprecated).At(v.Range))
+		}
+	}
+	if undeclared > maxUndeclared {
+		diags = append(diags, tfdiags.Warningf("Values for undeclared variables",
+			"%d other variables are set in variables files without being declared. To silence these warnings, give the values with TF_VAR_ environment variables.", undeclared-maxUndeclared))
+	}
+	return out, diags
+}
+
+func undeclaredValue(name string, g configs.Given, count int) tfdiags.Diagnostics {
+	switch {
+	case g.Undeclared == configs.UndeclaredError:
+		return tfdiags.Diagnostics{tfdiags.Errorf("Value for undeclared variable",
+			"A variable named %q was given a value with %s, but the root module does not declare it. To use the value, add a \"variable\" block.", name, g.From)}
+	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
+		where := ""
+		if g.Range.Filename != "" {
+			where = fmt.Sprintf(", line %d,", g.Range.Start.Line)
+		}
+		return tfdiags.Diagnostics{tfdiags.Warningf("Value for undeclared variable",
+			"The root module does not declare a variable named %q, but %s%s gives it a value. If you meant to use it, add a \"variable\" block.", name, g.From, where)}
+	}
+	return nil
+}
+
+// Missing lists the required variables without a value, by name: those to ask for.
+func Missing(values map[string]Value, variables map[string]*configs.Variable) []*configs.Variable {
+	var out []*configs.Variable
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if _, ok := values[name]; !ok && variables[name].Required() {
+			out = append(out, variables[name])
+		}
+	}
+	return out
+}
+
+// NoValue says that a required variable has no value and could not be asked for.
+func NoValue(v *configs.Variable) tfdiags.Diagnostic {
+	return tfdiags.Errorf("No value for required variable",
+		"The root module variable %q has no default and no value was given. Use -var, -var-file, a .tfvars file or the environment variable %s%s.",
+		v.Name, EnvPrefix, v.Name).At(v.Range)
+}

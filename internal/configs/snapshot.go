@@ -1,0 +1,122 @@
+package configs
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// Snapshot is a configuration as it was loaded: its files and where each module lies. A plan keeps one, so that it can be applied as
+// it was planned.
+type Snapshot struct {
+	Files   map[string][]byte // by name, as diagnostics name them
+	Modules []SnapshotModule  // sorted by path; the root first
+}
+
+// SnapshotModule is a place in the module tree.
+type SnapshotModule struct {
+	Path            addrs.Module
+	Dir             string
+	Source, Version string // as in Config
+}
+
+// Snapshot gives everything needed to load the tree again.
+func (c *Config) Snapshot() *Snapshot {
+	parsed := c.Root.static.env.parser.Files()
+	out := &Snapshot{Files: map[string][]byte{}}
+	for cfg := range c.Root.AllModules() {
+		out.Modules = append(out.Modules, SnapshotModule{Path: cfg.Path, Dir: cfg.Module.Dir, Source: cfg.Source, Version: cfg.Version})
+		for _, name := range cfg.Module.Files {
+			if file := parsed[name]; file != nil {
+				out.Files[name] = file.Bytes
+			}
+		}
+	}
+	slices.SortFunc(out.Modules, func(a, b SnapshotModule) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// LoadSnapshot loads the tree that a snapshot was made of. Options' Parser and Resolve are not used.
+func LoadSnapshot(s *Snapshot, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+	with := LoadOptions{}
+	if opts != nil {
+		with = *opts
+	}
+	if len(s.Modules) == 0 || !s.Modules[0].Path.IsRoot() {
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Invalid configuration snapshot", "The snapshot has no root module.")}
+	}
+	with.Parser = NewParser(s.FS())
+	with.Resolve = s.resolve
+	return LoadRoot(s.Modules[0].Dir, &with)
+}
+
+func (s *Snapshot) resolve(req *ModuleRequest) (dir, version string, diags tfdiags.Diagnostics) {
+	i, found := slices.BinarySearchFunc(s.Modules, req.Path, func(m SnapshotModule, path addrs.Module) int { return cmp.Compare(m.Path, path) })
+	if !found || req.Source.Kind != 0 && s.Modules[i].Source != req.Source.String() {
+		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not in snapshot",
+			"The saved configuration does not hold %s: its source depends on values that are different now.", req.Path).At(req.Call.SourceRange)}
+	}
+	return s.Modules[i].Dir, s.Modules[i].Version, nil
+}
+
+// FS gives the snapshot's files for reading.
+func (s *Snapshot) FS() FS {
+	out := snapshotFS{files: s.Files, dirs: map[string][]fs.DirEntry{}}
+	for name := range s.Files {
+		dir := filepath.Dir(name)
+		out.dirs[dir] = append(out.dirs[dir], snapshotEntry(path.Base(filepath.ToSlash(name))))
+	}
+	for _, m := range s.Modules {
+		if _, ok := out.dirs[filepath.Clean(m.Dir)]; !ok {
+			out.dirs[filepath.Clean(m.Dir)] = nil // a module may have no files
+		}
+	}
+	for _, entries := range out.dirs {
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return out
+}
+
+type snapshotFS struct {
+	files map[string][]byte
+	dirs  map[string][]fs.DirEntry
+}
+
+func (s snapshotFS) ReadDir(dir string) ([]fs.DirEntry, error) {
+	entries, ok := s.dirs[filepath.Clean(dir)]
+	if !ok {
+		return nil, fmt.Errorf("reading %s in the saved configuration: %w", dir, fs.ErrNotExist)
+	}
+	return entries, nil
+}
+
+func (s snapshotFS) ReadFile(name string) ([]byte, error) {
+	src, ok := s.files[filepath.Clean(name)]
+	if !ok {
+		return nil, fmt.Errorf("reading %s in the saved configuration: %w", name, fs.ErrNotExist)
+	}
+	return src, nil
+}
+
+// snapshotEntry is a file's directory entry.
+type snapshotEntry string
+
+func (e snapshotEntry) Name() string               { return string(e) }
+func (e snapshotEntry) IsDir() bool                { return false }
+func (e snapshotEntry) Type() fs.FileMode          { return 0 }
+func (e snapshotEntry) Info() (fs.FileInfo, error) { return snapshotInfo{e}, nil }
+
+type snapshotInfo struct{ snapshotEntry }
+
+func (i snapshotInfo) Size() int64        { return 0 }
+func (i snapshotInfo) Mode() fs.FileMode  { return 0 }
+func (i snapshotInfo) ModTime() time.Time { return time.Time{} }
+func (i snapshotInfo) Sys() any           { return nil }

@@ -1,0 +1,188 @@
+package getmodules
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/bzip2"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// archiveSuffixes tell what kind of archive a file is by its name. The order matters: the longer one first.
+var archiveSuffixes = []struct{ suffix, kind string }{
+	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"}, {".tar", "tar"}, {".zip", "zip"},
+}
+
+// archiveKind tells the kind of an archive, "" when it is none: what the parameter "archive" says, else the name.
+func archiveKind(name string, query url.Values) string {
+	asked := query.Get("archive")
+	if asked == "false" || asked == "0" {
+		return ""
+	}
+	for _, s := range archiveSuffixes {
+		if asked != "" && "."+asked == s.suffix || asked == "" && strings.HasSuffix(name, s.suffix) {
+			return s.kind
+		}
+	}
+	return ""
+}
+
+// Limits for archives of modules, which are text.
+const (
+	maxArchiveFiles = 100_000
+	maxArchiveBytes = 4 << 30
+)
+
+// unpacker writes an archive's entries below one folder and nowhere else.
+type unpacker struct {
+	root  *os.Root
+	files int
+	bytes int64
+}
+
+// unpack extracts an archive into a folder, which is made.
+func unpack(file, kind, dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	u := &unpacker{root: root}
+	if kind == "zip" {
+		return u.zip(file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	switch kind {
+	case "tar.gz":
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return fmt.Errorf("reading the archive: %w", err)
+		}
+		defer z.Close()
+		r = z
+	case "tar.bz2":
+		r = bzip2.NewReader(f)
+	}
+	return u.tar(r)
+}
+
+func (u *unpacker) zip(file string) error {
+	r, err := zip.OpenReader(file)
+	if err != nil {
+		return fmt.Errorf("reading the archive: %w", err)
+	}
+	defer r.Close()
+	for _, f := range r.File {
+		content, err := f.Open()
+		if err != nil {
+			return fmt.Errorf("reading the archive: %w", err)
+		}
+		err = u.entry(f.Name, f.Mode(), "", content)
+		content.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unpacker) tar(r io.Reader) error {
+	t := tar.NewReader(r)
+	for {
+		h, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the archive: %w", err)
+		}
+		switch h.Typeflag {
+		case tar.TypeReg, tar.TypeDir, tar.TypeSymlink:
+			if err := u.entry(h.Name, h.FileInfo().Mode(), h.Linkname, t); err != nil {
+				return err
+			}
+		case tar.TypeXGlobalHeader: // what git archive writes first
+		default:
+			return fmt.Errorf("the archive's entry %q is neither a file nor a folder", h.Name)
+		}
+	}
+}
+
+func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.Reader) error {
+	clean := path.Clean(name)
+	if clean == "." {
+		return nil
+	}
+	if !filepath.IsLocal(filepath.FromSlash(clean)) || strings.ContainsAny(clean, "\\\x00") {
+		return fmt.Errorf("the archive has an entry %q, which would lead out of the module's folder", name)
+	}
+	if u.files++; u.files > maxArchiveFiles {
+		return errors.New("the archive has more entries than a module may have")
+	}
+	local := filepath.FromSlash(clean)
+	if mode.IsDir() {
+		return u.root.MkdirAll(local, 0o755)
+	}
+	if dir := filepath.Dir(local); dir != "." {
+		if err := u.root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if mode&fs.ModeSymlink != 0 {
+		return u.symlink(clean, link, content)
+	}
+	return u.file(local, mode, content)
+}
+
+// symlink makes a link within the module. One that leads out of it becomes an empty file, as in the reference.
+func (u *unpacker) symlink(name, target string, content io.Reader) error {
+	if target == "" { // a zip has the target as content
+		data, err := io.ReadAll(io.LimitReader(content, 4096))
+		if err != nil {
+			return err
+		}
+		target = string(data)
+	}
+	if path.IsAbs(target) || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) {
+		return u.file(filepath.FromSlash(name), 0o644, strings.NewReader(""))
+	}
+	return u.root.Symlink(filepath.FromSlash(target), filepath.FromSlash(name))
+}
+
+func (u *unpacker) file(name string, mode fs.FileMode, content io.Reader) error {
+	perm := fs.FileMode(0o644)
+	if mode&0o111 != 0 {
+		perm = 0o755
+	}
+	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, io.LimitReader(content, maxArchiveBytes-u.bytes+1))
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if u.bytes += n; err == nil && u.bytes > maxArchiveBytes {
+		err = errors.New("the archive would inflate to more than a module may have")
+	}
+	if err != nil {
+		return fmt.Errorf("unpacking %s: %w", name, err)
+	}
+	return nil
+}

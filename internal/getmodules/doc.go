@@ -1,0 +1,10 @@
+// Package getmodules fetches the modules that a configuration calls, installs them below .terraform/modules, and finds
+// installed ones again.
+//
+// init and get load the configuration with an Installer's Resolve, which installs what is missing on the way; all other
+// commands load it with Installed, which only looks up what modules.json says.
+//
+// Invariants: one address is fetched once per run, so that all calls of a moving branch get the same commit; a package
+// is complete before it appears under its final name; nothing is written outside of the modules' folder, whatever an
+// archive or repository holds; what a user or a server wrote never becomes an option of a program that is run.
+package getmodules

@@ -1,0 +1,165 @@
+package getmodules
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// gitSchemes are the ways to reach a repository; git itself knows more, some of which run programs.
+var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git": true, "file": true}
+
+// git clones a repository at a ref. The history isn't wanted, so only one commit is fetched where the server can do
+// that; commits by a short name need the whole repository.
+func (f *fetcher) git(ctx context.Context, j job) error {
+	ref := j.query.Get("ref")
+	if strings.HasPrefix(ref, "-") {
+		return fmt.Errorf("%q is no ref of a git repository", ref)
+	}
+	remote, err := gitRemote(j)
+	if err != nil {
+		return err
+	}
+	env, cleanup, err := gitEnv(j.query.Get("sshkey"), j.dir)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	depth, err := strconv.Atoi(j.query.Get("depth"))
+	if err != nil || depth < 1 {
+		depth = 1
+	}
+	git := func(args ...string) error { return run(ctx, env, "git", args...) }
+	if err := git("init", "-q", j.dir); err != nil {
+		return err
+	}
+	in := []string{"-C", j.dir}
+	if err := git(append(in, "remote", "add", "origin", remote)...); err != nil {
+		return err
+	}
+	want := ref
+	if want == "" {
+		want = "HEAD"
+	}
+	err = git(append(in, "fetch", "-q", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
+	checkout := "FETCH_HEAD"
+	if err != nil && commitName.MatchString(want) {
+		err = git(append(in, "fetch", "-q", "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")...)
+		checkout = want
+	}
+	if err != nil {
+		return err
+	}
+	if err := git(append(in, "checkout", "-q", "--detach", checkout)...); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(j.dir, ".gitmodules")); err == nil {
+		if err := git(append(in, "submodule", "update", "-q", "--init", "--recursive", "--depth=1")...); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(j.dir, ".git"))
+}
+
+// commitName is what may be the name of a commit, which servers needn't serve by itself.
+var commitName = regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
+
+// gitRemote is the address that git gets: without this program's own parameters.
+func gitRemote(j job) (string, error) {
+	u := *j.url
+	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {
+		u.Scheme = "file"
+	}
+	if !gitSchemes[u.Scheme] {
+		return "", fmt.Errorf("a git repository can't be reached by %q", u.Scheme)
+	}
+	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") {
+		return "", fmt.Errorf("%q is no address of a git repository", u.Redacted())
+	}
+	u.RawQuery = without(j.query, "ref", "depth", "sshkey").Encode()
+	return u.String(), nil
+}
+
+func without(query url.Values, names ...string) url.Values {
+	rest := make(url.Values)
+	for name, values := range query {
+		rest[name] = values
+	}
+	for _, name := range names {
+		rest.Del(name)
+	}
+	return rest
+}
+
+// gitEnv gives the environment for git. A key is kept in a file beside the package as long as git runs.
+func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
+	env, cleanup = os.Environ(), func() {}
+	if key == "" {
+		return env, cleanup, nil
+	}
+	data, err := base64.StdEncoding.DecodeString(key)
+	if err != nil {
+		return nil, nil, errors.New("the parameter sshkey isn't Base64")
+	}
+	file := dir + ".key"
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return nil, nil, err
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	ssh := os.Getenv("GIT_SSH_COMMAND")
+	if ssh == "" {
+		ssh = "ssh"
+	}
+	return append(env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(abs, "'", `'\''`)+"'"), func() { os.Remove(file) }, nil
+}
+
+// hg clones a Mercurial repository at a revision.
+func (f *fetcher) hg(ctx context.Context, j job) error {
+	rev := j.query.Get("rev")
+	u := *j.url
+	u.RawQuery = without(j.query, "rev").Encode()
+	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
+		return fmt.Errorf("%q is no address of a Mercurial repository", u.Redacted())
+	}
+	if err := run(ctx, os.Environ(), "hg", "clone", "-q", "-U", "--", u.String(), j.dir); err != nil {
+		return err
+	}
+	args := []string{"--cwd", j.dir, "update", "-q"}
+	if rev != "" {
+		args = append(args, "--rev="+rev)
+	}
+	if err := run(ctx, os.Environ(), "hg", args...); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
+}
+
+// run runs a program and makes its complaints the error.
+func run(ctx context.Context, env []string, program string, args ...string) error {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return fmt.Errorf("the program %q must be installed to fetch this module", program)
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	var complaints bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, nil, &complaints
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(complaints.String()); text != "" {
+			return fmt.Errorf("%s: %s", program, text)
+		}
+		return fmt.Errorf("%s: %w", program, err)
+	}
+	return nil
+}

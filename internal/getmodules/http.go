@@ -1,0 +1,124 @@
+package getmodules
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"tofu/internal/registry"
+)
+
+// http fetches an archive, or a page that says where the package is.
+func (f *fetcher) http(ctx context.Context, j job) error {
+	check, err := parseChecksum(j.query.Get("checksum"))
+	if err != nil {
+		return err
+	}
+	u := *j.url
+	u.RawQuery = without(j.query, "archive", "checksum").Encode()
+	kind := archiveKind(u.Path, j.query)
+	if kind == "" {
+		return f.page(ctx, &u, j.host)
+	}
+	file := j.dir + ".archive"
+	dst, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	err = f.client.Fetch(ctx, registry.Download{URL: &u, Host: j.host, Retries: 1}, dst)
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = check.verify(file)
+	}
+	if err != nil {
+		return err
+	}
+	return unpack(file, kind, j.dir)
+}
+
+var metaElement = regexp.MustCompile(`(?is)<meta\s+name=["']?terraform-get["']?\s+content=["']([^"']+)["']`)
+
+// page reads where the package is from a header or from the page's head.
+func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
+	asked := *u
+	query := asked.Query()
+	query.Set("terraform-get", "1")
+	asked.RawQuery = query.Encode()
+	doc, err := f.client.Get(ctx, &asked, host)
+	if err != nil {
+		return err
+	}
+	if address := doc.Header.Get("X-Terraform-Get"); address != "" {
+		return &errElsewhere{address}
+	}
+	head := doc.Body
+	if end := bytes.Index(bytes.ToLower(head), []byte("</head>")); end >= 0 {
+		head = head[:end]
+	}
+	if m := metaElement.FindSubmatch(head); m != nil {
+		return &errElsewhere{string(m[1])}
+	}
+	return fmt.Errorf("%s is no archive, and doesn't say where the module is", u.Redacted())
+}
+
+// checksum is what an address demands of an archive; the zero value demands nothing.
+type checksum struct {
+	make func() hash.Hash
+	want []byte
+}
+
+var checksumKinds = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
+
+// parseChecksum reads "sha256:HEX"; the kind may be left out.
+func parseChecksum(text string) (checksum, error) {
+	if text == "" {
+		return checksum{}, nil
+	}
+	name, value, ok := strings.Cut(text, ":")
+	if !ok {
+		name, value = "", text
+	}
+	want, err := hex.DecodeString(value)
+	if err != nil {
+		return checksum{}, fmt.Errorf("the checksum %q isn't hexadecimal", text)
+	}
+	for kind, make := range checksumKinds {
+		if (name == "" || name == kind) && make().Size() == len(want) {
+			return checksum{make, want}, nil
+		}
+	}
+	return checksum{}, fmt.Errorf("the checksum %q has no known kind, like sha256:…, or the wrong length", text)
+}
+
+func (c checksum) verify(file string) error {
+	if c.make == nil {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := c.make()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if got := h.Sum(nil); !bytes.Equal(got, c.want) {
+		return fmt.Errorf("the archive has the checksum %x, but the address demands %x", got, c.want)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package getmodules
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/tfdiags"
+)
+
+// Installed resolves calls to what is installed. A call that isn't installed as it is written now is an error that
+// tells to run init.
+func Installed(dataDir string) (configs.Resolver, tfdiags.Diagnostics) {
+	manifest, err := ReadManifest(dataDir)
+	if err != nil {
+		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
+	}
+	return func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		if req.Source.Kind == 0 {
+			return "", "", nil // diagnostics have been given
+		}
+		const advice = "Run \"tofu init\" to install all modules that this configuration needs."
+		r, ok := manifest[key(req)]
+		switch {
+		case !ok:
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "This module is not yet installed. %s", advice).At(req.Call.Range)}
+		case r.Source != req.Source.String():
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module source has changed",
+				"The source address was changed since this module was installed. %s", advice).At(req.Call.SourceRange)}
+		case !r.meets(req.Constraints):
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module version requirements have changed",
+				"The version requirements have changed since this module was installed, and the installed version %q is no longer acceptable. %s", r.Version, advice).At(req.VersionRange)}
+		}
+		dir := filepath.FromSlash(r.Dir)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "This module's local cache directory %s could not be read. %s", r.Dir, advice).At(req.Call.Range)}
+		}
+		return dir, r.Version, nil
+	}, nil
+}
+
+func manifestDamaged(err error) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Failed to read module manifest file", "%s. Remove the file and run \"tofu init\" to write it anew.", err)
+}
+
+// key is a call's key in the manifest.
+func key(req *configs.ModuleRequest) string { return strings.Join(req.Path.Names(), ".") }
+
+func (r Record) meets(c depsfile.Constraints) bool {
+	if len(c) == 0 {
+		return true
+	}
+	v, err := depsfile.ParseVersion(r.Version)
+	return err == nil && depsfile.Acceptable(c).Has(v)
+}

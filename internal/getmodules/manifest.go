@@ -1,0 +1,94 @@
+package getmodules
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Record is one installed module call as modules.json has it.
+type Record struct {
+	Key     string // the path of call names with dots; "" is the root module
+	Source  string
+	Version string `json:",omitempty"`
+	Dir     string // with slashes, relative to the working directory
+}
+
+// Manifest is modules.json: the calls that were installed, by key. Records of calls that are gone stay, like their
+// files.
+type Manifest map[string]Record
+
+func manifestFile(dataDir string) string { return filepath.Join(dataDir, "modules", "modules.json") }
+
+// ReadManifest reads modules.json; without the file it is empty.
+func ReadManifest(dataDir string) (Manifest, error) {
+	m := make(Manifest)
+	data, err := os.ReadFile(manifestFile(dataDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	var doc struct{ Modules []Record }
+	if err == nil {
+		err = json.Unmarshal(data, &doc)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the list of installed modules, %s: %w", manifestFile(dataDir), err)
+	}
+	for _, r := range doc.Modules {
+		m[r.Key] = r
+	}
+	return m, nil
+}
+
+// Write replaces modules.json.
+func (m Manifest) Write(dataDir string) error {
+	var doc struct{ Modules []Record }
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		doc.Modules = append(doc.Modules, m[key])
+	}
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	file := manifestFile(dataDir)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
+		return nil
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".modules-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the list of installed modules: %w", err)
+	}
+	return nil
+}
+
+// forget drops a call and all calls below it.
+func (m Manifest) forget(key string) {
+	for k := range m {
+		if k == key || strings.HasPrefix(k, key+".") {
+			delete(m, k)
+		}
+	}
+}
