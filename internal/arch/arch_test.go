@@ -1,0 +1,183 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers says, by the longest prefix that fits, on which layer a package lies. A package imports its own layer and those below.
+var layers = map[string]int{
+	"tfdiags": 0, "dag": 0, "version": 0,
+	"addrs":                1,
+	"checks":               1,
+	"configs/configschema": 2, "lang": 2, "providers": 2,
+	"configs": 3, "states": 3, "plans": 3, "depsfile": 3,
+	"engine": 4, "moduletest": 4, "builtin": 4,
+	"filelock": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
+	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
+	"ui":      5,
+	"command": 6,
+	"arch":    7,
+}
+
+// forbidden lists what a package (and those below it) must not import, beyond what the layers say.
+var forbidden = map[string][]string{
+	"dag":             {"tofu/", "github.com/"},
+	"engine":          {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/ui", "tofu/internal/depsfile"},
+	"lang":            {"os/exec", "net/http"},
+	"providers":       {"os", "os/exec", "net"},
+	"configs":         {"net", "net/http", "os/exec"},
+	"states":          {"net", "net/http"},
+	"plugin":          {"tofu/internal/engine"},
+	"provisioner":     {"tofu/internal/engine"},
+	"backend":         {"tofu/internal/engine"},
+	"states/statemgr": {"tofu/internal/engine"},
+	"depsfile":        {"tofu/internal/engine"},
+	"ui":              {"tofu/internal/command", "tofu/internal/plugin", "tofu/internal/backend"},
+}
+
+// exempt are tests' own tools, which may do what their package may not.
+var exempt = map[string]bool{"engine/enginetest": true}
+
+// vague names say nothing of what a package is.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "impl", "misc", "base"}
+
+// methodLimit is how many methods an interface may have; providers.Interface is a protocol.
+const methodLimit = 7
+
+type pkg struct {
+	path  string // below internal
+	files map[string]*ast.File
+}
+
+func TestLayers(t *testing.T) {
+	for _, p := range load(t) {
+		own, ok := layerOf(p.path)
+		if !ok {
+			t.Errorf("internal/%s has no row in the table of layers", p.path)
+			continue
+		}
+		for name, file := range p.files {
+			for _, imp := range file.Imports {
+				path, _ := strconv.Unquote(imp.Path.Value)
+				if rest, inside := strings.CutPrefix(path, "tofu/internal/"); inside {
+					if other, ok := layerOf(rest); ok && other > own {
+						t.Errorf("%s imports %s, which lies on a higher layer", name, path)
+					}
+				}
+				if rule := broken(p.path, path); rule != "" && !exempt[p.path] {
+					t.Errorf("%s imports %s: %s must not", name, path, rule)
+				}
+			}
+		}
+	}
+}
+
+func layerOf(path string) (int, bool) {
+	for {
+		if n, ok := layers[path]; ok {
+			return n, true
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return 0, false
+		}
+		path = path[:i]
+	}
+}
+
+func broken(path, imported string) string {
+	for {
+		for _, bad := range forbidden[path] {
+			if imported == bad || strings.HasSuffix(bad, "/") && strings.HasPrefix(imported, bad) || strings.HasPrefix(imported, bad+"/") && strings.HasPrefix(bad, "tofu/") {
+				if imported != "tofu/internal/depsfile" || path != "depsfile" {
+					return path
+				}
+			}
+		}
+		if _, own := layers[path]; own {
+			return ""
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return ""
+		}
+		path = path[:i]
+	}
+}
+
+func TestPackages(t *testing.T) {
+	for _, p := range load(t) {
+		if slices.Contains(vague, filepath.Base(p.path)) {
+			t.Errorf("internal/%s: the name says nothing", p.path)
+		}
+		documented := false
+		for name, file := range p.files {
+			if file.Doc != nil {
+				documented = documented || len(file.Doc.Text()) > 80
+			}
+			for _, decl := range file.Decls {
+				if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && !generated(file) {
+					t.Errorf("%s has an init function", name)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				spec, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				if iface, ok := spec.Type.(*ast.InterfaceType); ok && len(iface.Methods.List) > methodLimit && spec.Name.Name != "Interface" {
+					t.Errorf("%s: interface %s has %d methods", name, spec.Name.Name, len(iface.Methods.List))
+				}
+				return true
+			})
+		}
+		if !documented {
+			t.Errorf("internal/%s has no package comment", p.path)
+		}
+	}
+}
+
+func generated(file *ast.File) bool { return ast.IsGenerated(file) }
+
+// load parses every package below internal, without tests.
+func load(t *testing.T) []*pkg {
+	t.Helper()
+	byDir := map[string]*pkg{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+			return err
+		}
+		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		if byDir[dir] == nil {
+			byDir[dir] = &pkg{path: dir, files: map[string]*ast.File{}}
+		}
+		byDir[dir].files[path] = file
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(byDir) < 10 {
+		wd, _ := os.Getwd()
+		t.Fatalf("found only %d packages from %s", len(byDir), wd)
+	}
+	out := make([]*pkg, 0, len(byDir))
+	for _, p := range byDir {
+		out = append(out, p)
+	}
+	return out
+}
