@@ -10,10 +10,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Installed resolves calls to what is installed. A call that isn't installed as it is written now is an error that
-// tells to run init.
-func Installed(dataDir string) (configs.Resolver, tfdiags.Diagnostics) {
-	manifest, err := ReadManifest(dataDir)
+// Installed resolves calls to what is installed in a folder of modules, ".terraform/modules". A call that isn't
+// installed as it is written now is an error that tells to run init.
+func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
+	manifest, err := ReadManifest(dir)
 	if err != nil {
 		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
 	}

@@ -19,9 +19,9 @@ import (
 
 // Options say how modules are installed.
 type Options struct {
-	// DataDir is the working directory's data folder, ".terraform".
-	DataDir string
-	Client  *registry.Client
+	// Dir is where modules are installed, ".terraform/modules".
+	Dir    string
+	Client *registry.Client
 	// Upgrade fetches everything again and takes the newest versions.
 	Upgrade bool
 	// Observe is told what happens; nil for nobody.
@@ -50,7 +50,7 @@ type Installer struct {
 
 // NewInstaller reads what is installed already. The context bounds all that the installer does.
 func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagnostics) {
-	manifest, err := ReadManifest(opts.DataDir)
+	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
 		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
 	}
@@ -69,7 +69,7 @@ func (in *Installer) Finish() error {
 
 func (in *Installer) write() error {
 	in.manifest[""] = Record{Dir: "."}
-	return in.manifest.Write(in.opts.DataDir)
+	return in.manifest.Write(in.opts.Dir)
 }
 
 // Resolve is the configs.Resolver that installs.
@@ -118,7 +118,7 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 }
 
 // installDir is where the package of a call is installed.
-func (in *Installer) installDir(k string) string { return filepath.Join(in.opts.DataDir, "modules", k) }
+func (in *Installer) installDir(k string) string { return filepath.Join(in.opts.Dir, k) }
 
 // kept gives an installed call that needn't be installed again.
 func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {

@@ -24,12 +24,12 @@ type Record struct {
 // files.
 type Manifest map[string]Record
 
-func manifestFile(dataDir string) string { return filepath.Join(dataDir, "modules", "modules.json") }
+func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
-// ReadManifest reads modules.json; without the file it is empty.
-func ReadManifest(dataDir string) (Manifest, error) {
+// ReadManifest reads modules.json in the folder of modules; without the file it is empty.
+func ReadManifest(dir string) (Manifest, error) {
 	m := make(Manifest)
-	data, err := os.ReadFile(manifestFile(dataDir))
+	data, err := os.ReadFile(manifestFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
@@ -38,7 +38,7 @@ func ReadManifest(dataDir string) (Manifest, error) {
 		err = json.Unmarshal(data, &doc)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the list of installed modules, %s: %w", manifestFile(dataDir), err)
+		return nil, fmt.Errorf("reading the list of installed modules, %s: %w", manifestFile(dir), err)
 	}
 	for _, r := range doc.Modules {
 		m[r.Key] = r
@@ -47,7 +47,7 @@ func ReadManifest(dataDir string) (Manifest, error) {
 }
 
 // Write replaces modules.json.
-func (m Manifest) Write(dataDir string) error {
+func (m Manifest) Write(dir string) error {
 	var doc struct{ Modules []Record }
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		doc.Modules = append(doc.Modules, m[key])
@@ -56,7 +56,7 @@ func (m Manifest) Write(dataDir string) error {
 	if err != nil {
 		return err
 	}
-	file := manifestFile(dataDir)
+	file := manifestFile(dir)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}

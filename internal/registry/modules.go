@@ -1,0 +1,110 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions"
+)
+
+// ModuleVersions is what a module registry offers of one module.
+type ModuleVersions struct {
+	List []versions.Version
+	// Odd are entries that are no versions; they can't be chosen.
+	Odd []string
+}
+
+// ErrNoModule tells that a registry doesn't know a module.
+var ErrNoModule = errors.New("the registry doesn't know this module")
+
+// ModuleVersions lists the versions of a module, "namespace/name/system" at a host.
+func (c *Client) ModuleVersions(ctx context.Context, host, module string) (ModuleVersions, error) {
+	var found ModuleVersions
+	base, err := c.Service(ctx, host, "modules.v1")
+	if err != nil {
+		return found, err
+	}
+	doc, err := c.Get(ctx, base.JoinPath(module, "versions"), host)
+	if NotFound(err) {
+		return found, ErrNoModule
+	}
+	if err != nil {
+		return found, err
+	}
+	var list struct {
+		Modules []struct {
+			Versions []struct{ Version string }
+		}
+	}
+	if err := doc.JSON(&list); err != nil {
+		return found, err
+	}
+	if len(list.Modules) == 0 {
+		return found, ErrNoModule
+	}
+	for _, item := range list.Modules[0].Versions {
+		v, err := versions.ParseVersion(item.Version)
+		if err != nil {
+			found.Odd = append(found.Odd, item.Version)
+			continue
+		}
+		found.List = append(found.List, v)
+	}
+	return found, nil
+}
+
+// ModuleLocation is where a registry says that a version of a module is.
+type ModuleLocation struct {
+	Address string // a source address, with a URL in full
+	// Host is whose credentials go with the download, because the registry asks for it; empty for none.
+	Host string
+}
+
+// ModuleLocation asks for the place of one version.
+func (c *Client) ModuleLocation(ctx context.Context, host, module, version string) (ModuleLocation, error) {
+	var found ModuleLocation
+	base, err := c.Service(ctx, host, "modules.v1")
+	if err != nil {
+		return found, err
+	}
+	doc, err := c.get(ctx, base.JoinPath(module, version, "download"), host, http.StatusOK, http.StatusNoContent)
+	if NotFound(err) {
+		return found, fmt.Errorf("the registry has no version %s of this module", version)
+	}
+	if err != nil {
+		return found, err
+	}
+	found.Address = doc.Header.Get("X-Terraform-Get")
+	if doc.Status == http.StatusOK && len(doc.Body) > 0 && found.Address == "" {
+		var answer struct {
+			Location       string
+			UseCredentials json.RawMessage `json:"use_registry_credentials"`
+		}
+		if err := doc.JSON(&answer); err != nil {
+			return found, err
+		}
+		found.Address = answer.Location
+		switch string(answer.UseCredentials) {
+		case "true":
+			found.Host = host
+		case "", "false", "null":
+		default:
+			return found, fmt.Errorf("%s has a use_registry_credentials that is neither true nor false", doc.URL.Redacted())
+		}
+	}
+	if found.Address == "" {
+		return found, fmt.Errorf("%s doesn't say where the module is", doc.URL.Redacted())
+	}
+	if strings.HasPrefix(found.Address, "/") || strings.HasPrefix(found.Address, "./") || strings.HasPrefix(found.Address, "../") {
+		u, err := doc.URL.Parse(found.Address)
+		if err != nil {
+			return found, fmt.Errorf("the registry gives the location %q, which is no URL: %w", found.Address, err)
+		}
+		found.Address = u.String()
+	}
+	return found, nil
+}
