@@ -93,7 +93,10 @@ func (b *build) transform() tfdiags.Diagnostics {
 	b.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
 	b.steps = map[*resource][]*step{}
 	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
-	var diags tfdiags.Diagnostics
+	diags := b.cfg.CheckArguments()
+	if diags.HasErrors() {
+		return diags
+	}
 	for _, t := range transformers {
 		diags = diags.Append(t.Run(b))
 		if diags.HasErrors() {

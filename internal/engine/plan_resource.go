@@ -182,11 +182,20 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if w.mode == plans.RefreshOnly {
 		return diags.Append(p.refreshOnly(prior))
 	}
+	generated := ""
+	if r.hadTarget && importing != nil {
+		generated, more = p.generate(prior, importing)
+		diags = diags.Append(more)
+		if more.HasErrors() {
+			return diags
+		}
+	}
 	change, more := p.change(prior, importing)
 	diags = diags.Append(more)
 	if change == nil {
 		return diags
 	}
+	change.GeneratedConfig = generated
 	w.addChange(r, change)
 	diags = diags.Append(p.preventDestroy(change))
 	p.x.objs[p.at] = change.After

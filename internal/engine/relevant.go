@@ -1,7 +1,6 @@
 package engine
 
 import (
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -153,4 +152,3 @@ func (t *tracer) add(target addrs.Target, rest hcl.Traversal) {
 	}
 	t.found[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
 }
-
