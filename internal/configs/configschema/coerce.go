@@ -39,7 +39,7 @@ func (b *Block) coerceBare(v cty.Value, path cty.Path) (cty.Value, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if b.Attributes[name] == nil && b.BlockTypes[name] == nil {
-			return cty.UnknownVal(want), path.NewErrorf("unsupported attribute %q", name)
+			return cty.UnknownVal(want), path.NewErrorf("unexpected attribute %q", name)
 		}
 	}
 	out := make(map[string]cty.Value, len(b.Attributes)+len(b.BlockTypes))

@@ -157,7 +157,7 @@ func TestCoerceValue(t *testing.T) {
 		{obj("name", cty.NumberIntVal(3)), ""},
 		{obj("name", name, "id", cty.StringVal("x")), ""},
 		{obj(), `attribute "name" is required`},
-		{obj("name", name, "nome", name), `unsupported attribute "nome"`},
+		{obj("name", name, "nome", name), `unexpected attribute "nome"`},
 		{obj("name", cty.EmptyObjectVal), `string required`},
 		{cty.StringVal("x"), "an object is required"},
 		{obj("name", name, "list", name), "must be a list"},

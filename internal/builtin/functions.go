@@ -1,0 +1,124 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// function is a function with its description. It takes one argument, which is not null.
+type function struct {
+	description *providers.Function
+	call        func(arg cty.Value) (cty.Value, error)
+}
+
+func functions() map[string]function {
+	describe := func(name, summary, description string, param providers.FunctionParam, ret cty.Type) *providers.Function {
+		return &providers.Function{
+			Params: []providers.FunctionParam{param}, Return: ret, Summary: summary,
+			Description: "provider::terraform::" + name + " " + description,
+		}
+	}
+	return map[string]function{
+		"decode_tfvars": {describe("decode_tfvars", "Decode a TFVars file content into an object", "decodes a TFVars file content into an object",
+			providers.FunctionParam{Name: "content", Type: cty.String, Description: "TFVars file content to decode"},
+			cty.DynamicPseudoType), decodeTFVars},
+		"encode_tfvars": {describe("encode_tfvars", "Encode an object into a string with the same format as a TFVars file",
+			"encodes an object into a string with the same format as a TFVars file",
+			providers.FunctionParam{Name: "input", Type: cty.DynamicPseudoType,
+				Description: "Input to encode for TFVars file. Must be an object with key that are valid identifiers"}, cty.String), encodeTFVars},
+		"encode_expr": {describe("encode_expr", "Takes an arbitrary expression and converts it into a string with valid OpenTofu syntax",
+			"takes an arbitrary expression and converts it into a string with valid OpenTofu syntax",
+			providers.FunctionParam{Name: "expr", Type: cty.DynamicPseudoType, Description: "expression to encode"}, cty.String), encodeExpr},
+	}
+}
+
+// Functions implements providers.Interface.
+func (p *provider) Functions(context.Context) (map[string]*providers.Function, tfdiags.Diagnostics) {
+	return p.schema.Functions, nil
+}
+
+// CallFunction implements providers.Interface.
+func (p *provider) CallFunction(_ context.Context, name string, args []cty.Value) (cty.Value, error) {
+	f, ok := p.functions[name]
+	switch {
+	case !ok:
+		return cty.NilVal, fmt.Errorf("the built-in provider has no function %q", name)
+	case len(args) != 1:
+		return cty.NilVal, fmt.Errorf("function %q takes one argument, not %d", name, len(args))
+	case !args[0].IsWhollyKnown():
+		return cty.UnknownVal(f.description.Return), nil
+	case args[0].IsNull():
+		return cty.NilVal, complaint("must not be null")
+	}
+	return f.call(args[0])
+}
+
+// complaint is an error about the only argument.
+func complaint(format string, args ...any) error {
+	return &providers.FunctionError{Text: fmt.Sprintf(format, args...), Arg: 0}
+}
+
+func decodeTFVars(content cty.Value) (cty.Value, error) {
+	file, diags := hclsyntax.ParseConfig([]byte(content.AsString()), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilVal, badTFVars(diags)
+	}
+	attrs, diags := file.Body.JustAttributes()
+	if diags.HasErrors() {
+		return cty.NilVal, badTFVars(diags)
+	}
+	vals := make(map[string]cty.Value, len(attrs))
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		v, diags := attrs[name].Expr.Value(nil)
+		if diags.HasErrors() {
+			return cty.NilVal, badTFVars(diags)
+		}
+		vals[name] = v
+	}
+	return cty.ObjectVal(vals), nil
+}
+
+// badTFVars words the first error: the text has no file name, so only the line is told.
+func badTFVars(diags hcl.Diagnostics) error {
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			line := 1
+			if d.Subject != nil {
+				line = d.Subject.Start.Line
+			}
+			return complaint("not the content of a variables file, line %d: %s; %s", line, d.Summary, d.Detail)
+		}
+	}
+	return complaint("not the content of a variables file")
+}
+
+func encodeTFVars(input cty.Value) (cty.Value, error) {
+	if ty := input.Type(); !ty.IsObjectType() && !ty.IsMapType() {
+		return cty.NilVal, complaint("must be an object, not %s", ty.FriendlyName())
+	}
+	file := hclwrite.NewEmptyFile()
+	vals := input.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(vals)) {
+		if !hclsyntax.ValidIdentifier(name) {
+			return cty.NilVal, complaint("the key %q is not a valid identifier", name)
+		}
+		file.Body().SetAttributeValue(name, vals[name])
+	}
+	return cty.StringVal(string(file.Bytes())), nil
+}
+
+func encodeExpr(expr cty.Value) (cty.Value, error) {
+	text := hclwrite.Format(hclwrite.TokensForValue(expr).Bytes())
+	return cty.StringVal(string(bytes.TrimSpace(text))), nil
+}
