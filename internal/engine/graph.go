@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/dag"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// GraphKind is which graph to draw.
+type GraphKind uint8
+
+const (
+	GraphPlan        GraphKind = iota // what planning walks
+	GraphPlanDestroy                  // the order in which everything would be destroyed
+	GraphApply                        // what applying a plan walks; without a plan, nothing changes
+)
+
+// Drawing is a graph for people: the edges that matter (longer ways imply the rest), and labels for what they know from their
+// configuration.
+type Drawing struct {
+	Nodes []DrawnNode
+	Edges [][2]int // from, to: positions in Nodes; from waits for to
+}
+
+// DrawnNode is a node of a drawing. Label and Shape are empty for inner nodes.
+type DrawnNode struct{ Name, Label, Shape string }
+
+// Graph builds a graph without walking it. plan is needed for GraphApply only and may be nil.
+func Graph(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, kind GraphKind, plan *plans.Plan) (*Drawing, tfdiags.Diagnostics) {
+	if prior == nil {
+		prior = states.New()
+	}
+	var b *build
+	switch {
+	case kind == GraphApply:
+		if plan == nil {
+			plan = &plans.Plan{Changes: &plans.Changes{}, Prior: prior}
+		}
+		b = applyBuild(ctx, cfg, plan, env, nil)
+	case kind == GraphPlanDestroy:
+		b = (&PlanOptions{Mode: plans.Destroy}).build(ctx, cfg, prior, env)
+		b.phase = phasePlanDestroy
+	default:
+		b = (&PlanOptions{}).build(ctx, cfg, prior, env)
+	}
+	diags := b.transform()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if kind == GraphPlanDestroy {
+		b.drawDestruction()
+	}
+	return b.draw(), diags
+}
+
+// drawDestruction turns the graph of planning a destruction, which has no order, into one of the order in which it would be done.
+func (b *build) drawDestruction() {
+	for _, r := range b.resources {
+		b.graph.Disconnect(r.node.ID)
+		if len(r.prior) > 0 {
+			b.after(r.node, r.provider.node)
+		}
+	}
+	for _, r := range b.resources {
+		for _, dep := range b.storedDeps(r) {
+			if other := b.byConfig[dep]; other != nil {
+				b.after(other.node, r.node)
+			}
+		}
+	}
+}
+
+var drawnShapes = map[Kind]string{KindResource: "box", KindStep: "box", KindProvider: "diamond", KindValue: "note"}
+
+func (b *build) draw() *Drawing {
+	reduced := b.graph.TransitiveReduction()
+	used := make([]bool, b.graph.Len())
+	for id := range dag.ID(b.graph.Len()) {
+		for _, to := range reduced.Needs(id) {
+			used[id], used[to] = true, true
+		}
+	}
+	at := make([]int, b.graph.Len())
+	out := &Drawing{}
+	for id, n := range b.nodes {
+		at[id] = -1
+		dead := n.Run == nil && n.Kind != KindBarrier
+		if dead && !n.rootVariable() || n.Kind == KindBarrier && !used[id] {
+			continue
+		}
+		at[id] = len(out.Nodes)
+		out.Nodes = append(out.Nodes, b.drawn(n))
+	}
+	for id := range dag.ID(b.graph.Len()) {
+		for _, to := range reduced.Needs(id) {
+			if at[id] >= 0 && at[to] >= 0 {
+				out.Edges = append(out.Edges, [2]int{at[id], at[to]})
+			}
+		}
+	}
+	return out
+}
+
+// rootVariable tells whether the node is an input variable of the root module, which is drawn even when nobody reads it.
+func (n *Node) rootVariable() bool {
+	return n.Kind == KindValue && n.module != nil && n.module.parent == nil && n.module.variables[trimVar(n.Name)] != nil
+}
+
+func trimVar(name string) string {
+	const prefix = "var."
+	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+		return name[len(prefix):]
+	}
+	return ""
+}
+
+func (b *build) drawn(n *Node) DrawnNode {
+	out := DrawnNode{Name: n.Name}
+	switch {
+	case n.Kind == KindValue && !n.rootVariable(), n.Kind == KindModule, n.Kind == KindBarrier:
+		return out
+	case n.Kind == KindStep && n.resource.cfg == nil, n.Kind == KindResource:
+		if n.Kind == KindResource && n.resource.addr.Resource.Mode != addrs.Managed && b.phase.destroy {
+			return out
+		}
+		out.Label = n.resource.addr.String()
+	case n.Kind == KindStep:
+		out.Label = n.resource.addr.String()
+	default:
+		out.Label = n.Name
+	}
+	out.Shape = drawnShapes[n.Kind]
+	return out
+}
