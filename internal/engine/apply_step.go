@@ -300,7 +300,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 		a.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(value)
-	w.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.now().Sub(a.start)})
+	w.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.now().Sub(a.start), Abandoned: w.abandoned(resp)})
 	if obj := w.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
 		diags = diags.Append(w.evalRules(a.c.withSelf(a.x.objs[a.at]), r.exprs.post, a.rules("Resource postcondition failed")))
 	}
@@ -499,6 +499,13 @@ type deletion struct {
 	deposed addrs.DeposedKey
 	prov    *providerInstance
 	private []byte
+
+	abandoned bool
+}
+
+// abandoned tells whether a call was given up before its provider answered.
+func (w *walk) abandoned(resp providers.ApplyResponse) bool {
+	return w.ctx.Err() != nil && resp.New == cty.NilVal
 }
 
 func (d *deletion) run(l *live) tfdiags.Diagnostics {
@@ -522,7 +529,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	if !diags.HasErrors() {
 		diags = diags.Append(d.call(l, null))
 	}
-	w.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.now().Sub(start)})
+	w.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.now().Sub(start), Abandoned: d.abandoned})
 	return diags
 }
 
@@ -539,6 +546,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 	release()
 	diags = diags.Append(resp.Diagnostics.WithAddress(d.addr.String()))
 	failed := resp.Diagnostics.HasErrors()
+	d.abandoned = w.abandoned(resp)
 	switch {
 	case resp.New == cty.NilVal && !failed, resp.New != cty.NilVal && resp.New.IsNull() && !failed:
 		w.record2(d.addr, d.deposed, nil, d.prov.addr)

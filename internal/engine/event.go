@@ -61,6 +61,8 @@ type (
 		Action  plans.Action
 		Failed  bool
 		Elapsed time.Duration
+		// Abandoned: the operation was killed while the provider was at work, so nobody knows what came of it.
+		Abandoned bool
 	}
 
 	// ObjectStored: the state of an object changed. A nil New means that the object is gone from the state.
