@@ -38,6 +38,9 @@ func Equal(a, b *states.State) bool {
 	return count == 0 && sameChecks(a, b)
 }
 
+// SameObject tells whether two objects would be written the same; either may be nil.
+func SameObject(a, b *states.Object) bool { return new(comparer).objects(a, b) }
+
 func sameValue(x, y cty.Value) bool {
 	x, _ = x.UnmarkDeep()
 	y, _ = y.UnmarkDeep()

@@ -1,0 +1,261 @@
+package statemgr
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tofu/internal/filelock"
+)
+
+const (
+	syncDelay   = 50 * time.Millisecond // the longest an entry waits to be synced
+	reserveStep = 4 << 20               // how much space is reserved at a time
+	reserveLow  = 1 << 20               // what must stay reserved, for the steps that run when the disk fills up
+	maxLine     = 256 << 20             // no entry is longer
+)
+
+// A journal is the open journal of a running operation. Its lock on the file tells others that the operation is running.
+type journal struct {
+	path  string
+	codec Codec
+	fail  func(error) // told of the first trouble, by which nothing may be lost yet
+
+	mu       sync.Mutex
+	f        *os.File
+	size     int64
+	reserved int64
+	entries  int   // besides the header and what it took over
+	carries  bool  // it took over interrupted steps of an earlier run
+	failed   bool  // fail has been told
+	err      error // why entries are missing
+
+	wake   chan struct{}
+	done   chan struct{}
+	closed chan struct{}
+}
+
+// openJournal makes a new journal with these entries. A finished or killed run's journal in its place is replaced.
+func openJournal(path string, codec Codec, fail func(error), first []*entry) (*journal, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	if live, err := isLive(path); err != nil {
+		return nil, err
+	} else if live {
+		return nil, fmt.Errorf("%s belongs to a run that is still going on: wait until it ends", path)
+	}
+	j := &journal{path: path, codec: codec, fail: fail, wake: make(chan struct{}, 1), done: make(chan struct{}), closed: make(chan struct{})}
+	var text []byte
+	for _, e := range first {
+		line, err := j.line(e)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, line...)
+	}
+	temp := path + ".new"
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = filelock.Lock(f); err == nil {
+		_, err = f.Write(text)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(temp)
+		return nil, err
+	}
+	if j.f, err = rename(f, path); err != nil {
+		os.Remove(temp)
+		return nil, err
+	}
+	j.size = int64(len(text))
+	if err := j.reserve(); err != nil {
+		removeLocked(j.f, path)
+		return nil, err
+	}
+	go j.syncer()
+	return j, nil
+}
+
+// isLive tells whether a process holds the journal's lock.
+func isLive(path string) (bool, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return false, nil // whoever can't write it can read it at most
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	err = filelock.Lock(f)
+	if errors.Is(err, filelock.ErrHeld) {
+		return true, nil
+	}
+	return false, err
+}
+
+// line is an entry's text.
+func (j *journal) line(e *entry) ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	if j.codec != nil {
+		if text, err = j.codec.Encrypt(text); err != nil {
+			return nil, fmt.Errorf("encrypting the journal: %w", err)
+		}
+		var one bytes.Buffer
+		if err := json.Compact(&one, text); err != nil {
+			return nil, fmt.Errorf("encrypting the journal: %w", err)
+		}
+		text = one.Bytes()
+	}
+	return append(text, '\n'), nil
+}
+
+// append writes an entry. When it returns, the entry survives the end of this process.
+func (j *journal) append(e *entry) {
+	line, err := j.line(e)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		err = j.write(line)
+	}
+	if err != nil {
+		j.err = errors.Join(j.err, err)
+		j.trouble(err)
+		return
+	}
+	j.entries++
+	if err := j.reserve(); err != nil {
+		j.trouble(err) // this entry is safe, and so are those of the steps that run; there is no room for many more
+	}
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write appends a line whole; of one that didn't fit, nothing is left that the next would be stuck to.
+func (j *journal) write(line []byte) error {
+	n, err := j.f.Write(line)
+	if err != nil {
+		if n > 0 {
+			err = errors.Join(err, j.f.Truncate(j.size))
+			_, serr := j.f.Seek(j.size, io.SeekStart)
+			err = errors.Join(err, serr)
+		}
+		return err
+	}
+	j.size += int64(n)
+	return nil
+}
+
+// reserve sees to it that some space is set aside for the next entries, where the system can do that.
+func (j *journal) reserve() error {
+	if j.size+reserveLow <= j.reserved {
+		return nil
+	}
+	if err := allocate(j.f, j.size, reserveStep); err == nil {
+		j.reserved = j.size + reserveStep
+		return nil
+	} else if j.reserved > 0 { // little is left; a smaller piece may still be had
+		return fmt.Errorf("the disk with %s is nearly full: %w", j.path, err)
+	}
+	if err := allocate(j.f, j.size, reserveLow); err != nil {
+		return fmt.Errorf("no space for the journal %s: %w", j.path, err)
+	}
+	j.reserved = j.size + reserveLow
+	return nil
+}
+
+func (j *journal) trouble(err error) {
+	if !j.failed && j.fail != nil {
+		go j.fail(err)
+	}
+	j.failed = true
+}
+
+// syncer syncs the file soon after each entry. It is the only one that waits for the disk.
+func (j *journal) syncer() {
+	defer close(j.closed)
+	for {
+		select {
+		case <-j.wake:
+		case <-j.done:
+			return
+		}
+		select {
+		case <-time.After(syncDelay):
+		case <-j.done:
+		}
+		if err := j.f.Sync(); err != nil {
+			j.mu.Lock()
+			j.trouble(fmt.Errorf("syncing the journal: %w", err))
+			j.mu.Unlock()
+		}
+	}
+}
+
+// close ends the journal and leaves the file.
+func (j *journal) close() {
+	close(j.done)
+	<-j.closed
+	_ = j.f.Sync()
+	j.f.Close()
+}
+
+// discard ends the journal and removes the file, while it is locked still, so that nobody takes it for a killed run's.
+func (j *journal) discard() {
+	close(j.done)
+	<-j.closed
+	removeLocked(j.f, j.path)
+}
+
+// readJournal reads the entries of a journal. Damaged ones are counted: the last one may be half-written, others mean that the
+// file system lost something in a power cut.
+func readJournal(path string, codec Codec) (entries []*entry, damaged int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	last := false // the last line was damaged
+	for lines.Scan() {
+		if last {
+			damaged++
+		}
+		e := new(entry)
+		text := lines.Bytes()
+		if codec != nil {
+			plain, _, err := codec.Decrypt(text)
+			if err != nil && len(entries) == 0 {
+				return nil, 0, fmt.Errorf("decrypting %s: %w", path, err)
+			}
+			text = plain
+		}
+		if last = json.Unmarshal(text, e) != nil; !last {
+			entries = append(entries, e)
+		}
+	}
+	return entries, damaged, lines.Err()
+}

@@ -1,0 +1,115 @@
+package statemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tofu/internal/backend"
+	"tofu/internal/tfdiags"
+	"tofu/internal/version"
+)
+
+const (
+	firstWait     = time.Second
+	longestWait   = 16 * time.Second
+	unlockTimeout = 30 * time.Second
+)
+
+// Waiting tells how the wait for a lock goes.
+type Waiting struct {
+	Holder  *backend.LockInfo // nil when not known
+	Elapsed time.Duration
+}
+
+// Lock locks the state for an operation ("OperationTypeApply"), waiting for as long as timeout says; progress, if not nil, is told
+// before each wait. Stores without locks are not locked.
+func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Duration, progress func(Waiting)) tfdiags.Diagnostics {
+	locker, ok := m.store.(backend.Locker)
+	if !ok {
+		return nil
+	}
+	info := backend.LockInfo{ID: uuid.NewString(), Operation: operation, Who: who(), Version: version.String, Created: time.Now().UTC()}
+	start, wait := time.Now(), firstWait
+	for {
+		id, err := locker.Lock(ctx, m.workspace, info)
+		if err == nil {
+			m.mu.Lock()
+			m.lockID, m.locked = id, true
+			m.mu.Unlock()
+			return nil
+		}
+		var held *backend.LockedError
+		left := timeout - time.Since(start)
+		if !errors.As(err, &held) || left <= 0 {
+			return lockFailed(err)
+		}
+		if progress != nil {
+			progress(Waiting{Holder: held.Info, Elapsed: time.Since(start)})
+		}
+		select {
+		case <-ctx.Done():
+			return lockFailed(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
+		case <-time.After(min(wait, left)):
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+func lockFailed(err error) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("Error acquiring the state lock", "Error message: %s\n\n"+
+		"The state is locked against two writers at the same time. Resolve the issue above and try again. For most commands "+
+		"the flag -lock=false turns locking off, but that is not recommended.", err)}
+}
+
+// who names this user and machine, as locks do.
+func who() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, _ := os.Hostname()
+	return name + "@" + host
+}
+
+// LockID gives the ID of the lock that this manager holds, "" for none.
+func (m *Manager) LockID() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lockID
+}
+
+// Unlock ends what runs, without saving, and gives the lock back. It takes its own time: a cancelled operation must be able to
+// unlock. Without a lock it only ends what runs.
+func (m *Manager) Unlock() tfdiags.Diagnostics {
+	m.close()
+	m.mu.Lock()
+	id, locked := m.lockID, m.locked
+	m.lockID, m.locked = "", false
+	m.mu.Unlock()
+	if !locked {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
+	defer cancel()
+	if err := m.store.(backend.Locker).Unlock(ctx, m.workspace, id); err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Error releasing the state lock", "Error message: %s\n\n"+
+			"The lock may still be held, and then other operations on this state fail. Once you are sure that none is running, "+
+			"run \"tofu force-unlock %s\".", err, id)}
+	}
+	return nil
+}
+
+// ForceUnlock removes somebody else's lock.
+func (m *Manager) ForceUnlock(ctx context.Context, id string) error {
+	locker, ok := m.store.(backend.Locker)
+	if !ok {
+		return errors.New("this backend has no locks")
+	}
+	return locker.Unlock(ctx, m.workspace, id)
+}

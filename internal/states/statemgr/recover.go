@@ -1,0 +1,237 @@
+package statemgr
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// A recovery is what the journal of a killed run amounts to.
+type recovery struct {
+	path        string
+	header      header
+	state       *states.State // the snapshot with the journal replayed
+	serial      uint64        // of that state, when it is written
+	changed     int           // objects that the snapshot doesn't have as the journal does
+	interrupted []Operation
+	damaged     int
+	// foreign: somebody wrote the state since, so the journal, which has news, can't be replayed over it.
+	foreign bool
+}
+
+type objectID struct {
+	addr    addrs.AbsInstance
+	deposed addrs.DeposedKey
+}
+
+// recover reads the journal that lies beside the state, if it is a killed run's; nil for none.
+func (m *Manager) recover(present *stored) (*recovery, error) {
+	path := m.journalPath()
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil, nil
+	}
+	if live, err := isLive(path); live || err != nil {
+		return nil, err
+	}
+	entries, damaged, err := readJournal(path, m.opts.Codec)
+	if errors.Is(err, fs.ErrNotExist) { // its run has just ended
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	if len(entries) == 0 || entries[0].Kind != beginEntry || entries[0].Header == nil || entries[0].Header.Journal != journalVersion {
+		return nil, fmt.Errorf("%s is no journal that this version can read; it may be encrypted, or a newer version's. "+
+			"It holds what an interrupted run did, so read it with the program and the settings that wrote it, or delete it if that doesn't matter", path)
+	}
+	rec := &recovery{path: path, header: *entries[0].Header, damaged: damaged}
+	if err := rec.replay(entries, present); err != nil {
+		return nil, err
+	}
+	rec.foreign = (rec.changed > 0 || len(rec.interrupted) > 0) && !belongs(entries, present)
+	return rec, nil
+}
+
+// belongs tells whether the snapshot in the store is the one that the run started from, or one that it wrote.
+func belongs(entries []*entry, present *stored) bool {
+	begin := entries[0]
+	if !present.exists {
+		return !begin.Header.Exists
+	}
+	if present.lineage != begin.Header.Lineage {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e *entry) bool {
+		return (e.Kind == snapshotEntry || e.Kind == beginEntry && begin.Header.Exists) && e.Serial == present.serial
+	})
+}
+
+// replay works out what the journal says.
+func (rec *recovery) replay(entries []*entry, present *stored) error {
+	rec.state, rec.serial = present.state.Clone(), present.serial+1
+	final := make(map[objectID]*entry)
+	running := make(map[objectID]*Operation)
+	for _, e := range entries {
+		switch e.Kind {
+		case startEntry:
+			op, err := e.operation()
+			if err != nil {
+				return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
+			}
+			running[objectID{op.Addr, op.Deposed}] = op
+		case storeEntry, endEntry:
+			addr, err := e.instance()
+			if err != nil {
+				return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
+			}
+			id := objectID{addr, e.Deposed}
+			gone := string(e.Object) == "null"
+			if op := running[id]; op != nil && (e.Kind == endEntry || gone == op.deletes()) {
+				delete(running, id)
+			}
+			if e.Kind == storeEntry {
+				final[id] = e
+			}
+		}
+	}
+	for id, e := range final {
+		_, obj, provider, err := e.object()
+		if err != nil {
+			return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
+		}
+		if !statefile.SameObject(find(rec.state, id), obj) {
+			rec.changed++
+		}
+		set(rec.state, id, obj, provider)
+	}
+	rec.state.Prune()
+	for _, op := range running {
+		rec.interrupted = append(rec.interrupted, *op)
+	}
+	slices.SortFunc(rec.interrupted, func(a, b Operation) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), strings.Compare(string(a.Deposed), string(b.Deposed)))
+	})
+	return nil
+}
+
+// set records an object. What is gone leaves the provider of what is left as it was.
+func set(s *states.State, id objectID, obj *states.Object, provider addrs.ProviderInstance) {
+	if obj == nil {
+		if s.Instance(id.addr) == nil {
+			return
+		}
+		provider = providerOf(s, id.addr)
+	}
+	if id.deposed == addrs.NotDeposed {
+		s.SetCurrent(id.addr, obj, provider)
+	} else {
+		s.SetDeposed(id.addr, id.deposed, obj, provider)
+	}
+}
+
+func find(s *states.State, id objectID) *states.Object {
+	inst := s.Instance(id.addr)
+	switch {
+	case inst == nil:
+		return nil
+	case id.deposed == addrs.NotDeposed:
+		return inst.Current
+	}
+	return inst.Deposed[id.deposed]
+}
+
+// report tells the user what was found.
+func (rec *recovery) report() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	run := fmt.Sprintf("A run of %s (process %d) was interrupted", rec.header.Who, rec.header.PID)
+	if rec.foreign {
+		diags = diags.Append(tfdiags.Warningf("An interrupted run can't be recovered", "%s. Its journal, %s, says of %s what the state doesn't, "+
+			"but the state was written by somebody else since, so the journal was not applied. Compare the two: objects that the run "+
+			"created may be missing from the state. The next command that writes the state sets the journal aside.", run, rec.path, objects(rec.changed)))
+	} else if rec.changed > 0 {
+		diags = diags.Append(tfdiags.Warningf("Recovered an interrupted run", "%s. What it had done to %s was taken from its journal, %s. "+
+			"The next command that writes the state saves that, and the journal goes.", run, objects(rec.changed), rec.path))
+	}
+	if rec.damaged > 0 {
+		diags = diags.Append(tfdiags.Warningf("Damaged journal", "%s, and its journal, %s, has %d entries that can't be read. "+
+			"Objects that it changed last may be missing from the state or out of date.", run, rec.path, rec.damaged))
+	}
+	if len(rec.interrupted) > 0 {
+		var b strings.Builder
+		for i, op := range rec.interrupted {
+			if i == 20 {
+				fmt.Fprintf(&b, "\n  … and %d more", len(rec.interrupted)-i)
+				break
+			}
+			b.WriteString("\n  " + op.describe())
+		}
+		diags = diags.Append(tfdiags.Warningf("Interrupted operations", "%s while these operations were under way. Whether they went through is not "+
+			"known; objects that were being created may exist without being in the state.%s", run, b.String()))
+	}
+	return diags
+}
+
+func objects(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}
+
+// describe says what was going on, with the planned values as far as they are known and not sensitive.
+func (op *Operation) describe() string {
+	text := op.Addr.String()
+	if op.Deposed != addrs.NotDeposed {
+		text += " (deposed object " + string(op.Deposed) + ")"
+	}
+	text += ": " + op.Action.String()
+	if !op.Started.IsZero() {
+		text += ", started " + op.Started.Format(time.RFC3339)
+	}
+	shown := make(map[string]json.RawMessage)
+	planned, _ := op.Planned.Unmark()
+	if planned.IsNull() || !planned.IsKnown() || !planned.Type().IsObjectType() {
+		return text
+	}
+	for name, v := range planned.AsValueMap() {
+		if marks.Contains(v, marks.Sensitive) {
+			shown[name] = json.RawMessage(`"(sensitive)"`)
+			continue
+		}
+		if v, _ = v.UnmarkDeep(); v.IsNull() || !v.IsWhollyKnown() {
+			continue
+		}
+		if raw, err := ctyjson.Marshal(v, v.Type()); err == nil {
+			shown[name] = raw
+		}
+	}
+	values, err := json.Marshal(shown)
+	if err != nil || len(shown) == 0 {
+		return text
+	}
+	return text + ", planned " + string(values)
+}
+
+// setAside keeps a journal that couldn't be replayed where no command looks for it.
+func (rec *recovery) setAside() error {
+	for i := 1; ; i++ {
+		path := fmt.Sprintf("%s.unused-%d", rec.path, i)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return os.Rename(rec.path, path)
+		}
+	}
+}

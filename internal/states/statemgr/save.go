@@ -1,0 +1,255 @@
+package statemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tofu/internal/backend"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// writeTimeout bounds one attempt to write the state at the end; the driver's own retries count towards it.
+const writeTimeout = 5 * time.Minute
+
+// retryDelays are the waits between attempts to write to a store that isn't a local file.
+var retryDelays = []time.Duration{time.Second, 3 * time.Second}
+
+// write puts a snapshot of the state into the store, with the next serial. m.writing is held.
+func (m *Manager) write(ctx context.Context, state *states.State) error {
+	next := m.stored
+	next.state, next.serial, next.exists, next.migrate = state, m.stored.serial+1, true, false
+	if next.lineage == "" {
+		next.lineage = uuid.NewString()
+	}
+	if j := m.running(); j != nil {
+		j.append(&entry{Kind: snapshotEntry, Serial: next.serial})
+	}
+	return m.put(ctx, &next)
+}
+
+// put encodes a snapshot, encrypts it, and puts it where the present one is.
+func (m *Manager) put(ctx context.Context, next *stored) error {
+	data, err := m.encode(next)
+	if err != nil {
+		return err
+	}
+	if swapper, ok := m.store.(backend.Swapper); ok {
+		if err := swapper.Swap(ctx, m.workspace, m.stored.bytes, data); err != nil {
+			return err
+		}
+		next.bytes = data
+	} else if err := m.store.Put(ctx, m.workspace, data); err != nil {
+		return err
+	}
+	m.stored = *next
+	return nil
+}
+
+func (m *Manager) encode(s *stored) ([]byte, error) {
+	enc := m.encoder
+	if enc == nil {
+		enc = new(statefile.Encoder)
+	}
+	data, err := enc.Encode(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}, &statefile.Options{Indent: m.indent})
+	if err != nil || m.opts.Codec == nil {
+		return data, err
+	}
+	if data, err = m.opts.Codec.Encrypt(data); err != nil {
+		return nil, fmt.Errorf("encrypting the state: %w", err)
+	}
+	return data, nil
+}
+
+// Save ends the recording of an operation and writes the final state, unless the store has the same already. It doesn't end with
+// ctx's cancellation. When the store can't be written, the state goes to errored.tfstate, and the diagnostics say what to do.
+func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnostics {
+	m.mu.Lock()
+	ready, stop := m.read, m.stop
+	m.stop = nil
+	m.mu.Unlock()
+	if !ready {
+		return tfdiags.Diagnostics{}.Append(errNotRead)
+	}
+	if stop != nil { // no snapshot may come after the final one
+		close(stop)
+		m.finished.Wait()
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	if m.stored.exists && !m.stored.migrate && statefile.Equal(final, m.stored.state) {
+		m.settled(final)
+		return nil
+	}
+	if m.old != nil && m.old.changed > 0 && !m.old.foreign {
+		// The recovered state was given out with the serial that follows the store's; what is made of it comes after that.
+		m.stored.serial = m.old.serial
+		if m.stored.lineage == "" {
+			m.stored.lineage = m.old.header.Lineage
+		}
+	}
+	err := m.writeFinal(context.WithoutCancel(ctx), final)
+	if err == nil {
+		m.settled(final)
+		return nil
+	}
+	return m.emergency(final, err)
+}
+
+// writeFinal writes the state, with several attempts where the trouble may pass.
+func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
+	_, isFile := m.store.(backend.Filer)
+	for i := 0; ; i++ {
+		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
+		err := m.write(attempt, state)
+		cancel()
+		if err == nil || isFile || errors.Is(err, backend.ErrChanged) || i == len(retryDelays) {
+			return err
+		}
+		m.log.Warn("could not save the state; trying again", "error", err)
+		time.Sleep(retryDelays[i])
+	}
+}
+
+// settled removes the journals, which the stored state has made superfluous.
+func (m *Manager) settled(final *states.State) {
+	m.mu.Lock()
+	j := m.journal
+	m.journal, m.state, m.dirty = nil, final, false
+	m.mu.Unlock()
+	old := m.old
+	m.old, m.encoder = nil, nil
+	if j != nil {
+		j.discard()
+	}
+	if old == nil {
+		return
+	}
+	var err error
+	if live, _ := isLive(old.path); live {
+		return // it is another run's by now
+	}
+	if old.foreign {
+		err = old.setAside()
+	} else {
+		err = os.Remove(old.path)
+	}
+	if err != nil {
+		m.log.Warn("could not remove the journal of an interrupted run", "path", old.path, "error", err)
+	}
+}
+
+// Unsaved, as a diagnostic's Extra, has the state that could be saved nowhere, for printing as a last resort.
+type Unsaved struct{ Data []byte }
+
+// emergency saves the state somewhere else and says where.
+func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostics {
+	next := m.stored
+	next.state, next.serial = final, m.stored.serial+1
+	if next.lineage == "" {
+		next.lineage = uuid.NewString()
+	}
+	path := m.erroredPath()
+	data, err := m.encode(&next)
+	if err == nil {
+		err = writeFile(path, data)
+	}
+	j := m.running()
+	intact := j != nil && j.complete()
+	d := tfdiags.Errorf("Failed to save the state", "%s.", cause)
+	if err == nil {
+		d.Detail += fmt.Sprintf("\n\nThe state was written to %s instead. When the problem is solved, run\n\n    tofu state push %s", path, path)
+		if intact {
+			d.Detail += fmt.Sprintf("\n\nor just the next command: what this run did is in the journal, %s, as well, and is taken from there.", j.path)
+		}
+	} else {
+		d.Detail += fmt.Sprintf("\n\nWriting it to %s failed too: %s.", path, err)
+		if intact {
+			d.Detail += fmt.Sprintf(" But nothing is lost: what this run did is in the journal, %s. Keep that file; "+
+				"when the problem is solved, the next command in this folder takes it from there.", j.path)
+		} else if data != nil {
+			d.Detail += " Keep the text of the state that is printed below: it is the only record of what this run did."
+			d.Extra = Unsaved{Data: data}
+		}
+	}
+	m.close()
+	return tfdiags.Diagnostics{d}
+}
+
+// complete tells whether there are entries, and all of them on the disk.
+func (j *journal) complete() bool {
+	err := j.f.Sync()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return err == nil && j.err == nil && j.entries > 0
+}
+
+// writeFile writes a new file, whole or not at all.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// Push replaces the state by another snapshot, with that one's serial and lineage, as migration and `state push` do. Without force
+// it must be of the same lineage and not older. Read must have been called.
+func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdiags.Diagnostics {
+	m.mu.Lock()
+	ready := m.read
+	m.mu.Unlock()
+	if !ready {
+		return tfdiags.Diagnostics{}.Append(errNotRead)
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	present := &m.stored
+	same := present.exists && statefile.Equal(f.State, present.state)
+	if present.exists && !force {
+		switch {
+		case f.Lineage != present.lineage && f.Lineage != "" && present.lineage != "":
+			return refused("The states have different lineages, %q and %q: they are of different things. The present state would be lost.", f.Lineage, present.lineage)
+		case f.Serial < present.serial:
+			return refused("The present state has the serial %d, which is newer than %d.", present.serial, f.Serial)
+		case f.Serial == present.serial && !same:
+			return refused("The present state has the same serial, %d, and other content.", f.Serial)
+		}
+	}
+	if same && f.Serial == present.serial && f.Lineage == present.lineage && !present.migrate {
+		m.settled(f.State)
+		return nil
+	}
+	next := *present
+	next.exists, next.migrate, next.serial, next.lineage, next.state = true, false, f.Serial, f.Lineage, f.State
+	if next.lineage == "" {
+		next.lineage = present.lineage
+	}
+	if err := m.put(ctx, &next); err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", "%s.", err)}
+	}
+	m.settled(f.State)
+	return nil
+}
+
+func refused(format string, args ...any) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("Cannot replace the state", format+" To do it nevertheless, use the flag -force.", args...)}
+}
