@@ -1,0 +1,132 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// involvedValues tells what the references of the failing expression stand for, by name. A reference that can't be evaluated is
+// shown as far as it can. What is sensitive or unknown is mentioned only where that is the cause, what is ephemeral never.
+func involvedValues(d tfdiags.Diagnostic) []snippetValue {
+	var out []snippetValue
+	seen := make(map[string]bool)
+	for _, tr := range d.Expression.Variables() {
+		for n := len(tr); n > 0; n-- {
+			part := tr[:n]
+			v, diags := part.TraverseAbs(d.EvalContext)
+			if diags.HasErrors() {
+				continue
+			}
+			text := traversalText(part)
+			if n == 1 && len(tr) > 1 || seen[text] { // the bare root word says nothing
+				break
+			}
+			seen[text] = true
+			if statement := statementAbout(v, d); statement != "" {
+				out = append(out, snippetValue{text, statement})
+			}
+			break
+		}
+	}
+	slices.SortFunc(out, func(a, b snippetValue) int { return strings.Compare(a.Traversal, b.Traversal) })
+	return out
+}
+
+func traversalText(tr hcl.Traversal) string {
+	rest, ok := stepTexts(tr[1:])
+	if !ok {
+		rest = "[...]"
+	}
+	return tr.RootName() + rest
+}
+
+func statementAbout(v cty.Value, d tfdiags.Diagnostic) string {
+	switch {
+	case marks.Has(v, marks.Ephemeral):
+		return ""
+	case marks.Has(v, marks.Sensitive):
+		if ask(d, func(c interface{ DiagnosticCausedBySensitive() bool }) bool { return c.DiagnosticCausedBySensitive() }) {
+			return "has a sensitive value"
+		}
+		return ""
+	}
+	v, _ = v.Unmark()
+	if !v.IsKnown() {
+		return statementAboutUnknown(v.Type(), d)
+	}
+	if v.IsNull() {
+		return "is null"
+	}
+	return "is " + brief(v)
+}
+
+// ask puts a question to the extra information of a problem, if it is of the kind that can answer.
+func ask[T any](d tfdiags.Diagnostic, question func(T) bool) bool {
+	extra, ok := hcl.DiagnosticExtra[T](&hcl.Diagnostic{Extra: d.Extra})
+	return ok && question(extra)
+}
+
+func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
+	caused := ask(d, func(c interface{ DiagnosticCausedByUnknown() bool }) bool { return c.DiagnosticCausedByUnknown() })
+	switch {
+	case ty == cty.DynamicPseudoType && caused:
+		return "will be known only after apply"
+	case ty == cty.DynamicPseudoType:
+		return ""
+	case caused:
+		return fmt.Sprintf("is a %s, known only after apply", ty.FriendlyName())
+	}
+	return "is a " + ty.FriendlyName()
+}
+
+// brief describes a known value in a few words: simple ones by themselves, others by their kind and size.
+func brief(v cty.Value) string {
+	ty := v.Type()
+	switch {
+	case ty == cty.Bool:
+		if v.True() {
+			return "true"
+		}
+		return "false"
+	case ty == cty.Number:
+		return v.AsBigFloat().Text('g', 10)
+	case ty == cty.String:
+		return fmt.Sprintf("%q", v.AsString())
+	case ty.IsCollectionType():
+		kind := ty.FriendlyName()
+		if v.LengthInt() == 0 {
+			return "empty " + kind
+		}
+		return kind + " with " + count(v.LengthInt(), "element")
+	case ty.IsTupleType():
+		if ty.Length() == 0 {
+			return "empty tuple"
+		}
+		return "tuple with " + count(ty.Length(), "element")
+	case ty.IsObjectType():
+		names := attributeNames(ty)
+		switch len(names) {
+		case 0:
+			return "object with no attributes"
+		case 1:
+			return fmt.Sprintf("object with 1 attribute %q", names[0])
+		}
+		return "object with " + count(len(names), "attribute")
+	}
+	return "of a kind that can't be shown"
+}
+
+// count writes "1 element" or "2 elements".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

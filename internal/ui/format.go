@@ -1,0 +1,123 @@
+package ui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/marks"
+	"tofu/internal/states"
+)
+
+// FormatValue writes a value as the console and `output` do: as an expression that gives it. What is sensitive is left out.
+func FormatValue(v cty.Value) string { return formatValue(v, 0, false) }
+
+// formatValue indents what follows the first line; showSensitive shows everything.
+func formatValue(v cty.Value, depth int, showSensitive bool) string {
+	switch {
+	case marks.Has(v, marks.Ephemeral):
+		return ephemeralText
+	case marks.Has(v, marks.Sensitive) && !showSensitive:
+		return sensitiveText
+	}
+	v, _ = v.Unmark()
+	switch {
+	case !v.IsKnown():
+		return unknownText
+	case v.IsNull():
+		return formatNull(v.Type())
+	}
+	ty := v.Type()
+	elems := func(open, end string) string { return formatElements(v, open, end, depth, showSensitive) }
+	switch {
+	case ty == cty.String:
+		return formatString(v.AsString(), depth)
+	case ty.IsPrimitiveType():
+		return leafText(v)
+	case ty.IsListType():
+		return elems("tolist([", "])")
+	case ty.IsSetType():
+		return elems("toset([", "])")
+	case ty.IsTupleType():
+		return elems("[", "]")
+	case ty.IsMapType():
+		return formatMembers(v, "tomap({", "})", depth, showSensitive)
+	case ty.IsObjectType():
+		return formatMembers(v, "{", "}", depth, showSensitive)
+	}
+	return "(" + ty.FriendlyName() + ")"
+}
+
+// formatNull writes a null with the conversion that gives it its type.
+func formatNull(ty cty.Type) string {
+	switch {
+	case ty == cty.DynamicPseudoType:
+		return "null"
+	case ty.IsPrimitiveType():
+		return "to" + ty.FriendlyName() + "(null)"
+	case ty.IsCollectionType():
+		name, _, _ := strings.Cut(ty.FriendlyName(), " ")
+		return fmt.Sprintf("to%s(null) /* of %s */", name, ty.ElementType().FriendlyName())
+	}
+	return "null /* " + ty.FriendlyName() + " */"
+}
+
+func formatString(s string, depth int) string {
+	if !strings.Contains(s, "\n") {
+		return quoted(s)
+	}
+	if depth == 0 {
+		return "<<EOT\n" + printable(s) + "\nEOT"
+	}
+	pad := strings.Repeat("  ", depth)
+	var b strings.Builder
+	b.WriteString("<<-EOT\n")
+	for _, text := range strings.Split(s, "\n") {
+		b.WriteString(pad + printable(text) + "\n")
+	}
+	return b.String() + pad + "EOT"
+}
+
+func formatElements(v cty.Value, open, end string, depth int, showSensitive bool) string {
+	if v.LengthInt() == 0 {
+		return open + end
+	}
+	pad := strings.Repeat("  ", depth)
+	var b strings.Builder
+	b.WriteString(open + "\n")
+	for it := v.ElementIterator(); it.Next(); {
+		_, elem := it.Element()
+		b.WriteString(pad + "  " + formatValue(elem, depth+1, showSensitive) + ",\n")
+	}
+	return b.String() + pad + end
+}
+
+func formatMembers(v cty.Value, open, end string, depth int, showSensitive bool) string {
+	if v.LengthInt() == 0 {
+		return open + end
+	}
+	pad := strings.Repeat("  ", depth)
+	var b strings.Builder
+	b.WriteString(open + "\n")
+	for name, elem := range members(v) {
+		b.WriteString(pad + "  " + quoted(name) + " = " + formatValue(elem, depth+1, showSensitive) + "\n")
+	}
+	return b.String() + pad + end
+}
+
+// OutputsText lists outputs as `output` does.
+func OutputsText(outputs map[string]*states.Output, showSensitive bool) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		o := outputs[name]
+		text := "<sensitive>"
+		if !o.Sensitive || showSensitive {
+			text = formatValue(o.Value, 0, showSensitive)
+		}
+		fmt.Fprintf(&b, "%s = %s\n", name, text)
+	}
+	return b.String()
+}

@@ -1,0 +1,135 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+)
+
+// changeHeading says what happens to an object, and why, in words.
+func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
+	name := c.Addr.String()
+	if c.Deposed != addrs.NotDeposed {
+		name += fmt.Sprintf(" (deposed object %s)", c.Deposed)
+	}
+	if drift {
+		return driftHeading(c, name), nil
+	}
+	heading = name + " " + actionText(c)
+	if c.Action == plans.NoOp && c.Moved() && c.Importing == nil {
+		return fmt.Sprintf("%s has moved to %s", c.PrevAddr, name), nil
+	}
+	if reason := reasonText(c); reason != "" {
+		notes = append(notes, "("+reason+")")
+	}
+	if c.Moved() {
+		notes = append(notes, fmt.Sprintf("(moved from %s)", c.PrevAddr))
+	}
+	return heading, append(notes, importNotes(c)...)
+}
+
+func driftHeading(c *plans.InstanceChange, name string) string {
+	switch {
+	case c.Action == plans.Delete:
+		return name + " has been deleted"
+	case c.Moved() && c.Action == plans.NoOp:
+		return fmt.Sprintf("%s has moved to %s", c.PrevAddr, name)
+	}
+	return name + " has changed"
+}
+
+// actionText says what happens.
+func actionText(c *plans.InstanceChange) string {
+	switch c.Action {
+	case plans.Create:
+		return "will be created"
+	case plans.Read:
+		return "will be read during apply"
+	case plans.Update:
+		return "will be updated in-place"
+	case plans.Delete:
+		return "will be destroyed"
+	case plans.Forget:
+		return "will be removed from the OpenTofu state but will not be destroyed"
+	case plans.NoOp:
+		return "will be imported"
+	}
+	text := "must be replaced"
+	switch c.Reason {
+	case plans.ReplaceTainted:
+		text = "is tainted, so it must be replaced"
+	case plans.ReplaceByRequest:
+		text = "will be replaced, as requested"
+	case plans.ReplaceByTriggers:
+		text = "will be replaced due to changes in replace_triggered_by"
+	}
+	if c.Action == plans.ForgetThenCreate {
+		text += " - older instance will not be destroyed (lifecycle.destroy = false)"
+	}
+	return text
+}
+
+// reasonTexts say why; those of instance keys are in reasonText.
+var reasonTexts = map[plans.Reason]string{
+	plans.DeleteEnabledFalse:           "because enabled is false",
+	plans.ReadConfigUnknown:            "config refers to values not yet known",
+	plans.ReadDependencyPending:        "depends on a resource or a module with changes pending",
+	plans.ReadCheckNested:              "config will be reloaded to verify a check block",
+	plans.ForgotLifecycleDestroyConfig: "because lifecycle.destroy = false is set in the configuration",
+	plans.ForgotLifecycleDestroyState:  "because lifecycle.destroy = false was configured before this resource was removed from the configuration",
+}
+
+func reasonText(c *plans.InstanceChange) string {
+	if c.Deposed != addrs.NotDeposed {
+		return "left over from a partially-failed replacement of this instance"
+	}
+	if c.Action.IsReplace() {
+		return ""
+	}
+	switch c.Reason {
+	case plans.DeleteNoResourceConfig:
+		return fmt.Sprintf("because %s is not in configuration", c.Addr.Abs())
+	case plans.DeleteNoModule:
+		return fmt.Sprintf("because %s is not in configuration", c.Addr.Module)
+	case plans.DeleteNoMoveTarget:
+		return fmt.Sprintf("because %s was moved to %s, which is not in configuration", c.PrevAddr, c.Addr)
+	case plans.DeleteCountIndex:
+		return fmt.Sprintf("because index %s is out of range for count", c.Addr.Key)
+	case plans.DeleteEachKey:
+		return fmt.Sprintf("because key %s is not in for_each map", c.Addr.Key)
+	case plans.DeleteWrongRepetition:
+		if _, counted := c.Addr.Key.IsInt(); counted {
+			return "because resource does not use count"
+		}
+		if _, keyed := c.Addr.Key.IsString(); keyed {
+			return "because resource does not use for_each"
+		}
+		return "because resource uses count or for_each"
+	}
+	return reasonTexts[c.Reason]
+}
+
+func importNotes(c *plans.InstanceChange) []string {
+	if c.Importing == nil {
+		return nil
+	}
+	var notes []string
+	if c.GeneratedConfig != "" && c.Action == plans.NoOp {
+		notes = append(notes, "(config will be generated)")
+	}
+	if identity := identityJSON(c.Importing.Identity); identity != nil {
+		text, err := json.MarshalIndent(identity, "", "  ")
+		if err != nil {
+			panic("unreachable: an identity is JSON: " + err.Error())
+		}
+		notes = append(notes, "imported using resource identity: "+string(text))
+	} else {
+		notes = append(notes, `(imported from "`+c.Importing.ID+`")`)
+	}
+	if c.Action.IsReplace() {
+		notes = append(notes, "Warning: this will destroy the imported resource")
+	}
+	return notes
+}

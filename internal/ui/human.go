@@ -1,0 +1,164 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// NewHuman gives a Printer for people.
+func NewHuman(o Options) Printer {
+	o = o.withDefaults()
+	src := newSources(o.Sources)
+	h := &human{
+		Options: o, style: style{o.Colour},
+		warnings: &diagWriter{src, style{o.Colour}, columns(o.Width)},
+		errors:   &diagWriter{src, style{o.ErrColour}, columns(o.ErrWidth)},
+	}
+	h.progress = newProgress(h.still)
+	return h
+}
+
+type human struct {
+	Options
+	style            style
+	warnings, errors *diagWriter
+	progress         *progress
+	mu               sync.Mutex
+}
+
+// write keeps what is written in one call together. There is nowhere left to say that standard output is gone.
+func (h *human) write(w io.Writer, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = io.WriteString(w, text)
+}
+
+func (h *human) line(text string) { h.write(h.Out, h.style.as(bold, text)+"\n") }
+
+// Diagnostics implements Printer.
+func (h *human) Diagnostics(diags tfdiags.Diagnostics) {
+	groups := grouped(sorted(diags), func(s tfdiags.Severity) bool {
+		return s == tfdiags.Warning && !h.SeparateWarnings || s == tfdiags.Error && h.GroupErrors
+	})
+	if h.CompactWarnings && len(diags) > 0 && !diags.HasErrors() {
+		h.write(h.Out, h.warnings.compact(groups))
+		return
+	}
+	for _, g := range groups {
+		if g.first.Severity == tfdiags.Warning {
+			h.write(h.Out, h.warnings.one(g.first, g.similar()))
+		} else {
+			h.write(h.Err, h.errors.one(g.first, g.similar()))
+		}
+	}
+}
+
+// Event implements Printer.
+func (h *human) Event(e engine.Event) {
+	switch e := e.(type) {
+	case engine.ApplyStart:
+		if !h.Concise {
+			h.progress.start(e)
+			h.line(objectName(e.Object) + ": " + verbs[e.Action].start + identified(e.Object))
+		}
+	case engine.ApplyDone:
+		h.progress.stop(e.Object)
+		if !h.Concise && !e.Failed {
+			if e.Action == plans.Delete {
+				e.IDKey, e.IDValue, e.Deposed = "", "", ""
+			}
+			h.line(fmt.Sprintf("%s: %s after %s%s", objectName(e.Object), verbs[e.Action].done, seconds(e.Elapsed), identified(e.Object)))
+		}
+	case engine.ProvisionOutput:
+		h.provisionOutput(e)
+	default:
+		if text := eventText(e); text != "" && !h.Concise {
+			h.line(text)
+		}
+	}
+}
+
+// eventText says what happens in one line, "" for what people aren't told.
+func eventText(e engine.Event) string {
+	switch e := e.(type) {
+	case engine.RefreshStart:
+		return objectName(e.Object) + ": Refreshing state..." + identified(e.Object)
+	case engine.ImportStart:
+		return fmt.Sprintf("%s: Preparing import... [id=%s]", e.Addr, printable(shortID(e.ID)))
+	case engine.ProvisionStart:
+		return fmt.Sprintf("%s: Provisioning with '%s'...", e.Addr, e.Type)
+	case engine.EphemeralStart:
+		return fmt.Sprintf("%s: %s", e.Addr, ephemeralVerbs[e.Verb].start)
+	case engine.EphemeralDone:
+		if !e.Failed {
+			return fmt.Sprintf("%s: %s", e.Addr, ephemeralVerbs[e.Verb].done)
+		}
+	}
+	return ""
+}
+
+// provisionOutput prints what a provisioner says, line by line.
+func (h *human) provisionOutput(e engine.ProvisionOutput) {
+	var b strings.Builder
+	for _, text := range strings.Split(strings.TrimRight(e.Line, "\r\n"), "\n") {
+		if text = strings.TrimSuffix(text, "\r"); text != "" {
+			fmt.Fprintf(&b, "%s %s\n", h.style.as(bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type)), printable(text))
+		}
+	}
+	h.write(h.Out, b.String())
+}
+
+func (h *human) still(e engine.ApplyStart, elapsed time.Duration) {
+	took := seconds(elapsed) + " elapsed]"
+	if id := identified(e.Object); id != "" {
+		took = strings.TrimSuffix(id, "]") + ", " + took
+	} else {
+		took = " [" + took
+	}
+	h.line(objectName(e.Object) + ": " + verbs[e.Action].still + took)
+}
+
+// Plan implements Printer.
+func (h *human) Plan(v *PlanView) {
+	if v.Saved {
+		return
+	}
+	p := &planText{PlanView: v, style: h.style, differ: &differ{showSensitive: h.ShowSensitive}, width: columns(h.Width)}
+	h.write(h.Out, p.render())
+}
+
+// State implements Printer.
+func (h *human) State(v *StateView) { h.write(h.Out, stateText(v, h.style, h.ShowSensitive)) }
+
+// Message implements Printer.
+func (h *human) Message(m Message) {
+	switch m := m.(type) {
+	case Text:
+		h.write(h.Out, m.Text+"\n")
+	case Rule:
+		h.write(h.Out, "\n"+h.style.as(grey, rule(columns(h.Width)))+"\n")
+	case Applied:
+		h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, m.done()))+"\n")
+	case Outputs:
+		if len(m.Values) > 0 {
+			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+OutputsText(m.Values, h.ShowSensitive))
+		}
+	}
+}
+
+// valueDiff shows two values side by side, as far as they may be shown.
+func valueDiff(before, after cty.Value, s style) string {
+	n := (&differ{}).value(before, after, nil)
+	r := &renderer{style: s}
+	r.node(n, 0)
+	return r.b.String()
+}

@@ -1,0 +1,194 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
+)
+
+// diagWriter writes problems for people: in a box where there are colours, plainly elsewhere.
+type diagWriter struct {
+	sources *sources
+	style   style
+	width   int // columns; 0: unlimited
+}
+
+// one writes one problem with everything known about it; more says how many others are like it.
+func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
+	desc := w.sources.describe(d)
+	title, edge := "Error: ", red
+	if d.Severity == tfdiags.Warning {
+		title, edge = "Warning: ", yellow
+	}
+	width := w.width - 1
+	if w.style.on {
+		width -= 2 // the box
+	}
+	var b strings.Builder
+	b.WriteString(w.style.as(bold, w.style.as(edge, title)) + w.style.as(bold, printable(desc.Summary)) + "\n\n")
+	w.place(&b, desc)
+	if desc.Detail != "" {
+		b.WriteString(wrap(printable(desc.Detail), width) + "\n")
+	}
+	if more != "" {
+		b.WriteString("\n" + more + "\n")
+	}
+	if !w.style.on {
+		return "\n" + b.String()
+	}
+	return w.boxed(b.String(), edge)
+}
+
+func (w *diagWriter) boxed(text string, edge colour) string {
+	var b strings.Builder
+	b.WriteString(w.style.as(edge, "╷") + "\n")
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		b.WriteString(w.style.as(edge, "│") + " " + line + "\n")
+	}
+	b.WriteString(w.style.as(edge, "╵") + "\n")
+	return b.String()
+}
+
+// place writes where the problem is, the source there and what took part in it.
+func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
+	if d.Address != "" {
+		fmt.Fprintf(b, "  with %s,\n", printable(d.Address))
+	}
+	switch {
+	case d.Range == nil:
+		if d.Address != "" {
+			b.WriteByte('\n')
+		}
+		return
+	case d.Snippet == nil:
+		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", d.Range.Filename, d.Range.Start.Line)
+		return
+	}
+	s := d.Snippet
+	context := ""
+	if s.Context != nil {
+		context = ", in " + printable(*s.Context)
+	}
+	fmt.Fprintf(b, "  on %s line %d%s:\n", d.Range.Filename, d.Range.Start.Line, context)
+	w.code(b, s)
+	w.involved(b, d)
+	b.WriteByte('\n')
+}
+
+// code writes the source lines with the place that is wrong underlined.
+func (w *diagWriter) code(b *strings.Builder, s *snippet) {
+	offset := 0
+	for i, line := range strings.Split(s.Code, "\n") {
+		from := min(max(s.HighlightStart-offset, 0), len(line))
+		to := min(max(s.HighlightEnd-offset, from), len(line))
+		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, printable(line[:from]), w.style.as(underline, printable(line[from:to])), printable(line[to:]))
+		offset += len(line) + 1
+	}
+}
+
+// involved writes the function that was called, the values that took part and how two sides differ.
+func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
+	rule := func() {
+		b.WriteString("    " + w.style.as(grey, "├────────────────") + "\n")
+	}
+	line := func(text string) { b.WriteString("    " + w.style.as(grey, "│") + " " + printable(text) + "\n") }
+	if call := d.Snippet.FunctionCall; len(d.Snippet.Values) > 0 || call != nil && call.Signature != nil {
+		rule()
+		if call != nil && call.Signature != nil {
+			b.WriteString("    " + w.style.as(grey, "│") + " while calling " + w.style.as(bold, call.CalledAs) + "(" + parameterNames(call.Signature) + ")\n")
+		}
+		for _, v := range d.Snippet.Values {
+			b.WriteString("    " + w.style.as(grey, "│") + " " + w.style.as(bold, printable(v.Traversal)) + " " + printable(v.Statement) + "\n")
+		}
+	}
+	if d.Difference != nil {
+		rule()
+		line("Diff: ")
+		for _, text := range strings.Split(differenceText(d.difference[0], d.difference[1], w.style), "\n") {
+			b.WriteString("    " + w.style.as(grey, "│") + "     " + text + "\n")
+		}
+	}
+}
+
+func parameterNames(sig *functionSignature) string {
+	var names []string
+	for _, p := range sig.Params {
+		names = append(names, p.Name)
+	}
+	if sig.Variadic != nil {
+		names = append(names, sig.Variadic.Name+"...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// group is a problem with those that have the same summary and are told in a word.
+type group struct {
+	first  tfdiags.Diagnostic
+	others int
+}
+
+// grouped puts together problems of one severity that have one summary. Failed checks stay apart: each has a message of its own.
+func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []group {
+	var out []group
+	index := make(map[string]int)
+	for _, d := range diags {
+		_, check := d.Extra.(tfdiags.CheckRule)
+		if check || !wanted(d.Severity) {
+			out = append(out, group{first: d})
+			continue
+		}
+		key := d.Severity.String() + " " + d.Summary
+		if i, known := index[key]; known {
+			out[i].others++
+			continue
+		}
+		index[key] = len(out)
+		out = append(out, group{first: d})
+	}
+	return out
+}
+
+// similar says how many others a group has.
+func (g group) similar() string {
+	switch {
+	case g.others == 0:
+		return ""
+	case g.others == 1:
+		return fmt.Sprintf("(and one more similar %s elsewhere)", g.first.Severity)
+	}
+	return fmt.Sprintf("(and %d more similar %ss elsewhere)", g.others, g.first.Severity)
+}
+
+// compact writes nothing but warnings in a few words each.
+func (w *diagWriter) compact(groups []group) string {
+	var b strings.Builder
+	b.WriteString("\n" + w.style.as(bold, w.style.as(yellow, "Warnings:")) + "\n\n")
+	for _, g := range groups {
+		fmt.Fprintf(&b, "- %s\n", printable(g.first.Summary))
+		if s := g.first.Subject; s != nil {
+			fmt.Fprintf(&b, "  on %s line %d", s.Filename, s.Start.Line)
+			if g.others > 0 {
+				fmt.Fprintf(&b, " (and %d more)", g.others)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("\nTo see the full warning notes, run OpenTofu without -compact-warnings.\n")
+	return b.String()
+}
+
+// sorted gives the problems in the order in which people read them.
+func sorted(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	out := slices.Clone(diags)
+	out.Sort()
+	return out
+}
+
+// differenceText shows how two values differ.
+func differenceText(before, after cty.Value, s style) string {
+	return valueDiff(before, after, s)
+}

@@ -1,0 +1,288 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/plans"
+)
+
+// legend explains the symbols, in the order in which they are listed; the symbols are those before a resource's header.
+var legend = []struct {
+	action       plans.Action
+	symbol, text string
+	colour       colour
+}{
+	{plans.Create, "  +", "create", green},
+	{plans.Update, "  ~", "update in-place (current -> planned)", yellow},
+	{plans.Delete, "  -", "destroy", red},
+	{plans.DeleteThenCreate, "-/+", "destroy and then create replacement", red},
+	{plans.CreateThenDelete, "+/-", "create replacement and then destroy", green},
+	{plans.Read, " <=", "read (data resources)", cyan},
+	{plans.ForgetThenCreate, "./+", "forget and then create replacement", yellow},
+	{plans.Forget, "  .", "forget", yellow},
+}
+
+func headerSymbol(s style, action plans.Action) string {
+	for _, l := range legend {
+		if l.action == action {
+			return s.as(l.colour, l.symbol)
+		}
+	}
+	return "   "
+}
+
+// planText renders a plan for people.
+type planText struct {
+	*PlanView
+	style  style
+	differ *differ
+	width  int
+	b      strings.Builder
+}
+
+func (p *planText) para(text string) { p.b.WriteString(wrap(text, p.width-1) + "\n") }
+
+// render writes the whole plan.
+func (p *planText) render() string {
+	drift := p.driftSection()
+	counts := PlanCounts(p.Plan)
+	changes := p.shownChanges()
+	outputs := p.outputChanges()
+	if len(changes) == 0 && len(outputs) == 0 {
+		p.noChanges(drift)
+		return p.b.String()
+	}
+	if drift && p.Plan.Mode == plans.RefreshOnly {
+		return p.refreshOnly(outputs)
+	}
+	if drift {
+		p.b.WriteString("\n\n")
+		p.para("Unless you have made equivalent changes to your configuration, or ignored the relevant attributes using ignore_changes, the following plan may include actions to undo or respond to these changes.")
+		p.b.WriteString("\n" + rule(p.width) + "\n")
+	}
+	if len(changes) > 0 {
+		p.legend(changes)
+		if p.Plan.Errored {
+			p.b.WriteString("\n" + p.style.as(bold, "OpenTofu planned the following actions, but then encountered a problem:") + "\n")
+		} else {
+			p.b.WriteString("\nOpenTofu will perform the following actions:\n")
+		}
+		for _, c := range changes {
+			p.b.WriteString("\n" + p.change(c, false))
+		}
+		p.b.WriteString("\n" + p.style.as(bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
+	}
+	p.outputSection(outputs)
+	if counts == (Counts{}) && len(outputs) > 0 && !p.Plan.Errored {
+		p.b.WriteString("\n")
+		p.para("You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure.")
+	}
+	return p.b.String()
+}
+
+// shownChanges lists what people see, by module and address, outer modules first.
+func (p *planText) shownChanges() []*plans.InstanceChange {
+	var out []*plans.InstanceChange
+	names := make(map[*plans.InstanceChange]string)
+	depths := make(map[*plans.InstanceChange]int)
+	for _, c := range p.Plan.Changes.Instances {
+		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil {
+			out = append(out, c)
+			names[c] = c.Addr.Resource.String()
+			depths[c] = len(c.Addr.Module.Steps())
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *plans.InstanceChange) int {
+		return cmp.Or(cmp.Compare(depths[a], depths[b]), cmp.Compare(a.Addr.Module, b.Addr.Module), cmp.Compare(names[a], names[b]), a.Addr.Key.Compare(b.Addr.Key), cmp.Compare(a.Deposed, b.Deposed))
+	})
+	return out
+}
+
+func (p *planText) legend(changes []*plans.InstanceChange) {
+	used := make(map[plans.Action]bool)
+	for _, c := range changes {
+		used[c.Action] = c.Action != plans.NoOp
+	}
+	if len(used) == 1 && !used[changes[0].Action] {
+		return
+	}
+	p.b.WriteString("\n")
+	p.para("OpenTofu used the selected providers to generate the following execution plan. Resource actions are indicated with the following symbols:")
+	for _, l := range legend {
+		if used[l.action] {
+			p.b.WriteString(p.style.as(l.colour, l.symbol) + " " + l.text + "\n")
+		}
+	}
+}
+
+// change renders one change with its heading.
+func (p *planText) change(c *plans.InstanceChange, drift bool) string {
+	r := &renderer{style: p.style, margin: 4}
+	heading, notes := changeHeading(c, drift)
+	r.b.WriteString("  " + p.style.as(bold, "# "+printable(heading)) + "\n")
+	for _, note := range notes {
+		for _, text := range strings.Split(printable(note), "\n") {
+			r.b.WriteString("  # " + text + "\n")
+		}
+	}
+	action := c.Action
+	shown := action
+	if c.Importing != nil || action == plans.Forget { // people have not seen it before, or will not again
+		r.full = true
+	}
+	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data", addrs.Ephemeral: "ephemeral"}[c.Addr.Resource.Mode]
+	fmt.Fprintf(&r.b, "%s %s %s %s ", headerSymbol(p.style, shown), word, quoted(c.Addr.Resource.Type), quoted(c.Addr.Resource.Name))
+	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+	if sch == nil {
+		r.b.WriteString("{\n        # (the provider's schema isn't known)\n    }\n")
+		return r.b.String()
+	}
+	before, after := markSecrets(c.Before, sch), markSecrets(c.After, sch)
+	if action == plans.Forget { // nothing happens to the object itself
+		after, action = before, plans.NoOp
+	}
+	n := p.differ.resource(action, before, after, sch.Block, newReplacePaths(c.RequiredReplace))
+	if drift && p.Plan.Mode != plans.RefreshOnly {
+		p.onlyRelevant(n, c, before, sch.Block)
+	}
+	r.block(n, 0)
+	r.b.WriteString("\n")
+	return r.b.String()
+}
+
+// onlyRelevant makes what plays no part in the plan look as if it had stayed as it was.
+func (p *planText) onlyRelevant(n *node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
+	relevant := make(map[string]bool)
+	for _, path := range p.relevantPaths(c) {
+		if len(path) == 0 {
+			return
+		}
+		if step, ok := path[0].(cty.GetAttrStep); ok {
+			relevant[step.Name] = true
+		}
+	}
+	for _, m := range n.members {
+		if attr := sch.Attributes[m.name]; !relevant[m.name] && !attr.WriteOnly {
+			m.node = p.differ.attribute(part(before, m.name), part(before, m.name), attr, nil)
+		}
+	}
+	n.members = slices.DeleteFunc(n.members, func(m *member) bool { return m.node == nil })
+	for _, b := range n.blocks {
+		if !relevant[b.name] {
+			at := part(before, b.name)
+			b.items = p.differ.nested(at, at, sch.BlockTypes[b.name], nil)
+		}
+	}
+}
+
+func (p *planText) outputChanges() []*plans.OutputChange {
+	var out []*plans.OutputChange
+	for _, o := range p.Plan.Changes.Outputs {
+		if o.Action != plans.NoOp && (o.Action != plans.Update || !sameValue(o.Before, o.After)) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// outputSection lists the outputs that change.
+func (p *planText) outputSection(outputs []*plans.OutputChange) {
+	if len(outputs) == 0 {
+		return
+	}
+	n := &node{form: objectForm, action: plans.Update}
+	changing := make(map[*plans.OutputChange]bool)
+	for _, o := range outputs {
+		changing[o] = true
+	}
+	for _, o := range p.Plan.Changes.Outputs { // unchanged ones are hidden, whatever their names
+		m := &member{name: o.Name, node: leaf(plans.NoOp, "")}
+		if changing[o] {
+			m.node = p.output(o)
+		}
+		n.members = append(n.members, m)
+	}
+	r := &renderer{style: p.style, margin: 4, strict: true}
+	r.members(n, 0)
+	p.b.WriteString("\n" + p.style.as(bold, "Changes to Outputs:") + "\n" + r.b.String())
+}
+
+func (p *planText) output(o *plans.OutputChange) *node {
+	before, after := absentIfNull(o.Before), o.After
+	if o.Action == plans.Delete || after.IsNull() && before != cty.NilVal {
+		after = cty.NilVal
+	}
+	if o.Sensitive && !p.differ.showSensitive {
+		n := leaf(actionOf(before, after, true), sensitiveText)
+		n.toNull = n.action == plans.Delete
+		return n
+	}
+	n := p.differ.value(before, after, nil)
+	n.toNull = n.action == plans.Delete
+	return n
+}
+
+// driftSection lists what changed outside and tells whether there was anything.
+func (p *planText) driftSection() bool {
+	drift := p.relevantDrift()
+	if len(drift) == 0 {
+		return false
+	}
+	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects have changed outside of OpenTofu") + "\n\n")
+	p.para("OpenTofu detected the following changes made outside of OpenTofu since the last \"tofu apply\" which may have affected this plan:")
+	for _, c := range drift {
+		p.b.WriteString("\n" + p.change(c, true))
+	}
+	return true
+}
+
+// rule is a line across the screen.
+func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
+
+// noChanges says that nothing is to be done.
+func (p *planText) noChanges(drift bool) {
+	title := func(text string) {
+		p.b.WriteString("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+text) + "\n\n")
+	}
+	switch {
+	case p.Plan.Errored:
+		p.b.WriteString("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+" OpenTofu encountered an error while generating this plan.") + "\n")
+	case p.Plan.Mode == plans.RefreshOnly && drift:
+		p.refreshNote()
+	case p.Plan.Mode == plans.RefreshOnly:
+		title("Your infrastructure still matches the configuration.")
+		p.para("OpenTofu has checked that the real remote objects still match the result of your most recent changes, and found no differences.")
+	case p.Plan.Mode == plans.Destroy:
+		title("No objects need to be destroyed.")
+		p.para("Either you have not created any objects yet or the existing objects were already deleted outside of OpenTofu.")
+	case drift:
+		p.b.WriteString("\n" + rule(p.width) + "\n")
+		title("Your infrastructure matches the configuration.")
+		p.para("Your configuration already applies the changes detected above, so applying this plan will only update the OpenTofu state to include the changes detected above and won't change any real infrastructure.")
+	default:
+		title("Your infrastructure matches the configuration.")
+		p.para("OpenTofu has compared your real infrastructure against your configuration and found no differences, so no changes are needed.")
+	}
+}
+
+func (p *planText) refreshNote() {
+	p.b.WriteString("\n\n")
+	p.para("This is a refresh-only plan, so OpenTofu will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the OpenTofu state without changing any remote objects.")
+}
+
+// refreshOnly ends a plan that takes note of changes and changes outputs for them.
+func (p *planText) refreshOnly(outputs []*plans.OutputChange) string {
+	p.refreshNote()
+	p.b.WriteString("\n" + rule(p.width) + "\n")
+	p.outputSection(outputs)
+	p.b.WriteString("\n")
+	p.para("You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure.")
+	return p.b.String()
+}

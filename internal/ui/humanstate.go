@@ -1,0 +1,88 @@
+package ui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+)
+
+// stateText renders a state for people.
+func stateText(v *StateView, s style, showSensitive bool) string {
+	if v.State.Empty() {
+		return "The state file is empty. No resources are represented.\n"
+	}
+	d := &differ{showSensitive: showSensitive}
+	var b strings.Builder
+	for _, item := range stateItems(v) {
+		if item.inst.Current != nil {
+			b.WriteString(stateObject(v, d, s, item, item.inst.Current, addrs.NotDeposed))
+		}
+		for _, key := range slices.Sorted(maps.Keys(item.inst.Deposed)) {
+			b.WriteString(stateObject(v, d, s, item, item.inst.Deposed[key], key))
+		}
+	}
+	if names := v.State.OutputNames(); len(names) > 0 && v.Only == nil {
+		b.WriteString("\n\n" + s.as(bold, "Outputs:") + "\n\n" + stateOutputs(v.State, names, d, s))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// stateItems lists the instances to show in order.
+func stateItems(v *StateView) []stateItem {
+	var out []stateItem
+	for _, r := range v.State.Sorted() {
+		for _, key := range r.SortedKeys() {
+			if addr := r.Addr.Instance(key); v.Only == nil || *v.Only == addr {
+				out = append(out, stateItem{addr, r.Provider.Provider, r.Instances[key]})
+			}
+		}
+	}
+	return out
+}
+
+func stateObject(v *StateView, d *differ, s style, item stateItem, obj *states.Object, deposed addrs.DeposedKey) string {
+	note := ""
+	switch {
+	case deposed != addrs.NotDeposed:
+		note = fmt.Sprintf(" (deposed object %s)", deposed)
+	case obj.Status == states.Tainted:
+		note = " (tainted)"
+	}
+	word := "resource"
+	if item.addr.Resource.Mode == addrs.Data {
+		word = "data"
+	}
+	r := &renderer{style: s, full: true}
+	fmt.Fprintf(&r.b, "\n# %s:%s\n%s %s %s ", item.addr, note, word, quoted(item.addr.Resource.Type), quoted(item.addr.Resource.Name))
+	sch := v.Schemas.resource(item.provider, item.addr.Resource)
+	if sch == nil {
+		return r.b.String() + "{\n    # (the provider's schema isn't known)\n}\n"
+	}
+	value, err := obj.Decode(sch.Block.ImpliedType())
+	if err != nil {
+		return r.b.String() + "{\n    # (" + printable(err.Error()) + ")\n}\n"
+	}
+	value = markSecrets(value, sch)
+	r.block(d.resource(plans.NoOp, value, value, sch.Block, nil), 0)
+	return r.b.String() + "\n"
+}
+
+func stateOutputs(st *states.State, names []string, d *differ, s style) string {
+	r := &renderer{style: s, full: true}
+	for _, name := range names {
+		o := st.Output(name)
+		n := leaf(plans.NoOp, sensitiveText)
+		if !o.Sensitive || d.showSensitive {
+			n = d.value(o.Value, o.Value, nil)
+		}
+		r.b.WriteString(name + " = ")
+		r.node(n, 0)
+		r.b.WriteByte('\n')
+	}
+	return r.b.String()
+}

@@ -1,0 +1,137 @@
+package ui
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang"
+)
+
+// expression describes an expression that has not been evaluated: by its value when that is plain, else by what it refers to.
+type expression struct {
+	ConstantValue json.RawMessage `json:"constant_value,omitempty"`
+	References    []string        `json:"references,omitempty"`
+}
+
+// exprJSON describes an expression; nil gives nil.
+func exprJSON(expr hcl.Expression) *expression {
+	if expr == nil {
+		return nil
+	}
+	out := &expression{}
+	analysed, _ := lang.Analyse(expr, addrs.ModuleScope)
+	for _, ref := range analysed.Refs.Objects {
+		out.References = append(out.References, referenceTexts(ref)...)
+	}
+	for _, fn := range analysed.Refs.Functions {
+		out.References = append(out.References, fn.Func.String())
+	}
+	if len(out.References) == 0 {
+		if v, diags := expr.Value(nil); !diags.HasErrors() {
+			out.ConstantValue = valueJSON(v)
+		}
+	}
+	return out
+}
+
+// referenceTexts writes a reference and what it implies, longest first: "a.b[0].c", "a.b[0]", "a.b".
+func referenceTexts(ref *addrs.Reference) []string {
+	subject := ref.Subject.String()
+	var out []string
+	for i := len(ref.Remaining); i > 0; i-- {
+		if text, ok := stepTexts(ref.Remaining[:i]); ok {
+			out = append(out, subject+text)
+		}
+	}
+	out = append(out, subject)
+	switch subject := ref.Subject.(type) {
+	case addrs.ResourceInstance:
+		if subject.Key != addrs.NoKey {
+			out = append(out, subject.Resource.String())
+		}
+	case addrs.ModuleCallOutput:
+		out = append(out, subject.Call.String())
+	}
+	return out
+}
+
+// stepTexts writes what follows a reference's subject; false when it is not made of names and constant indexes alone.
+func stepTexts(steps hcl.Traversal) (string, bool) {
+	var b strings.Builder
+	for _, step := range steps {
+		switch step := step.(type) {
+		case hcl.TraverseAttr:
+			b.WriteString("." + step.Name)
+		case hcl.TraverseIndex:
+			key, err := addrs.KeyFromValue(step.Key)
+			if err != nil {
+				return "", false
+			}
+			b.WriteString(key.String())
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// traversalTexts writes the references of a depends_on argument.
+func traversalTexts(traversals []hcl.Traversal) []string {
+	var out []string
+	for _, tr := range traversals {
+		if ref, diags := addrs.ParseRef(tr, addrs.ModuleScope); !diags.HasErrors() {
+			out = append(out, ref.Subject.String())
+		}
+	}
+	return out
+}
+
+// bodyJSON describes a body by its schema. Dynamic blocks are left out.
+func bodyJSON(body hcl.Body, sch *configschema.Block) map[string]any {
+	content, _, _ := sch.FixUpBody(body).PartialContent(hclSchema(sch))
+	if content == nil {
+		return nil
+	}
+	var out map[string]any
+	for name, attr := range content.Attributes {
+		put(&out, name, any(exprJSON(attr.Expr)))
+	}
+	for _, block := range content.Blocks {
+		nested := sch.BlockTypes[block.Type]
+		inner := bodyJSON(block.Body, &nested.Block)
+		if inner == nil {
+			inner = map[string]any{}
+		}
+		switch nested.Nesting {
+		case configschema.NestingSingle, configschema.NestingGroup:
+			put(&out, block.Type, any(inner))
+		case configschema.NestingMap:
+			byKey, _ := out[block.Type].(map[string]any)
+			put(&byKey, block.Labels[0], any(inner))
+			put(&out, block.Type, any(byKey))
+		default:
+			list, _ := out[block.Type].([]map[string]any)
+			put(&out, block.Type, any(append(list, inner)))
+		}
+	}
+	return out
+}
+
+func hclSchema(sch *configschema.Block) *hcl.BodySchema {
+	out := &hcl.BodySchema{}
+	for name := range sch.Attributes {
+		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for name, nested := range sch.BlockTypes {
+		header := hcl.BlockHeaderSchema{Type: name}
+		if nested.Nesting == configschema.NestingMap {
+			header.LabelNames = []string{"key"}
+		}
+		out.Blocks = append(out.Blocks, header)
+	}
+	return out
+}

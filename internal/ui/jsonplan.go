@@ -1,0 +1,409 @@
+package ui
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+)
+
+const (
+	planFormat  = "1.2"
+	stateFormat = "1.0"
+)
+
+// resourceAddress is how the documents name one object.
+type resourceAddress struct {
+	Address         string          `json:"address"`
+	PreviousAddress string          `json:"previous_address,omitempty"`
+	ModuleAddress   string          `json:"module_address,omitempty"`
+	Mode            string          `json:"mode"`
+	Type            string          `json:"type"`
+	Name            string          `json:"name"`
+	Index           json.RawMessage `json:"index,omitempty"`
+	ProviderName    string          `json:"provider_name"`
+}
+
+type resourceChange struct {
+	resourceAddress
+	Deposed string `json:"deposed,omitempty"`
+	Change  change `json:"change"`
+	Reason  string `json:"action_reason,omitempty"`
+}
+
+type change struct {
+	Actions         []string          `json:"actions"`
+	Before          json.RawMessage   `json:"before"`
+	After           json.RawMessage   `json:"after,omitempty"`
+	AfterUnknown    json.RawMessage   `json:"after_unknown"`
+	BeforeSensitive json.RawMessage   `json:"before_sensitive"`
+	AfterSensitive  json.RawMessage   `json:"after_sensitive"`
+	ReplacePaths    []json.RawMessage `json:"replace_paths,omitempty"`
+	Importing       *importing        `json:"importing,omitempty"`
+	GeneratedConfig string            `json:"generated_config,omitempty"`
+	BeforeIdentity  json.RawMessage   `json:"before_identity,omitempty"`
+	AfterIdentity   json.RawMessage   `json:"after_identity,omitempty"`
+}
+
+type importing struct {
+	ID       string          `json:"id,omitempty"`
+	Identity json.RawMessage `json:"identity,omitempty"`
+}
+
+type plannedOutput struct {
+	Sensitive  bool            `json:"sensitive"`
+	Deprecated string          `json:"deprecated,omitempty"`
+	Type       json.RawMessage `json:"type,omitempty"`
+	Value      json.RawMessage `json:"value,omitempty"`
+}
+
+type variableValue struct {
+	Value      json.RawMessage `json:"value"`
+	Deprecated string          `json:"deprecated,omitempty"`
+}
+
+type relevantAttribute struct {
+	Resource  string          `json:"resource"`
+	Attribute json.RawMessage `json:"attribute"`
+}
+
+// planWriter writes one plan document.
+type planWriter struct {
+	*stream
+	*PlanView
+}
+
+// WritePlan writes the document of `show -json` for a plan. Version is the program's.
+func WritePlan(w io.Writer, view *PlanView, version string) error {
+	p := &planWriter{stream: newStream(w), PlanView: view}
+	p.object(func() {
+		p.field("format_version", planFormat)
+		p.field("terraform_version", version)
+		p.variables()
+		p.name("planned_values")
+		p.plannedValues()
+		p.changes("resource_drift", p.Plan.Drift)
+		p.changes("resource_changes", p.Plan.Changes.Instances)
+		p.outputChanges()
+		if prior := p.priorState(); !prior.Empty() {
+			p.name("prior_state")
+			writeState(p.stream, &StateView{State: prior, Schemas: p.Schemas}, version)
+		}
+		p.name("configuration")
+		writeConfig(p.stream, p.Config, p.Schemas)
+		p.relevantAttributes()
+		if blocks := p.Plan.Checks.Sorted(); len(blocks) > 0 {
+			p.name("checks")
+			writeChecks(p.stream, blocks)
+		}
+		p.field("timestamp", p.Plan.Timestamp.UTC().Format(time.RFC3339))
+		p.field("errored", p.Plan.Errored)
+	})
+	return p.finish()
+}
+
+// variables lists the root values that were given, and the defaults of the others.
+func (p *planWriter) variables() {
+	values := make(map[string]variableValue)
+	for name, v := range p.Plan.Variables {
+		values[name] = variableValue{Value: valueJSON(v)}
+	}
+	for name, decl := range p.Config.Module.Variables {
+		entry, given := values[name]
+		switch {
+		case given:
+		case decl.Default.Set && !p.Plan.EphemeralVariables[name]:
+			entry.Value = valueJSON(decl.Default.Value)
+		default:
+			continue
+		}
+		values[name] = entry
+	}
+	if len(values) > 0 {
+		p.field("variables", values)
+	}
+}
+
+// plannedValues is the state as far as it is known beforehand.
+func (p *planWriter) plannedValues() {
+	tree := newModuleTree()
+	for _, c := range p.Plan.Changes.Instances {
+		if c.Deposed == addrs.NotDeposed && c.Action != plans.Delete {
+			tree.add(c.Addr.Module, c)
+		}
+	}
+	p.object(func() {
+		outputs := make(map[string]plannedOutput)
+		for _, o := range p.Plan.Changes.Outputs {
+			if o.Action == plans.Delete {
+				continue
+			}
+			out := plannedOutput{Sensitive: o.Sensitive, Deprecated: o.Deprecated}
+			if o.After.IsWhollyKnown() {
+				out.Type, out.Value = typeJSON(o.After.Type()), valueJSON(o.After)
+			}
+			outputs[o.Name] = out
+		}
+		if len(outputs) > 0 {
+			p.field("outputs", outputs)
+		}
+		p.name("root_module")
+		tree.write(p.stream, func(item any) { p.item(p.plannedResource(item.(*plans.InstanceChange))) })
+	})
+}
+
+func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
+	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+	after := markSecrets(c.After, sch)
+	if c.Action.IsReplace() && c.Reason != plans.ReplaceTainted {
+		after = withoutEmptySecrets(after, sch)
+	}
+	out := &stateResource{
+		resourceAddress: objectAddress(c.Addr, c.Provider.Config.Provider),
+		Values:          valueJSON(after),
+		SensitiveValues: objectSensitive(after),
+	}
+	out.plain()
+	if sch != nil {
+		out.SchemaVersion = sch.Version
+	}
+	if out.Identity = identityJSON(c.AfterIdentity); out.Identity != nil && sch != nil {
+		out.IdentitySchemaVersion = &sch.IdentityVersion
+	}
+	return out
+}
+
+// withoutEmptySecrets takes the marks off what is sensitive by its schema only and null: documents have never mentioned it where an
+// object is planned anew in place of another.
+func withoutEmptySecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
+	if sch == nil || !sch.Block.ContainsSensitive() || !v.ContainsMarked() {
+		return v
+	}
+	bare, marked := v.UnmarkDeepWithPaths()
+	marked = slices.DeleteFunc(marked, func(m cty.PathValueMarks) bool {
+		attr := sch.Block.AttributeByPath(m.Path)
+		at, err := m.Path.Apply(bare)
+		return attr != nil && attr.Sensitive && err == nil && at.IsNull()
+	})
+	return bare.MarkWithPaths(marked)
+}
+
+func objectAddress(addr addrs.AbsInstance, provider addrs.Provider) resourceAddress {
+	out := resourceAddress{
+		Address:       addr.String(),
+		ModuleAddress: string(addr.Module),
+		Mode:          addr.Resource.Mode.String(),
+		Type:          addr.Resource.Type,
+		Name:          addr.Resource.Name,
+		ProviderName:  provider.String(),
+	}
+	if addr.Key != addrs.NoKey {
+		out.Index = valueJSON(addr.Key.Value())
+	}
+	return out
+}
+
+// identityJSON writes an identity, nothing when there is none or it isn't known yet.
+func identityJSON(v cty.Value) json.RawMessage {
+	if v == cty.NilVal || v.IsNull() || !v.IsWhollyKnown() {
+		return nil
+	}
+	return valueJSON(v)
+}
+
+// changes writes a list of changes, and nothing at all when it is empty.
+func (p *planWriter) changes(name string, list []*plans.InstanceChange) {
+	if len(list) == 0 {
+		return
+	}
+	p.name(name)
+	p.list(func() {
+		for _, c := range list {
+			p.item(p.resourceChange(c))
+		}
+	})
+}
+
+func (p *planWriter) resourceChange(c *plans.InstanceChange) *resourceChange {
+	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+	out := &resourceChange{
+		resourceAddress: objectAddress(c.Addr, c.Provider.Config.Provider),
+		Deposed:         string(c.Deposed),
+		Reason:          string(c.Reason),
+		Change: change{
+			Actions:         c.Action.Names(),
+			Before:          valueJSON(c.Before),
+			After:           valueJSON(c.After),
+			AfterUnknown:    jsonEmpty,
+			BeforeSensitive: objectSensitive(markSecrets(c.Before, sch)),
+			AfterSensitive:  objectSensitive(markSecrets(c.After, sch)),
+			GeneratedConfig: c.GeneratedConfig,
+			BeforeIdentity:  identityJSON(c.BeforeIdentity),
+			AfterIdentity:   identityJSON(c.AfterIdentity),
+		},
+	}
+	if c.Moved() {
+		out.PreviousAddress = c.PrevAddr.String()
+	}
+	if !c.After.IsWhollyKnown() {
+		out.Change.AfterUnknown = unknownJSON(c.After)
+	}
+	for _, path := range c.RequiredReplace {
+		out.Change.ReplacePaths = append(out.Change.ReplacePaths, pathJSON(path))
+	}
+	if c.Importing != nil {
+		out.Change.Importing = &importing{ID: c.Importing.ID, Identity: identityJSON(c.Importing.Identity)}
+	}
+	return out
+}
+
+func objectSensitive(v cty.Value) json.RawMessage {
+	if v.IsNull() {
+		return jsonFalse
+	}
+	return sensitiveJSON(v)
+}
+
+func (p *planWriter) outputChanges() {
+	if len(p.Plan.Changes.Outputs) == 0 {
+		return
+	}
+	p.name("output_changes")
+	p.object(func() {
+		for _, o := range p.Plan.Changes.Outputs {
+			c := change{
+				Actions: o.Action.Names(), Before: valueJSON(o.Before), AfterUnknown: jsonFalse,
+				BeforeSensitive: jsonFalse, AfterSensitive: jsonFalse,
+			}
+			if o.After.IsKnown() {
+				c.After = valueJSON(o.After)
+			}
+			if !o.After.IsWhollyKnown() {
+				c.AfterUnknown = unknownJSON(o.After)
+			}
+			if o.Sensitive {
+				c.BeforeSensitive, c.AfterSensitive = jsonTrue, jsonTrue
+			}
+			p.field(o.Name, c)
+		}
+	})
+}
+
+// priorState is the state that changes start from, with the root outputs whose new values are known already: the documents have
+// always shown these there.
+func (p *planWriter) priorState() *states.State {
+	prior := p.Plan.Prior
+	changed := false
+	for _, o := range p.Plan.Changes.Outputs {
+		if o.Action == plans.Delete || !o.After.IsWhollyKnown() {
+			continue
+		}
+		if !changed {
+			prior, changed = withOwnOutputs(prior), true
+		}
+		if o.After.IsNull() {
+			prior.SetOutput(o.Name, nil)
+			continue
+		}
+		out := &states.Output{Value: o.After, Deprecated: o.Deprecated}
+		if decl := p.Config.Module.Outputs[o.Name]; decl != nil {
+			out.Sensitive = decl.Sensitive
+		}
+		prior.SetOutput(o.Name, out)
+	}
+	return prior
+}
+
+// withOwnOutputs gives a state that shares everything with s but its outputs.
+func withOwnOutputs(s *states.State) *states.State {
+	out := states.New()
+	for r := range s.Resources() {
+		out.AddResource(r)
+	}
+	for _, name := range s.OutputNames() {
+		out.SetOutput(name, s.Output(name))
+	}
+	return out
+}
+
+func (p *planWriter) relevantAttributes() {
+	if len(p.Plan.RelevantAttributes) == 0 {
+		return
+	}
+	p.name("relevant_attributes")
+	p.list(func() {
+		for _, r := range p.Plan.RelevantAttributes {
+			p.item(relevantAttribute{r.Resource.String(), pathJSON(r.Attr)})
+		}
+	})
+}
+
+// moduleTree groups items by module instance, so that they can be written nested.
+type moduleTree struct {
+	items    map[addrs.ModuleInstance][]any
+	children map[addrs.ModuleInstance][]addrs.ModuleInstance
+}
+
+func newModuleTree() *moduleTree {
+	return &moduleTree{make(map[addrs.ModuleInstance][]any), make(map[addrs.ModuleInstance][]addrs.ModuleInstance)}
+}
+
+func (t *moduleTree) add(module addrs.ModuleInstance, item any) {
+	if _, known := t.items[module]; !known {
+		t.declare(module)
+	}
+	t.items[module] = append(t.items[module], item)
+}
+
+// declare makes a module instance known to its parent, and that to its own.
+func (t *moduleTree) declare(module addrs.ModuleInstance) {
+	t.items[module] = nil
+	if module.IsRoot() {
+		return
+	}
+	parent, _ := module.Parent()
+	if _, known := t.items[parent]; !known {
+		t.declare(parent)
+	}
+	t.children[parent] = append(t.children[parent], module)
+}
+
+// write writes the tree from the root down.
+func (t *moduleTree) write(s *stream, item func(any)) {
+	for parent := range maps.Keys(t.children) {
+		slices.Sort(t.children[parent])
+	}
+	t.writeModule(s, addrs.RootInstance, item)
+}
+
+func (t *moduleTree) writeModule(s *stream, module addrs.ModuleInstance, item func(any)) {
+	s.object(func() {
+		if len(t.items[module]) > 0 {
+			s.name("resources")
+			s.list(func() {
+				for _, i := range t.items[module] {
+					item(i)
+				}
+			})
+		}
+		if !module.IsRoot() {
+			s.field("address", string(module))
+		}
+		if len(t.children[module]) > 0 {
+			s.name("child_modules")
+			s.list(func() {
+				for _, child := range t.children[module] {
+					t.writeModule(s, child, item)
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,289 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// uiVersion is the version of the event format.
+const uiVersion = "1.2"
+
+// NewJSON gives a Printer for programs: a JSON object per line. It prints the "version" line at once.
+func NewJSON(o Options) Printer {
+	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
+	p.progress = newProgress(p.still)
+	p.line("info", "OpenTofu "+p.Version, "version", entry{"tofu": p.Version, "ui": uiVersion})
+	return p
+}
+
+type jsonPrinter struct {
+	Options
+	sources  *sources
+	progress *progress
+	mu       sync.Mutex
+}
+
+// entry is what a line holds besides what all lines hold.
+type entry map[string]any
+
+func (p *jsonPrinter) line(level, message, typ string, more entry) {
+	line := make(map[string]any, len(more)+5)
+	for k, v := range more {
+		line[k] = v
+	}
+	line["@level"], line["@message"], line["@module"], line["type"] = level, message, "tofu.ui", typ
+	line["@timestamp"] = p.Now().Format("2006-01-02T15:04:05.000000Z07:00")
+	b, err := json.Marshal(line)
+	if err != nil {
+		panic("unreachable: lines hold only what JSON can: " + err.Error())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = p.Out.Write(append(b, '\n')) // there is nowhere left to say that standard output is gone
+}
+
+// Diagnostics implements Printer.
+func (p *jsonPrinter) Diagnostics(diags tfdiags.Diagnostics) {
+	for _, d := range diags {
+		level, title := "error", "Error: "
+		if d.Severity == tfdiags.Warning {
+			level, title = "warn", "Warning: "
+		}
+		p.line(level, title+d.Summary, "diagnostic", entry{"diagnostic": p.sources.describe(d)})
+	}
+}
+
+// lineResource names an object in lines.
+type lineResource struct {
+	Addr            string          `json:"addr"`
+	Module          string          `json:"module"`
+	Resource        string          `json:"resource"`
+	ImpliedProvider string          `json:"implied_provider"`
+	ResourceType    string          `json:"resource_type"`
+	ResourceName    string          `json:"resource_name"`
+	ResourceKey     json.RawMessage `json:"resource_key"`
+}
+
+func lineAddress(addr addrs.AbsInstance) lineResource {
+	return lineResource{
+		Addr: addr.String(), Module: string(addr.Module), Resource: addr.Resource.String() + addr.Key.String(),
+		ImpliedProvider: addr.Resource.ImpliedProvider(), ResourceType: addr.Resource.Type, ResourceName: addr.Resource.Name,
+		ResourceKey: valueJSON(addr.Key.Value()),
+	}
+}
+
+// hook is what a line about an object's step holds.
+type hook struct {
+	Resource    lineResource `json:"resource"`
+	Action      string       `json:"action,omitempty"`
+	IDKey       string       `json:"id_key,omitempty"`
+	IDValue     string       `json:"id_value,omitempty"`
+	Provisioner string       `json:"provisioner,omitempty"`
+	Output      *string      `json:"output,omitempty"`
+	Elapsed     *float64     `json:"elapsed_seconds,omitempty"`
+	Msg         string       `json:"Msg,omitempty"`
+}
+
+func (p *jsonPrinter) hook(typ string, o engine.Object, text string, h hook) {
+	h.Resource = lineAddress(o.Addr)
+	p.line("info", objectName(o)+": "+text, typ, entry{"hook": h})
+}
+
+// Event implements Printer.
+func (p *jsonPrinter) Event(e engine.Event) {
+	switch e := e.(type) {
+	case engine.RefreshStart:
+		p.hook("refresh_start", e.Object, "Refreshing state..."+identified(e.Object), hook{IDKey: e.IDKey, IDValue: e.IDValue})
+	case engine.RefreshDone:
+		p.hook("refresh_complete", e.Object, "Refresh complete"+identified(e.Object), hook{IDKey: e.IDKey, IDValue: e.IDValue})
+	case engine.ApplyStart:
+		if e.Action == plans.Open {
+			return
+		}
+		p.progress.start(e)
+		p.hook("apply_start", e.Object, lineVerbs(e.Action).start+identified(e.Object), hook{Action: e.Action.String(), IDKey: e.IDKey, IDValue: e.IDValue})
+	case engine.ApplyDone:
+		p.progress.stop(e.Object)
+		if e.Action != plans.Open {
+			p.applyDone(e)
+		}
+	case engine.ProvisionStart:
+		p.hook("provision_start", e.Object, "Provisioning with '"+e.Type+"'...", hook{Provisioner: e.Type})
+	case engine.ProvisionOutput:
+		p.hook("provision_progress", e.Object, "("+e.Type+"): "+e.Line, hook{Provisioner: e.Type, Output: &e.Line})
+	case engine.ProvisionDone:
+		typ, text := "provision_complete", "Provisioning complete"
+		if e.Failed {
+			typ, text = "provision_errored", "Provisioning errored"
+		}
+		p.hook(typ, e.Object, "("+e.Type+") "+text, hook{Provisioner: e.Type})
+	case engine.EphemeralStart:
+		text := ephemeralVerbs[e.Verb].start
+		p.hook("ephemeral_action_started", e.Object, text, hook{Msg: text})
+	case engine.EphemeralDone:
+		text := ephemeralVerbs[e.Verb].done
+		if e.Failed {
+			text = ephemeralVerbs[e.Verb].failed
+		}
+		p.hook("ephemeral_action_complete", e.Object, text, hook{Msg: text})
+	}
+}
+
+// ephemeralVerbs say what is done to an ephemeral object.
+var ephemeralVerbs = map[string]struct{ start, done, failed string }{
+	"open":  {"Opening...", "Open complete", "Open errored"},
+	"renew": {"Renewing...", "Renew complete", "Renew errored"},
+	"close": {"Closing...", "Close complete", "Close errored"},
+}
+
+// lineVerbs are the verbs of lines; reading data sources has always been called refreshing there.
+func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
+	if a == plans.Read {
+		return struct{ start, still, done, failed string }{"Refreshing...", "Still refreshing...", "Refresh complete", "Refresh errored"}
+	}
+	return verbs[a]
+}
+
+func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
+	took := e.Elapsed.Truncate(time.Second).Seconds()
+	h := hook{Action: e.Action.String(), Elapsed: &took}
+	verb := lineVerbs(e.Action)
+	if e.Failed {
+		p.hook("apply_errored", e.Object, verb.failed+" after "+seconds(e.Elapsed), h)
+		return
+	}
+	if e.Action == plans.Delete {
+		e.IDKey, e.IDValue = "", ""
+	}
+	h.IDKey, h.IDValue = e.IDKey, e.IDValue
+	p.hook("apply_complete", e.Object, verb.done+" after "+seconds(e.Elapsed)+identified(e.Object), h)
+}
+
+func (p *jsonPrinter) still(e engine.ApplyStart, elapsed time.Duration) {
+	took := elapsed.Seconds()
+	p.hook("apply_progress", e.Object, fmt.Sprintf("%s [%s elapsed]", lineVerbs(e.Action).still, seconds(elapsed)), hook{Action: e.Action.String(), Elapsed: &took})
+}
+
+type lineChange struct {
+	Resource        lineResource  `json:"resource"`
+	Previous        *lineResource `json:"previous_resource,omitempty"`
+	Action          string        `json:"action"`
+	Reason          string        `json:"reason,omitempty"`
+	Importing       *importing    `json:"importing,omitempty"`
+	GeneratedConfig string        `json:"generated_config,omitempty"`
+}
+
+// lineActions are actions as lines name them.
+var lineActions = map[plans.Action]string{
+	plans.NoOp: "noop", plans.Create: "create", plans.Read: "read", plans.Update: "update", plans.Delete: "delete",
+	plans.DeleteThenCreate: "replace", plans.CreateThenDelete: "replace", plans.Forget: "remove", plans.ForgetThenCreate: "noop",
+}
+
+// lineReasons are the reasons that lines name otherwise than documents do.
+var lineReasons = map[plans.Reason]string{
+	plans.ReplaceTainted: "tainted", plans.ReplaceByRequest: "requested", plans.ReplaceCannotUpdate: "cannot_update",
+	plans.ReplaceByTriggers: "replace_triggered_by",
+}
+
+func changeLine(c *plans.InstanceChange) lineChange {
+	out := lineChange{
+		Resource: lineAddress(c.Addr), Action: lineActions[c.Action], Reason: string(c.Reason), GeneratedConfig: c.GeneratedConfig,
+	}
+	if name, ok := lineReasons[c.Reason]; ok {
+		out.Reason = name
+	}
+	if c.Moved() {
+		prev := lineAddress(c.PrevAddr)
+		out.Previous = &prev
+		if c.Action == plans.NoOp {
+			out.Action = "move"
+		}
+	}
+	if c.Importing != nil {
+		out.Importing = &importing{ID: c.Importing.ID, Identity: identityJSON(c.Importing.Identity)}
+		if c.Action == plans.NoOp {
+			out.Action = "import"
+		}
+	}
+	return out
+}
+
+// Plan implements Printer.
+func (p *jsonPrinter) Plan(v *PlanView) {
+	for _, c := range v.shownDrift() {
+		l := changeLine(c)
+		p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift", entry{"change": l})
+	}
+	for _, c := range v.Plan.Changes.Instances {
+		if c.Action == plans.NoOp && !c.Moved() && c.Importing == nil {
+			continue
+		}
+		l := changeLine(c)
+		p.line("info", fmt.Sprintf("%s: Plan to %s", c.Addr, l.Action), "planned_change", entry{"change": l})
+	}
+	if !v.Saved {
+		counts := PlanCounts(v.Plan)
+		p.summary(counts.planned(), counts, "plan")
+	}
+	if len(v.Plan.Changes.Outputs) > 0 {
+		outputs := make(map[string]outputJSON)
+		for _, o := range v.Plan.Changes.Outputs {
+			outputs[o.Name] = outputJSON{Sensitive: o.Sensitive, Action: lineActions[o.Action], Deprecated: o.Deprecated}
+		}
+		p.outputs(outputs)
+	}
+}
+
+func (p *jsonPrinter) summary(text string, c Counts, operation string) {
+	p.line("info", text, "change_summary", entry{"changes": struct {
+		Add       int    `json:"add"`
+		Change    int    `json:"change"`
+		Import    int    `json:"import"`
+		Remove    int    `json:"remove"`
+		Forget    int    `json:"forget"`
+		Operation string `json:"operation"`
+	}{c.Add, c.Change, c.Import, c.Remove, c.Forget, operation}})
+}
+
+func (p *jsonPrinter) outputs(outputs map[string]outputJSON) {
+	p.line("info", fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", entry{"outputs": outputs})
+}
+
+// State implements Printer.
+func (p *jsonPrinter) State(v *StateView) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = WriteState(p.Out, v, p.Version)
+}
+
+// Message implements Printer.
+func (p *jsonPrinter) Message(m Message) {
+	switch m := m.(type) {
+	case Text:
+		if text := strings.TrimSpace(plainText(m.Text)); text != "" {
+			p.line("info", text, "log", nil)
+		}
+	case Applied:
+		operation := "apply"
+		if m.Destroy {
+			operation = "destroy"
+		}
+		p.summary(m.done(), m.Counts, operation)
+	case Outputs:
+		p.outputs(appliedOutputs(m.Values))
+	}
+}
+
+var colourCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// plainText gives text without colours.
+func plainText(text string) string { return colourCodes.ReplaceAllString(text, "") }

@@ -1,0 +1,183 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+type stateResource struct {
+	resourceAddress
+	SchemaVersion         int64           `json:"schema_version"`
+	Values                json.RawMessage `json:"values,omitempty"`
+	SensitiveValues       json.RawMessage `json:"sensitive_values,omitempty"`
+	DependsOn             []string        `json:"depends_on,omitempty"`
+	Tainted               bool            `json:"tainted,omitempty"`
+	DeposedKey            string          `json:"deposed_key,omitempty"`
+	Identity              json.RawMessage `json:"identity,omitempty"`
+	IdentitySchemaVersion *int64          `json:"identity_schema_version,omitempty"`
+}
+
+// plain leaves out what the place in the tree says already, and values when there are none.
+func (r *stateResource) plain() {
+	r.ModuleAddress = ""
+	if v := string(r.Values); v == "{}" || v == "null" {
+		r.Values = nil
+	}
+}
+
+// WriteState writes the document of `show -json` for a state. Version is the program's.
+func WriteState(w io.Writer, view *StateView, version string) error {
+	s := newStream(w)
+	writeState(s, view, version)
+	return s.finish()
+}
+
+func writeState(s *stream, view *StateView, version string) {
+	s.object(func() {
+		s.field("format_version", stateFormat)
+		if view.State.Empty() {
+			return
+		}
+		s.field("terraform_version", version)
+		s.name("values")
+		s.object(func() {
+			if names := view.State.OutputNames(); len(names) > 0 {
+				s.name("outputs")
+				writeOutputs(s, view.State, names)
+			}
+			s.name("root_module")
+			stateTree(view).write(s, func(item any) { s.instance(item, view) })
+		})
+		if blocks := view.State.Checks.Sorted(); len(blocks) > 0 {
+			s.name("checks")
+			writeChecks(s, blocks)
+		}
+	})
+}
+
+// stateItem is one instance on its way into the module tree.
+type stateItem struct {
+	addr     addrs.AbsInstance
+	provider addrs.Provider
+	inst     *states.Instance
+}
+
+func stateTree(view *StateView) *moduleTree {
+	tree := newModuleTree()
+	for _, item := range stateItems(view) {
+		tree.add(item.addr.Module, item)
+	}
+	return tree
+}
+
+// instance writes an instance's objects: the current one, then the deposed ones.
+func (s *stream) instance(item any, view *StateView) {
+	it := item.(stateItem)
+	if it.inst.Current != nil {
+		s.stateObject(it, it.inst.Current, addrs.NotDeposed, view)
+	}
+	for _, key := range slices.Sorted(maps.Keys(it.inst.Deposed)) {
+		s.stateObject(it, it.inst.Deposed[key], key, view)
+	}
+}
+
+func (s *stream) stateObject(it stateItem, obj *states.Object, deposed addrs.DeposedKey, view *StateView) {
+	sch := view.Schemas.resource(it.provider, it.addr.Resource)
+	if sch == nil {
+		s.fail(fmt.Errorf("the provider %s has no schema for %s, so %s can't be shown", it.provider.ForDisplay(), it.addr.Resource.Type, it.addr))
+		return
+	}
+	v, err := obj.Decode(sch.Block.ImpliedType())
+	if err != nil {
+		s.fail(fmt.Errorf("reading %s from the state: %w", it.addr, err))
+		return
+	}
+	out := &stateResource{
+		resourceAddress: objectAddress(it.addr, it.provider),
+		SchemaVersion:   obj.SchemaVersion,
+		Values:          valueJSON(v),
+		SensitiveValues: sensitiveJSON(markSecrets(v, sch)),
+		Tainted:         obj.Status == states.Tainted,
+		DeposedKey:      string(deposed),
+	}
+	out.plain()
+	for _, dep := range obj.Dependencies {
+		out.DependsOn = append(out.DependsOn, dep.String())
+	}
+	if obj.Identity != nil && string(obj.Identity) != "null" {
+		out.Identity, out.IdentitySchemaVersion = obj.Identity, &obj.IdentityVersion
+	}
+	s.item(out)
+}
+
+type stateOutput struct {
+	Sensitive  bool            `json:"sensitive"`
+	Deprecated string          `json:"deprecated,omitempty"`
+	Value      json.RawMessage `json:"value,omitempty"`
+	Type       json.RawMessage `json:"type,omitempty"`
+}
+
+func writeOutputs(s *stream, st *states.State, names []string) {
+	s.object(func() {
+		for _, name := range names {
+			o := st.Output(name)
+			s.field(name, stateOutput{o.Sensitive, o.Deprecated, valueJSON(o.Value), typeJSON(o.Value.Type())})
+		}
+	})
+}
+
+// outputJSON is an output in `output -json` and in the "outputs" event.
+type outputJSON struct {
+	Sensitive  bool            `json:"sensitive"`
+	Deprecated string          `json:"deprecated,omitempty"`
+	Type       json.RawMessage `json:"type,omitempty"`
+	Value      json.RawMessage `json:"value,omitempty"`
+	Action     string          `json:"action,omitempty"`
+}
+
+func appliedOutputs(outputs map[string]*states.Output) map[string]outputJSON {
+	out := make(map[string]outputJSON, len(outputs))
+	for name, o := range outputs {
+		out[name] = outputJSON{Sensitive: o.Sensitive, Deprecated: o.Deprecated, Type: typeJSON(o.Value.Type()), Value: typedJSON(o.Value)}
+	}
+	return out
+}
+
+// typedJSON writes an output's value by its own type; unlike valueJSON it can be read back with the type beside it.
+func typedJSON(v cty.Value) json.RawMessage {
+	v, _ = v.UnmarkDeep()
+	b, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		return jsonNull
+	}
+	return b
+}
+
+// WriteOutputs writes the document of `output -json`.
+func WriteOutputs(w io.Writer, outputs map[string]*states.Output) error {
+	return writeIndented(w, appliedOutputs(outputs))
+}
+
+// WriteOutput writes the document of `output -json NAME`.
+func WriteOutput(w io.Writer, o *states.Output) error {
+	_, err := w.Write(append(typedJSON(o.Value), '\n'))
+	return err
+}
+
+func writeIndented(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}

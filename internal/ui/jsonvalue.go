@@ -1,0 +1,236 @@
+package ui
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/marks"
+)
+
+// The JSON documents describe one value up to three times: as itself, as a map of what is unknown in it, and as a map of what is
+// sensitive in it. The maps have the value's shape; in objects they leave out what is simply false, in lists they can't.
+
+var (
+	jsonNull  = json.RawMessage("null")
+	jsonTrue  = json.RawMessage("true")
+	jsonFalse = json.RawMessage("false")
+	jsonEmpty = json.RawMessage("{}")
+)
+
+// valueJSON writes a value by the usual mapping from the language's types to JSON. What is unknown is left out of objects and maps
+// and null elsewhere. Marks are looked through, except that what is ephemeral becomes null.
+func valueJSON(v cty.Value) json.RawMessage { return appendValue(nil, v) }
+
+func appendValue(b []byte, v cty.Value) []byte {
+	if marks.Has(v, marks.Ephemeral) {
+		return append(b, "null"...)
+	}
+	v, _ = v.Unmark()
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+		return append(b, "null"...)
+	}
+	ty := v.Type()
+	switch {
+	case ty == cty.String:
+		return appendString(b, v.AsString())
+	case ty == cty.Number:
+		if v.AsBigFloat().IsInf() { // there is no such number in JSON
+			return append(b, "null"...)
+		}
+		return v.AsBigFloat().Append(b, 'f', -1)
+	case ty == cty.Bool:
+		if v.True() {
+			return append(b, "true"...)
+		}
+		return append(b, "false"...)
+	case ty.IsObjectType() || ty.IsMapType():
+		return appendMembers(b, v, func(b []byte, elem cty.Value) ([]byte, bool) {
+			if !elem.IsKnown() {
+				return b, false
+			}
+			return appendValue(b, elem), true
+		})
+	case ty.IsListType() || ty.IsTupleType() || ty.IsSetType():
+		return appendElements(b, v, appendValue)
+	}
+	return append(b, "null"...) // a capsule: nothing of the language's own
+}
+
+// appendMembers writes the members of a known object or map in order of their names; write says whether it wrote one.
+func appendMembers(b []byte, v cty.Value, write func([]byte, cty.Value) ([]byte, bool)) []byte {
+	b = append(b, '{')
+	first := true
+	for name, elem := range members(v) {
+		start := len(b)
+		if !first {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, name), ':')
+		out, wrote := write(b, elem)
+		if !wrote {
+			b = b[:start]
+			continue
+		}
+		b, first = out, false
+	}
+	return append(b, '}')
+}
+
+// appendElements writes the elements of a known list, set or tuple.
+func appendElements(b []byte, v cty.Value, write func([]byte, cty.Value) []byte) []byte {
+	b = append(b, '[')
+	first := true
+	for it := v.ElementIterator(); it.Next(); {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		_, elem := it.Element()
+		b = write(b, elem)
+	}
+	return append(b, ']')
+}
+
+// members iterates over a known, unmarked object or map by name.
+func members(v cty.Value) func(yield func(string, cty.Value) bool) {
+	return func(yield func(string, cty.Value) bool) {
+		ty := v.Type()
+		if ty.IsMapType() {
+			for it := v.ElementIterator(); it.Next(); {
+				key, elem := it.Element()
+				key, _ = key.Unmark()
+				if !yield(key.AsString(), elem) {
+					return
+				}
+			}
+			return
+		}
+		for _, name := range attributeNames(ty) {
+			if !yield(name, v.GetAttr(name)) {
+				return
+			}
+		}
+	}
+}
+
+func attributeNames(ty cty.Type) []string {
+	attrs := ty.AttributeTypes()
+	names := make([]string, 0, len(attrs))
+	for name := range attrs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// appendString writes a JSON string; texts without special characters, which is nearly all of them, cost no detour.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x7f {
+			quoted, _ := json.Marshal(s)
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// unknownJSON maps what is unknown in v: true in its place.
+func unknownJSON(v cty.Value) json.RawMessage { return appendUnknown(nil, v) }
+
+func appendUnknown(b []byte, v cty.Value) []byte {
+	v, _ = v.Unmark()
+	switch {
+	case !v.IsKnown():
+		return append(b, "true"...)
+	case v.IsNull():
+		return append(b, "false"...)
+	}
+	return appendShape(b, v, appendUnknown)
+}
+
+// appendShape writes a map in the shape of a known, unmarked value.
+func appendShape(b []byte, v cty.Value, elem func([]byte, cty.Value) []byte) []byte {
+	ty := v.Type()
+	switch {
+	case ty.IsObjectType() || ty.IsMapType():
+		return appendMembers(b, v, func(b []byte, e cty.Value) ([]byte, bool) {
+			start := len(b)
+			b = elem(b, e)
+			return b, string(b[start:]) != "false"
+		})
+	case ty.IsListType() || ty.IsTupleType() || ty.IsSetType():
+		return appendElements(b, v, elem)
+	}
+	return append(b, "false"...)
+}
+
+// sensitiveJSON maps what is sensitive in v.
+func sensitiveJSON(v cty.Value) json.RawMessage { return appendSensitive(nil, v) }
+
+func appendSensitive(b []byte, v cty.Value) []byte {
+	if marks.Has(v, marks.Sensitive) {
+		return append(b, "true"...)
+	}
+	v, _ = v.Unmark()
+	switch {
+	case v.IsNull():
+		return append(b, "false"...)
+	case !v.IsKnown():
+		return append(b, emptyShape(v.Type())...)
+	}
+	return appendShape(b, v, appendSensitive)
+}
+
+// emptyShape is what stands for something unknown, of which nothing is known to be sensitive.
+func emptyShape(ty cty.Type) string {
+	switch {
+	case ty.IsPrimitiveType() || ty == cty.DynamicPseudoType:
+		return "false"
+	case ty.IsListType() || ty.IsTupleType() || ty.IsSetType():
+		return "[]"
+	}
+	return "{}"
+}
+
+// typeJSON writes a type as the documents do.
+func typeJSON(ty cty.Type) json.RawMessage {
+	b, err := json.Marshal(ty)
+	if err != nil {
+		return json.RawMessage(`"dynamic"`)
+	}
+	return b
+}
+
+// pathJSON writes a path as a list of names, keys and positions; where a set is stepped into, the path ends.
+func pathJSON(path cty.Path) json.RawMessage {
+	b := []byte{'['}
+	for i, step := range path {
+		key, ok := stepValue(step)
+		if !ok {
+			break
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendValue(b, key)
+	}
+	return append(b, ']')
+}
+
+// stepValue gives a step as a string or a number; false for the element of a set.
+func stepValue(step cty.PathStep) (cty.Value, bool) {
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		return cty.StringVal(step.Name), true
+	case cty.IndexStep:
+		key, _ := step.Key.Unmark()
+		if key.IsKnown() && !key.IsNull() && (key.Type() == cty.String || key.Type() == cty.Number) {
+			return key, true
+		}
+	}
+	return cty.NilVal, false
+}

@@ -1,0 +1,362 @@
+package ui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/plans"
+)
+
+// renderer turns trees into text. Text stands at column margin + 4*depth, its symbol two columns before.
+type renderer struct {
+	style  style
+	margin int
+	full   bool // show what doesn't change too
+	strict bool // at the outermost level, hide what doesn't change even when people know objects by it
+	b      strings.Builder
+}
+
+// importantNames are attributes that are shown even when they don't change: people know objects by them.
+var importantNames = map[string]bool{"id": true, "name": true, "tags": true}
+
+// symbols stand before what changes.
+var symbols = map[plans.Action]struct {
+	text   string
+	colour colour
+}{
+	plans.NoOp:   {" ", ""},
+	plans.Create: {"+", green},
+	plans.Delete: {"-", red},
+	plans.Update: {"~", yellow},
+}
+
+// start begins a line.
+func (r *renderer) start(depth int, action plans.Action) {
+	col := r.margin + 4*depth
+	if col < 2 {
+		return
+	}
+	r.b.WriteString(strings.Repeat(" ", col-2))
+	s := symbols[action]
+	if action == plans.NoOp {
+		r.b.WriteString("  ")
+		return
+	}
+	r.b.WriteString(r.style.as(s.colour, s.text) + " ")
+}
+
+// comment writes a line of its own.
+func (r *renderer) comment(depth int, text string) {
+	r.start(depth, plans.NoOp)
+	r.b.WriteString(r.style.as(grey, text) + "\n")
+}
+
+// close ends something that was opened at a depth.
+func (r *renderer) close(depth int, text string) {
+	r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth, 0)) + text)
+}
+
+// node writes what stands behind a name or at an element's place, whose line has begun at depth.
+func (r *renderer) node(n *node, depth int) {
+	switch n.form {
+	case leafForm:
+		r.leaf(n)
+	case objectForm, mapForm, nestedMapForm:
+		r.object(n, depth)
+	case listForm, nestedListForm, setForm:
+		r.list(n, depth)
+	case becomesForm:
+		r.node(n.from, depth)
+		r.b.WriteString(r.arrow())
+		r.node(n.to, depth)
+	case textForm:
+		r.text(n, depth)
+	case jsonForm:
+		r.json(n, depth)
+	}
+	if n.toNull {
+		r.b.WriteString(r.style.as(grey, " -> null"))
+	}
+	if n.replace && (n.form == leafForm || n.form == becomesForm && !opens(n)) {
+		r.forces()
+	}
+}
+
+func (r *renderer) arrow() string { return " " + r.style.as(yellow, "->") + " " }
+
+func (r *renderer) forces() { r.b.WriteString(" " + r.style.as(red, "# forces replacement")) }
+
+// opens tells whether a node begins with a bracket, behind which a reason for replacement stands.
+func opens(n *node) bool {
+	switch n.form {
+	case objectForm, mapForm, nestedMapForm:
+		return len(n.members) > 0
+	case listForm, nestedListForm, setForm:
+		return len(n.elements) > 0
+	case jsonForm, textForm:
+		return true
+	}
+	return false
+}
+
+// open writes an opening bracket with the reason for a replacement.
+func (r *renderer) open(n *node, text string) {
+	r.b.WriteString(text)
+	if n.replace {
+		r.forces()
+	}
+	r.b.WriteByte('\n')
+}
+
+func (r *renderer) leaf(n *node) {
+	if n.before == "" && n.after == "" {
+		r.b.WriteString(printable(n.text))
+		return
+	}
+	r.b.WriteString(printable(n.before) + r.arrow() + printable(n.after))
+}
+
+// object writes an object or a map.
+func (r *renderer) object(n *node, depth int) {
+	if len(n.members) == 0 {
+		r.b.WriteString("{}")
+		if n.replace {
+			r.forces()
+		}
+		return
+	}
+	r.open(n, "{")
+	hidden := r.members(n, depth+1)
+	if hidden > 0 {
+		what := "attribute"
+		if n.form == nestedMapForm || n.form == mapForm {
+			what = "element"
+		}
+		r.comment(depth+1, "# ("+count(hidden, "unchanged "+what)+" hidden)")
+	}
+	r.close(depth, "}")
+}
+
+// members writes the members of a node and tells how many it left out because they don't change.
+func (r *renderer) members(n *node, depth int) (hidden int) {
+	var shown []*member
+	width := 0
+	for _, m := range n.members {
+		width = max(width, utf8.RuneCountInString(m.label()))
+		if r.shows(n, m) {
+			shown = append(shown, m)
+		}
+	}
+	hidden = len(n.members) - len(shown)
+	if n.form == nestedMapForm {
+		width = 0 // each element is a block of lines
+	}
+	for _, m := range shown {
+		r.warnings(m.node, depth)
+		r.start(depth, m.node.action)
+		label := m.label()
+		fmt.Fprintf(&r.b, "%s%s = ", printable(label), strings.Repeat(" ", max(width-utf8.RuneCountInString(label), 0)))
+		full, strict := r.full, r.strict
+		r.full, r.strict = full || importantNames[m.name] && !strict, false
+		r.node(m.node, depth)
+		r.full, r.strict = full, strict
+		if n.form == nestedMapForm {
+			r.b.WriteByte(',')
+		}
+		r.b.WriteByte('\n')
+	}
+	return hidden
+}
+
+func (r *renderer) shows(parent *node, m *member) bool {
+	switch {
+	case r.full || changed(m.node):
+		return true
+	case parent.action == plans.NoOp && parent.form != blockForm: // shown for its place, as a whole
+		return true
+	}
+	return parent.form != mapForm && parent.form != nestedMapForm && importantNames[m.name] && !r.strict
+}
+
+func (r *renderer) warnings(n *node, depth int) {
+	for _, w := range n.warnings {
+		r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth-2, 0)) + r.style.as(yellow, w) + "\n")
+	}
+}
+
+// label is a member's name as the language writes it.
+func (m *member) label() string {
+	if !m.quote && hclsyntax.ValidIdentifier(m.name) {
+		return m.name
+	}
+	return quoted(m.name)
+}
+
+// list writes a list or a set.
+func (r *renderer) list(n *node, depth int) {
+	if len(n.elements) == 0 {
+		r.b.WriteString("[]")
+		if n.replace {
+			r.forces()
+		}
+		return
+	}
+	r.open(n, "[")
+	hidden := 0
+	flush := func() {
+		if hidden > 0 {
+			r.comment(depth+1, "# ("+count(hidden, "unchanged element")+" hidden)")
+		}
+		hidden = 0
+	}
+	for i, e := range n.elements {
+		if !r.showsElement(n, i) {
+			hidden++
+			continue
+		}
+		flush()
+		r.warnings(e, depth+1)
+		r.start(depth+1, e.action)
+		r.node(e, depth+1)
+		r.b.WriteString(",\n")
+	}
+	flush()
+	r.close(depth, "]")
+}
+
+// showsElement: of what doesn't change, only the neighbours of what does are shown, and none where order tells nothing.
+func (r *renderer) showsElement(n *node, i int) bool {
+	if r.full || n.action != plans.Update || changed(n.elements[i]) {
+		return true
+	}
+	if n.form != listForm {
+		return false
+	}
+	return i > 0 && changed(n.elements[i-1]) || i+1 < len(n.elements) && changed(n.elements[i+1])
+}
+
+// text writes a string of several lines.
+func (r *renderer) text(n *node, depth int) {
+	r.open(n, "<<-EOT")
+	for _, l := range n.lines {
+		r.start(depth+1, l.action)
+		r.b.WriteString(printable(l.text) + "\n")
+	}
+	r.close(depth, "EOT")
+}
+
+// json writes what a string of JSON holds.
+func (r *renderer) json(n *node, depth int) {
+	r.b.WriteString("jsonencode(")
+	if n.text != "" {
+		r.b.WriteString(" # " + n.text)
+	}
+	if n.replace {
+		r.forces()
+	}
+	r.b.WriteByte('\n')
+	inner := n.elements[0]
+	action := inner.action
+	if action != plans.Update {
+		action = plans.NoOp
+	}
+	r.start(depth+1, action)
+	full := r.full
+	r.full = full || inner.action == plans.NoOp
+	r.node(inner, depth+1)
+	r.full = full
+	r.b.WriteByte('\n')
+	r.close(depth, ")")
+}
+
+// block writes a block's content between its braces; its header has been written at depth.
+func (r *renderer) block(n *node, depth int) {
+	if n.form == hiddenBlockForm {
+		r.b.WriteString("{\n")
+		for _, text := range []string{"# At least one attribute in this block is (or was) sensitive,", "# so its contents will not be displayed."} {
+			r.close(depth+1, "")
+			r.b.WriteString(r.style.as(grey, text) + "\n")
+		}
+		r.close(depth, "}")
+		return
+	}
+	if len(n.members) == 0 && len(n.blocks) == 0 && len(n.warnings) == 0 {
+		r.b.WriteString("{}")
+		return
+	}
+	r.b.WriteString("{\n")
+	for _, text := range n.warnings {
+		r.comment(depth+1, text)
+	}
+	hidden := r.members(n, depth+1)
+	if hidden > 0 {
+		r.comment(depth+1, "# ("+count(hidden, "unchanged attribute")+" hidden)")
+	}
+	r.blocks(n, depth+1)
+	r.close(depth, "}")
+}
+
+// blocks writes nested blocks, those of a type together.
+func (r *renderer) blocks(n *node, depth int) {
+	hidden := 0
+	for _, group := range n.blocks {
+		first := true
+		for _, item := range group.items {
+			if !r.full && !changed(item.node) {
+				hidden++
+				continue
+			}
+			if first && r.begun() {
+				r.b.WriteByte('\n')
+			}
+			first = false
+			r.start(depth, item.node.action)
+			r.b.WriteString(group.name + " ")
+			if item.name != "" {
+				r.b.WriteString(quoted(item.name) + " ")
+			}
+			r.block(item.node, depth)
+			r.b.WriteByte('\n')
+		}
+	}
+	if hidden > 0 {
+		if r.begun() {
+			r.b.WriteByte('\n')
+		}
+		r.comment(depth, "# ("+count(hidden, "unchanged block")+" hidden)")
+	}
+}
+
+// begun tells whether something stands before in the block, from which the next group is set apart.
+func (r *renderer) begun() bool { return !strings.HasSuffix(r.b.String(), "{\n") }
+
+// quoted writes a string as the language does, but for template markers, which are easier read unescaped.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case !strconv.IsPrint(c) && c > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, c)
+		case !strconv.IsPrint(c):
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,88 @@
+package ui
+
+import (
+	"bufio"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcled"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
+)
+
+// sources answers for the text of configuration files. Each file is split and parsed once, however many problems it has.
+type sources struct {
+	read  func(filename string) []byte // nil: there are none
+	mu    sync.Mutex
+	files map[string]*sourceFile
+}
+
+type sourceFile struct {
+	text   []byte
+	lines  []hcl.Range // without line ends
+	parsed *hcl.File   // nil when it can't be parsed at all
+}
+
+func newSources(read func(string) []byte) *sources {
+	return &sources{read: read, files: make(map[string]*sourceFile)}
+}
+
+// file gives a file, nil when its text isn't known.
+func (s *sources) file(name string) *sourceFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.files[name]; ok {
+		return f
+	}
+	var f *sourceFile
+	if s.read != nil {
+		if text := s.read(name); text != nil {
+			f = &sourceFile{text: text, parsed: parseSource(name, text)}
+			for sc := hcl.NewRangeScanner(text, name, bufio.ScanLines); sc.Scan(); {
+				f.lines = append(f.lines, sc.Range())
+			}
+		}
+	}
+	s.files[name] = f
+	return f
+}
+
+func parseSource(name string, text []byte) *hcl.File {
+	if strings.HasSuffix(name, ".json") {
+		file, _ := hcljson.Parse(text, name)
+		return file
+	}
+	file, _ := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+	return file
+}
+
+// context names the block around a byte offset ("resource \"a\" \"b\""), "" outside of any.
+func (f *sourceFile) context(offset int) string {
+	if f.parsed == nil {
+		return ""
+	}
+	return hcled.ContextString(f.parsed, offset-1)
+}
+
+// excerpt gives the lines that a range touches, joined, with the number of the first and its place in the file.
+func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bool) {
+	first, last := rng.Start.Line-1, rng.End.Line-1
+	if first < 0 || first >= len(f.lines) {
+		return "", 0, 0, false
+	}
+	if last >= len(f.lines) {
+		last = len(f.lines) - 1
+	}
+	if last > first && rng.End.Column == 1 && rng.End.Byte > rng.Start.Byte { // ends with the line before
+		last--
+	}
+	var b strings.Builder
+	for i := first; i <= last; i++ {
+		if i > first {
+			b.WriteByte('\n')
+		}
+		b.Write(f.lines[i].SliceBytes(f.text))
+	}
+	return b.String(), first + 1, f.lines[first].Start.Byte, true
+}

@@ -1,0 +1,112 @@
+package ui
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// style colours text for a terminal, or leaves it as it is.
+type style struct{ on bool }
+
+// A colour is the number of an ANSI text attribute.
+type colour string
+
+const (
+	bold      colour = "1"
+	underline colour = "4"
+	red       colour = "31"
+	green     colour = "32"
+	yellow    colour = "33"
+	blue      colour = "34"
+	magenta   colour = "35"
+	cyan      colour = "36"
+	grey      colour = "90"
+)
+
+// as gives text in a colour.
+func (s style) as(c colour, text string) string {
+	if !s.on || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// wrap breaks text into lines of at most width columns, at spaces. Lines that start with a space are left as they are: they are
+// examples of something. A width of 0 leaves everything as it is.
+func wrap(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, " ") {
+			lines[i] = wrapLine(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wrapLine(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	var b strings.Builder
+	col := 0
+	for i, word := range strings.Split(line, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case col+1+n > width:
+			b.WriteByte('\n')
+			col = 0
+		default:
+			b.WriteByte(' ')
+			col++
+		}
+		b.WriteString(word)
+		col += n
+	}
+	return b.String()
+}
+
+// printable replaces control characters, which could move the cursor or hide text, with visible ones. Line ends and tabs stay.
+func printable(text string) string {
+	clean := true
+	for _, r := range text {
+		if isControl(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case !isControl(r):
+			return r
+		case r < 0x20:
+			return 0x2400 + r
+		case r == 0x7f:
+			return 0x2421
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+func isControl(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
+
+// indent puts a prefix before each line that isn't empty.
+func indent(text, prefix string) string {
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = prefix + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,68 @@
+package ui
+
+import (
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+)
+
+// Schemas gives a provider's schema, nil when it isn't known.
+type Schemas func(addrs.Provider) *providers.Schema
+
+// resource gives the schema of a resource type, nil when it isn't known.
+func (s Schemas) resource(p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
+	if s == nil {
+		return nil
+	}
+	schema := s(p)
+	if schema == nil {
+		return nil
+	}
+	var table providers.TypeTable
+	switch r.Mode {
+	case addrs.Managed:
+		table = schema.Resources
+	case addrs.Data:
+		table = schema.DataSources
+	case addrs.Ephemeral:
+		table = schema.Ephemerals
+	}
+	if table == nil {
+		return nil
+	}
+	return table.Type(r.Type)
+}
+
+// markSecrets puts the sensitive mark on what the schema calls sensitive. Without a schema the value stays as it is.
+func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
+	if sch == nil || v.IsNull() || !sch.Block.ContainsSensitive() {
+		return v
+	}
+	return states.MarkSensitive(v, sch.Block.SensitivePaths(v))
+}
+
+// PlanView is a plan with what is needed to show it.
+type PlanView struct {
+	Plan    *plans.Plan
+	Config  *configs.Config
+	Schemas Schemas
+	// Saved: the plan was made and shown earlier, and is about to be applied.
+	Saved bool
+
+	indexRelevant sync.Once
+	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
+}
+
+// StateView is a state with what is needed to show it.
+type StateView struct {
+	State   *states.State
+	Schemas Schemas
+	// Only, when set, is the one instance to show.
+	Only *addrs.AbsInstance
+}
