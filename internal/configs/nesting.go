@@ -8,11 +8,14 @@ import (
 )
 
 const (
-	// maxNesting bounds how deep expressions and blocks nest, and how many operators follow each other, in one file. Parser and
+	// maxNesting bounds how deep brackets, blocks and templates nest, and tenfold how many operators follow each other. Parser and
 	// evaluator recurse once per level, and a Go stack that is used up ends the program without a word.
-	maxNesting = 10_000
-	// harmless is the size up to which a file can't nest too deep for the stack whatever it holds.
-	harmless = 1 << 18
+	maxNesting  = 1_000
+	maxWeight   = 10 * maxNesting
+	levelWeight = 10 // of a level, in operators
+	// harmless is the size up to which a file cannot nest too deep for the stack whatever it holds: a level takes up to 25 kB
+	// of a stack of 1 GB.
+	harmless = 1 << 13
 )
 
 // checkNesting refuses source that nests too deep to be parsed safely.
@@ -37,7 +40,7 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  "Configuration nested too deeply",
-		Detail:   "Brackets, blocks or operators are nested more than 10000 levels deep here. Split the expression into several local values.",
+		Detail:   "Brackets, blocks or templates nest more than 1000 levels deep here, or more than 10000 operators follow each other. Split the expression into several local values.",
 		Subject:  &at,
 	}
 }
@@ -69,10 +72,10 @@ func mayBeDeep(src []byte) bool {
 	for _, c := range src {
 		switch c {
 		case '(', '[', '{':
-			depth++
+			depth += levelWeight
 		case ')', ']', '}':
 			if depth > 0 {
-				depth--
+				depth -= levelWeight
 			}
 			if depth == 0 {
 				operators = 0
@@ -80,7 +83,7 @@ func mayBeDeep(src []byte) bool {
 		case '+', '-', '*', '/', '%', '!', '&', '|', '<', '>', '?', '=':
 			operators++
 		}
-		if depth+operators > maxNesting {
+		if depth+operators > maxWeight {
 			return true
 		}
 	}
@@ -120,9 +123,9 @@ func deepNative(name string, src []byte) *hcl.Diagnostic {
 		switch {
 		case opening[t.Type]:
 			levels = append(levels, level{lines: t.Type == hclsyntax.TokenOBrace})
-			total++
+			total += levelWeight
 		case closing[t.Type] && len(levels) > 1:
-			total -= top.operators + 1
+			total -= top.operators + levelWeight
 			levels = levels[:len(levels)-1]
 		case operator[t.Type]:
 			top.operators++
@@ -131,7 +134,7 @@ func deepNative(name string, src []byte) *hcl.Diagnostic {
 			total -= top.operators
 			top.operators = 0
 		}
-		if total > maxNesting {
+		if total > maxWeight {
 			return tooDeep(t.Range)
 		}
 	}

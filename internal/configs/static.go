@@ -30,6 +30,7 @@ type staticEnv struct {
 	workDir   string
 	rootDir   string
 	mu        sync.Mutex // held during an evaluation: results are kept
+	depth     int        // how many symbols are being evaluated within each other
 }
 
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
@@ -161,7 +162,7 @@ func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 func (c *Config) constant(v *Variable) tfdiags.Diagnostics {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
-	data := &staticData{scope: c.static}
+	data := &staticData{scope: c.static, user: "The configuration"}
 	if c.Call != nil {
 		data.user, data.at = c.Path.String(), c.Call.Range
 	}

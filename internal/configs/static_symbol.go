@@ -12,12 +12,20 @@ import (
 // without a bound, symbols that use others twice would double them at every step.
 const maxRepeated = 20
 
+// maxChain bounds how many symbols are evaluated within each other, for the sake of the stack.
+const maxChain = 10_000
+
 // symbol gives the static value of a variable or local value that is declared. When it has none, the user is told so as well.
 func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
 	s := d.scope
 	result, known := s.memo[subject]
 	switch {
+	case !known && s.env.depth >= maxChain:
+		return cty.DynamicVal, one(tfdiags.Errorf("Chain of references too long",
+			"%s is reached through more than %d references one after the other.", s.name(subject.String()), maxChain).At(s.declared(subject)))
 	case !known:
+		s.env.depth++
+		defer func() { s.env.depth-- }()
 		result = &staticResult{value: cty.DynamicVal, busy: true}
 		s.memo[subject] = result
 		result.value, result.diags = s.evaluate(subject)
@@ -32,8 +40,11 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 	if !result.diags.HasErrors() || result.unsuitable {
 		return result.value, diags
 	}
-	return cty.DynamicVal, append(diags, tfdiags.Errorf("Unable to compute static value",
-		"%s depends on %s, which is not available.", d.user, s.name(subject.String())).At(d.at))
+	unable := tfdiags.Errorf("Unable to compute static value", "%s depends on %s, which is not available.", d.user, s.name(subject.String()))
+	if d.at.Filename != "" {
+		unable = unable.At(d.at)
+	}
+	return cty.DynamicVal, append(diags, unable)
 }
 
 // declared is where a symbol is declared.
