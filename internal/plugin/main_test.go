@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -127,6 +128,19 @@ func resourceType(t testing.TB, p providers.Interface, typ string) *providers.Re
 		t.Fatalf("no usable %s: %+v", typ, rs)
 	}
 	return rs
+}
+
+// wantError expects an error with all the words.
+func wantError(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("no %q in: %v", word, err)
+		}
+	}
 }
 
 // within fails the test when f takes longer.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package plugin
 
 import (
@@ -33,18 +35,6 @@ func createFile(ctx context.Context, t *testing.T, p *client) providers.ApplyRes
 	return p.ApplyResourceChange(ctx, providers.ApplyRequest{
 		Type: "files_file", Prior: cty.NullVal(config.Type()), Planned: plan.Planned, Config: config, Private: plan.Private,
 	})
-}
-
-func wantError(t *testing.T, err error, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("no %q in: %v", word, err)
-		}
-	}
 }
 
 func TestCrash(t *testing.T) {
