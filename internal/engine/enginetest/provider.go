@@ -2,16 +2,15 @@ package enginetest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
@@ -19,103 +18,31 @@ import (
 // Address is the address that configurations find the provider at.
 var Address = addrs.DefaultProvider("fake")
 
-// Cloud is what all instances of the provider share: objects, and the log of calls.
-type Cloud struct {
-	mu      sync.Mutex
-	objects map[string]cty.Value
-	made    map[string]int
-	log     []string
-}
-
 // Provider is an instance of the fake provider. Its resource type fake_thing has
 //
-//	name   required
+//	name   required; a change replaces the object
 //	id     computed: the name and how many objects of that name were made
 //	v      changed in place
 //	f      a change replaces the object
 //	c      computed anew with every change
 //	s      sensitive
-//	fail   "create", "update", "delete", "plan", "read": that fails; "create-partial": it fails after making the object
+//	w      write-only
+//	tags   a map, rule { port }: blocks
 //	wait   milliseconds that create, update and delete take
 //
-// and its data source fake_read reads the newest object of a name.
-type Provider struct{ Cloud *Cloud }
-
-// Log takes the calls made since it was last asked.
-func (c *Cloud) Log() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := c.log
-	c.log = nil
-	return out
-}
-
-// Edit changes an attribute of an object behind the engine's back; an empty value deletes the object.
-func (c *Cloud) Edit(id, attr, value string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	obj, ok := c.objects[id]
-	switch {
-	case attr == "":
-		delete(c.objects, id)
-	case ok:
-		attrs := obj.AsValueMap()
-		attrs[attr] = cty.StringVal(value)
-		c.objects[id] = cty.ObjectVal(attrs)
-	}
-}
-
-// Objects lists the IDs of the objects that exist.
-func (c *Cloud) Objects() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []string
-	for id := range c.objects {
-		out = append(out, id)
-	}
-	return out
-}
-
-var thing = func() *configschema.Block {
-	text := func(change func(*configschema.Attribute)) *configschema.Attribute {
-		a := &configschema.Attribute{Type: cty.String, Optional: true}
-		if change != nil {
-			change(a)
-		}
-		return a
-	}
-	return &configschema.Block{Attributes: map[string]*configschema.Attribute{
-		"name": {Type: cty.String, Required: true},
-		"id":   {Type: cty.String, Computed: true},
-		"c":    {Type: cty.String, Computed: true},
-		"v":    text(nil),
-		"f":    text(nil),
-		"s":    text(func(a *configschema.Attribute) { a.Sensitive = true }),
-		"fail": text(nil),
-		"wait": {Type: cty.Number, Optional: true},
-	}}
-}()
-
-var reading = &configschema.Block{Attributes: map[string]*configschema.Attribute{
-	"name": {Type: cty.String, Required: true},
-	"v":    {Type: cty.String, Computed: true},
-	"id":   {Type: cty.String, Computed: true},
-}}
-
-var config = &configschema.Block{Attributes: map[string]*configschema.Attribute{
-	"label": {Type: cty.String, Optional: true},
-}}
-
-var schema = &providers.Schema{
-	Provider:    config,
-	Resources:   providers.Types{"fake_thing": {Block: thing}},
-	DataSources: providers.Types{"fake_read": {Block: reading}},
-	Ephemerals:  providers.Types{},
+// fake_unit is the same with an identity, and takes over objects of fake_thing. The data source fake_read reads the newest object of
+// a name; the ephemeral fake_token has a value made of its name; the function echo gives its argument.
+//
+// How a call fails, by what Cloud.Fail says: "" is an error; "partial" an error with an object; "other" a result that wasn't planned;
+// "legacy" the same, excused; "unknown" an unknown result; "type" one of another type; "nothing" no answer; "null" a null one.
+type Provider struct {
+	Cloud *Cloud
+	Type  string // of the provider: "fake", or another name for a second one
 }
 
 // Schema implements providers.Interface.
 func (p *Provider) Schema(context.Context) (*providers.Schema, tfdiags.Diagnostics) {
-	return schema, nil
+	return schemas(p.Type, p.Cloud.SchemaVersion), nil
 }
 
 // ValidateProviderConfig implements providers.Interface.
@@ -136,23 +63,36 @@ func (p *Provider) ValidateEphemeral(context.Context, string, cty.Value) tfdiags
 	return nil
 }
 
-// Configure implements providers.Interface.
-func (p *Provider) Configure(_ context.Context, v cty.Value) tfdiags.Diagnostics {
-	if label := v.GetAttr("label"); !label.IsNull() && label.IsKnown() {
-		p.Cloud.note("configure " + label.AsString())
+// Configure implements providers.Interface. It is logged where it has a label.
+func (p *Provider) Configure(ctx context.Context, v cty.Value) tfdiags.Diagnostics {
+	what := "configure " + textOf(v, "label")
+	if host := v.GetAttr("host"); !host.IsKnown() {
+		what += " with unknown host"
+	} else if !host.IsNull() {
+		what += " with " + host.AsString()
+	}
+	var failed bool
+	_ = p.Cloud.call(ctx, what, p.Cloud.Delay, func(_ string, asked bool) string { failed = asked; return what })
+	if failed {
+		return failure("configuration", v)
 	}
 	return nil
 }
 
-func (c *Cloud) note(line string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.log = append(c.log, line)
-}
-
-// UpgradeResourceState implements providers.Interface.
+// UpgradeResourceState implements providers.Interface. Objects of older versions get "+" after their v.
 func (p *Provider) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
-	v, err := ctyjson.Unmarshal(req.JSON, thing.ImpliedType())
+	raw := req.JSON
+	if req.Version < p.Cloud.SchemaVersion {
+		var attrs map[string]any
+		if err := json.Unmarshal(raw, &attrs); err != nil {
+			return providers.UpgradeResponse{Diagnostics: tfdiags.Diagnostics{}.Append(err)}
+		}
+		if v, ok := attrs["v"].(string); ok {
+			attrs["v"] = v + "+"
+		}
+		raw, _ = json.Marshal(attrs) // made of JSON
+	}
+	v, err := ctyjson.Unmarshal(raw, thing.ImpliedType())
 	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.Diagnostics{}.Append(err)}
 }
 
@@ -162,28 +102,63 @@ func (p *Provider) UpgradeResourceIdentity(context.Context, providers.UpgradeReq
 }
 
 // ReadResource implements providers.Interface.
-func (p *Provider) ReadResource(_ context.Context, req providers.ReadRequest) providers.ReadResponse {
-	if textOf(req.Prior, "fail") == "read" {
-		return providers.ReadResponse{Diagnostics: failure("read", req.Prior)}
+func (p *Provider) ReadResource(ctx context.Context, req providers.ReadRequest) providers.ReadResponse {
+	id := textOf(req.Prior, "id")
+	out := providers.ReadResponse{Private: req.Private}
+	_ = p.Cloud.call(ctx, "read "+id, p.Cloud.Delay, func(_ string, asked bool) string {
+		v, ok := p.Cloud.objects[id]
+		switch {
+		case asked:
+			out.Diagnostics = failure("read", req.Prior)
+			return "fail read " + id
+		case ok:
+			out.State = v
+		default:
+			out.State = cty.NullVal(thing.ImpliedType())
+		}
+		out.Identity = p.identity(req.Type, id)
+		return "read " + id
+	})
+	return out
+}
+
+func (p *Provider) identity(typ, id string) cty.Value {
+	if typ != p.Type+"_unit" {
+		return cty.NilVal
 	}
-	p.Cloud.mu.Lock()
-	defer p.Cloud.mu.Unlock()
-	v, ok := p.Cloud.objects[textOf(req.Prior, "id")]
-	if !ok {
-		v = cty.NullVal(thing.ImpliedType())
-	}
-	return providers.ReadResponse{State: v, Private: req.Private}
+	return cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(id)})
 }
 
 // PlanResourceChange implements providers.Interface.
-func (p *Provider) PlanResourceChange(_ context.Context, req providers.PlanRequest) providers.PlanResponse {
+func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanRequest) providers.PlanResponse {
 	if req.Proposed.IsNull() {
-		return providers.PlanResponse{Planned: req.Proposed}
+		return providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
 	}
-	if textOf(req.Config, "fail") == "plan" {
-		return providers.PlanResponse{Diagnostics: failure("plan", req.Config)}
+	key := "plan "
+	if p.Cloud.Applying {
+		key = "final "
 	}
-	out := providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
+	key += textOf(req.Config, "name")
+	var out providers.PlanResponse
+	_ = p.Cloud.call(ctx, key, 0, func(fail string, asked bool) string {
+		switch out = planned(req); {
+		case !asked:
+		case fail == "":
+			out = providers.PlanResponse{Diagnostics: failure("plan", req.Config)}
+		default:
+			out.LegacyTypes = fail == "legacy"
+			out.Planned = with(out.Planned, "v", cty.StringVal("planned otherwise"))
+		}
+		return key
+	})
+	if !req.Prior.IsNull() {
+		out.Identity = p.identity(req.Type, textOf(req.Prior, "id"))
+	}
+	return out
+}
+
+func planned(req providers.PlanRequest) providers.PlanResponse {
+	out := providers.PlanResponse{Private: req.Private}
 	attrs := req.Proposed.AsValueMap()
 	switch {
 	case req.Prior.IsNull():
@@ -200,87 +175,152 @@ func (p *Provider) PlanResourceChange(_ context.Context, req providers.PlanReque
 	return out
 }
 
+func with(v cty.Value, attr string, value cty.Value) cty.Value {
+	attrs := v.AsValueMap()
+	attrs[attr] = value
+	return cty.ObjectVal(attrs)
+}
+
 // ApplyResourceChange implements providers.Interface.
 func (p *Provider) ApplyResourceChange(ctx context.Context, req providers.ApplyRequest) providers.ApplyResponse {
-	op, subject := "update", req.Planned
+	a := applying{p: p, req: req, op: "update", subject: req.Planned}
 	switch {
 	case req.Prior.IsNull():
-		op = "create"
+		a.op = "create"
 	case req.Planned.IsNull():
-		op, subject = "delete", req.Prior
+		a.op, a.subject = "delete", req.Prior
 	}
-	if wait := subject.GetAttr("wait"); !wait.IsNull() {
-		ms, _ := wait.AsBigFloat().Int64()
-		select {
-		case <-time.After(time.Duration(ms) * time.Millisecond):
-		case <-ctx.Done():
-			return providers.ApplyResponse{New: req.Prior, Diagnostics: failure(op+" interrupted", subject)}
+	a.who = textOf(req.Prior, "id")
+	if a.op == "create" {
+		a.who = textOf(a.subject, "name")
+	}
+	wait := p.Cloud.Delay
+	if v := a.subject.GetAttr("wait"); !v.IsNull() {
+		ms, _ := v.AsBigFloat().Int64()
+		wait = time.Duration(ms) * time.Millisecond
+	}
+	_ = p.Cloud.call(ctx, a.op+" "+a.who, wait, a.do)
+	return a.out
+}
+
+// applying is one call of ApplyResourceChange.
+type applying struct {
+	p       *Provider
+	req     providers.ApplyRequest
+	op, who string
+	subject cty.Value
+	out     providers.ApplyResponse
+}
+
+func (a *applying) do(fail string, asked bool) string {
+	if asked && (fail == "" || fail == "interrupted") {
+		a.out = providers.ApplyResponse{New: a.req.Prior, Diagnostics: failure(a.op, a.subject)}
+		if a.op == "update" {
+			a.out.New = cty.NilVal
 		}
+		return "fail " + a.op + " " + a.who
 	}
-	fail := textOf(subject, "fail")
-	if fail == op {
-		p.Cloud.note("fail " + op + " " + textOf(subject, "name"))
-		return providers.ApplyResponse{New: req.Prior, Diagnostics: failure(op, subject)}
-	}
-	c := p.Cloud
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if op == "delete" {
-		id := textOf(req.Prior, "id")
-		delete(c.objects, id)
-		c.log = append(c.log, "delete "+id)
-		return providers.ApplyResponse{New: req.Planned}
-	}
-	attrs := req.Planned.AsValueMap()
-	if op == "create" {
-		name := textOf(subject, "name")
-		if c.made == nil {
-			c.made, c.objects = map[string]int{}, map[string]cty.Value{}
+	c := a.p.Cloud
+	if a.op == "delete" {
+		if asked {
+			a.out = providers.ApplyResponse{New: a.req.Prior, Diagnostics: failure(a.op, a.subject)}
+			return "fail delete " + a.who
 		}
-		c.made[name]++
-		attrs["id"] = cty.StringVal(fmt.Sprintf("%s-%d", name, c.made[name]))
+		delete(c.objects, a.who)
+		a.out.New = a.req.Planned
+		return "delete " + a.who
 	}
+	id := a.who
+	if a.op == "create" {
+		id = c.newID(a.who)
+	}
+	v := a.made(id)
+	c.put(id, v)
+	a.out = providers.ApplyResponse{New: v, Identity: a.p.identity(a.req.Type, id)}
+	if asked {
+		a.spoil(fail)
+	}
+	return a.op + " " + id
+}
+
+// made is the object that comes of what was planned.
+func (a *applying) made(id string) cty.Value {
+	attrs := a.req.Planned.AsValueMap()
+	attrs["id"] = cty.StringVal(id)
 	if !attrs["c"].IsKnown() {
-		attrs["c"] = cty.StringVal(strings.Repeat("x", len(c.log)%7+1))
+		n, _ := strconv.Atoi(textOf(a.req.Prior, "c"))
+		attrs["c"] = cty.StringVal(strconv.Itoa(n + 1))
 	}
-	v := cty.ObjectVal(attrs)
-	c.objects[textOf(v, "id")] = v
-	c.log = append(c.log, op+" "+textOf(v, "id"))
-	if fail == op+"-partial" {
-		return providers.ApplyResponse{New: v, Diagnostics: failure(op, subject)}
+	return cty.ObjectVal(attrs)
+}
+
+// spoil answers otherwise than a good provider would; the object exists all the same.
+func (a *applying) spoil(how string) {
+	switch how {
+	case "partial":
+		a.out.Diagnostics = failure(a.op, a.subject)
+	case "other", "legacy":
+		a.out.New = with(a.out.New, "v", cty.StringVal("made otherwise"))
+		a.out.LegacyTypes = how == "legacy"
+	case "unknown":
+		a.out.New = with(a.out.New, "c", cty.UnknownVal(cty.String))
+	case "type":
+		a.out.New = cty.StringVal("no object")
+	case "nothing":
+		a.out.New = cty.NilVal
+	case "null":
+		a.out.New = cty.NullVal(thing.ImpliedType())
+	default:
+		panic(fmt.Sprintf("enginetest: there is no failure %q", how))
 	}
-	return providers.ApplyResponse{New: v}
 }
 
 // ImportResourceState implements providers.Interface.
 func (p *Provider) ImportResourceState(_ context.Context, req providers.ImportRequest) providers.ImportResponse {
-	attrs := thing.EmptyValue().AsValueMap()
-	attrs["id"] = cty.StringVal(req.ID)
-	return providers.ImportResponse{Imported: []providers.ImportedObject{{Type: req.Type, State: cty.ObjectVal(attrs)}}}
+	id := req.ID
+	if req.Identity != cty.NilVal {
+		id = textOf(req.Identity, "key")
+	}
+	return providers.ImportResponse{Imported: []providers.ImportedObject{
+		{Type: req.Type, State: with(thing.EmptyValue(), "id", cty.StringVal(id)), Identity: p.identity(req.Type, id)}}}
 }
 
 // MoveResourceState implements providers.Interface.
-func (p *Provider) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
-	return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.")}}
+func (p *Provider) MoveResourceState(_ context.Context, req providers.MoveRequest) providers.MoveResponse {
+	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" {
+		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.")}}
+	}
+	v, err := ctyjson.Unmarshal(req.SourceJSON, thing.ImpliedType())
+	if err != nil {
+		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{}.Append(err)}
+	}
+	return providers.MoveResponse{State: v, Private: req.SourcePrivate, Identity: p.identity(req.TargetType, textOf(v, "id"))}
 }
 
 // ReadDataSource implements providers.Interface.
-func (p *Provider) ReadDataSource(_ context.Context, req providers.ReadDataRequest) providers.ReadDataResponse {
+func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataRequest) providers.ReadDataResponse {
 	name := textOf(req.Config, "name")
-	p.Cloud.mu.Lock()
-	defer p.Cloud.mu.Unlock()
-	for n := p.Cloud.made[name]; n > 0; n-- {
-		if v, ok := p.Cloud.objects[fmt.Sprintf("%s-%d", name, n)]; ok {
-			return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
-				"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id")})}
-		}
+	var failed bool
+	_ = p.Cloud.call(ctx, "data "+name, p.Cloud.Delay, func(_ string, asked bool) string { failed = asked; return "data " + name })
+	v, ok := p.Cloud.newest(name)
+	if !ok || failed {
+		return providers.ReadDataResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not found", "There is no object named %q.", name)}}
 	}
-	return providers.ReadDataResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not found", "There is no object named %q.", name)}}
+	return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
+		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id")})}
 }
 
 // OpenEphemeral implements providers.Interface.
-func (p *Provider) OpenEphemeral(context.Context, string, cty.Value) providers.OpenResponse {
-	return providers.OpenResponse{}
+func (p *Provider) OpenEphemeral(ctx context.Context, _ string, config cty.Value) providers.OpenResponse {
+	name := textOf(config, "name")
+	out := providers.OpenResponse{Private: []byte(name), Result: with(config, "value", cty.StringVal("token of "+name))}
+	_ = p.Cloud.call(ctx, "open "+name, p.Cloud.Delay, func(_ string, asked bool) string {
+		if asked {
+			out.Diagnostics = failure("open", config)
+		}
+		return "open " + name
+	})
+	return out
 }
 
 // RenewEphemeral implements providers.Interface.
@@ -289,35 +329,43 @@ func (p *Provider) RenewEphemeral(context.Context, string, []byte) providers.Ren
 }
 
 // CloseEphemeral implements providers.Interface.
-func (p *Provider) CloseEphemeral(context.Context, string, []byte) tfdiags.Diagnostics { return nil }
+func (p *Provider) CloseEphemeral(ctx context.Context, _ string, private []byte) tfdiags.Diagnostics {
+	what := "close " + string(private)
+	_ = p.Cloud.call(ctx, what, p.Cloud.Delay, func(string, bool) string { return what })
+	return nil
+}
 
 // Functions implements providers.Interface.
 func (p *Provider) Functions(context.Context) (map[string]*providers.Function, tfdiags.Diagnostics) {
-	return nil, nil
+	return functions, nil
 }
 
 // CallFunction implements providers.Interface.
-func (p *Provider) CallFunction(_ context.Context, name string, _ []cty.Value) (cty.Value, error) {
-	return cty.NilVal, fmt.Errorf("there is no function %q", name)
+func (p *Provider) CallFunction(_ context.Context, name string, args []cty.Value) (cty.Value, error) {
+	if name != "echo" {
+		return cty.NilVal, fmt.Errorf("there is no function %q", name)
+	}
+	return args[0], nil
 }
 
-// Stop implements providers.Interface.
+// Stop implements providers.Interface: what is under way is finished all the same.
 func (p *Provider) Stop(context.Context) error { return nil }
 
 // Close implements providers.Interface.
 func (p *Provider) Close() error { return nil }
 
 func textOf(v cty.Value, attr string) string {
-	if v.IsNull() {
+	if v == cty.NilVal || v.IsNull() || !v.Type().HasAttribute(attr) {
 		return ""
 	}
 	a := v.GetAttr(attr)
-	if a.IsNull() || !a.IsKnown() {
+	if a.IsNull() || !a.IsKnown() || a.Type() != cty.String {
 		return ""
 	}
 	return a.AsString()
 }
 
 func failure(op string, v cty.Value) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Asked to fail", "The %s of %q was asked to fail.", op, textOf(v, "name"))}
+	name := textOf(v, "name") + textOf(v, "label")
+	return tfdiags.Diagnostics{tfdiags.Errorf("Asked to fail", "The %s of %q was asked to fail.", op, name)}
 }

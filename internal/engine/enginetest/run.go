@@ -1,309 +1,127 @@
 package enginetest
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/tools/txtar"
-
-	"tofu/internal/addrs"
-	"tofu/internal/configs"
-	"tofu/internal/engine"
-	"tofu/internal/plans"
-	"tofu/internal/providers"
-	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
-// Session is a cloud with a state, to which one configuration after the other is applied.
-type Session struct {
-	Cloud *Cloud
-	State *states.State
-	dir   string
-}
+// Delay is what every call of a text session takes. Sessions run within testing/synctest, where only waiting costs time: calls on
+// one line of a log ran at the same time, and a line starts when everything that it waited for had ended.
+const Delay = 10 * time.Millisecond
 
-// NewSession starts with nothing. dir is an empty folder for configurations.
-func NewSession(dir string) *Session {
-	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir}
-}
+// golden names the sections that Run writes, in their order.
+var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 
-// Run carries out an archive: each section named N.tf is a step that is planned and applied, an "edit N" section changes objects first
-// (lines "ID ATTR VALUE" or "ID" to delete), an "options N" section sets options (lines -destroy, -refresh-only, -refresh=false,
-// -target=…, -exclude=…, -replace=…). The result has the same sections with the golden ones, named "N plan", "N calls", "N state" and
-// "N problems", filled in.
+// Run carries out an archive. Each section N.tf is a step that is planned and applied; the text "same" stands for the files of the
+// step before. N/FILE are further files of the step. Before it
+//
+//	edit N      changes objects: lines "ID ATTR VALUE", "ID" to delete, "ID + V" to make one
+//	fail N      says which calls fail: lines "CALL NAME [HOW]", see Provider
+//	stop N      says at the start of which call of the apply the user interrupts it: "CALL NAME", "kill CALL NAME" for twice
+//	schema N    sets the version of the resource types' schemas from this step on
+//	options N   sets options: lines -destroy, -target=…, see option
+//
+// The result has the same sections with the golden ones filled in: "N problems", "N reads" (calls while planning, with -log), "N plan",
+// "N calls", "N state", and "N again": what an ordinary plan would still do afterwards, which should be nothing.
 func Run(ar *txtar.Archive, dir string) (*txtar.Archive, error) {
-	s := NewSession(dir)
-	out := &txtar.Archive{Comment: ar.Comment}
-	section := func(name string) string {
-		for _, f := range ar.Files {
-			if f.Name == name {
-				return string(f.Data)
-			}
-		}
-		return ""
+	r := &run{s: NewSession(dir), in: map[string]string{}, out: &txtar.Archive{Comment: ar.Comment}}
+	r.s.Cloud.Delay = Delay
+	for _, f := range ar.Files {
+		r.in[f.Name] = string(f.Data)
 	}
 	for _, f := range ar.Files {
-		base, isStep := strings.CutSuffix(f.Name, ".tf")
-		if !isStep && (strings.HasPrefix(f.Name, "edit ") || strings.HasPrefix(f.Name, "options ") || strings.Contains(f.Name, "/")) {
-			out.Files = append(out.Files, f)
+		if isGolden(f.Name) {
+			continue
 		}
+		r.out.Files = append(r.out.Files, f)
+		base, isStep := strings.CutSuffix(f.Name, ".tf")
 		if !isStep || strings.Contains(base, "/") {
 			continue
 		}
-		out.Files = append(out.Files, f)
-		s.edit(section("edit " + base))
-		files := map[string]string{"main.tf": string(f.Data)}
-		for _, other := range ar.Files {
-			if name, ok := strings.CutPrefix(other.Name, base+"/"); ok {
-				files[name] = string(other.Data)
-			}
-		}
-		got, err := s.Step(files, section("options "+base))
-		if err != nil {
-			return nil, err
-		}
-		for _, part := range []string{"problems", "plan", "calls", "state"} {
-			if text := got[part]; text != "" {
-				out.Files = append(out.Files, txtar.File{Name: base + " " + part, Data: []byte(text)})
-			}
+		if err := r.step(base); err != nil {
+			return nil, fmt.Errorf("step %s: %w", base, err)
 		}
 	}
-	return out, nil
+	return r.out, nil
 }
 
-func (s *Session) edit(text string) {
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		switch len(parts) {
-		case 1:
-			s.Cloud.Edit(parts[0], "", "")
-		case 3:
-			s.Cloud.Edit(parts[0], parts[1], parts[2])
-		}
-	}
+func isGolden(name string) bool {
+	_, kind, ok := strings.Cut(name, " ")
+	return ok && slices.Contains(golden, kind)
 }
 
-// Load loads a configuration.
-func (s *Session) Load(files map[string]string) (*configs.Config, tfdiags.Diagnostics, error) {
-	dir, err := os.MkdirTemp(s.dir, "step")
-	if err != nil {
-		return nil, nil, err
-	}
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return nil, nil, err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			return nil, nil, err
-		}
-	}
-	cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
-		return req.LocalDir(), "", nil
-	}})
-	return cfg, diags, nil
+// run is one archive under way.
+type run struct {
+	s     *Session
+	in    map[string]string
+	files map[string]string
+	out   *txtar.Archive
 }
 
-// Env gives an environment with the fake provider and nothing else.
-func (s *Session) Env() *engine.Env {
-	start := func(_ context.Context, addr addrs.Provider) (providers.Interface, error) {
-		if addr != Address {
-			return nil, fmt.Errorf("there is only the provider fake, not %s", addr)
+func (r *run) step(base string) error {
+	r.edit(r.in["edit "+base])
+	r.setFailures(r.in["fail "+base])
+	if version := r.in["schema "+base]; version != "" {
+		if _, err := fmt.Sscan(version, &r.s.Cloud.SchemaVersion); err != nil {
+			return err
 		}
-		return &Provider{Cloud: s.Cloud}, nil
 	}
-	return &engine.Env{
-		Provider: start,
-		Schema: func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
-			p, err := start(ctx, addr)
-			if err != nil {
-				return nil, tfdiags.Diagnostics{}.Append(err)
-			}
-			return p.Schema(ctx)
-		},
-		Workspace: "default", RootModule: ".",
+	if strings.TrimSpace(r.in[base+".tf"]) != "same" {
+		r.files = map[string]string{"main.tf": r.in[base+".tf"]}
 	}
-}
-
-// Step plans and applies one configuration and describes what happened.
-func (s *Session) Step(files map[string]string, options string) (map[string]string, error) {
-	out := map[string]string{}
-	cfg, diags, err := s.Load(files)
-	if err != nil {
-		return nil, err
+	for name, text := range r.in {
+		if rest, ok := strings.CutPrefix(name, base+"/"); ok {
+			r.files[rest] = text
+		}
 	}
-	problems := func() { out["problems"] = describeProblems(diags) }
-	defer problems()
-	if diags.HasErrors() {
-		return out, nil
-	}
-	opts, err := parseOptions(options)
-	if err != nil {
-		return nil, err
-	}
-	diags = diags.Append(engine.Validate(context.Background(), cfg, s.Env()))
-	if diags.HasErrors() {
-		return out, nil
-	}
-	plan, more := engine.Plan(context.Background(), cfg, s.State, s.Env(), opts)
-	diags = diags.Append(more)
-	if plan != nil {
-		out["plan"] = describePlan(plan)
-	}
-	if more.HasErrors() {
-		return out, nil
-	}
-	s.Cloud.Log()
-	state, more := engine.Apply(context.Background(), cfg, plan, s.Env(), nil)
-	diags = diags.Append(more)
-	s.State = state
-	out["calls"] = strings.Join(s.Cloud.Log(), "\n")
-	if out["calls"] != "" {
-		out["calls"] += "\n"
-	}
-	out["state"] = Describe(state)
-	return out, nil
-}
-
-func parseOptions(text string) (*engine.PlanOptions, error) {
-	opts := &engine.PlanOptions{}
-	for line := range strings.Lines(text) {
+	step := &Step{Files: r.files, Again: true, Interrupt: func() { r.interrupt(r.in["stop "+base]) }}
+	for line := range strings.Lines(r.in["options "+base]) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		var diags tfdiags.Diagnostics
-		var target addrs.Target
-		switch name {
-		case "-destroy":
-			opts.Mode = plans.Destroy
-		case "-refresh-only":
-			opts.Mode = plans.RefreshOnly
-		case "-refresh":
-			opts.SkipRefresh = value == "false"
-		case "-target":
-			target, diags = addrs.ParseTargetText(value)
-			opts.Targets = append(opts.Targets, target)
-		case "-exclude":
-			target, diags = addrs.ParseTargetText(value)
-			opts.Excludes = append(opts.Excludes, target)
-		case "-replace":
-			var addr addrs.AbsInstance
-			addr, diags = addrs.ParseInstanceText(value)
-			opts.ForceReplace = append(opts.ForceReplace, addr)
-		default:
-			return nil, fmt.Errorf("unknown option %q", line)
-		}
-		if diags.HasErrors() {
-			return nil, diags.Err()
+		if err := (option{name, value}).set(step); err != nil {
+			return err
 		}
 	}
-	return opts, nil
+	got, err := r.s.Do(step)
+	if err != nil {
+		return err
+	}
+	for i, text := range []string{got.Problems, got.Reads, got.Plan, got.Calls, got.State, got.Again} {
+		if text != "" {
+			r.out.Files = append(r.out.Files, txtar.File{Name: base + " " + golden[i], Data: []byte(text)})
+		}
+	}
+	return nil
 }
 
-func describeProblems(diags tfdiags.Diagnostics) string {
-	var lines []string
-	for _, d := range diags {
-		line := d.Severity.String() + " "
-		if d.Subject != nil {
-			line += fmt.Sprintf("%s:%d ", filepath.Base(d.Subject.Filename), d.Subject.Start.Line)
-		}
-		lines = append(lines, line+d.Summary+"\n")
+func (r *run) edit(text string) {
+	for line := range strings.Lines(text) {
+		parts := append(strings.SplitN(strings.TrimSpace(line), " ", 3), "", "")
+		r.s.Cloud.Edit(parts[0], parts[1], parts[2])
 	}
-	slices.Sort(lines)
-	return strings.Join(slices.Compact(lines), "")
 }
 
-func describePlan(plan *plans.Plan) string {
-	var b strings.Builder
-	for _, c := range plan.Changes.Instances {
-		if c.Action == plans.NoOp && !c.Moved() && c.Importing == nil {
-			continue
-		}
-		fmt.Fprintf(&b, "%s %s", c.Action, c.Addr)
-		if c.Deposed != "" {
-			b.WriteString(" (deposed)")
-		}
-		if c.Moved() {
-			fmt.Fprintf(&b, " (from %s)", c.PrevAddr)
-		}
-		if c.Importing != nil {
-			b.WriteString(" (import " + c.Importing.ID + ")")
-		}
-		if c.Reason != "" {
-			b.WriteString(" " + string(c.Reason))
-		}
-		b.WriteByte('\n')
+func (r *run) setFailures(text string) {
+	r.s.Cloud.Fail = map[string]string{}
+	for line := range strings.Lines(text) {
+		parts := append(strings.Fields(line), "")
+		r.s.Cloud.Fail[parts[0]+" "+parts[1]] = parts[2]
 	}
-	for _, o := range plan.Changes.Outputs {
-		if o.Action != plans.NoOp {
-			fmt.Fprintf(&b, "%s output %s\n", o.Action, o.Name)
-		}
-	}
-	for _, d := range plan.Drift {
-		fmt.Fprintf(&b, "drift %s %s\n", d.Action, d.Addr)
-	}
-	if plan.Errored {
-		b.WriteString("errored\n")
-	}
-	return b.String()
 }
 
-// Describe writes a state with one line for each object.
-func Describe(s *states.State) string {
-	var b strings.Builder
-	for _, r := range s.Sorted() {
-		for _, key := range r.SortedKeys() {
-			inst := r.Instances[key]
-			objs := []*states.Object{inst.Current}
-			for _, o := range inst.Deposed {
-				objs = append(objs, o)
-			}
-			for i, o := range objs {
-				if o == nil {
-					continue
-				}
-				fmt.Fprintf(&b, "%s", r.Addr.Instance(key))
-				if i > 0 {
-					b.WriteString(" (deposed)")
-				}
-				describeObject(&b, o)
-			}
+func (r *run) interrupt(text string) {
+	r.s.Cloud.On = map[string]func(){}
+	for line := range strings.Lines(text) {
+		call, kill := strings.CutPrefix(strings.TrimSpace(line), "kill ")
+		stop := make(chan struct{})
+		if kill {
+			r.s.Kill = stop
+		} else {
+			r.s.Stop = stop
 		}
+		r.s.Cloud.On[call] = func() { close(stop) }
 	}
-	for _, name := range s.OutputNames() {
-		fmt.Fprintf(&b, "output %s = %s\n", name, describeValue(s.Output(name).Value))
-	}
-	return b.String()
-}
-
-func describeObject(b *strings.Builder, o *states.Object) {
-	if v, err := o.Decode(thing.ImpliedType()); err == nil {
-		v, _ = v.UnmarkDeep()
-		fmt.Fprintf(b, ": %s", textOf(v, "id"))
-		for _, attr := range []string{"v", "f"} {
-			if text := textOf(v, attr); text != "" {
-				fmt.Fprintf(b, " %s=%s", attr, text)
-			}
-		}
-	}
-	if o.Status == states.Tainted {
-		b.WriteString(" tainted")
-	}
-	if o.CreateBeforeDestroy {
-		b.WriteString(" cbd")
-	}
-	for i, dep := range o.Dependencies {
-		if i == 0 {
-			b.WriteString(" deps")
-		}
-		b.WriteString(" " + dep.String())
-	}
-	b.WriteByte('\n')
-}
-
-func describeValue(v cty.Value) string {
-	return strings.TrimPrefix(fmt.Sprintf("%#v", v), "cty.")
 }

@@ -1,0 +1,182 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+func describeProblems(diags tfdiags.Diagnostics, details bool) string {
+	var lines []string
+	for _, d := range diags {
+		line := d.Severity.String() + " "
+		if d.Subject != nil {
+			line += fmt.Sprintf("%s:%d ", filepath.Base(d.Subject.Filename), d.Subject.Start.Line)
+		}
+		line += d.Summary
+		if details {
+			line += ": " + strings.ReplaceAll(d.Detail, "\n", " ")
+		}
+		lines = append(lines, line+"\n")
+	}
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "")
+}
+
+// DescribePlan writes a plan with one line for each thing that changes.
+func DescribePlan(plan *plans.Plan) string {
+	var b strings.Builder
+	for _, c := range plan.Changes.Instances {
+		if c.Action == plans.NoOp && !c.Moved() && c.Importing == nil && c.Deposed == "" {
+			continue
+		}
+		describeChange(&b, c)
+	}
+	for _, o := range plan.Changes.Outputs {
+		if o.Action != plans.NoOp {
+			fmt.Fprintf(&b, "%s output %s\n", o.Action, o.Name)
+		}
+	}
+	for _, d := range plan.Drift {
+		if d.Action != plans.NoOp {
+			fmt.Fprintf(&b, "drift %s %s\n", d.Action, d.Addr)
+		}
+	}
+	switch {
+	case plan.Errored:
+		b.WriteString("errored\n")
+	case plan.Applyable && b.Len() == 0:
+		b.WriteString("applyable\n")
+	case !plan.Applyable && b.Len() > 0:
+		b.WriteString("not applyable\n")
+	}
+	return b.String()
+}
+
+func describeChange(b *strings.Builder, c *plans.InstanceChange) {
+	fmt.Fprintf(b, "%s %s", c.Action, c.Addr)
+	if c.Deposed != "" {
+		b.WriteString(" (deposed)")
+	}
+	if c.Moved() {
+		fmt.Fprintf(b, " (from %s)", c.PrevAddr)
+	}
+	if i := c.Importing; i != nil {
+		id := i.ID
+		if id == "" {
+			id = "by " + describeValue(i.Identity)
+		}
+		b.WriteString(" (import " + id + ")")
+	}
+	if c.Reason != "" {
+		b.WriteString(" " + string(c.Reason))
+	}
+	b.WriteByte('\n')
+}
+
+// Describe writes a state with one line for each object.
+func Describe(s *states.State) string {
+	var b strings.Builder
+	for _, r := range s.Sorted() {
+		for _, key := range r.SortedKeys() {
+			inst := r.Instances[key]
+			if inst.Current != nil {
+				describeObject(&b, r.Addr.Instance(key).String(), inst.Current)
+			}
+			old := slices.SortedFunc(maps.Values(inst.Deposed), func(x, y *states.Object) int {
+				return strings.Compare(string(x.Attrs), string(y.Attrs))
+			})
+			for _, o := range old {
+				describeObject(&b, r.Addr.Instance(key).String()+" (deposed)", o)
+			}
+		}
+	}
+	for _, name := range s.OutputNames() {
+		o := s.Output(name)
+		fmt.Fprintf(&b, "output %s = %s", name, describeValue(o.Value))
+		if o.Sensitive {
+			b.WriteString(" sensitive")
+		}
+		b.WriteByte('\n')
+	}
+	for _, block := range s.Checks.Sorted() {
+		for _, o := range block.SortedObjects() {
+			fmt.Fprintf(&b, "check %s %s\n", o.Addr, o.Status)
+		}
+		if len(block.Objects) == 0 {
+			fmt.Fprintf(&b, "check %s %s without objects\n", block.Config, block.Status)
+		}
+	}
+	return b.String()
+}
+
+func describeObject(b *strings.Builder, addr string, o *states.Object) {
+	b.WriteString(addr + ":")
+	var attrs map[string]any
+	if json.Unmarshal(o.Attrs, &attrs) == nil {
+		fmt.Fprintf(b, " %v", attrs["id"])
+		for _, name := range []string{"v", "f", "s", "w", "tags", "rule"} {
+			if v := attrs[name]; v != nil && fmt.Sprint(v) != "[]" {
+				fmt.Fprintf(b, " %s=%v", name, v)
+			}
+		}
+	}
+	flags := map[string]bool{" tainted": o.Status == states.Tainted, " cbd": o.CreateBeforeDestroy, " skip": o.SkipDestroy}
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		if flags[flag] {
+			b.WriteString(flag)
+		}
+	}
+	for _, path := range o.SensitivePaths {
+		if p := states.FormatPath(path); p != ".s" {
+			b.WriteString(" sensitive " + p)
+		}
+	}
+	for i, dep := range o.Dependencies {
+		if i == 0 {
+			b.WriteString(" deps")
+		}
+		b.WriteString(" " + dep.String())
+	}
+	b.WriteByte('\n')
+}
+
+// describeValue writes a value as people would.
+func describeValue(v cty.Value) string {
+	v, _ = v.UnmarkDeep()
+	ty := v.Type()
+	switch {
+	case v.IsNull():
+		return "null"
+	case !v.IsKnown():
+		return "unknown"
+	case ty == cty.String:
+		return fmt.Sprintf("%q", v.AsString())
+	case ty == cty.Number:
+		return v.AsBigFloat().Text('f', -1)
+	case ty == cty.Bool:
+		return fmt.Sprint(v.True())
+	}
+	var parts []string
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		part := describeValue(e)
+		if ty.IsObjectType() || ty.IsMapType() {
+			part = k.AsString() + "=" + part
+		}
+		parts = append(parts, part)
+	}
+	if ty.IsObjectType() || ty.IsMapType() {
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}

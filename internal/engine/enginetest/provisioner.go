@@ -1,0 +1,40 @@
+package enginetest
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// Note is the provisioner "note": it writes what it says into the log. One that says something that Cloud.Fail has as "note …" fails.
+// It ends at once when it is interrupted.
+type Note struct{ Cloud *Cloud }
+
+var noteSchema = &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{"say": required}}}
+
+// Schema implements engine.Provisioner.
+func (n *Note) Schema() (*providers.ResourceSchema, error) { return noteSchema, nil }
+
+// Validate implements engine.Provisioner.
+func (n *Note) Validate(cty.Value) tfdiags.Diagnostics { return nil }
+
+// Run implements engine.Provisioner.
+func (n *Note) Run(ctx context.Context, config, _ cty.Value, out func(string)) tfdiags.Diagnostics {
+	what := "note " + textOf(config, "say")
+	var failed bool
+	_ = n.Cloud.call(ctx, what, n.Cloud.Delay, func(_ string, asked bool) string {
+		if failed = asked; failed {
+			return "fail " + what
+		}
+		return what
+	})
+	if failed {
+		return failure("note", config)
+	}
+	out(textOf(config, "say"))
+	return nil
+}

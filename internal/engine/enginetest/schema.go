@@ -1,0 +1,72 @@
+package enginetest
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/providers"
+)
+
+func text(change func(*configschema.Attribute)) *configschema.Attribute {
+	a := &configschema.Attribute{Type: cty.String, Optional: true}
+	if change != nil {
+		change(a)
+	}
+	return a
+}
+
+var (
+	required = &configschema.Attribute{Type: cty.String, Required: true}
+	computed = &configschema.Attribute{Type: cty.String, Computed: true}
+)
+
+var thing = &configschema.Block{
+	Attributes: map[string]*configschema.Attribute{
+		"name": required,
+		"id":   computed,
+		"c":    computed,
+		"v":    text(nil),
+		"f":    text(nil),
+		"s":    text(func(a *configschema.Attribute) { a.Sensitive = true }),
+		"w":    text(func(a *configschema.Attribute) { a.WriteOnly = true }),
+		"tags": {Type: cty.Map(cty.String), Optional: true},
+		"wait": {Type: cty.Number, Optional: true},
+	},
+	BlockTypes: map[string]*configschema.NestedBlock{
+		"rule": {Nesting: configschema.NestingList, Block: configschema.Block{Attributes: map[string]*configschema.Attribute{
+			"port": {Type: cty.Number, Optional: true},
+		}}},
+	},
+}
+
+var reading = &configschema.Block{Attributes: map[string]*configschema.Attribute{
+	"name": required, "v": computed, "id": computed,
+}}
+
+var token = &configschema.Block{Ephemeral: true, Attributes: map[string]*configschema.Attribute{
+	"name": required, "value": computed,
+}}
+
+var config = &configschema.Block{Attributes: map[string]*configschema.Attribute{
+	"label": text(nil), "host": text(nil),
+}}
+
+var identity = &configschema.Object{Nesting: configschema.NestingSingle, Attributes: map[string]*configschema.Attribute{"key": required}}
+
+var functions = map[string]*providers.Function{
+	"echo": {Params: []providers.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},
+}
+
+// schemas are those of a provider of a type name, at a schema version.
+func schemas(typ string, version int64) *providers.Schema {
+	return &providers.Schema{
+		Provider: config,
+		Resources: providers.Types{
+			typ + "_thing": {Block: thing, Version: version},
+			typ + "_unit":  {Block: thing, Version: version, Identity: identity},
+		},
+		DataSources: providers.Types{typ + "_read": {Block: reading}},
+		Ephemerals:  providers.Types{typ + "_token": {Block: token}},
+		Functions:   functions,
+	}
+}

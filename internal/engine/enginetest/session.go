@@ -1,0 +1,231 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Session is a cloud with a state, to which one configuration after the other is applied.
+type Session struct {
+	Cloud *Cloud
+	State *states.State
+	// Stop and Kill interrupt the next operations.
+	Stop, Kill chan struct{}
+	dir        string
+}
+
+// NewSession starts with nothing. dir is an empty folder for configurations.
+func NewSession(dir string) *Session {
+	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir}
+}
+
+// Load loads a configuration from the text of its files.
+func (s *Session) Load(files map[string]string, vars map[string]engine.Variable) (*configs.Config, tfdiags.Diagnostics, error) {
+	dir, err := os.MkdirTemp(s.dir, "step")
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return nil, nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			return nil, nil, err
+		}
+	}
+	given := map[string]configs.Given{}
+	for name, v := range vars {
+		given[name] = configs.Given{Val: v.Value}
+	}
+	cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Variables: given, Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		return req.LocalDir(), "", nil
+	}})
+	return cfg, diags, nil
+}
+
+// Env gives an environment with the fake provider, under the names fake and other, and the provisioner note.
+func (s *Session) Env() *engine.Env {
+	start := func(_ context.Context, addr addrs.Provider) (providers.Interface, error) {
+		if addr != Address && addr != addrs.DefaultProvider("other") {
+			return nil, fmt.Errorf("there are only the providers fake and other, not %s", addr)
+		}
+		return &Provider{Cloud: s.Cloud, Type: addr.Type}, nil
+	}
+	return &engine.Env{
+		Provider: start,
+		Schema: func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
+			p, err := start(ctx, addr)
+			if err != nil {
+				return nil, tfdiags.Diagnostics{}.Append(err)
+			}
+			return p.Schema(ctx)
+		},
+		Provisioner: func(typ string) engine.Provisioner {
+			if typ != "note" {
+				return nil
+			}
+			return &Note{s.Cloud}
+		},
+		Workspace: "default", RootModule: ".", Stop: s.Stop, Kill: s.Kill,
+	}
+}
+
+// Step is one configuration with how it is planned and applied.
+type Step struct {
+	Files     map[string]string
+	Plan      engine.PlanOptions
+	Apply     engine.ApplyOptions
+	Log       []string // kinds of calls to list besides changes
+	PlanOnly  bool
+	Details   bool
+	Workers   int // parallelism; 0 is the default
+	Again     bool
+	Interrupt func() // before applying
+}
+
+// Result is what a step did, as text.
+type Result struct{ Problems, Reads, Plan, Calls, State, Again string }
+
+// Do plans and applies one configuration and describes what happened.
+func (s *Session) Do(step *Step) (*Result, error) {
+	out := &Result{}
+	cfg, diags, err := s.Load(step.Files, step.Plan.Variables)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { out.Problems = describeProblems(diags, step.Details) }()
+	if diags.HasErrors() {
+		return out, nil
+	}
+	env := s.Env()
+	env.Parallelism = step.Workers
+	ctx := context.Background()
+	diags = diags.Append(engine.Validate(ctx, cfg, env))
+	if diags.HasErrors() {
+		return out, nil
+	}
+	s.Cloud.Calls()
+	plan, more := engine.Plan(ctx, cfg, s.State, env, &step.Plan)
+	diags = diags.Append(more)
+	if len(step.Log) > 0 {
+		out.Reads = s.Cloud.Log(step.Log...)
+	}
+	if plan != nil {
+		out.Plan = DescribePlan(plan)
+		for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
+			out.Plan += plan.GeneratedConfig[addr]
+		}
+	}
+	if more.HasErrors() || step.PlanOnly {
+		return out, nil
+	}
+	s.Cloud.Calls()
+	if step.Interrupt != nil {
+		step.Interrupt()
+	}
+	env.Stop, env.Kill = s.Stop, s.Kill
+	s.Cloud.Applying = true
+	state, more := engine.Apply(ctx, cfg, plan, env, &step.Apply)
+	s.Cloud.Applying = false
+	s.Stop, s.Kill = nil, nil
+	diags = diags.Append(more)
+	s.State = state
+	out.Calls = s.Cloud.Log(step.Log...)
+	out.State = Describe(state)
+	if step.Again && !more.HasErrors() {
+		out.Again = s.again(ctx, cfg, step)
+	}
+	return out, nil
+}
+
+// again plans once more: after everything was applied nothing may be left to do.
+func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) string {
+	s.Cloud.Fail, s.Cloud.On = nil, nil
+	plan, diags := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables})
+	out := ""
+	if diags.HasErrors() {
+		out = describeProblems(diags, step.Details)
+	}
+	if plan != nil && (plan.Applyable || plan.Errored) {
+		out += DescribePlan(plan)
+	}
+	return out
+}
+
+// option is one line of an options section.
+type option struct{ name, value string }
+
+func (o option) set(step *Step) error {
+	var diags tfdiags.Diagnostics
+	var target addrs.Target
+	opts := &step.Plan
+	step.Again = step.Again && slices.Contains([]string{"-var", "-apply-var", "-log", "-details", "-parallelism"}, o.name)
+	switch o.name {
+	case "-destroy":
+		opts.Mode = plans.Destroy
+	case "-refresh-only":
+		opts.Mode = plans.RefreshOnly
+	case "-refresh":
+		opts.SkipRefresh = o.value == "false"
+	case "-target":
+		target, diags = addrs.ParseTargetText(o.value)
+		opts.Targets = append(opts.Targets, target)
+	case "-exclude":
+		target, diags = addrs.ParseTargetText(o.value)
+		opts.Excludes = append(opts.Excludes, target)
+	case "-replace":
+		var addr addrs.AbsInstance
+		addr, diags = addrs.ParseInstanceText(o.value)
+		opts.ForceReplace = append(opts.ForceReplace, addr)
+	case "-import":
+		addr, id, _ := strings.Cut(o.value, " ")
+		var to addrs.AbsInstance
+		to, diags = addrs.ParseInstanceText(addr)
+		opts.Imports = append(opts.Imports, engine.ImportTarget{Addr: to, ID: id})
+	case "-var":
+		setVariable(&opts.Variables, o.value)
+	case "-apply-var":
+		setVariable(&step.Apply.Variables, o.value)
+	case "-generate":
+		opts.GenerateConfig = true
+	case "-suppress-forget-errors":
+		step.Apply.SuppressForgetErrors = true
+	case "-plan-only":
+		step.PlanOnly = true
+	case "-details":
+		step.Details = true
+	case "-log":
+		step.Log = strings.Split(o.value, ",")
+	case "-parallelism":
+		if _, err := fmt.Sscan(o.value, &step.Workers); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("unknown option %q", o.name)
+	}
+	return diags.Err()
+}
+
+func setVariable(vars *map[string]engine.Variable, text string) {
+	if *vars == nil {
+		*vars = map[string]engine.Variable{}
+	}
+	name, value, _ := strings.Cut(text, "=")
+	(*vars)[name] = engine.Variable{Value: cty.StringVal(value)}
+}
