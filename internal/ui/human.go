@@ -152,6 +152,8 @@ func (h *human) Message(m Message) {
 		if len(m.Values) > 0 {
 			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+OutputsText(m.Values, h.ShowSensitive))
 		}
+	default:
+		h.testMessage(m)
 	}
 }
 

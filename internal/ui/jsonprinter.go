@@ -52,13 +52,15 @@ func (p *jsonPrinter) line(level, message, typ string, more entry) {
 }
 
 // Diagnostics implements Printer.
-func (p *jsonPrinter) Diagnostics(diags tfdiags.Diagnostics) {
+func (p *jsonPrinter) Diagnostics(diags tfdiags.Diagnostics) { p.diagnostics(diags, nil) }
+
+func (p *jsonPrinter) diagnostics(diags tfdiags.Diagnostics, about entry) {
 	for _, d := range diags {
 		level, title := "error", "Error: "
 		if d.Severity == tfdiags.Warning {
 			level, title = "warn", "Warning: "
 		}
-		p.line(level, title+d.Summary, "diagnostic", entry{"diagnostic": p.sources.describe(d)})
+		p.line(level, title+d.Summary, "diagnostic", about.with(entry{"diagnostic": p.sources.describe(d)}))
 	}
 }
 
@@ -280,6 +282,8 @@ func (p *jsonPrinter) Message(m Message) {
 		p.summary(m.done(), m.Counts, operation)
 	case Outputs:
 		p.outputs(appliedOutputs(m.Values))
+	default:
+		p.testMessage(m)
 	}
 }
 

@@ -96,17 +96,3 @@ func printable(text string) string {
 }
 
 func isControl(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
-
-// indent puts a prefix before each line that isn't empty.
-func indent(text, prefix string) string {
-	if text == "" {
-		return ""
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if line != "" {
-			lines[i] = prefix + line
-		}
-	}
-	return strings.Join(lines, "\n")
-}

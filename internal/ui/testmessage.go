@@ -1,0 +1,252 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tofu/internal/tfdiags"
+)
+
+// TestStatus is how a test file or a run came out.
+type TestStatus string
+
+const (
+	TestPending TestStatus = "pending"
+	TestSkip    TestStatus = "skip"
+	TestPass    TestStatus = "pass"
+	TestFail    TestStatus = "fail"
+	TestError   TestStatus = "error" // for people the same as a failure
+)
+
+type (
+	// TestAbstract begins a test: the runs of each file.
+	TestAbstract struct{ Runs map[string][]string }
+	// TestFile is a file that was tested; its runs follow.
+	TestFile struct {
+		Path        string
+		Status      TestStatus
+		Diagnostics tfdiags.Diagnostics // of the file as a whole
+	}
+	// TestRun is one run. Plan and State are set where they are to be shown.
+	TestRun struct {
+		Path, Run   string
+		Status      TestStatus
+		Diagnostics tfdiags.Diagnostics
+		Plan        *PlanView
+		State       *StateView
+	}
+	// TestCleanup tells that objects could not be destroyed afterwards.
+	TestCleanup struct {
+		Path, Run   string
+		Diagnostics tfdiags.Diagnostics
+		Left        []TestLeft
+		StateFile   string // where they are recorded
+	}
+	// TestInterrupt tells what a test that was interrupted leaves behind, and what was being created at that time.
+	TestInterrupt struct {
+		Path, Run string
+		Left      []TestLeft
+		Planned   []string
+	}
+	// TestSummary ends a test.
+	TestSummary struct {
+		Status                           TestStatus
+		Passed, Failed, Errored, Skipped int
+	}
+	// TestLeft is an object that still exists.
+	TestLeft struct {
+		Instance   string `json:"instance"`
+		DeposedKey string `json:"deposed_key,omitempty"`
+	}
+)
+
+func (TestAbstract) message()  {}
+func (TestFile) message()      {}
+func (TestRun) message()       {}
+func (TestCleanup) message()   {}
+func (TestInterrupt) message() {}
+func (TestSummary) message()   {}
+
+// word is a status for people, in its colour.
+func (s TestStatus) word(st style) string {
+	switch s {
+	case TestPass:
+		return st.as(green, "pass")
+	case TestFail, TestError:
+		return st.as(red, "fail")
+	case TestSkip:
+		return st.as(grey, "skip")
+	}
+	return st.as(grey, "pending")
+}
+
+func (m TestAbstract) text() string {
+	runs := 0
+	for _, list := range m.Runs {
+		runs += len(list)
+	}
+	return fmt.Sprintf("Found %s and %s", count(len(m.Runs), "file"), count(runs, "run block"))
+}
+
+func (m TestSummary) text() string {
+	var b strings.Builder
+	if m.Status == TestFail || m.Status == TestError {
+		b.WriteString("Failure!")
+	} else {
+		b.WriteString("Success!")
+	}
+	fmt.Fprintf(&b, " %d passed, %d failed", m.Passed, m.Failed+m.Errored)
+	if m.Skipped > 0 {
+		fmt.Fprintf(&b, ", %d skipped", m.Skipped)
+	}
+	return b.String() + "."
+}
+
+// where names the run, or the file when there is none.
+func where(path, run string) string {
+	if run == "" {
+		return path
+	}
+	return path + "/" + run
+}
+
+func (m TestCleanup) text() string {
+	return fmt.Sprintf("OpenTofu left some resources in state after executing %s, these left-over resources can be viewed by reading the statefile written to disk(%s) and they need to be cleaned up manually:",
+		where(m.Path, m.Run), m.StateFile)
+}
+
+// testMessage prints messages of tests for people.
+func (h *human) testMessage(m Message) {
+	st := h.style
+	switch m := m.(type) {
+	case TestAbstract:
+	case TestFile:
+		h.write(h.Out, fmt.Sprintf("%s... %s\n", m.Path, m.Status.word(st)))
+		h.Diagnostics(m.Diagnostics)
+	case TestRun:
+		h.write(h.Out, fmt.Sprintf("  run %q... %s\n", m.Run, m.Status.word(st)))
+		if m.Plan != nil {
+			h.Plan(m.Plan)
+		}
+		if m.State != nil {
+			h.State(m.State)
+		}
+		h.Diagnostics(m.Diagnostics)
+	case TestCleanup:
+		h.testCleanup(m)
+	case TestInterrupt:
+		h.write(h.Err, interruptText(m, columns(h.ErrWidth)))
+	case TestSummary:
+		c := green
+		if m.Status == TestFail || m.Status == TestError {
+			c = red
+		}
+		verdict, rest, _ := strings.Cut(m.text(), "!")
+		h.write(h.Out, "\n"+st.as(c, verdict+"!")+st.as(bold, rest)+"\n")
+	}
+}
+
+func (h *human) testCleanup(m TestCleanup) {
+	if m.Diagnostics.HasErrors() {
+		h.write(h.Err, wrap(fmt.Sprintf("OpenTofu encountered an error destroying resources created while executing %s.", where(m.Path, m.Run)), columns(h.ErrWidth)-1)+"\n")
+	}
+	h.Diagnostics(m.Diagnostics)
+	if len(m.Left) == 0 {
+		return
+	}
+	text := strings.Replace(m.text(), "some resources", "the following resources", 1)
+	h.write(h.Err, "\n"+wrap(text, columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
+}
+
+func leftText(left []TestLeft) string {
+	var b strings.Builder
+	for _, l := range left {
+		b.WriteString("  - " + l.Instance)
+		if l.DeposedKey != "" {
+			b.WriteString(" (" + l.DeposedKey + ")")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func interruptText(m TestInterrupt, width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n", wrap(fmt.Sprintf("OpenTofu was interrupted while executing %s, and may not have performed the expected cleanup operations.", where(m.Path, m.Run)), width-1))
+	if len(m.Left) > 0 {
+		b.WriteString("\n" + wrap("OpenTofu has already created the following resources:", width-1) + "\n" + leftText(m.Left))
+	}
+	if len(m.Planned) > 0 {
+		b.WriteString("\n" + wrap("OpenTofu was in the process of creating the following resources, and they may not have been destroyed:", width-1) + "\n")
+		for _, addr := range m.Planned {
+			b.WriteString("  - " + addr + "\n")
+		}
+	}
+	return b.String()
+}
+
+// testMessage prints messages of tests for programs.
+func (p *jsonPrinter) testMessage(m Message) {
+	switch m := m.(type) {
+	case TestAbstract:
+		runs := make(map[string][]string, len(m.Runs))
+		for path, list := range m.Runs {
+			runs[path] = append([]string{}, list...)
+		}
+		p.line("info", m.text(), "test_abstract", entry{"test_abstract": runs})
+	case TestFile:
+		p.line("info", m.Path+"... "+m.Status.word(style{}), "test_file", entry{
+			"@testfile": m.Path, "test_file": map[string]any{"path": m.Path, "status": m.Status},
+		})
+		p.diagnostics(m.Diagnostics, entry{"@testfile": m.Path})
+	case TestRun:
+		p.testRun(m)
+	case TestCleanup:
+		about := entry{"@testfile": m.Path, "@testrun": m.Run}
+		if len(m.Left) > 0 {
+			p.line("error", m.text(), "test_cleanup", about.with(entry{"test_cleanup": map[string]any{"failed_resources": m.Left}}))
+		}
+		p.diagnostics(m.Diagnostics, about)
+	case TestInterrupt:
+		p.line("error", fmt.Sprintf("OpenTofu was interrupted while executing %s.", where(m.Path, m.Run)), "test_interrupt", entry{
+			"@testfile": m.Path, "@testrun": m.Run, "test_interrupt": map[string]any{"state": m.Left, "planned": m.Planned},
+		})
+	case TestSummary:
+		p.line("info", m.text(), "test_summary", entry{"test_summary": map[string]any{
+			"status": m.Status, "passed": m.Passed, "failed": m.Failed, "errored": m.Errored, "skipped": m.Skipped,
+		}})
+	}
+}
+
+func (p *jsonPrinter) testRun(m TestRun) {
+	about := entry{"@testfile": m.Path, "@testrun": m.Run}
+	p.line("info", fmt.Sprintf("  %q... %s", m.Run, m.Status.word(style{})), "test_run", about.with(entry{
+		"test_run": map[string]any{"path": m.Path, "run": m.Run, "status": m.Status},
+	}))
+	var doc bytes.Buffer
+	switch {
+	case m.Plan != nil:
+		if err := WritePlan(&doc, m.Plan, p.Version); err == nil {
+			p.line("info", "-verbose flag enabled, printing plan", "test_plan", about.with(entry{"test_plan": json.RawMessage(doc.Bytes())}))
+		}
+	case m.State != nil:
+		if err := WriteState(&doc, m.State, p.Version); err == nil {
+			p.line("info", "-verbose flag enabled, printing state", "test_state", about.with(entry{"test_state": json.RawMessage(doc.Bytes())}))
+		}
+	}
+	p.diagnostics(m.Diagnostics, about)
+}
+
+// with gives both entries in one.
+func (e entry) with(more entry) entry {
+	out := make(entry, len(e)+len(more))
+	for k, v := range e {
+		out[k] = v
+	}
+	for k, v := range more {
+		out[k] = v
+	}
+	return out
+}
