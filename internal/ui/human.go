@@ -152,6 +152,18 @@ func (h *human) Message(m Message) {
 		if len(m.Values) > 0 {
 			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+OutputsText(m.Values, h.ShowSensitive))
 		}
+	case Address:
+		h.write(h.Out, m.Addr+"\n")
+	case Workspaces:
+		var b strings.Builder
+		for _, name := range m.Names {
+			mark := "  "
+			if name == m.Current {
+				mark = "* "
+			}
+			b.WriteString(mark + name + "\n")
+		}
+		h.write(h.Out, b.String()+"\n")
 	default:
 		h.testMessage(m)
 	}

@@ -282,6 +282,10 @@ func (p *jsonPrinter) Message(m Message) {
 		p.summary(m.done(), m.Counts, operation)
 	case Outputs:
 		p.outputs(appliedOutputs(m.Values))
+	case Address:
+		p.line("info", m.Addr, "resource_address", nil)
+	case Workspaces:
+		p.line("info", "list of workspaces", "workspace_list", entry{"current_workspace": m.Current, "workspaces": m.Names})
 	default:
 		p.testMessage(m)
 	}

@@ -25,12 +25,21 @@ type (
 	}
 	// Outputs are the root outputs after an operation.
 	Outputs struct{ Values map[string]*states.Output }
+	// Address is one line of a list of resource instances.
+	Address struct{ Addr string }
+	// Workspaces are the names of all workspaces.
+	Workspaces struct {
+		Current string
+		Names   []string
+	}
 )
 
-func (Text) message()    {}
-func (Rule) message()    {}
-func (Applied) message() {}
-func (Outputs) message() {}
+func (Text) message()       {}
+func (Rule) message()       {}
+func (Applied) message()    {}
+func (Outputs) message()    {}
+func (Address) message()    {}
+func (Workspaces) message() {}
 
 // Counts are numbers of objects.
 type Counts struct{ Import, Add, Change, Remove, Forget int }

@@ -28,7 +28,8 @@ type Waiting struct {
 }
 
 // Lock locks the state for an operation ("OperationTypeApply"), waiting for as long as timeout says; progress, if not nil, is told
-// before each wait. Stores without locks are not locked.
+// before each wait. Stores without locks are not locked. A lock that somebody holds gives a diagnostic with the holder's
+// *backend.LockInfo as its Extra, which may be nil.
 func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Duration, progress func(Waiting)) tfdiags.Diagnostics {
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
@@ -62,9 +63,14 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 }
 
 func lockFailed(err error) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Error acquiring the state lock", "Error message: %s\n\n"+
+	d := tfdiags.Errorf("Error acquiring the state lock", "Error message: %s\n\n"+
 		"The state is locked against two writers at the same time. Resolve the issue above and try again. For most commands "+
-		"the flag -lock=false turns locking off, but that is not recommended.", err)}
+		"the flag -lock=false turns locking off, but that is not recommended.", err)
+	var held *backend.LockedError
+	if errors.As(err, &held) {
+		d.Extra = held.Info
+	}
+	return tfdiags.Diagnostics{d}
 }
 
 // who names this user and machine, as locks do.
