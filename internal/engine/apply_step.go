@@ -239,11 +239,29 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 	if final.Action != planned.Action && !(planned.Action == plans.Update && final.Action == plans.NoOp) {
 		return diags.Append(providerBug(summary, a.prov.addr.Config.Provider, "changed the planned action of %s from %s to %s.", a.addr, planned.Action, final.Action)).WithAddress(a.addr.String())
 	}
-	for _, err := range objchange.AssertCompatible(a.r.schema.Block, unmark(planned.After), unmark(final.After)) {
+	for _, err := range a.incompatible(planned.After, final.After) {
 		diags = diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
 			"produced, when the plan of %s was completed with values that are known now, an invalid new value for %s.", a.addr, tfdiags.FormatError(err)))
 	}
 	return a.explain(diags)
+}
+
+// incompatible says where a value is not what was planned; complaints quote values, so they are worded from marked ones.
+func (a *applyStep) incompatible(planned, actual cty.Value) []error {
+	schema := a.r.schema.Block
+	if len(objchange.AssertCompatible(schema, unmark(planned), unmark(actual))) == 0 {
+		return nil
+	}
+	return objchange.AssertCompatible(schema, planned, markLike(actual, planned))
+}
+
+// markLike gives a value the marks that another one of the same shape has.
+func markLike(v, like cty.Value) cty.Value {
+	if v.IsMarked() || !like.ContainsMarked() {
+		return v
+	}
+	_, pvms := like.UnmarkDeepWithPaths()
+	return v.MarkWithPaths(pvms)
 }
 
 // storeMarks records that other parts of an unchanged object are sensitive now.
@@ -368,7 +386,7 @@ func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyR
 		return value, diags.Append(providerBug("Provider returned invalid result object after apply", p, "returned no object after applying %s, although nothing failed.", a.addr))
 	}
 	if !resp.LegacyTypes {
-		for _, err := range objchange.AssertCompatible(a.r.schema.Block, planned, value) {
+		for _, err := range a.incompatible(markLike(planned, a.planned.After), value) {
 			diags = diags.Append(providerBug("Provider produced inconsistent result after apply", p,
 				"produced an unexpected new value when applying changes to %s: %s.", a.addr, tfdiags.FormatError(err)))
 		}

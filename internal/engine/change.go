@@ -133,7 +133,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	if resp.LegacyTypes && from.exists() {
 		resp.Planned = ignoreChanges(r.cfg, schema, fromBare, resp.Planned)
 	} else if !resp.LegacyTypes {
-		diags = diags.Append(p.assertValid(fromBare, config, resp.Planned))
+		diags = diags.Append(p.assertValid(from, prop, config, resp.Planned))
 		if diags.HasErrors() {
 			return nil, diags
 		}
@@ -227,9 +227,16 @@ func (p *instancePlan) askAgain(prop *proposal, private []byte) (providers.PlanR
 	return resp, nil
 }
 
-func (p *instancePlan) assertValid(prior, config, planned cty.Value) tfdiags.Diagnostics {
+// assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
+func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned cty.Value) tfdiags.Diagnostics {
+	schema := p.r.schema.Block
+	errs := objchange.AssertPlanValid(schema, unmark(from.value), config, planned)
+	if len(errs) == 0 {
+		return nil
+	}
 	var diags tfdiags.Diagnostics
-	for _, err := range objchange.AssertPlanValid(p.r.schema.Block, prior, config, planned) {
+	marked := markStored(schema, config.MarkWithPaths(prop.marks), nil)
+	for _, err := range objchange.AssertPlanValid(schema, from.value, marked, p.mark(planned, prop, from, config)) {
 		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
 	}
 	return p.explain(diags)

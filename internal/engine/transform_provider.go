@@ -199,6 +199,10 @@ func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
 	if table != nil {
 		r.schema = table.Type(r.addr.Resource.Type)
 	}
+	if r.schema != nil && r.schema.Invalid != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider schema", "The provider %s has an invalid schema for the %s %q: %s. This is a bug in the provider.",
+			r.provider.addr.Provider.ForDisplay(), kind, r.addr.Resource.Type, r.schema.Invalid)}
+	}
 	if r.schema != nil {
 		return nil
 	}
