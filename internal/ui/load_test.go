@@ -61,7 +61,7 @@ type changeDoc struct {
 	AfterIdentity   any    `json:"after_identity"`
 }
 
-func loadPlan(t *testing.T, text []byte, schemas Schemas) *PlanView {
+func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	t.Helper()
 	var doc planDoc
 	if err := json.Unmarshal(text, &doc); err != nil {
@@ -89,7 +89,7 @@ func loadPlan(t *testing.T, text []byte, schemas Schemas) *PlanView {
 	return &PlanView{Plan: plan, Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas}
 }
 
-func (c changeDoc) instance(t *testing.T, schemas Schemas) *plans.InstanceChange {
+func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange {
 	t.Helper()
 	out := &plans.InstanceChange{Deposed: addrs.DeposedKey(c.Deposed), Reason: plans.Reason(c.Reason), Action: actionNamed(c.Change.Actions)}
 	var diags interface{ HasErrors() bool }
@@ -279,7 +279,7 @@ func at(v any, i int) any {
 }
 
 // loadSchemas reads the document of `providers schema -json`.
-func loadSchemas(t *testing.T, text []byte) map[addrs.Provider]*providers.Schema {
+func loadSchemas(t testing.TB, text []byte) map[addrs.Provider]*providers.Schema {
 	t.Helper()
 	var doc struct {
 		Providers map[string]*providerSchema `json:"provider_schemas"`
@@ -401,3 +401,5 @@ func loadType(text json.RawMessage) cty.Type {
 func lookup(all map[addrs.Provider]*providers.Schema) Schemas {
 	return func(p addrs.Provider) *providers.Schema { return all[p] }
 }
+
+func sortedNames(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

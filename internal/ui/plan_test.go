@@ -1,0 +1,114 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected parts of testdata")
+
+// golden runs a test for each archive of a folder and compares the parts that it gives with those of the archive.
+func golden(t *testing.T, folder string, run func(t *testing.T, files map[string]string) map[string]string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no tests in %s: %v", folder, err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := make(map[string]string)
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			got := run(t, files)
+			for i, f := range archive.Files {
+				text, made := got[f.Name]
+				if !made {
+					continue
+				}
+				if *update {
+					archive.Files[i].Data = []byte(text)
+				} else if diff := cmp.Diff(string(f.Data), text); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(path, txtar.Format(archive), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func testSchemas(t testing.TB) Schemas {
+	t.Helper()
+	text, err := os.ReadFile("testdata/schemas.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lookup(loadSchemas(t, text))
+}
+
+func TestPlan(t *testing.T) {
+	schemas := testSchemas(t)
+	golden(t, "plan", func(t *testing.T, files map[string]string) map[string]string {
+		view := loadPlan(t, []byte(files["plan.json"]), schemas)
+		var human, document bytes.Buffer
+		NewHuman(Options{Out: &human}).Plan(view)
+		if err := WritePlan(&document, view, "1.12.6"); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(human.String(), "hush") {
+			t.Error("a secret is shown")
+		}
+		return map[string]string{"human": human.String(), "document": indented(t, document.Bytes())}
+	})
+}
+
+// indented breaks a document into lines, with short values on one.
+func indented(t *testing.T, text []byte) string {
+	t.Helper()
+	var doc any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return breakLines(doc, "") + "\n"
+}
+
+func breakLines(doc any, prefix string) string {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	if len(prefix)+len(b) < 140 {
+		return string(b)
+	}
+	switch doc := doc.(type) {
+	case map[string]any:
+		var lines []string
+		for _, name := range sortedNames(doc) {
+			lines = append(lines, prefix+"  "+string(appendString(nil, name))+": "+breakLines(doc[name], prefix+"  "))
+		}
+		return "{\n" + strings.Join(lines, ",\n") + "\n" + prefix + "}"
+	case []any:
+		var lines []string
+		for _, e := range doc {
+			lines = append(lines, prefix+"  "+breakLines(e, prefix+"  "))
+		}
+		return "[\n" + strings.Join(lines, ",\n") + "\n" + prefix + "]"
+	}
+	return string(b)
+}
