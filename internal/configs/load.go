@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,13 +87,16 @@ func loadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics
 	return root, slices.Concat(diags, root.evaluateStatics())
 }
 
-// maxRecursion bounds how often one directory may appear on the way from the root to a module. A module may call itself with other
-// variables, but nothing makes sure that this ends.
-const maxRecursion = 8
+// A module may call itself with other variables, but nothing makes sure that this ends.
+const (
+	maxRecursion = 8   // how often one directory may appear on the way from the root to a module
+	maxSelfCalls = 256 // how many modules of a tree may lie below a module of the same directory
+)
 
 type loader struct {
-	opts   *LoadOptions
-	parser *Parser
+	opts      *LoadOptions
+	parser    *Parser
+	selfCalls int
 }
 
 // tree loads the modules that cfg calls, and what they call.
@@ -123,7 +127,11 @@ func (l *loader) child(parent *Config, call *ModuleCall) (*Config, tfdiags.Diagn
 		Path: req.Path, Root: parent.Root, Parent: parent, Call: call, Children: map[string]*Config{},
 		Source: req.Source.String(), Version: version,
 	}
-	if cfg.recursion(filepath.Clean(dir)) > maxRecursion {
+	recursion := cfg.recursion(filepath.Clean(dir))
+	if recursion > 0 {
+		l.selfCalls++
+	}
+	if recursion > maxRecursion || l.selfCalls > maxSelfCalls {
 		return nil, append(diags, tfdiags.Errorf("Module calls itself",
 			"The module in %s calls itself without end. Change the source, or make it depend on a variable so that the calls end.", dir).At(call.Range))
 	}
@@ -218,6 +226,9 @@ func versionFailed(call *ModuleCall, diags tfdiags.Diagnostics) bool {
 	return call.VersionExpr != nil && diags.HasErrors()
 }
 
+// versionPrefix is the "v" that people write before versions of modules, as tags of repositories have it.
+var versionPrefix = regexp.MustCompile(`\bv(\d)`)
+
 func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnostics {
 	req.VersionRange = req.Call.VersionExpr.Range()
 	v, diags := c.StaticEval(req.Call.VersionExpr, cty.DynamicPseudoType, name+".version")
@@ -228,7 +239,7 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnos
 	if err != nil || !v.IsKnown() {
 		return append(diags, tfdiags.Errorf("Invalid version constraint", "The version must be a string.").At(req.VersionRange))
 	}
-	spec, err := ParseConstraints(v.AsString())
+	spec, err := ParseConstraints(versionPrefix.ReplaceAllString(v.AsString(), "$1"))
 	if err != nil {
 		return append(diags, tfdiags.Errorf("Invalid version constraint",
 			"%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", v.AsString()).At(req.VersionRange))
