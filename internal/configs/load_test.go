@@ -431,18 +431,29 @@ func TestWideIsNotDeep(t *testing.T) {
 	load(t, b.String(), nil)
 }
 
-// FuzzLoad makes sure that no source crashes the loader and that every error has a severity and a summary.
+// FuzzLoad makes sure that no source crashes the loader and that every error has a severity and a summary. The four texts are a native
+// file, an override file, a JSON file and the file of a called module.
 func FuzzLoad(f *testing.F) {
-	f.Add(providersText)
-	f.Add(overrideText)
-	f.Add(staticText)
-	f.Add("-- main.tf.json --\n{\"resource\": {\"a\": {\"b\": {\"count\": \"${x}\", \"provider\": \"a.b[each.key]\"}}}}\n")
-	f.Add("-- main.tf --\nimport {\n  to = a.b[each.key]\n  id = \"\"\n}\nmoved {\n  from = a.b\n  to = module.x\n}\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 1<<16 {
-			return
+	names := []string{"main.tf", "override.tf", "more.tf.json", "m/main.tf"}
+	for _, text := range []string{providersText, overrideText, staticText} {
+		var seed [4]string
+		for _, file := range txtar.Parse([]byte(text)).Files {
+			i := max(slices.Index(names, file.Name), 0)
+			seed[i] += string(file.Data)
 		}
-		_, diags := loadArchive(txtar.Parse([]byte(text)), nil)
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	f.Add("import {\n  to = a.b[each.key]\n  id = \"\"\n}\nmoved {\n  from = a.b\n  to = module.x\n}\n", "",
+		`{"resource": {"a": {"b": {"count": "${x}", "provider": "a.b[each.key]"}}}}`, "variable \"x\" {\n  const = true\n}\n")
+	f.Fuzz(func(t *testing.T, native, override, json, module string) {
+		archive := &txtar.Archive{}
+		for i, text := range []string{native, override, json, module} {
+			if len(text) > 1<<14 {
+				return
+			}
+			archive.Files = append(archive.Files, txtar.File{Name: names[i], Data: []byte(text)})
+		}
+		_, diags := loadArchive(archive, nil)
 		for _, d := range diags {
 			if d.Summary == "" || d.Severity != tfdiags.Error && d.Severity != tfdiags.Warning {
 				t.Errorf("empty diagnostic: %+v", d)
