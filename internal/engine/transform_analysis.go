@@ -89,11 +89,13 @@ func (b *build) analyseValue(v *value) {
 			v.expr = b.callArg(call, v.name, problems)
 			v.perCall = v.expr != nil && usesRepetition(v.expr.Refs)
 		}
+		v.node.final = len(v.rules) > 0
 	case localValue:
 		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr, problems)
 	case outputValue:
 		v.expr = b.expr(v.output.Expr, problems)
 		v.rules = b.rules(v.output.Preconditions, problems)
+		v.node.final = v.node.final || len(v.rules) > 0
 	}
 }
 

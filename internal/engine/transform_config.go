@@ -71,7 +71,7 @@ func (b *build) addValue(m *module, table map[string]*value, v *value, name stri
 func (b *build) addCheck(m *module, c *configs.Check) {
 	check := &check{cfg: c, module: m}
 	check.node = b.node(KindValue, m, inModule(m.path, "check."+c.Name), b.childRange(c.Range))
-	check.node.final = true
+	check.node.final, check.node.isCheck = true, true
 	check.node.Run = func(w *walk) tfdiags.Diagnostics { return w.evalCheck(check) }
 	m.checks = append(m.checks, check)
 }

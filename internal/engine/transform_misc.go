@@ -189,7 +189,7 @@ func (n *Node) partOfCheck() bool {
 	if n.resource != nil && n.resource.cfg != nil && n.resource.cfg.Check != nil {
 		return true
 	}
-	return n.Kind == KindValue && n.final && n.module.parent != nil || n.Kind == KindProvider
+	return n.isCheck || n.Kind == KindProvider
 }
 
 // closeEphemerals adds a Barrier for each ephemeral resource, after everything that its value may have reached: values hand it on,
