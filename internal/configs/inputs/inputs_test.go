@@ -1,0 +1,136 @@
+package inputs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+const declarations = `
+variable "free" {}
+variable "text" { type = string }
+variable "list" { type = list(string) }
+variable "any" { type = any }
+variable "size" {
+  type    = number
+  default = 1
+}
+variable "old" {
+  default    = null
+  deprecated = "Use size."
+}
+`
+
+// Each test gives values in the order of strength. Want is the values, as type and value, and the diagnostics as "place severity summary".
+var tests = []struct {
+	name  string
+	env   []string
+	files map[string]string
+	flags []Flag
+	want  []string
+}{
+	{
+		name: "strength",
+		env:  []string{"TF_VAR_free=env", "TF_VAR_text=env", "TF_VAR_list=[\"env\"]", "TF_VAR_any=1", "PATH=/"},
+		files: map[string]string{
+			"terraform.tfvars":      "text = \"tfvars\"\nlist = [\"tfvars\"]\nany = 2\nsize = 2\n",
+			"terraform.tfvars.json": `{"list": ["json"], "any": 3, "size": 3}`,
+			"a.auto.tfvars":         "any = 4\nsize = 4\n",
+			"b.auto.tfvars.json":    `{"size": 5}`,
+			"x.tfvars":              "size = 6\n",
+		},
+		flags: []Flag{{Text: "size=7"}, {File: true, Text: "x.tfvars"}},
+		want:  []string{"any cty.NumberIntVal(4)", `free cty.StringVal("env")`, `list cty.TupleVal([]cty.Value{cty.StringVal("json")})`, "size cty.NumberIntVal(6)", `text cty.StringVal("tfvars")`},
+	},
+	{
+		name:  "text by type",
+		flags: []Flag{{Text: "free=[1]"}, {Text: "text=a=b"}, {Text: "list=[1]"}, {Text: "any=word"}, {Text: "size="}},
+		want: []string{
+			`free cty.StringVal("[1]")`, `list cty.TupleVal([]cty.Value{cty.NumberIntVal(1)})`, `size cty.StringVal("")`, `text cty.StringVal("a=b")`,
+			"<value for var.any>:1 error Variables not allowed", "- error No value for required variable any",
+		},
+	},
+	{
+		name:  "json strings are no templates",
+		files: map[string]string{"terraform.tfvars.json": `{"free": "${1}", "text": "%{x}", "list": [], "any": {}}`},
+		want:  []string{"any cty.EmptyObjectVal", `free cty.StringVal("${1}")`, "list cty.EmptyTupleVal", `text cty.StringVal("%{x}")`},
+	},
+	{
+		name:  "json without the ending",
+		files: map[string]string{"v.txt": ` {"free": 1, "text": 1, "list": 1, "any": 1}`},
+		flags: []Flag{{File: true, Text: "v.txt"}},
+		want:  []string{"any cty.NumberIntVal(1)", "free cty.NumberIntVal(1)", "list cty.NumberIntVal(1)", "text cty.NumberIntVal(1)"},
+	},
+	{
+		name:  "mistakes",
+		env:   []string{"TF_VAR_nobody=1", "TF_VAR_free=x", "TF_VAR_text=x", "TF_VAR_list=[]"},
+		files: map[string]string{"f.tfvars": "any = max(1, 2)\n", "broken.tfvars": "any = = 1\n", "block.tfvars": "any = 1\nb {}\n", "decl.tfvars": "variable \"any\" {}\n"},
+		flags: []Flag{{File: true, Text: "f.tfvars"}, {File: true, Text: "broken.tfvars"}, {File: true, Text: "block.tfvars"}, {File: true, Text: "decl.tfvars"},
+			{File: true, Text: "missing.tfvars"}, {Text: "noequals"}, {Text: "a b=1"}, {Text: "ghost=1"}},
+		want: []string{
+			`free cty.StringVal("x")`, "list cty.EmptyTupleVal", `text cty.StringVal("x")`,
+			"broken.tfvars:1 error Invalid expression", "block.tfvars:2 error Unexpected \"b\" block", "decl.tfvars:1 error Variable declaration in .tfvars file",
+			"- error Failed to read variables file", "- error Invalid -var option", "- error Invalid -var option",
+			"f.tfvars:1 error Function calls not allowed", "- error Value for undeclared variable", "- error No value for required variable any",
+		},
+	},
+	{
+		name:  "undeclared and deprecated",
+		env:   []string{"TF_VAR_free=x", "TF_VAR_text=x", "TF_VAR_list=[]", "TF_VAR_any=1"},
+		files: map[string]string{"terraform.tfvars": "a = 1\nb = 2\nc = 3\nd = 4\nold = 1\n"},
+		want: []string{
+			"any cty.NumberIntVal(1)", `free cty.StringVal("x")`, "list cty.EmptyTupleVal", "old cty.NumberIntVal(1)", `text cty.StringVal("x")`,
+			"- warning Value for undeclared variable", "- warning Value for undeclared variable", "main.tf:10 warning Variable marked as deprecated",
+			"- warning Values for undeclared variables",
+		},
+	},
+}
+
+func TestValues(t *testing.T) {
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			files := &configs.Snapshot{Files: map[string][]byte{"main.tf": []byte(declarations)}}
+			for name, text := range test.files {
+				files.Files[name] = []byte(text)
+			}
+			parser := configs.NewParser(files.FS())
+			module, diags := parser.Module(".")
+			if diags.HasErrors() {
+				t.Fatal(diags.Err())
+			}
+			given, diags := Collect(parser, Options{Environ: test.env, Dir: ".", Flags: test.flags})
+			values, more := Values(given, module.Variables)
+			diags = append(diags, more...)
+
+			var got []string
+			for _, name := range slices.Sorted(maps.Keys(values)) {
+				got = append(got, fmt.Sprintf("%s %#v", name, values[name].Value))
+			}
+			got = append(got, texts(diags)...)
+			for _, v := range Missing(values, module.Variables) {
+				got = append(got, "- error "+NoValue(v).Summary+" "+v.Name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func texts(diags tfdiags.Diagnostics) []string {
+	var out []string
+	for _, d := range diags {
+		at := "-"
+		if d.Subject != nil {
+			at = fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)
+		}
+		out = append(out, fmt.Sprintf("%s %s %s", at, d.Severity, d.Summary))
+	}
+	return out
+}
