@@ -73,6 +73,7 @@ func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 			diags = append(diags, d)
 		}
 	}
+	diags.Sort() // attributes come in no particular order
 	return diags
 }
 
