@@ -52,7 +52,8 @@ type Installer struct {
 func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagnostics) {
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
+		return nil, tfdiags.Diagnostics{manifestDamaged(err),
+			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules nothing is known about the files in %s, so they were left alone.", opts.Dir)}
 	}
 	return &Installer{opts: *opts, ctx: ctx, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
 		versions: make(map[string]func() (registry.ModuleVersions, error)),
@@ -101,6 +102,9 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Local module path escapes module package",
 			"The source of %s, %q, would be outside of the package that the calling module came with. Local sources that start with \"../\" must stay within it.",
 			req.Path, req.Source)}
+	}
+	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
+		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "The directory %s could not be read for %s.", dir, req.Describe())}
 	}
 	k := key(req)
 	if old := in.manifest[k]; old.Source != req.Source.String() || old.Dir != dir {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -224,8 +225,13 @@ func temporary(err error) bool {
 	if errors.Is(err, errRedirects) || errors.Is(err, context.Canceled) || errors.As(err, &cert) {
 		return false
 	}
-	var wrapped *url.Error // what the network itself fails with
-	return errors.As(err, &wrapped) || errors.Is(err, io.ErrUnexpectedEOF)
+	var network net.Error
+	var op *net.OpError
+	if errors.As(err, &op) || errors.As(err, &network) && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
+	}
+	var wrapped *url.Error // HTTP/2 fails with types that can't be named
+	return errors.As(err, &wrapped) && strings.Contains(wrapped.Err.Error(), "http2: ")
 }
 
 // retryAfter is how long a server asks to wait, at most a minute.

@@ -15,36 +15,48 @@ import (
 // its constraints, and its package must be in place. Packages are verified when they are used, by Packages. Elsewhere
 // are providers that come from somewhere else.
 func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool) tfdiags.Diagnostics {
-	var inconsistent, missing []string
+	if diags := inconsistencies(reqs, locks, elsewhere); diags.HasErrors() {
+		return diags
+	}
+	var missing []string
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() || elsewhere[p] {
 			continue
 		}
-		lock, ok := locks.Provider(p)
-		switch {
-		case !ok:
-			inconsistent = append(inconsistent, fmt.Sprintf("  - provider %s: required by this configuration but no version is selected", p))
-		case !depsfile.Acceptable(reqs[p]).Has(lock.Version):
-			inconsistent = append(inconsistent, fmt.Sprintf("  - provider %s: locked version selection %s doesn't match the updated version constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
-		default:
-			if _, err := os.Stat(pkgstore.PackageDir(dir, p, lock.Version, depsfile.CurrentPlatform())); err != nil {
-				missing = append(missing, fmt.Sprintf("  - %s: there is no package for %s %s in %s", p, p, lock.Version, dir))
-			}
+		lock, _ := locks.Provider(p)
+		if _, err := os.Stat(pkgstore.PackageDir(dir, p, lock.Version, depsfile.CurrentPlatform())); err != nil {
+			missing = append(missing, fmt.Sprintf("  - %s: there is no package for %s %s in %s", p, p, lock.Version, dir))
 		}
 	}
-	if len(inconsistent) > 0 {
-		advice := "To update the locked dependency selections to match a changed configuration, run:\n  tofu init -upgrade"
-		if locks.Empty() {
-			advice = "To make the initial dependency selections that will initialize the dependency lock file, run:\n  tofu init"
+	if len(missing) == 0 {
+		return nil
+	}
+	return tfdiags.Diagnostics{tfdiags.Errorf("Required plugins are not installed",
+		"The installed provider plugins are not consistent with the packages selected in the dependency lock file:\n%s\n\nTo download the plugins required for this configuration, run:\n  tofu init",
+		strings.Join(missing, "\n"))}
+}
+
+// inconsistencies compares the required providers with the locked ones.
+func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool) tfdiags.Diagnostics {
+	var found []string
+	for _, p := range reqs.Providers() {
+		if p.IsBuiltin() || elsewhere[p] {
+			continue
 		}
-		return tfdiags.Diagnostics{tfdiags.Errorf("Inconsistent dependency lock file",
-			"The following dependency selections recorded in the lock file are inconsistent with the current configuration:\n%s\n\n%s",
-			strings.Join(inconsistent, "\n"), advice)}
+		if lock, ok := locks.Provider(p); !ok {
+			found = append(found, fmt.Sprintf("  - provider %s: required by this configuration but no version is selected", p))
+		} else if !depsfile.Acceptable(reqs[p]).Has(lock.Version) {
+			found = append(found, fmt.Sprintf("  - provider %s: locked version selection %s doesn't match the updated version constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
+		}
 	}
-	if len(missing) > 0 {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Required plugins are not installed",
-			"The installed provider plugins are not consistent with the packages selected in the dependency lock file:\n%s\n\nTo download the plugins required for this configuration, run:\n  tofu init",
-			strings.Join(missing, "\n"))}
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	advice := "To update the locked dependency selections to match a changed configuration, run:\n  tofu init -upgrade"
+	if locks.Empty() {
+		advice = "To make the initial dependency selections that will initialize the dependency lock file, run:\n  tofu init"
+	}
+	return tfdiags.Diagnostics{tfdiags.Errorf("Inconsistent dependency lock file",
+		"The following dependency selections recorded in the lock file are inconsistent with the current configuration:\n%s\n\n%s",
+		strings.Join(found, "\n"), advice)}
 }

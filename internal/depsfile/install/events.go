@@ -52,6 +52,14 @@ type Installed struct {
 	KeyID    string
 }
 
+// Mirroring: packages of a version are about to be put into a mirror.
+type Mirroring struct {
+	Provider    addrs.Provider
+	Version     depsfile.Version
+	Locked      bool   // the version is the lock file's
+	Constraints string // that led to the version otherwise
+}
+
 // Fetching: a package of some platform is fetched or read, for a lock file or a mirror.
 type Fetching struct {
 	Provider addrs.Provider
@@ -76,5 +84,6 @@ func (FromCache) event()        {}
 func (Installing) event()       {}
 func (Waiting) event()          {}
 func (Installed) event()        {}
+func (Mirroring) event()        {}
 func (Fetching) event()         {}
 func (Fetched) event()          {}

@@ -38,20 +38,23 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 			return same, true
 		}
 	}
-	// Several zh checksums are locked, one for each platform; only those the store has seen lead to a content, and
-	// it may be another platform's. So a content counts only when it was an archive of this platform.
 	return in.fromStore(ctx, p, lock, known)
 }
 
-// fromStore installs a package that the store holds.
+// fromStore installs a package that the store holds, if the lock file has its content hash: then nothing new could
+// come into the lock file. A package that lies unpacked on this machine goes before it, as it is linked and not copied.
 func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash) (result, bool) {
-	key := releaseKey(p, lock.Version, in.Platform)
-	archive, ok := in.Store.Release(key)
+	if nearby, ok := in.Source.(interface {
+		Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool
+	}); ok && nearby.Unpacked(p, lock.Version, in.Platform) {
+		return result{}, false
+	}
+	archive, ok := in.Store.Release(releaseKey(p, lock.Version, in.Platform))
 	if !ok {
 		return result{}, false
 	}
 	content, ok := in.Store.Find([]depsfile.Hash{archive})
-	if !ok || !slices.Contains(known, archive) && !slices.Contains(known, content.Hash) {
+	if !ok || !slices.Contains(known, content.Hash) {
 		return result{}, false
 	}
 	in.tell(Installing{p, lock.Version})
@@ -59,7 +62,7 @@ func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsf
 		return failed("Failed to install provider", fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), lock.Version, err)), true
 	}
 	in.tell(Installed{p, lock.Version, "verified checksum", ""})
-	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union([]depsfile.Hash{content.Hash}, known)}}, true
+	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union(lock.Hashes)}}, true
 }
 
 // releaseKey names a package for the store's memory of which archive it was.

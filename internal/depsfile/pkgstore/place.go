@@ -59,7 +59,7 @@ func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	link := info.Mode()&fs.ModeSymlink != 0
 	if !link && info.IsDir() {
 		if entries, err := os.ReadDir(target); err == nil && len(entries) == 0 {
-			return false, nil
+			return false, os.Remove(target)
 		}
 	}
 	got, err := s.ContentHash(target)

@@ -1,12 +1,14 @@
 package pkgstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -204,24 +206,36 @@ func (s *Store) archiveFile(h depsfile.Hash) (string, bool) {
 	return filepath.Join(s.root, "archives", hex.EncodeToString(raw)), true
 }
 
-// writeFile replaces a small file with one rename.
+// writeFile replaces a small file of the store.
 func (s *Store) writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Join(s.root, "tmp"), "f-")
+	if err := replaceFile(path, bytes.NewReader(data), filepath.Join(s.root, "tmp"), 0o600); err != nil {
+		return fmt.Errorf("writing the package store: %w", err)
+	}
+	return nil
+}
+
+// ReplaceFile writes a file with one rename, so that readers see all of it or what was there before.
+func ReplaceFile(path string, content io.Reader) error {
+	return replaceFile(path, content, filepath.Dir(path), 0o644)
+}
+
+func replaceFile(path string, content io.Reader, tmp string, mode fs.FileMode) error {
+	f, err := os.CreateTemp(tmp, ".tmp-")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	defer os.Remove(f.Name())
+	_, err = io.Copy(f, content)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("writing the package store: %w", err)
-	}
-	return nil
+	return err
 }
 
 // HashArchive gives the content hash of an archive and remembers it: each archive is inflated once.

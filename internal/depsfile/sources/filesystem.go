@@ -74,6 +74,34 @@ func (f Filesystem) Has(p addrs.Provider) bool {
 	return err == nil && len(packages) > 0
 }
 
+// LocalArchive is an archive in a folder.
+type LocalArchive struct {
+	Version  depsfile.Version
+	Platform depsfile.Platform
+	Path     string
+}
+
+// Archives lists all archives of a provider.
+func (f Filesystem) Archives(p addrs.Provider) []LocalArchive {
+	packages, err := f.packages(p)
+	if err != nil {
+		return nil
+	}
+	var found []LocalArchive
+	for _, pkg := range packages {
+		if pkg.archive != "" {
+			found = append(found, LocalArchive{pkg.version, pkg.platform, pkg.archive})
+		}
+	}
+	return found
+}
+
+// Unpacked tells whether a package lies in a folder on this machine.
+func (f Filesystem) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
+	info, err := os.Stat(pkgstore.PackageDir(f.Dir, p, v, platform))
+	return err == nil && info.IsDir()
+}
+
 // ArchiveName is the file name of an archive in registries and mirrors.
 func ArchiveName(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
 	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.Type, v, platform)

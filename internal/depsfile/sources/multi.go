@@ -84,6 +84,16 @@ func (m Multi) Package(ctx context.Context, p addrs.Provider, v depsfile.Version
 	return nil, &NoPackageError{p, v, platform}
 }
 
+// Unpacked tells whether a package lies in a folder of one of the methods that apply.
+func (m Multi) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
+	for _, method := range m {
+		if f, ok := method.Source.(Filesystem); ok && method.applies(p) && f.Unpacked(p, v, platform) {
+			return true
+		}
+	}
+	return false
+}
+
 // Implied is what applies without a provider_installation block: a provider that lies in one of the folders is taken
 // from the folders only, all others directly.
 type Implied struct {
@@ -124,4 +134,9 @@ func (i Implied) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 // Package asks the folders or the registry.
 func (i Implied) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
 	return i.source(p).Package(ctx, p, v, platform)
+}
+
+// Unpacked tells whether a package lies in one of the folders.
+func (i Implied) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
+	return i.local().Unpacked(p, v, platform)
 }

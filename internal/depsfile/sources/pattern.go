@@ -34,6 +34,9 @@ func ParsePattern(text string) (Pattern, error) {
 			*fields[i+3-len(parts)] = "*"
 		}
 	}
+	if p.Host == "*" && p.Namespace != "*" || p.Namespace == "*" && p.Type != "*" {
+		return Pattern{}, fmt.Errorf("in the pattern %q a wildcard stands before a part that is fixed; wildcards come last", text)
+	}
 	return Pattern(p), nil
 }
 

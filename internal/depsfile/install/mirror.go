@@ -1,0 +1,195 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/depsfile/sources"
+	"tofu/internal/tfdiags"
+)
+
+// Mirror fills a folder with the archives of the required providers for the platforms and with the JSON files that
+// make it a network mirror when a web server serves it. What is in the folder already stays and is listed. With an
+// error, what could be fetched is in the mirror nevertheless.
+func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform, dir string, opts *Options) tfdiags.Diagnostics {
+	m := &mirror{in: newInstaller(prev, opts), dir: dir, hashes: make(map[string][]depsfile.Hash)}
+	providers, diags := m.in.installable(reqs)
+	if diags.HasErrors() {
+		return diags
+	}
+	if !prev.Empty() {
+		diags = diags.Append(inconsistencies(reqs, prev, nil))
+	}
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	results := make([]tfdiags.Diagnostics, len(providers))
+	for i, p := range providers {
+		group.Go(func() error {
+			results[i] = m.provider(ctx, p, reqs[p], platforms)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the results
+	for i, p := range providers {
+		diags = diags.Append(results[i])
+		if err := m.index(p); err != nil {
+			diags = diags.Append(tfdiags.Errorf("Failed to update indexes", "The index of provider %s in the mirror can't be written: %s.", p.ForDisplay(), err))
+		}
+	}
+	return diags
+}
+
+// mirror is one run.
+type mirror struct {
+	in  *installer
+	dir string
+
+	mu     sync.Mutex
+	hashes map[string][]depsfile.Hash // what the source says of an archive, by file
+}
+
+func (m *mirror) folder(p addrs.Provider) string {
+	return filepath.Join(m.dir, p.Host, p.Namespace, p.Type)
+}
+
+func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform) tfdiags.Diagnostics {
+	fail := func(err error) tfdiags.Diagnostics {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Provider not available", "Failed to mirror provider %s: %s.", p.ForDisplay(), err)}
+	}
+	lock, locked := m.in.locks.Provider(p)
+	version := lock.Version
+	switch {
+	case locked:
+	case !m.in.locks.Empty():
+		return fail(fmt.Errorf("the lock file selects no version of it; run \"tofu init\" to choose one"))
+	default:
+		list, err := m.in.Source.Versions(ctx, p)
+		if err == nil {
+			version, err = choose(p, c, list.List)
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	m.in.tell(Mirroring{p, version, locked, depsfile.ConstraintsString(c)})
+	var diags tfdiags.Diagnostics
+	for _, platform := range platforms {
+		if err := m.archive(ctx, p, version, platform); err != nil {
+			diags = diags.Append(fail(fmt.Errorf("package of version %s for %s: %w", version, platform, err)))
+		}
+	}
+	return diags
+}
+
+// archive puts one archive into the mirror, unless the right one is there.
+func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) error {
+	pkg, err := m.in.Source.Package(ctx, p, v, platform)
+	if err != nil {
+		return err
+	}
+	m.in.tell(Fetching{p, v, platform})
+	if pkg.Dir != "" {
+		return fmt.Errorf("the source has it unpacked only; a mirror needs the archive")
+	}
+	target := filepath.Join(m.folder(p), sources.ArchiveName(p, v, platform))
+	if h, err := pkgstore.ArchiveHash(target); err != nil || h != pkg.ArchiveHash {
+		if err := m.fetch(ctx, pkg, target); err != nil {
+			return err
+		}
+	}
+	var hashes []depsfile.Hash
+	for _, h := range slices.Concat([]depsfile.Hash{pkg.ArchiveHash, pkg.ContentHash}, depsfile.Known(pkg.Reported)) {
+		if h != "" {
+			hashes = append(hashes, h)
+		}
+	}
+	m.mu.Lock()
+	m.hashes[target] = depsfile.Union(hashes)
+	m.mu.Unlock()
+	m.in.tell(Fetched{p, v, platform, pkg.Auth, pkg.KeyID})
+	return nil
+}
+
+func (m *mirror) fetch(ctx context.Context, pkg *sources.Package, target string) error {
+	path, archive, cleanup, err := m.in.download(ctx, pkg)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	if len(pkg.Reported) > 0 {
+		content, err := m.in.Store.HashArchive(path, archive)
+		if err != nil {
+			return err
+		}
+		if _, err := verify(pkg, nil, archive, content); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	data, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	return pkgstore.ReplaceFile(target, data)
+}
+
+// index writes index.json and a file for each version of which there are archives.
+func (m *mirror) index(p addrs.Provider) error {
+	type archive struct {
+		Hashes []depsfile.Hash `json:"hashes"`
+		URL    string          `json:"url"`
+	}
+	releases := make(map[string]map[string]archive)
+	for _, pkg := range (sources.Filesystem{Dir: m.dir}).Archives(p) {
+		hashes, ok := m.hashes[pkg.Path]
+		if !ok {
+			zh, err := pkgstore.ArchiveHash(pkg.Path)
+			if err != nil {
+				return err
+			}
+			h, err := m.in.Store.HashArchive(pkg.Path, zh)
+			if err != nil {
+				return fmt.Errorf("%s: %w", pkg.Path, err)
+			}
+			hashes = []depsfile.Hash{h}
+		}
+		v := pkg.Version.String()
+		if releases[v] == nil {
+			releases[v] = make(map[string]archive)
+		}
+		releases[v][pkg.Platform.String()] = archive{hashes, filepath.Base(pkg.Path)}
+	}
+	if len(releases) == 0 {
+		return nil
+	}
+	index := make(map[string]struct{})
+	for v, archives := range releases {
+		index[v] = struct{}{}
+		if err := writeJSON(filepath.Join(m.folder(p), v+".json"), map[string]any{"archives": archives}); err != nil {
+			return err
+		}
+	}
+	return writeJSON(filepath.Join(m.folder(p), "index.json"), map[string]any{"versions": index})
+}
+
+func writeJSON(path string, doc any) error {
+	data, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	return pkgstore.ReplaceFile(path, bytes.NewReader(append(data, '\n')))
+}
