@@ -29,7 +29,7 @@ type Transformer struct {
 // transformers lists the passes in the order in which they run; a test holds it against their After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
-	changesTransformer, referenceTransformer, replaceTransformer, destroySplitTransformer, checkTransformer,
+	changesTransformer, referenceTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer, checkTransformer,
 	closeTransformer, targetTransformer, pruneTransformer,
 }
 

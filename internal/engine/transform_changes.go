@@ -80,7 +80,7 @@ func (b *build) addStep(s *step) {
 		name += " (apply)"
 	}
 	s.node = b.node(KindStep, r.module, name+stepNames[s.part], r.node.Range)
-	s.node.resource = r
+	s.node.resource, s.node.deletes = r, s.part != stepApply
 	s.node.problems = r.node.problems
 	s.node.Run = func(w *walk) tfdiags.Diagnostics { return w.runStep(s) }
 	b.after(s.node, r.provider.node)

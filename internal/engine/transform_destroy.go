@@ -9,24 +9,27 @@ import (
 // How destruction is ordered
 //
 // What is created or updated is ordered by the configuration's references. What is destroyed has no configuration any more, or one
-// that says something else, so it is ordered by the dependencies that were stored with the objects. Those are the nearest ones only
-// (a closed list would cost the square of a chain's length), so the order has to pass through resources of which nothing is done.
-// Each resource R (of one module instance) therefore gets up to five Barriers. With D(R) the resources that depend on R by what is
-// stored, and N(R) those that R depends on:
+// that says something else, so it is ordered by the dependencies that were stored with the objects (transform_relations.go). Those
+// are the nearest ones only, since a closed list would cost the square of a chain's length, so the order has to pass through
+// resources of which nothing is done. Each resource R (of one module instance) therefore gets a Barrier of each of these families.
+// With D(R) the resources that depend on R by what is stored, and N(R) those that R depends on:
 //
-//	gone(R)         R's deletions,                    and gone(S)        for S in D(R)
-//	clearedUp(R)    R's ordinary deletions,           and clearedUp(S)   for S in D(R)
-//	clearedDown(R)  R's ordinary deletions,           and clearedDown(Q) for Q in N(R)
-//	settled(R)      R's Resource node,                and settled(S)     for S in D(R)
-//	ready(R)        clearedDown(Q) for Q in N(R),     and clearedUp(S)   for S in D(R)
+//	gone(R)         R's deletions,                 and gone(S)        for S in D(R)
+//	clearedUp(R)    R's ordinary deletions,        and clearedUp(S)   for S in D(R)
+//	clearedDown(R)  R's ordinary deletions,        and clearedDown(Q) for Q in N(R)
+//	settled(R)      R's creations and updates,     and settled(S)     for S in D(R)
+//	made(R)         R's creations and updates,     and made(Q)        for Q in N(R)
 //
-//	delete R[i]              waits for gone(S), S in D(R)                      dependents are destroyed first
-//	create or update R[i]    waits for its own ordinary deletion, and ready(R)
-//	late deletion of R[i]    waits for create R[i], settled(S) for S in D(R), and the Resource nodes of N(R)
+//	ordinary deletion of R[i]   waits for gone(S), S in D(R)            dependents are destroyed first
+//	create or update R[i]       waits for its own ordinary deletion, clearedDown(Q) for Q in N(R), and clearedUp(S) for S in D(R)
+//	late deletion of R[i]       waits for gone(S) and settled(S), S in D(R), made(Q), Q in N(R), and its own creation
 //
 // A deletion is late when the new object was created before, when it is of an object deposed earlier, and when the object goes away
 // for good and what is left of D(R) doesn't refer to R any more: then whoever used it lets go of it first. All other deletions are
 // ordinary. Two resources with a thousand instances each cost some thousands of edges; wired pairwise they would cost a million.
+//
+// One thing can't be had. Where a provider's configuration depends on a resource R that is created or updated, the provider deletes
+// its objects after that; so neither R nor what R needs deleted first may wait for those deletions (remade, below).
 
 var destroySplitTransformer = &Transformer{
 	Name:  "DestroySplit",
@@ -51,232 +54,38 @@ func (b *build) deletesAnything() bool {
 	return false
 }
 
-// barriers are one resource's ordering points, see above.
-type barriers struct {
-	addr                                         addrs.AbsResource
-	resource                                     *resource
-	steps                                        []*step
-	needs, users                                 []*barriers // N(R) and D(R)
-	gone, clearedUp, clearedDown, settled, ready *Node
+// destroyOrder is the ordering under construction.
+type destroyOrder struct {
+	relations
+	lateSteps map[*step]bool
+	remade    []*remade
+	families  map[familyKey][]*Node
 }
 
-type destroyOrder struct {
-	b   *build
-	all []*barriers
-	at  map[addrs.AbsResource]*barriers
-	// of lists the module instances of a resource; hub joins them for dependents in other modules.
-	of  map[addrs.ConfigResource][]*barriers
-	hub map[addrs.ConfigResource]*barriers
+// familyKey names a family of Barriers; without is a set of remade providers whose deletions are left out, as bits.
+type familyKey struct {
+	name    string
+	without uint64
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
-	d := &destroyOrder{b: b, at: map[addrs.AbsResource]*barriers{}, of: map[addrs.ConfigResource][]*barriers{},
-		hub: map[addrs.ConfigResource]*barriers{}}
-	for _, r := range b.resources {
-		for _, prior := range r.prior {
-			d.add(prior.Addr, r)
-		}
-		for _, s := range b.steps[r] {
-			x := d.add(s.change.Addr.Abs(), r)
-			x.steps = append(x.steps, s)
+	d := &destroyOrder{relations: newRelations(b), lateSteps: map[*step]bool{}, families: map[familyKey][]*Node{}}
+	for _, x := range d.all {
+		letGo := d.letGo(x)
+		for _, s := range x.steps {
+			if s.deletes() && d.late(s, letGo) {
+				d.lateSteps[s] = true
+			}
 		}
 	}
+	d.findRemade()
 	return d
 }
 
-func (d *destroyOrder) add(addr addrs.AbsResource, r *resource) *barriers {
-	x := d.at[addr]
-	if x == nil {
-		x = &barriers{addr: addr, resource: r}
-		d.make(x, addr.String())
-		d.at[addr] = x
-		d.of[r.addr] = append(d.of[r.addr], x)
-		d.all = append(d.all, x)
-	}
-	return x
-}
+func (s *step) deletes() bool { return s.part == stepDelete || s.part == stepDeposed }
 
-func (d *destroyOrder) make(x *barriers, name string) {
-	for _, p := range []struct {
-		node **Node
-		what string
-	}{{&x.gone, "gone"}, {&x.clearedUp, "dependents cleared"}, {&x.clearedDown, "cleared"}, {&x.settled, "settled"}, {&x.ready, "ready"}} {
-		*p.node = d.b.node(KindBarrier, nil, name+" ("+p.what+")", nil)
-	}
-}
-
-func (d *destroyOrder) connect() {
-	for _, x := range d.all {
-		for _, dep := range d.stored(x) {
-			for _, q := range d.dependency(x, dep) {
-				x.needs = append(x.needs, q)
-				q.users = append(q.users, x)
-			}
-		}
-	}
-	for _, x := range d.all {
-		d.connectOne(x)
-	}
-	for _, h := range d.hub {
-		d.connectHub(h)
-	}
-}
-
-// stored gives the dependencies stored with a resource's objects, each once; an object without any uses its configuration's.
-func (d *destroyOrder) stored(x *barriers) []addrs.ConfigResource {
-	prior := d.b.state.Resource(x.addr)
-	if prior == nil {
-		return x.resource.deps
-	}
-	var out []addrs.ConfigResource
-	seen := map[addrs.ConfigResource]bool{}
-	add := func(deps []addrs.ConfigResource) {
-		for _, dep := range deps {
-			if !seen[dep] && dep != x.resource.addr {
-				seen[dep] = true
-				out = append(out, dep)
-			}
-		}
-	}
-	var last *addrs.ConfigResource // instances mostly share one list: look at each list once
-	for _, inst := range prior.Instances {
-		objs := []*stateObject{inst.Current}
-		for _, o := range inst.Deposed {
-			objs = append(objs, o)
-		}
-		for _, o := range objs {
-			switch {
-			case o == nil:
-			case len(o.Dependencies) == 0:
-				add(x.resource.deps)
-			case last != &o.Dependencies[0]:
-				last = &o.Dependencies[0]
-				add(o.Dependencies)
-			}
-		}
-	}
-	return out
-}
-
-// dependency finds what a stored dependency means for x: within one module the same module instance, elsewhere all instances
-// through their hub.
-func (d *destroyOrder) dependency(x *barriers, dep addrs.ConfigResource) []*barriers {
-	if dep.Module == x.resource.addr.Module {
-		if q := d.at[dep.Resource.InInstance(x.addr.Module)]; q != nil {
-			return []*barriers{q}
-		}
-		return nil
-	}
-	of := d.of[dep]
-	if len(of) <= 1 {
-		return of
-	}
-	h := d.hub[dep]
-	if h == nil {
-		h = &barriers{resource: of[0].resource, steps: nil}
-		d.make(h, dep.String()+" (all)")
-		d.hub[dep] = h
-	}
-	return []*barriers{h}
-}
-
-// connectHub makes the hub of several module instances pass everything on: what users of the hub ask of the resource is asked of
-// every instance, and what every instance asks of its users is asked of the hub's.
-func (d *destroyOrder) connectHub(h *barriers) {
-	b := d.b
-	for _, s := range h.users {
-		b.after(h.gone, s.gone)
-		b.after(h.clearedUp, s.clearedUp)
-		b.after(h.settled, s.settled)
-	}
-	for _, q := range d.of[h.resource.addr] {
-		b.after(h.clearedDown, q.clearedDown)
-		b.after(q.gone, h.gone)
-		b.after(q.clearedUp, h.clearedUp)
-		b.after(q.settled, h.settled)
-		b.after(q.ready, h.clearedUp)
-		for _, s := range q.steps {
-			d.connectDelete(s, q, h)
-		}
-	}
-}
-
-func (d *destroyOrder) connectOne(x *barriers) {
-	b := d.b
-	if x.resource.cfg != nil {
-		b.after(x.settled, x.resource.node)
-	}
-	for _, s := range x.users {
-		b.after(x.gone, s.gone)
-		b.after(x.clearedUp, s.clearedUp)
-		b.after(x.settled, s.settled)
-		b.after(x.ready, s.clearedUp)
-	}
-	for _, q := range x.needs {
-		b.after(x.clearedDown, q.clearedDown)
-		b.after(x.ready, q.clearedDown)
-	}
-	own := map[addrs.InstanceKey][]*step{}
-	for _, s := range x.steps {
-		if s.part == stepApply {
-			own[s.change.Addr.Key] = append(own[s.change.Addr.Key], s)
-			if s.change.Action != plans.NoOp {
-				b.after(s.node, x.ready)
-			}
-		}
-	}
-	letGo := d.letGo(x)
-	for _, s := range x.steps {
-		switch {
-		case s.part == stepApply:
-			continue
-		case s.part == stepForget:
-			for _, create := range own[s.change.Addr.Key] {
-				b.after(create.node, s.node)
-			}
-			continue
-		case d.late(s, letGo):
-			d.connectLate(s, x, own)
-		default:
-			b.after(x.clearedUp, s.node)
-			b.after(x.clearedDown, s.node)
-			for _, create := range own[s.change.Addr.Key] {
-				b.after(create.node, s.node)
-			}
-		}
-		b.after(x.gone, s.node)
-		for _, user := range x.users {
-			d.connectDelete(s, x, user)
-		}
-	}
-}
-
-// connectDelete makes the deletion s of x wait until what depends on x is destroyed. Where the two have different provider
-// configurations and the user's provider is itself configured from x, which is replaced, that can't be had: the new x configures the
-// provider that would have to delete the user first. The edge is left out then, as everyone does.
-func (d *destroyOrder) connectDelete(s *step, x, user *barriers) {
-	if s.part != stepDelete && s.part != stepDeposed {
-		return
-	}
-	if !d.b.phase.destroy && s.change.Action.IsReplace() && user.resource.provider != x.resource.provider &&
-		user.resource.provider.needs(d.b, x.resource) {
-		return
-	}
-	d.b.after(s.node, user.gone)
-}
-
-// needs tells whether a provider's configuration depends on a resource.
-func (p *providerConfig) needs(b *build, r *resource) bool {
-	if p.reaches == nil {
-		p.reaches = map[*resource]bool{}
-		for id, reached := range b.graph.Reach(p.node.ID) {
-			if reached && b.nodes[id].Kind == KindResource {
-				p.reaches[b.nodes[id].resource] = true
-			}
-		}
-	}
-	return p.reaches[r]
-}
+// makes tells whether the step creates or updates.
+func (s *step) makes() bool { return s.part == stepApply && s.change.Action != plans.NoOp }
 
 // late tells whether a deletion comes after what its users do rather than before.
 func (d *destroyOrder) late(s *step, letGo bool) bool {
@@ -299,48 +108,253 @@ func (d *destroyOrder) flagged(s *step) bool {
 
 // letGo tells whether some of what depends on x by the stored dependencies stays and is changed, and none of it refers to x any
 // more.
-func (d *destroyOrder) letGo(x *barriers) bool {
+func (d *destroyOrder) letGo(x *related) bool {
 	if d.b.phase.destroy {
 		return false
 	}
 	some := false
-	for _, user := range x.users {
-		if d.hub[user.resource.addr] == user {
-			return false
-		}
-		if user.resource.cfg == nil || !hasApply(user.steps) {
+	for user := range x.allUsers() {
+		if user.resource.cfg == nil || !user.makes() {
 			continue
 		}
-		for _, dep := range user.resource.deps {
-			if dep == x.resource.addr {
-				return false
-			}
+		if user.resource.refersTo(x.resource.addr) {
+			return false
 		}
 		some = true
 	}
 	return some
 }
 
-func hasApply(steps []*step) bool {
-	for _, s := range steps {
-		if s.part == stepApply && s.change.Action != plans.NoOp {
+func (x *related) makes() bool {
+	for _, s := range x.steps {
+		if s.makes() {
 			return true
 		}
 	}
 	return false
 }
 
-func (d *destroyOrder) connectLate(s *step, x *barriers, own map[addrs.InstanceKey][]*step) {
-	b := d.b
-	for _, create := range own[s.change.Addr.Key] {
-		b.after(s.node, create.node)
-	}
-	for _, user := range x.users {
-		b.after(s.node, user.settled)
-	}
-	for _, q := range x.needs {
-		if q.resource.cfg != nil {
-			b.after(s.node, q.resource.node)
+func (d *destroyOrder) connect() {
+	for _, x := range d.all {
+		own := map[addrs.InstanceKey]*step{}
+		for _, s := range x.steps {
+			if s.part == stepApply {
+				own[s.change.Addr.Key] = s
+			}
+		}
+		c := connecting{destroyOrder: d, x: x, gates: map[string]*Node{}}
+		for _, s := range x.steps {
+			c.step(s, own[s.change.Addr.Key])
 		}
 	}
+}
+
+// connecting is the wiring of one resource; gates are Barriers that its steps share.
+type connecting struct {
+	*destroyOrder
+	x     *related
+	gates map[string]*Node
+}
+
+// step wires one step; create is the step of the same instance that creates, nil for none.
+func (c *connecting) step(s, create *step) {
+	b, x := c.b, c.x
+	switch {
+	case s.makes():
+		b.after(s.node, c.gate("ready", func(gate *Node) {
+			b.after(gate, c.family("cleared below", 0, x.needs)...)
+			b.after(gate, c.family("cleared above", c.without(x, true), x.users)...)
+		}))
+	case s.part == stepForget && create != nil:
+		b.after(create.node, s.node)
+	case !s.deletes():
+	case c.lateSteps[s]:
+		b.after(s.node, c.gate("let go", func(gate *Node) {
+			b.after(gate, c.family("gone", 0, x.users)...)
+			b.after(gate, c.family("settled", 0, x.users)...)
+			b.after(gate, c.family("made", 0, x.needs)...)
+		}))
+		if create != nil {
+			b.after(s.node, create.node)
+		}
+	default:
+		without := c.without(x, create != nil)
+		name := "unused"
+		if without != 0 && create != nil {
+			name = "unused but for what is left out"
+		}
+		b.after(s.node, c.gate(name, func(gate *Node) { b.after(gate, c.family("gone", without, x.users)...) }))
+		if create != nil {
+			b.after(create.node, s.node)
+		}
+	}
+}
+
+// gate gives a Barrier of x, nil when it would wait for nothing.
+func (c *connecting) gate(name string, connect func(*Node)) *Node {
+	if len(c.x.needs)+len(c.x.users) == 0 {
+		return nil
+	}
+	gate := c.gates[name]
+	if gate == nil {
+		gate = c.b.node(KindBarrier, nil, c.x.name+" ("+name+")", nil)
+		c.gates[name] = gate
+		connect(gate)
+	}
+	return gate
+}
+
+// families are made as a whole when they are first asked for. upward ones wait for a resource's users, the others for its needs.
+var barrierFamilies = map[string]struct {
+	upward bool
+	own    func(d *destroyOrder, s *step) bool
+}{
+	"gone":          {true, func(_ *destroyOrder, s *step) bool { return s.deletes() }},
+	"cleared above": {true, (*destroyOrder).ordinary},
+	"cleared below": {false, (*destroyOrder).ordinary},
+	"settled":       {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+	"made":          {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+}
+
+func (d *destroyOrder) ordinary(s *step) bool { return s.deletes() && !d.lateSteps[s] }
+
+// family gives the Barriers of some resources.
+func (d *destroyOrder) family(name string, without uint64, of []*related) []*Node {
+	if len(of) == 0 {
+		return nil
+	}
+	key := familyKey{name, without}
+	if d.families[key] == nil {
+		d.families[key] = d.makeFamily(key)
+	}
+	out := make([]*Node, len(of))
+	for i, x := range of {
+		out[i] = d.families[key][x.index]
+	}
+	return out
+}
+
+func (d *destroyOrder) makeFamily(key familyKey) []*Node {
+	kind := barrierFamilies[key.name]
+	nodes := make([]*Node, len(d.all))
+	for i, x := range d.all {
+		nodes[i] = d.b.node(KindBarrier, nil, x.name+" ("+key.name+")", nil)
+	}
+	for i, x := range d.all {
+		if !d.leftOut(x, key.without) {
+			for _, s := range x.steps {
+				if kind.own(d, s) {
+					d.b.after(nodes[i], s.node)
+				}
+			}
+		}
+		next := x.needs
+		if kind.upward {
+			next = x.users
+		}
+		for _, y := range next {
+			d.b.after(nodes[i], nodes[y.index])
+		}
+	}
+	return nodes
+}
+
+// remade is a provider that deletes something, and whose configuration depends on resources that are created or updated.
+type remade struct {
+	reach map[*resource]bool // what the configuration depends on
+	gates map[*related]bool  // what has to be deleted before something of reach is created or updated
+	users map[*related]bool  // where it deletes something, and what has to wait for that
+}
+
+// maxRemade bounds the providers that are looked at, so that sets of them fit a word; the rest is ordered without leave.
+const maxRemade = 64
+
+func (d *destroyOrder) findRemade() {
+	if d.b.phase.destroy {
+		return
+	}
+	deletes := map[*providerConfig][]*related{}
+	var order []*providerConfig
+	for _, x := range d.all {
+		for _, s := range x.steps {
+			if s.deletes() {
+				if deletes[x.resource.provider] == nil {
+					order = append(order, x.resource.provider)
+				}
+				deletes[x.resource.provider] = append(deletes[x.resource.provider], x)
+				break
+			}
+		}
+	}
+	for _, p := range order {
+		if m := d.remadeBy(p, deletes[p]); m != nil && len(d.remade) < maxRemade {
+			d.remade = append(d.remade, m)
+		}
+	}
+}
+
+func (d *destroyOrder) remadeBy(p *providerConfig, deletes []*related) *remade {
+	if len(d.b.graph.Needs(p.node.ID)) == 0 {
+		return nil
+	}
+	m := &remade{reach: map[*resource]bool{}}
+	for id, reached := range d.b.graph.Reach(p.node.ID) {
+		if reached && d.b.nodes[id].Kind == KindResource {
+			m.reach[d.b.nodes[id].resource] = true
+		}
+	}
+	var made []*related
+	for _, x := range d.all {
+		if m.reach[x.resource] && x.makes() {
+			made = append(made, x)
+		}
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	m.gates = below(made)
+	m.users = below(deletes)
+	for _, x := range deletes {
+		m.users[x] = true
+	}
+	return m
+}
+
+// below gives everything that some resources need, directly or not; themselves only where one needs another.
+func below(from []*related) map[*related]bool {
+	out := map[*related]bool{}
+	todo := from
+	for len(todo) > 0 {
+		x := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, q := range x.needs {
+			if !out[q] {
+				out[q] = true
+				todo = append(todo[:len(todo):len(todo)], q)
+			}
+		}
+	}
+	return out
+}
+
+// without gives the set of providers whose deletions x must not wait for; making tells whether the waiting step is a creation or
+// update, or comes before one of the same instance.
+func (d *destroyOrder) without(x *related, making bool) uint64 {
+	set := uint64(0)
+	for i, m := range d.remade {
+		if m.reach[x.resource] && making || m.gates[x] {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// leftOut tells whether x's deletions are not waited for in a family without some providers' deletions.
+func (d *destroyOrder) leftOut(x *related, without uint64) bool {
+	for i, m := range d.remade {
+		if without&(1<<i) != 0 && m.users[x] {
+			return true
+		}
+	}
+	return false
 }

@@ -11,7 +11,7 @@ import (
 var replaceTransformer = &Transformer{
 	Name:  "Replace",
 	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
-	After: []*Transformer{referenceTransformer},
+	After: []*Transformer{referenceTransformer, moduleTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		order, ok := b.graph.Order()
 		if !ok {
@@ -155,13 +155,13 @@ var checkTransformer = &Transformer{
 	},
 }
 
-var closeTransformer = &Transformer{
-	Name:  "Close",
-	Doc:   "adds what closes modules, ephemeral objects and providers when their last user is done, and the single root",
-	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer, checkTransformer},
+var moduleTransformer = &Transformer{
+	Name:  "Module",
+	Doc:   "makes the end of each module wait for what is in it: depends_on of a module call waits for that",
+	After: []*Transformer{referenceTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, n := range b.nodes {
-			if n.module != nil && n.module.closed != nil && n != n.module.closed && !n.partOfCheck() {
+			if n.module != nil && n.module.closed != nil && n.endsModule() {
 				b.after(n.module.closed, n)
 			}
 		}
@@ -170,6 +170,29 @@ var closeTransformer = &Transformer{
 				b.after(m.parent.closed, m.closed)
 			}
 		}
+		return nil
+	},
+}
+
+// endsModule tells whether what depends on the node's module waits for the node: not for checks, which may fail, and not for
+// deletions, which may themselves have to wait for what depends on the module.
+func (n *Node) endsModule() bool {
+	switch n.Kind {
+	case KindProvider, KindBarrier:
+		return false
+	case KindStep:
+		return !n.deletes
+	case KindValue:
+		return !n.check
+	}
+	return n.resource == nil || n.resource.cfg == nil || n.resource.cfg.Check == nil
+}
+
+var closeTransformer = &Transformer{
+	Name:  "Close",
+	Doc:   "adds what closes ephemeral objects and providers when their last user is done, and the single root",
+	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer, checkTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.nodes) {
 			if n.resource != nil && n.resource.provider != nil {
@@ -182,14 +205,6 @@ var closeTransformer = &Transformer{
 		}
 		return nil
 	},
-}
-
-// partOfCheck tells whether nobody outside may wait for the node: what depends on a module doesn't wait for its checks.
-func (n *Node) partOfCheck() bool {
-	if n.resource != nil && n.resource.cfg != nil && n.resource.cfg.Check != nil {
-		return true
-	}
-	return n.isCheck || n.Kind == KindProvider
 }
 
 // closeEphemerals adds a Barrier for each ephemeral resource, after everything that its value may have reached: values hand it on,

@@ -27,7 +27,6 @@ type providerConfig struct {
 	functionsOnly bool // nothing but its functions is used, so it isn't configured
 
 	node, close *Node
-	reaches     map[*resource]bool // resources that the configuration depends on; made when first asked for
 
 	// walk:
 	mu        sync.Mutex
