@@ -1,0 +1,402 @@
+package planfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/version"
+)
+
+func writePlan(w io.Writer, f *File) error {
+	p := f.Plan
+	e := &encoder{types: make(map[string]int), recent: make(map[string][]numbered), providers: make(map[string]int), prior: p.Prior}
+	head, err := e.head(f)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	out := msgpack.NewEncoder(buffered)
+	out.UseCompactInts(true)
+	out.UseArrayEncodedStructs(true)
+	out.SetSortMapKeys(true)
+	if err := out.EncodeInt(format); err != nil {
+		return err
+	}
+	if err := out.Encode(head); err != nil {
+		return err
+	}
+	var changes []*plans.InstanceChange
+	if p.Changes != nil {
+		changes = p.Changes.Instances
+	}
+	for _, list := range [][]*plans.InstanceChange{changes, p.Drift} {
+		for _, c := range list {
+			wire, err := e.change(c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Addr, err)
+			}
+			if err := out.Encode(wire); err != nil {
+				return err
+			}
+		}
+	}
+	if p.Changes != nil {
+		for _, o := range p.Changes.Outputs {
+			wire, err := e.output(o)
+			if err != nil {
+				return fmt.Errorf("output value %q: %w", o.Name, err)
+			}
+			if err := out.Encode(wire); err != nil {
+				return err
+			}
+		}
+	}
+	return buffered.Flush()
+}
+
+func (e *encoder) head(f *File) (*wirePlan, error) {
+	p := f.Plan
+	out := &wirePlan{
+		Program: version.Own, ID: f.ID, Backend: f.Backend,
+		Mode: p.Mode, Errored: p.Errored, Applyable: p.Applyable, Complete: p.Complete, Timestamp: p.Timestamp,
+		EphemeralVariables: p.EphemeralVariables, GeneratedConfig: p.GeneratedConfig,
+		HasChanges: p.Changes != nil, Drift: len(p.Drift),
+	}
+	if p.Changes != nil {
+		out.Changes, out.Outputs = len(p.Changes.Instances), len(p.Changes.Outputs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		v, err := e.value(p.Variables[name], "", nil)
+		if err != nil {
+			return nil, fmt.Errorf("variable %q: %w", name, err)
+		}
+		out.Variables = append(out.Variables, wireVariable{Name: name, Value: v})
+	}
+	var err error
+	for _, list := range []struct {
+		from []addrs.Target
+		to   *[]wireTarget
+	}{{p.Targets, &out.Targets}, {p.Excludes, &out.Excludes}} {
+		for _, t := range list.from {
+			wire, terr := toTarget(t)
+			err = errors.Join(err, terr)
+			*list.to = append(*list.to, wire)
+		}
+	}
+	for _, a := range p.ForceReplace {
+		wire, ierr := toInstance(a)
+		err = errors.Join(err, ierr)
+		out.ForceReplace = append(out.ForceReplace, wire)
+	}
+	for _, r := range p.RelevantAttributes {
+		target, terr := toTarget(r.Resource)
+		path, perr := toPath(r.Attr)
+		err = errors.Join(err, terr, perr)
+		out.Relevant = append(out.Relevant, wireRelevant{Target: target, Path: path})
+	}
+	out.HasChecks = p.Checks != nil
+	for _, b := range p.Checks.Sorted() {
+		check := wireCheck{Kind: b.Kind, Config: b.Config, Status: b.Status}
+		for _, o := range b.SortedObjects() {
+			check.Objects = append(check.Objects, *o)
+		}
+		out.Checks = append(out.Checks, check)
+	}
+	return out, err
+}
+
+func (e *encoder) provider(p addrs.ProviderInstance) (wireProvider, error) {
+	key, err := toKey(p.Key)
+	text := p.Config.String()
+	number, ok := e.providers[text]
+	if ok {
+		return wireProvider{Number: number, Key: key}, err
+	}
+	number = len(e.providers)
+	e.providers[text] = number
+	return wireProvider{Number: number, Config: text, Key: key}, err
+}
+
+func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
+	out := &wireChange{
+		Deposed: c.Deposed, Action: c.Action, Reason: c.Reason, Private: c.Private, ReplaceDeposed: c.ReplaceDeposed,
+		Generated: c.GeneratedConfig,
+	}
+	var err error
+	if out.Addr, err = toInstance(c.Addr); err != nil {
+		return nil, err
+	}
+	if c.PrevAddr != c.Addr {
+		prev, err := toInstance(c.PrevAddr)
+		if err != nil {
+			return nil, err
+		}
+		out.PrevAddr = &prev
+	}
+	if out.Provider, err = e.provider(c.Provider); err != nil {
+		return nil, err
+	}
+	hint := c.Addr.Resource.Type
+	obj := objectOf(e.prior, c.Addr, c.Deposed)
+	if out.Before, err = e.value(c.Before, hint, obj); err != nil {
+		return nil, err
+	}
+	if c.Action == plans.NoOp && c.Before != cty.NilVal && c.After != cty.NilVal && c.After.RawEquals(c.Before) {
+		out.After.From = asBefore
+	} else if out.After, err = e.value(c.After, hint, nil); err != nil {
+		return nil, err
+	}
+	if out.BeforeIdentity, err = e.value(c.BeforeIdentity, "identity "+hint, nil); err != nil {
+		return nil, err
+	}
+	if out.AfterIdentity, err = e.value(c.AfterIdentity, "identity "+hint, nil); err != nil {
+		return nil, err
+	}
+	for _, p := range c.RequiredReplace {
+		path, err := toPath(p)
+		if err != nil {
+			return nil, err
+		}
+		out.Replace = append(out.Replace, path)
+	}
+	if c.Importing != nil {
+		identity, err := e.value(c.Importing.Identity, "identity "+hint, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Importing = &wireImport{ID: c.Importing.ID, Identity: identity}
+	}
+	return out, nil
+}
+
+// objectOf gives the object whose value a change's may be.
+func objectOf(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey) *states.Object {
+	inst := s.Instance(addr)
+	switch {
+	case inst == nil:
+		return nil
+	case deposed == addrs.NotDeposed:
+		return inst.Current
+	}
+	return inst.Deposed[deposed]
+}
+
+func (e *encoder) output(o *plans.OutputChange) (*wireOutput, error) {
+	before, err := e.value(o.Before, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	after, err := e.value(o.After, "", nil)
+	return &wireOutput{Name: o.Name, Action: o.Action, Before: before, After: after, Sensitive: o.Sensitive, Deprecated: o.Deprecated}, err
+}
+
+// A decoder knows the types and providers that were met so far.
+type decoder struct {
+	types     []cty.Type
+	providers []addrs.AbsProviderConfig
+	modules   map[string]addrs.ModuleInstance
+	prior     *states.State
+}
+
+func readPlan(r io.Reader, f *File, prior *states.State) error {
+	d := &decoder{modules: map[string]addrs.ModuleInstance{"": addrs.RootInstance}, prior: prior}
+	in := msgpack.NewDecoder(bufio.NewReaderSize(r, 64<<10))
+	if n, err := in.DecodeInt(); err != nil {
+		return err
+	} else if n != format {
+		return errFormat
+	}
+	return d.read(in, f)
+}
+
+func (d *decoder) read(in *msgpack.Decoder, f *File) error {
+	var head wirePlan
+	if err := in.Decode(&head); err != nil {
+		return err
+	}
+	if err := d.head(&head, f); err != nil {
+		return err
+	}
+	p := f.Plan
+	for range head.Changes {
+		c, err := d.nextChange(in)
+		if err != nil {
+			return err
+		}
+		p.Changes.Add(c)
+	}
+	for range head.Drift {
+		c, err := d.nextChange(in)
+		if err != nil {
+			return err
+		}
+		p.Drift = append(p.Drift, c)
+	}
+	for range head.Outputs {
+		var wire wireOutput
+		if err := in.Decode(&wire); err != nil {
+			return err
+		}
+		o, err := d.output(&wire)
+		if err != nil {
+			return err
+		}
+		p.Changes.AddOutput(o)
+	}
+	return nil
+}
+
+func (d *decoder) head(in *wirePlan, f *File) error {
+	f.ID, f.Backend = in.ID, in.Backend
+	p := &plans.Plan{
+		Mode: in.Mode, Errored: in.Errored, Applyable: in.Applyable, Complete: in.Complete, Timestamp: in.Timestamp.UTC(),
+		EphemeralVariables: in.EphemeralVariables, GeneratedConfig: in.GeneratedConfig,
+	}
+	f.Plan = p
+	if in.HasChanges {
+		p.Changes = &plans.Changes{}
+	} else if in.Changes+in.Outputs > 0 {
+		return errors.New("its plan contradicts itself")
+	}
+	for _, wire := range in.Variables {
+		v, err := d.value(wire.Value, cty.NilVal, nil)
+		if err != nil {
+			return fmt.Errorf("variable %q: %w", wire.Name, err)
+		}
+		if p.Variables == nil {
+			p.Variables = make(map[string]cty.Value)
+		}
+		p.Variables[wire.Name] = v
+	}
+	var err error
+	for _, list := range []struct {
+		from []wireTarget
+		to   *[]addrs.Target
+	}{{in.Targets, &p.Targets}, {in.Excludes, &p.Excludes}} {
+		for _, wire := range list.from {
+			t, terr := d.target(wire)
+			err = errors.Join(err, terr)
+			*list.to = append(*list.to, t)
+		}
+	}
+	for _, wire := range in.ForceReplace {
+		a, ierr := d.instance(wire)
+		err = errors.Join(err, ierr)
+		p.ForceReplace = append(p.ForceReplace, a)
+	}
+	for _, wire := range in.Relevant {
+		target, terr := d.target(wire.Target)
+		path, perr := wire.Path.path()
+		err = errors.Join(err, terr, perr)
+		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: target, Attr: path})
+	}
+	if in.HasChecks {
+		p.Checks = &checks.Results{}
+	}
+	for _, wire := range in.Checks {
+		block := p.Checks.Declare(wire.Kind, wire.Config)
+		block.Status = wire.Status
+		for _, o := range wire.Objects {
+			block.Objects[o.Addr] = &o
+		}
+	}
+	return err
+}
+
+func (d *decoder) nextChange(in *msgpack.Decoder) (*plans.InstanceChange, error) {
+	var wire wireChange
+	if err := in.Decode(&wire); err != nil {
+		return nil, err
+	}
+	return d.change(&wire)
+}
+
+func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
+	out := &plans.InstanceChange{
+		Deposed: in.Deposed, Action: in.Action, Reason: in.Reason, Private: in.Private, ReplaceDeposed: in.ReplaceDeposed,
+		GeneratedConfig: in.Generated,
+	}
+	var err error
+	if out.Addr, err = d.instance(in.Addr); err != nil {
+		return nil, err
+	}
+	out.PrevAddr = out.Addr
+	if in.PrevAddr != nil {
+		if out.PrevAddr, err = d.instance(*in.PrevAddr); err != nil {
+			return nil, err
+		}
+	}
+	if out.Provider, err = d.provider(in.Provider); err != nil {
+		return nil, err
+	}
+	if in.Action > plans.Open {
+		return nil, fmt.Errorf("unknown action %d", in.Action)
+	}
+	obj := objectOf(d.prior, out.Addr, out.Deposed)
+	if out.Before, err = d.value(in.Before, cty.NilVal, obj); err != nil {
+		return nil, err
+	}
+	if out.After, err = d.value(in.After, out.Before, nil); err != nil {
+		return nil, err
+	}
+	if out.BeforeIdentity, err = d.value(in.BeforeIdentity, cty.NilVal, nil); err != nil {
+		return nil, err
+	}
+	if out.AfterIdentity, err = d.value(in.AfterIdentity, cty.NilVal, nil); err != nil {
+		return nil, err
+	}
+	for _, wire := range in.Replace {
+		path, err := wire.path()
+		if err != nil {
+			return nil, err
+		}
+		out.RequiredReplace = append(out.RequiredReplace, path)
+	}
+	if in.Importing != nil {
+		identity, err := d.value(in.Importing.Identity, cty.NilVal, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Importing = &plans.Importing{ID: in.Importing.ID, Identity: identity}
+	}
+	return out, nil
+}
+
+func (d *decoder) provider(in wireProvider) (addrs.ProviderInstance, error) {
+	if in.Config != "" {
+		p, err := addrs.ParseProviderInstanceText(in.Config)
+		if err != nil {
+			return p, err
+		}
+		d.providers = append(d.providers, p.Config)
+	}
+	if in.Number < 0 || in.Number >= len(d.providers) {
+		return addrs.ProviderInstance{}, fmt.Errorf("unknown provider number %d", in.Number)
+	}
+	key, err := in.Key.key()
+	return addrs.ProviderInstance{Config: d.providers[in.Number], Key: key}, err
+}
+
+func (d *decoder) output(in *wireOutput) (*plans.OutputChange, error) {
+	out := &plans.OutputChange{Name: in.Name, Action: in.Action, Sensitive: in.Sensitive, Deprecated: in.Deprecated}
+	if in.Action > plans.Open {
+		return nil, fmt.Errorf("unknown action %d", in.Action)
+	}
+	var err error
+	if out.Before, err = d.value(in.Before, cty.NilVal, nil); err != nil {
+		return nil, err
+	}
+	out.After, err = d.value(in.After, out.Before, nil)
+	return out, err
+}

@@ -1,0 +1,228 @@
+package planfile
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/flate"
+
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+// File is a plan with what belongs to it.
+type File struct {
+	Plan *plans.Plan
+	// ID tells this plan from all others; Write makes one if it is empty.
+	ID string
+
+	// Serial and Lineage are those of the state that the plan was made from.
+	Serial  uint64
+	Lineage string
+
+	// Config has the configuration's files by path, with slashes; what the paths are relative to is the writer's business.
+	Config map[string][]byte
+	// LockFile is the content of the provider lock file, nil for none.
+	LockFile []byte
+	Backend  Backend
+}
+
+// Backend says where the state is.
+type Backend struct {
+	Type      string
+	Config    []byte // settings, as JSON
+	Workspace string
+	// State, StateOut and Backup are the flags of that name.
+	State, StateOut, Backup string
+}
+
+const (
+	planEntry   = "plan"
+	stateEntry  = "state"
+	prevEntry   = "previous-state"
+	lockEntry   = "lock.hcl"
+	configDir   = "config/"
+	foreignPlan = "tfplan"
+
+	maxEntry = statefile.MaxSize
+)
+
+// Is tells whether the bytes look like a plan file's, whoever wrote it. State files don't.
+func Is(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")) }
+
+// Write writes a plan file.
+func Write(w io.Writer, f *File) error {
+	if f.ID == "" {
+		f.ID = uuid.NewString()
+	}
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	if err := writeEntries(z, f); err != nil {
+		return fmt.Errorf("writing the plan: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return fmt.Errorf("writing the plan: %w", err)
+	}
+	return nil
+}
+
+func writeEntries(z *zip.Writer, f *File) error {
+	out, err := z.Create(planEntry)
+	if err != nil {
+		return err
+	}
+	if err := writePlan(out, f); err != nil {
+		return err
+	}
+	if err := writeState(z, stateEntry, f, f.Plan.Prior); err != nil {
+		return err
+	}
+	if !statefile.Equal(f.Plan.Prior, f.Plan.PrevRun) {
+		if err := writeState(z, prevEntry, f, f.Plan.PrevRun); err != nil {
+			return err
+		}
+	}
+	if f.LockFile != nil {
+		if err := writeEntry(z, lockEntry, f.LockFile); err != nil {
+			return err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(f.Config)) {
+		if !fs.ValidPath(path) {
+			return fmt.Errorf("%q is no relative path", path)
+		}
+		if err := writeEntry(z, configDir+path, f.Config[path]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeState(z *zip.Writer, name string, f *File, s *states.State) error {
+	data, err := statefile.Encode(&statefile.File{Serial: f.Serial, Lineage: f.Lineage, State: s}, nil)
+	if err != nil {
+		return err
+	}
+	return writeEntry(z, name, data)
+}
+
+func writeEntry(z *zip.Writer, name string, data []byte) error {
+	out, err := z.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return err
+}
+
+// Parse reads a plan file.
+func Parse(data []byte) (*File, error) {
+	if !Is(data) {
+		return nil, errors.New("this is no plan file")
+	}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("the plan file is damaged: %w", err)
+	}
+	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	entries := make(map[string]*zip.File, len(z.File))
+	for _, e := range z.File {
+		if entries[e.Name] != nil {
+			return nil, fmt.Errorf("the plan file is damaged: it has two entries %q", e.Name)
+		}
+		entries[e.Name] = e
+	}
+	switch {
+	case entries[foreignPlan] != nil:
+		return nil, errors.New("the plan file was written by another program; make the plan anew")
+	case entries[planEntry] == nil || entries[stateEntry] == nil:
+		return nil, errors.New("this is no plan file: it is an archive of something else")
+	}
+	f, err := readEntries(entries)
+	if errors.Is(err, errFormat) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the plan file is damaged: %w", err)
+	}
+	return f, nil
+}
+
+func readEntries(entries map[string]*zip.File) (*File, error) {
+	f := &File{}
+	prior, err := readState(entries[stateEntry])
+	if err != nil {
+		return nil, err
+	}
+	prev := prior
+	if e := entries[prevEntry]; e != nil {
+		if prev, err = readState(e); err != nil {
+			return nil, err
+		}
+	}
+	in, err := entries[planEntry].Open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if err := readPlan(io.LimitReader(in, maxEntry), f, prior.State); err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil { // the checksum stands at the end
+		return nil, err
+	}
+	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
+	f.Serial, f.Lineage = prior.Serial, prior.Lineage
+	for name, e := range entries {
+		path, isConfig := strings.CutPrefix(name, configDir)
+		switch {
+		case isConfig && fs.ValidPath(path):
+			if f.Config == nil {
+				f.Config = make(map[string][]byte)
+			}
+			if f.Config[path], err = readEntry(e); err != nil {
+				return nil, err
+			}
+		case isConfig:
+			return nil, fmt.Errorf("invalid path %q", path)
+		case name == lockEntry:
+			if f.LockFile, err = readEntry(e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+func readState(e *zip.File) (*statefile.File, error) {
+	data, err := readEntry(e)
+	if err != nil {
+		return nil, err
+	}
+	return statefile.Parse(data)
+}
+
+func readEntry(e *zip.File) ([]byte, error) {
+	in, err := e.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxEntry+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	if len(data) > maxEntry {
+		return nil, fmt.Errorf("%s is larger than %d MiB", e.Name, maxEntry>>20)
+	}
+	return data, nil
+}

@@ -1,0 +1,537 @@
+package planfile_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/zclconf/go-cty/cty"
+	"pgregory.net/rapid"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/plans/planfile"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+// compare gives the differences of two files.
+func compare(want, got *planfile.File) string {
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b cty.Value) bool {
+			return a == cty.NilVal && b == cty.NilVal || a != cty.NilVal && b != cty.NilVal && a.RawEquals(b)
+		}),
+		cmp.FilterValues(func(a, b cty.Path) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b cty.Path) bool { return a.Equals(b) })),
+		cmp.Comparer(statefile.Equal),
+		cmp.Comparer(func(a, b *checks.Results) bool { return (a == nil) == (b == nil) && cmp.Equal(a.Sorted(), b.Sorted()) }),
+		cmp.Comparer(func(a, b addrs.InstanceKey) bool { return a == b }),
+		cmpopts.IgnoreUnexported(plans.Changes{}),
+	)
+}
+
+func encode(t interface{ Fatal(...any) }, f *planfile.File) []byte {
+	var buf bytes.Buffer
+	if err := planfile.Write(&buf, f); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// A generator draws plans from rapid.
+type generator struct{ t *rapid.T }
+
+func (g generator) n(name string, max int) int { return rapid.IntRange(0, max).Draw(g.t, name) }
+
+func (g generator) word() string { return rapid.StringMatching(`[a-z]{1,4}`).Draw(g.t, "word") }
+
+// text draws a string in the normal form that the language's strings have.
+func (g generator) text() string { return cty.StringVal(rapid.StringN(0, 6, -1).Draw(g.t, "text")).AsString() }
+
+func (g generator) yes() bool { return rapid.Bool().Draw(g.t, "yes") }
+
+func (g generator) typ(depth int) cty.Type {
+	max := 8
+	if depth == 0 {
+		max = 2
+	}
+	switch g.n("type", max) {
+	case 0:
+		return cty.String
+	case 1:
+		return cty.Number
+	case 2:
+		return cty.Bool
+	case 3:
+		return cty.List(g.typ(depth - 1))
+	case 4:
+		return cty.Set(g.typ(depth - 1))
+	case 5:
+		return cty.Map(g.typ(depth - 1))
+	case 6:
+		return cty.Tuple([]cty.Type{g.typ(depth - 1), g.typ(depth - 1)})
+	case 7:
+		return cty.DynamicPseudoType
+	}
+	return g.object(depth)
+}
+
+func (g generator) object(depth int) cty.Type {
+	attrs := make(map[string]cty.Type)
+	for range g.n("attributes", 4) {
+		attrs[g.word()] = g.typ(max(depth-1, 0))
+	}
+	return cty.Object(attrs)
+}
+
+// value draws a value of a type; inside sets there are no marks and nothing unknown.
+func (g generator) value(ty cty.Type, inSet bool) cty.Value {
+	v := g.bare(ty, inSet)
+	if inSet {
+		return v
+	}
+	switch g.n("mark", 12) {
+	case 0:
+		v = v.Mark(marks.Sensitive)
+	case 1:
+		v = v.Mark(marks.Deprecation{By: g.word(), Message: g.text()})
+	case 2:
+		v = v.WithMarks(cty.NewValueMarks(marks.Sensitive, marks.Deprecation{By: "x", Message: "y"}))
+	}
+	return v
+}
+
+func (g generator) bare(ty cty.Type, inSet bool) cty.Value {
+	if !inSet {
+		switch g.n("special", 10) {
+		case 0:
+			return cty.UnknownVal(ty)
+		case 1:
+			return cty.NullVal(ty)
+		case 2:
+			if ty == cty.String {
+				return cty.UnknownVal(ty).Refine().NotNull().StringPrefix("ab").NewValue()
+			}
+		}
+	}
+	elems := func(ety cty.Type, set bool) []cty.Value {
+		var out []cty.Value
+		for range g.n("elements", 3) {
+			out = append(out, g.value(ety, set))
+		}
+		return out
+	}
+	switch {
+	case ty == cty.String:
+		return cty.StringVal(g.text())
+	case ty == cty.Number:
+		return cty.MustParseNumberVal(fmt.Sprintf("%d.%d", g.n("number", 1<<40), g.n("fraction", 999)))
+	case ty == cty.Bool:
+		return cty.BoolVal(g.yes())
+	case ty == cty.DynamicPseudoType:
+		if inSet {
+			return cty.StringVal(g.text())
+		}
+		return g.bare(g.typ(1), inSet)
+	case ty.IsListType() && !ty.HasDynamicTypes():
+		if list := elems(ty.ElementType(), inSet); len(list) > 0 {
+			return cty.ListVal(list)
+		}
+		return cty.ListValEmpty(ty.ElementType())
+	case ty.IsSetType() && !ty.HasDynamicTypes():
+		if list := elems(ty.ElementType(), true); len(list) > 0 {
+			return cty.SetVal(list)
+		}
+		return cty.SetValEmpty(ty.ElementType())
+	case ty.IsMapType() && !ty.HasDynamicTypes():
+		out := make(map[string]cty.Value)
+		for _, v := range elems(ty.ElementType(), inSet) {
+			out[g.text()] = v
+		}
+		if len(out) == 0 {
+			return cty.MapValEmpty(ty.ElementType())
+		}
+		return cty.MapVal(out)
+	case ty.IsTupleType():
+		out := make([]cty.Value, 0, 2)
+		for _, ety := range ty.TupleElementTypes() {
+			out = append(out, g.value(ety, inSet))
+		}
+		return cty.TupleVal(out)
+	case ty.IsObjectType():
+		out := make(map[string]cty.Value)
+		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
+			out[name] = g.value(ty.AttributeType(name), inSet)
+		}
+		return cty.ObjectVal(out)
+	}
+	return cty.NullVal(ty) // a collection of what isn't one type
+}
+
+func (g generator) key() addrs.InstanceKey {
+	switch g.n("key", 2) {
+	case 0:
+		return addrs.NoKey
+	case 1:
+		return addrs.IntKey(g.n("index", 300))
+	}
+	return addrs.StringKey(g.text())
+}
+
+func (g generator) module() addrs.ModuleInstance {
+	var m addrs.ModuleInstance
+	for range g.n("depth", 2) {
+		m = m.Child(g.word(), g.key())
+	}
+	return m
+}
+
+func (g generator) instance() addrs.AbsInstance {
+	mode := addrs.Managed
+	if g.yes() {
+		mode = addrs.Data
+	}
+	return addrs.AbsInstance{Module: g.module(), Resource: addrs.Resource{Mode: mode, Type: g.word(), Name: g.word()}, Key: g.key()}
+}
+
+func (g generator) provider() addrs.ProviderInstance {
+	p := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Module: g.module().Module(), Provider: addrs.DefaultProvider(g.word())}, Key: g.key()}
+	if g.yes() {
+		p.Config.Alias = g.word()
+	}
+	return p
+}
+
+func (g generator) path() cty.Path {
+	var p cty.Path
+	for range g.n("steps", 3) {
+		switch g.n("step", 2) {
+		case 0:
+			p = p.GetAttr(g.word())
+		case 1:
+			p = p.IndexInt(g.n("index", 9))
+		case 2:
+			p = p.IndexString(g.text())
+		}
+	}
+	return p
+}
+
+func (g generator) target() addrs.Target {
+	if g.yes() {
+		return addrs.Target{Module: g.module()}
+	}
+	i := g.instance()
+	t := addrs.Target{Module: i.Module, Resource: i.Resource}
+	if g.yes() {
+		t.Key, t.HasKey = i.Key, true
+	}
+	return t
+}
+
+func (g generator) identity() cty.Value {
+	if g.yes() {
+		return cty.NilVal
+	}
+	return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(g.text())})
+}
+
+func (g generator) change(s *states.State) *plans.InstanceChange {
+	ty := g.object(2)
+	c := &plans.InstanceChange{
+		Addr: g.instance(), Provider: g.provider(), Action: plans.Action(g.n("action", int(plans.Open))), Reason: plans.ReplaceByRequest,
+		Before: g.value(ty, false), After: g.value(ty, false), BeforeIdentity: g.identity(), AfterIdentity: g.identity(),
+		Private: []byte(g.text()), GeneratedConfig: g.text(),
+	}
+	if len(c.Private) == 0 {
+		c.Private = nil
+	}
+	c.PrevAddr = c.Addr
+	if g.yes() {
+		c.PrevAddr = g.instance()
+	}
+	if g.yes() {
+		c.Deposed = "0123abcd"
+	}
+	if c.Action == plans.NoOp && g.yes() {
+		c.After = c.Before
+	}
+	for range g.n("replace paths", 2) {
+		c.RequiredReplace = append(c.RequiredReplace, g.path())
+	}
+	if g.yes() {
+		c.Importing = &plans.Importing{ID: g.text(), Identity: g.identity()}
+	}
+	if g.yes() { // what the state has may be what the plan says
+		if attrs, secret, err := states.EncodeValue(c.Before, c.Before.Type()); err == nil && !c.Before.Type().HasDynamicTypes() {
+			obj := &states.Object{Attrs: attrs, SensitivePaths: secret}
+			if c.Deposed == "" {
+				s.SetCurrent(c.Addr, obj, c.Provider)
+			} else {
+				s.SetDeposed(c.Addr, c.Deposed, obj, c.Provider)
+			}
+		}
+	}
+	return c
+}
+
+func (g generator) file() *planfile.File {
+	p := &plans.Plan{
+		Mode: plans.Mode(g.n("mode", 2)), Errored: g.yes(), Applyable: g.yes(), Complete: g.yes(),
+		Timestamp: time.Unix(int64(g.n("seconds", 1<<31)), 123).UTC(),
+		Changes:   &plans.Changes{}, Prior: states.New(), Variables: map[string]cty.Value{},
+		EphemeralVariables: map[string]bool{}, GeneratedConfig: map[string]string{g.word(): g.text()},
+	}
+	seen := map[string]bool{}
+	for range g.n("changes", 4) {
+		c := g.change(p.Prior)
+		if id := c.Addr.String() + string(c.Deposed); !seen[id] {
+			seen[id] = true
+			p.Changes.Add(c)
+		}
+	}
+	for range g.n("drift", 2) {
+		p.Drift = append(p.Drift, g.change(states.New()))
+	}
+	for range g.n("outputs", 2) {
+		ty := g.typ(2)
+		p.Changes.AddOutput(&plans.OutputChange{Name: g.word(), Before: g.value(ty, false), After: g.value(ty, false), Sensitive: g.yes(), Deprecated: g.text()})
+	}
+	for range g.n("variables", 3) {
+		p.Variables[g.word()] = g.value(g.typ(2), false)
+		p.EphemeralVariables[g.word()] = g.yes()
+	}
+	for range g.n("targets", 2) {
+		p.Targets, p.Excludes = append(p.Targets, g.target()), append(p.Excludes, g.target())
+		p.ForceReplace = append(p.ForceReplace, g.instance())
+		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: g.target(), Attr: g.path()})
+	}
+	p.PrevRun = p.Prior.Clone()
+	if g.yes() {
+		p.PrevRun.SetOutput("o", &states.Output{Value: cty.True})
+	}
+	if g.yes() {
+		p.Checks = &checks.Results{}
+		p.Checks.Declare(checks.KindCheck, "check."+g.word()).Set("check.a", checks.Fail, []string{g.text()})
+	}
+	return &planfile.File{
+		Plan: p, Serial: uint64(g.n("serial", 99)), Lineage: g.word(), Config: map[string][]byte{"main.tf": []byte(g.text()), "a/b.tf": nil},
+		LockFile: []byte(g.text()),
+		Backend:  planfile.Backend{Type: g.word(), Config: []byte("{}"), Workspace: g.word(), State: g.text()},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := generator{t}.file()
+		data := encode(t, want)
+		got, err := planfile.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := compare(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+		for _, c := range want.Plan.Changes.Instances {
+			if got.Plan.Changes.Instance(c.Addr, c.Deposed) == nil {
+				t.Fatalf("%s isn't indexed", c.Addr)
+			}
+		}
+		if !bytes.Equal(data, encode(t, got)) {
+			t.Fatal("writing twice gives different bytes")
+		}
+	})
+}
+
+// wide is a plan that changes nothing about n objects.
+func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
+	tb.Helper()
+	p := &plans.Plan{Changes: &plans.Changes{}, Prior: states.New()}
+	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
+	for i := range n {
+		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "a"}, Key: addrs.IntKey(i)}
+		v := cty.ObjectVal(map[string]cty.Value{
+			"id": cty.StringVal(fmt.Sprint("id-", i)), "note": cty.StringVal(fmt.Sprintf("%x", i*7919)).Mark(marks.Sensitive),
+			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal(fmt.Sprint(i))}), "size": cty.NumberIntVal(int64(i)),
+		})
+		attrs, secret, err := states.EncodeValue(v, v.Type())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		p.Prior.SetCurrent(addr, &states.Object{Attrs: attrs, SensitivePaths: secret}, provider)
+		after := v
+		if action != plans.NoOp {
+			after = cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "note": v.GetAttr("note"), "tags": v.GetAttr("tags"), "size": cty.Zero})
+		}
+		p.Changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provider, Action: action, Before: v, After: after})
+	}
+	p.PrevRun = p.Prior
+	return &planfile.File{Plan: p, ID: "id"}
+}
+
+// TestUnchangedObjectsAreCompact: an object that doesn't change costs the plan next to nothing beyond the state.
+func TestUnchangedObjectsAreCompact(t *testing.T) {
+	size := func(data []byte, name string) int {
+		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range z.File {
+			if f.Name == name {
+				return int(f.UncompressedSize64)
+			}
+		}
+		return 0
+	}
+	const n = 1000
+	data := encode(t, wide(t, n, plans.NoOp))
+	if got := size(data, "plan"); got > 80*n {
+		t.Errorf("%d unchanged objects take %d bytes of the plan", n, got)
+	}
+	if size(data, "previous-state") != 0 {
+		t.Error("the same state is in the file twice")
+	}
+	if got := len(data); got > 60*n {
+		t.Errorf("%d unchanged objects take %d bytes", n, got)
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	f := wide(t, 1, plans.Update)
+	f.Plan.Changes.Instances[0].After = cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("x").Mark(marks.Ephemeral)})
+	if err := planfile.Write(io.Discard, f); err == nil || !strings.Contains(err.Error(), `lab_object.a[0]: .id has the mark marks.ephemeral`) {
+		t.Errorf("an ephemeral value: %v", err)
+	}
+	f = wide(t, 1, plans.NoOp)
+	f.Config = map[string][]byte{"../x": nil}
+	if err := planfile.Write(io.Discard, f); err == nil {
+		t.Error("a path out of the configuration is written")
+	}
+	if err := planfile.Write(broken{}, wide(t, 1, plans.NoOp)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// archive makes a zip archive of these entries.
+func archive(t *testing.T, entries ...string) []byte {
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for i := 0; i < len(entries); i += 2 {
+		w, err := z.Create(entries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(w, entries[i+1])
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestParseErrors(t *testing.T) {
+	good := encode(t, wide(t, 3, plans.Update))
+	const state = `{"version":4}`
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)/3] ^= 0xff
+	for _, test := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"empty", nil, "this is no plan file"},
+		{"state", []byte(state), "this is no plan file"},
+		{"foreign", archive(t, "tfplan", "x", "tfstate", state), "written by another program"},
+		{"other archive", archive(t, "readme", "x"), "an archive of something else"},
+		{"truncated", good[:len(good)/2], "the plan file is damaged: zip: not a valid zip file"},
+		{"flipped", flipped, "the plan file is damaged: "},
+		{"other format", archive(t, "plan", "\x63", "state", state), "another version of this program"},
+		{"no plan", archive(t, "plan", "", "state", state), "the plan file is damaged: EOF"},
+		{"twice", archive(t, "plan", "", "plan", "", "state", state), `two entries "plan"`},
+		{"bad state", archive(t, "plan", "\x01", "state", "{"), "the plan file is damaged: the state is not valid JSON"},
+	} {
+		_, err := planfile.Parse(test.data)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
+func TestIs(t *testing.T) {
+	if !planfile.Is(encode(t, wide(t, 1, plans.NoOp))) || planfile.Is([]byte(`{"version":4}`)) || planfile.Is(nil) {
+		t.Error("plan files and others aren't told apart")
+	}
+}
+
+// FuzzParse changes the plan inside of an archive, since the archive's checksums keep out any other change.
+func FuzzParse(f *testing.F) {
+	for i := range 40 {
+		file := rapid.Custom(func(t *rapid.T) *planfile.File { return generator{t}.file() }).Example(i)
+		data := encode(f, file)
+		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			f.Fatal(err)
+		}
+		in, err := z.Open("plan")
+		if err != nil {
+			f.Fatal(err)
+		}
+		plan, err := io.ReadAll(in)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(plan, data)
+	}
+	f.Fuzz(func(t *testing.T, plan, whole []byte) {
+		_, _ = planfile.Parse(whole)
+		file, err := planfile.Parse(archive(t, "plan", string(plan), "state", `{"version":4}`))
+		if err != nil {
+			return
+		}
+		var buf bytes.Buffer
+		if err := planfile.Write(&buf, file); err != nil {
+			return // values that no plan has
+		}
+		if _, err := planfile.Parse(buf.Bytes()); err != nil {
+			t.Fatalf("a plan that was written can't be read: %v", err)
+		}
+	})
+}
+
+func benchmark(b *testing.B, action plans.Action) {
+	f := wide(b, 10_000, action)
+	data := encode(b, f)
+	b.Run("write", func(b *testing.B) {
+		b.ReportMetric(float64(len(data)), "bytes")
+		for b.Loop() {
+			if err := planfile.Write(io.Discard, f); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := planfile.Parse(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkNoOp(b *testing.B)   { benchmark(b, plans.NoOp) }
+func BenchmarkUpdate(b *testing.B) { benchmark(b, plans.Update) }

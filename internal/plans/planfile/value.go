@@ -1,0 +1,251 @@
+package planfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
+
+	"tofu/internal/lang/marks"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+type (
+	// wireValue is a value: its type's number, and the first time the type itself; its bytes; and where its marks are.
+	wireValue struct {
+		From  valueSource
+		Type  int
+		Def   []byte // the type as JSON
+		Data  []byte
+		Marks []wireMark
+	}
+
+	wireMark struct {
+		Path        wirePath
+		Deprecation *marks.Deprecation // nil: sensitive
+	}
+
+	// wirePath is a path; each step is an attribute's name or an index's bytes.
+	wirePath []wireStep
+
+	wireStep struct {
+		Attr  string
+		Index []byte
+	}
+)
+
+// valueSource says where a value's content is.
+type valueSource uint8
+
+const (
+	noValue   valueSource = iota // cty.NilVal
+	fromData                     // in Data
+	fromState                    // in the prior state's object of the same address
+	asBefore                     // the same as the change's value before
+)
+
+// An encoder numbers types and providers as it meets them.
+type encoder struct {
+	types     map[string]int // by their JSON form
+	recent    map[string][]numbered
+	providers map[string]int
+	prior     *states.State
+}
+
+type numbered struct {
+	ty     cty.Type
+	number int
+}
+
+// typeOf gives a type's number, and its JSON form if it is new. Nearly all values of a resource type have one of a few types, so
+// those are compared before a type's JSON form, which costs more, is looked up.
+func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err error) {
+	for _, known := range e.recent[hint] {
+		if known.ty.Equals(ty) {
+			return known.number, nil, nil
+		}
+	}
+	text, err := ctyjson.MarshalType(ty)
+	if err != nil {
+		return 0, nil, err
+	}
+	number, ok := e.types[string(text)]
+	if !ok {
+		number, def = len(e.types), text
+		e.types[string(text)] = number
+	}
+	if recent := e.recent[hint]; len(recent) < 8 {
+		e.recent[hint] = append(recent, numbered{ty, number})
+	}
+	return number, def, nil
+}
+
+// value encodes a value; hint is something that values of the same type have in common.
+func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue, error) {
+	if v == cty.NilVal {
+		return wireValue{}, nil
+	}
+	var out wireValue
+	if v.ContainsMarked() {
+		var paths []cty.PathValueMarks
+		v, paths = v.UnmarkDeepWithPaths()
+		var err error
+		if out.Marks, err = toMarks(paths); err != nil {
+			return out, err
+		}
+	}
+	var err error
+	if out.Type, out.Def, err = e.typeOf(v.Type(), hint); err != nil {
+		return out, err
+	}
+	if inState(v, obj) {
+		out.From = fromState
+		return out, nil
+	}
+	out.From = fromData
+	out.Data, err = ctymsgpack.Marshal(v, v.Type())
+	return out, err
+}
+
+// inState tells whether decoding the object with the value's own type gives the value. That isn't so where the schema leaves the
+// type of a part open, since such a part carries its type with it in the state.
+func inState(v cty.Value, obj *states.Object) bool {
+	if obj == nil || obj.Attrs == nil || v.IsNull() || !v.IsWhollyKnown() {
+		return false
+	}
+	text, _, err := states.EncodeValue(v, v.Type())
+	return err == nil && statefile.SameJSON(text, obj.Attrs)
+}
+
+func toMarks(paths []cty.PathValueMarks) ([]wireMark, error) {
+	var out []wireMark
+	for _, pvm := range paths {
+		path, err := toPath(pvm.Path)
+		if err != nil {
+			return nil, err
+		}
+		for mark := range pvm.Marks {
+			switch mark := mark.(type) {
+			case marks.Deprecation:
+				out = append(out, wireMark{Path: path, Deprecation: &mark})
+			default:
+				if mark != marks.Sensitive {
+					return nil, fmt.Errorf("%s has the mark %#v, which can't be stored", states.FormatPath(pvm.Path), mark)
+				}
+				out = append(out, wireMark{Path: path})
+			}
+		}
+	}
+	// Paths come in the order of a map; the file shouldn't differ from one run to the next.
+	slices.SortStableFunc(out, func(a, b wireMark) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	return out, nil
+}
+
+func (m *wireMark) sortKey() string {
+	var b strings.Builder
+	for _, step := range m.Path {
+		fmt.Fprintf(&b, "%s\x00%x\x00", step.Attr, step.Index)
+	}
+	if m.Deprecation != nil {
+		b.WriteString("\xff" + m.Deprecation.By + "\x00" + m.Deprecation.Message)
+	}
+	return b.String()
+}
+
+func toPath(path cty.Path) (wirePath, error) {
+	var out wirePath
+	for _, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			out = append(out, wireStep{Attr: step.Name})
+		case cty.IndexStep:
+			data, err := ctymsgpack.Marshal(step.Key, cty.DynamicPseudoType)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, wireStep{Index: data})
+		}
+	}
+	return out, nil
+}
+
+func (p wirePath) path() (cty.Path, error) {
+	var out cty.Path
+	for _, step := range p {
+		if step.Index == nil {
+			out = append(out, cty.GetAttrStep{Name: step.Attr})
+			continue
+		}
+		key, err := ctymsgpack.Unmarshal(step.Index, cty.DynamicPseudoType)
+		if err != nil {
+			return nil, err
+		}
+		if key.IsNull() || !key.IsKnown() {
+			return nil, errors.New("an index isn't known")
+		}
+		out = append(out, cty.IndexStep{Key: key})
+	}
+	return out, nil
+}
+
+// value decodes a value; before is the change's value before, obj the object in the prior state.
+func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty.Value, error) {
+	switch in.From {
+	case noValue:
+		return cty.NilVal, nil
+	case asBefore:
+		return before, nil
+	}
+	if in.Def != nil {
+		ty, err := ctyjson.UnmarshalType(in.Def)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		d.types = append(d.types, ty)
+	}
+	if in.Type < 0 || in.Type >= len(d.types) {
+		return cty.NilVal, fmt.Errorf("a value has the unknown type %d", in.Type)
+	}
+	var v cty.Value
+	var err error
+	switch in.From {
+	case fromData:
+		v, err = ctymsgpack.Unmarshal(in.Data, d.types[in.Type])
+	case fromState:
+		if obj == nil || obj.Attrs == nil {
+			return v, errors.New("a value refers to an object that isn't in the state")
+		}
+		v, err = ctyjson.Unmarshal(obj.Attrs, d.types[in.Type])
+	default:
+		return v, fmt.Errorf("a value has the unknown source %d", in.From)
+	}
+	if err != nil || len(in.Marks) == 0 {
+		return v, err
+	}
+	return withMarks(v, in.Marks)
+}
+
+func withMarks(v cty.Value, in []wireMark) (cty.Value, error) {
+	var secret []cty.Path
+	var others []cty.PathValueMarks
+	for _, m := range in {
+		path, err := m.Path.path()
+		if err != nil {
+			return v, err
+		}
+		if m.Deprecation == nil {
+			secret = append(secret, path)
+		} else {
+			others = append(others, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(*m.Deprecation)})
+		}
+	}
+	if others != nil { // rare, so that it may cost more
+		v = v.MarkWithPaths(others)
+	}
+	return states.MarkSensitive(v, secret), nil
+}

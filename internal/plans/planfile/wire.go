@@ -1,0 +1,180 @@
+package planfile
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/plans"
+)
+
+// format is the version of the form. A change that an older reader would misunderstand raises it.
+const format = 1
+
+var errFormat = errors.New("the plan file was written by another version of this program; make the plan anew")
+
+// The documents in the stream: the format's number, one wirePlan, wirePlan.Changes times wireChange, wirePlan.Drift times wireChange, and
+// wirePlan.Outputs times wireOutput. Fields have no names there, so their order is the format.
+type (
+	wirePlan struct {
+		Program string
+		ID      string
+		Backend Backend
+
+		Mode                         plans.Mode
+		Errored, Applyable, Complete bool
+		Timestamp                    time.Time
+		Variables                    []wireVariable
+		EphemeralVariables           map[string]bool
+		Targets, Excludes            []wireTarget
+		ForceReplace                 []wireInstance
+		Relevant                     []wireRelevant
+		Checks                       []wireCheck
+		HasChecks                    bool
+		GeneratedConfig              map[string]string
+
+		HasChanges              bool
+		Changes, Drift, Outputs int
+	}
+
+	wireVariable struct {
+		Name  string
+		Value wireValue
+	}
+
+	wireKey struct {
+		Kind uint8 // of the constants below
+		N    int
+		S    string
+	}
+
+	wireInstance struct {
+		Module string
+		Mode   addrs.ResourceMode
+		Type   string
+		Name   string
+		Key    wireKey
+	}
+
+	wireTarget struct {
+		Instance wireInstance
+		HasKey   bool
+	}
+
+	wireRelevant struct {
+		Target wireTarget
+		Path   wirePath
+	}
+
+	wireCheck struct {
+		Kind    checks.Kind
+		Config  string
+		Status  checks.Status
+		Objects []checks.Object
+	}
+
+	// wireProvider is a number, and the first time the provider configuration that it stands for.
+	wireProvider struct {
+		Number int
+		Config string
+		Key    wireKey
+	}
+
+	wireChange struct {
+		Addr           wireInstance
+		Deposed        addrs.DeposedKey
+		PrevAddr       *wireInstance // nil: the same
+		Provider       wireProvider
+		Action         plans.Action
+		Reason         plans.Reason
+		Before         wireValue
+		After          wireValue
+		BeforeIdentity wireValue
+		AfterIdentity  wireValue
+		Replace        []wirePath
+		Private        []byte
+		ReplaceDeposed addrs.DeposedKey
+		Importing      *wireImport
+		Generated      string
+	}
+
+	wireImport struct {
+		ID       string
+		Identity wireValue
+	}
+
+	wireOutput struct {
+		Name       string
+		Action     plans.Action
+		Before     wireValue
+		After      wireValue
+		Sensitive  bool
+		Deprecated string
+	}
+)
+
+const (
+	noKey uint8 = iota
+	intKey
+	stringKey
+)
+
+func toKey(k addrs.InstanceKey) (wireKey, error) {
+	if n, ok := k.IsInt(); ok {
+		return wireKey{Kind: intKey, N: n}, nil
+	}
+	if s, ok := k.IsString(); ok {
+		return wireKey{Kind: stringKey, S: s}, nil
+	}
+	if k != addrs.NoKey {
+		return wireKey{}, errors.New("an instance key isn't known")
+	}
+	return wireKey{}, nil
+}
+
+func (k wireKey) key() (addrs.InstanceKey, error) {
+	switch k.Kind {
+	case noKey:
+		return addrs.NoKey, nil
+	case intKey:
+		return addrs.IntKey(k.N), nil
+	case stringKey:
+		return addrs.StringKey(k.S), nil
+	}
+	return addrs.NoKey, fmt.Errorf("unknown kind of instance key %d", k.Kind)
+}
+
+func toInstance(a addrs.AbsInstance) (wireInstance, error) {
+	key, err := toKey(a.Key)
+	return wireInstance{Module: string(a.Module), Mode: a.Resource.Mode, Type: a.Resource.Type, Name: a.Resource.Name, Key: key}, err
+}
+
+func toTarget(t addrs.Target) (wireTarget, error) {
+	i, err := toInstance(addrs.AbsInstance{Module: t.Module, Resource: t.Resource, Key: t.Key})
+	return wireTarget{Instance: i, HasKey: t.HasKey}, err
+}
+
+func (d *decoder) target(t wireTarget) (addrs.Target, error) {
+	i, err := d.instance(t.Instance)
+	return addrs.Target{Module: i.Module, Resource: i.Resource, Key: i.Key, HasKey: t.HasKey}, err
+}
+
+// instance checks what it is given: other code takes module texts for canonical ones.
+func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
+	module, ok := d.modules[in.Module]
+	if !ok {
+		var diags interface{ Err() error }
+		module, diags = addrs.ParseModuleInstanceText(in.Module)
+		if diags.Err() != nil || string(module) != in.Module {
+			return addrs.AbsInstance{}, fmt.Errorf("invalid module address %q", in.Module)
+		}
+		d.modules[in.Module] = module
+	}
+	key, err := in.Key.key()
+	if in.Mode > addrs.Ephemeral {
+		err = errors.Join(err, fmt.Errorf("unknown resource mode %d", in.Mode))
+	}
+	return addrs.AbsInstance{Module: module, Resource: addrs.Resource{Mode: in.Mode, Type: in.Type, Name: in.Name}, Key: key}, err
+}
