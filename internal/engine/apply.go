@@ -118,6 +118,7 @@ func (w *walk) finishState(plan *plans.Plan) {
 		}
 	}
 	w.state.Prune()
+	w.inheritDependencies(plan)
 	if w.phase.conditions {
 		w.state.Checks = w.checks
 	} else {
