@@ -281,7 +281,14 @@ func (p *jsonPrinter) Message(m Message) {
 		}
 		p.summary(m.done(), m.Counts, operation)
 	case Outputs:
-		p.outputs(appliedOutputs(m.Values))
+		outputs := outputsJSON(m.Values)
+		for name, o := range outputs {
+			if o.Sensitive { // logs are kept where nobody thinks of secrets
+				o.Value = nil
+				outputs[name] = o
+			}
+		}
+		p.outputs(outputs)
 	case Address:
 		p.line("info", m.Addr, "resource_address", nil)
 	case Workspaces:

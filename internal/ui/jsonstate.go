@@ -144,7 +144,7 @@ type outputJSON struct {
 	Action     string          `json:"action,omitempty"`
 }
 
-func appliedOutputs(outputs map[string]*states.Output) map[string]outputJSON {
+func outputsJSON(outputs map[string]*states.Output) map[string]outputJSON {
 	out := make(map[string]outputJSON, len(outputs))
 	for name, o := range outputs {
 		out[name] = outputJSON{Sensitive: o.Sensitive, Deprecated: o.Deprecated, Type: typeJSON(o.Value.Type()), Value: typedJSON(o.Value)}
@@ -164,7 +164,7 @@ func typedJSON(v cty.Value) json.RawMessage {
 
 // WriteOutputs writes the document of `output -json`.
 func WriteOutputs(w io.Writer, outputs map[string]*states.Output) error {
-	return writeIndented(w, appliedOutputs(outputs))
+	return writeIndented(w, outputsJSON(outputs))
 }
 
 // WriteOutput writes the document of `output -json NAME`.

@@ -51,7 +51,7 @@ func story(p Printer) {
 	p.Message(Applied{Counts: Counts{Remove: 3}, Destroy: true})
 	p.Message(Outputs{map[string]*states.Output{
 		"o": {Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("<b>")}), Deprecated: "use p"},
-		"s": {Value: cty.StringVal("told to programs alone"), Sensitive: true},
+		"s": {Value: cty.StringVal("hush"), Sensitive: true},
 	}})
 	testStory(p)
 }
@@ -86,6 +86,9 @@ func TestPrinters(t *testing.T) {
 			o.Out, o.Err, o.Now, o.Version = &out, &errs, now, "1.12.6"
 			tell(make(o))
 			got[name] = out.String()
+			if strings.Contains(out.String(), "hush") {
+				t.Errorf("%s shows a secret", name)
+			}
 			if errs.Len() > 0 {
 				got[name] += "--- on the error stream:\n" + errs.String()
 			}
