@@ -1,0 +1,368 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/version"
+)
+
+// App is what a command finds around it.
+type App struct {
+	*Streams
+	Env     func(name string) string // the environment
+	Environ []string                 // all of it, "NAME=value"
+
+	// WorkDir is where the program was started, before -chdir: path.cwd. Everything else is relative to the current directory.
+	WorkDir string
+	// DataDir is where a working directory's own data are, ".terraform" as a rule.
+	DataDir string
+
+	// Input: questions may be asked.
+	Input bool
+	// Automated: no hints on what to run next.
+	Automated bool
+
+	Printer    ui.Printer
+	Logs       *logs
+	CLI        *cliconfig.Config
+	Interrupts *interrupts
+
+	view     viewFlags
+	lines    lineReader
+	parser   *configs.Parser
+	snapshot map[string][]byte // the files of a saved plan's configuration; nil when there is no such plan
+}
+
+// NewApp gives the App of this process.
+func NewApp(streams *Streams, environ []string) *App {
+	values := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	a := &App{
+		Streams: streams, Environ: environ, Env: func(name string) string { return values[name] },
+		Interrupts: newInterrupts(),
+		lines:      lineReader{in: streams.In},
+		parser:     configs.NewParser(nil),
+	}
+	a.Automated = a.Env("TF_IN_AUTOMATION") != ""
+	a.DataDir = ".terraform"
+	if dir := a.Env("TF_DATA_DIR"); dir != "" {
+		a.DataDir = dir
+	}
+	a.setView(viewFlags{ConsolidateWarnings: true})
+	return a
+}
+
+// exitStatus ends a command with a status and nothing to say.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// usageError is a mistake in how a command was called.
+type usageError struct{ tfdiags.Diagnostic }
+
+func (e usageError) Error() string { return e.Summary + ": " + e.Detail }
+
+func badUsage(summary, detail string, args ...any) error {
+	return usageError{tfdiags.Errorf(summary, detail, args...)}
+}
+
+// noArguments is the error for arguments where a command takes none.
+func noArguments(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return badUsage("Too many command line arguments",
+		"The command takes no arguments besides its options; got %q. To specify a working directory, use the global -chdir option.", args[0])
+}
+
+// Run runs the program with its arguments and gives its exit status.
+func (a *App) Run(args []string) int {
+	status := a.run(args)
+	for _, w := range []io.Writer{a.Out, a.Err} {
+		if lossy, ok := w.(*lossyWriter); ok && lossy.failure() != nil {
+			fmt.Fprintf(a.Err, "The output is incomplete: %s\n", lossy.failure())
+			status = max(status, 1)
+		}
+	}
+	return status
+}
+
+func (a *App) run(args []string) int {
+	table := commands()
+	if line := a.Env("COMP_LINE"); line != "" {
+		complete(a.Out, table, line)
+		return 0
+	}
+	global, args, err := parseGlobal(args)
+	if global.completion != nil {
+		err = a.setCompletion(*global.completion)
+		if err == nil {
+			return 0
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(a.Err, err)
+		return 1
+	}
+	if err := a.enter(global.chdir); err != nil {
+		if err != exitStatus(1) {
+			fmt.Fprintln(a.Err, err)
+		}
+		return 1
+	}
+	defer func() { _ = a.Logs.close() }()
+
+	cmd, path, rest := find(table, args)
+	switch {
+	case global.version:
+		cmd, path = cmdVersion, []string{"version"}
+	case cmd == nil && (global.help || len(args) == 0):
+		printHelp(a.Out, table)
+		if global.help {
+			return 0
+		}
+		return 127
+	case cmd == nil:
+		a.unknownCommand(table, args[0])
+		return 1
+	}
+	if rest, err = argsFromEnv(a.Env, path, rest); err != nil {
+		fmt.Fprintln(a.Err, err)
+		return 1
+	}
+	if global.help || wantsHelp(rest) {
+		printCommandHelp(a.Out, cmd, path)
+		return 0
+	}
+	if cmd.Run == nil {
+		printCommandHelp(a.Out, cmd, path)
+		return 1
+	}
+	return a.runCommand(cmd, path, rest)
+}
+
+// runCommand parses the options, runs the command and reports its error.
+func (a *App) runCommand(cmd *Command, path, args []string) int {
+	if slices.Contains(args, "-no-color") || slices.Contains(args, "--no-color") {
+		a.setView(viewFlags{NoColor: true, ConsolidateWarnings: true}) // also for complaints about the options themselves
+	}
+	fs := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	var flags any
+	if cmd.Flags != nil {
+		flags = cmd.Flags(fs)
+	}
+	parseErr := fs.Parse(args)
+	if f, ok := flags.(interface{ flagsGiven(map[string]bool) }); ok {
+		given := make(map[string]bool)
+		fs.Visit(func(o *flag.Flag) { given[o.Name] = true })
+		f.flagsGiven(given)
+	}
+	closeView, err := a.useFlags(flags)
+	defer closeView()
+	if err != nil {
+		parseErr = errors.Join(parseErr, err)
+	}
+	if parseErr != nil {
+		return a.fail(badUsage("Failed to parse command-line options", "%s", sentence(parseErr)), path)
+	}
+
+	unwatch := a.Interrupts.watch()
+	defer unwatch()
+	a.Interrupts.onInterrupt(a.tellInterrupt)
+	ctx, _, cancel := a.Interrupts.contexts(context.Background())
+	defer cancel()
+	return a.fail(cmd.Run(ctx, a, flags, fs.Args()), path)
+}
+
+// fail prints a command's error and gives the exit status.
+func (a *App) fail(err error, path []string) int {
+	var status exitStatus
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usage):
+		a.Printer.Diagnostics(tfdiags.Diagnostics{usage.Diagnostic})
+		if !a.view.JSON {
+			fmt.Fprintf(a.Err, "\nFor more help on using this command, run:\n  tofu %s -help\n", strings.Join(path, " "))
+		}
+		return 1
+	}
+	a.Printer.Diagnostics(tfdiags.Diagnostics{}.Append(err))
+	return 1
+}
+
+// done prints diagnostics without errors and gives nil; those with errors it gives as an error, to be printed by the caller.
+func (a *App) done(diags tfdiags.Diagnostics) error {
+	if !diags.HasErrors() {
+		a.Printer.Diagnostics(diags)
+	}
+	return diags.Err()
+}
+
+// useFlags makes the printer that a command's options ask for and takes note of -input. The function it gives ends it.
+func (a *App) useFlags(flags any) (closeView func(), err error) {
+	closeView = func() {}
+	a.Input = true
+	if v, ok := flags.(viewer); ok {
+		view := *v.view()
+		a.setView(view)
+		if view.JSON && view.JSONInto != "" {
+			return closeView, errors.New("-json and -json-into can't be used together")
+		}
+		if view.JSONInto != "" {
+			file, err := os.OpenFile(view.JSONInto, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+			if err != nil {
+				return closeView, fmt.Errorf("-json-into: %w", err)
+			}
+			closeView = func() { _ = file.Close() }
+			a.Printer = ui.Tee(a.Printer, ui.NewJSON(a.viewOptions(file)))
+		}
+	}
+	word := a.Env("TF_INPUT")
+	if given, ok := flags.(interface{ input() *inputFlag }); ok {
+		a.Input = given.input().Allowed
+		if !given.input().Given && (word == "0" || strings.EqualFold(word, "false")) {
+			a.Input = false
+		}
+	}
+	if a.view.JSON {
+		a.Input = false
+	}
+	return closeView, nil
+}
+
+func (a *App) setView(view viewFlags) {
+	a.view = view
+	if view.JSON {
+		a.Printer = ui.NewJSON(a.viewOptions(a.Out))
+		return
+	}
+	a.Printer = ui.NewHuman(a.viewOptions(a.Out))
+}
+
+func (a *App) viewOptions(out io.Writer) ui.Options {
+	return ui.Options{
+		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Colour: a.color(), ErrColour: a.color(),
+		Version: version.String, Sources: a.source,
+		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings, GroupErrors: a.view.ConsolidateErrors,
+		Concise: a.view.Concise, ShowSensitive: a.view.ShowSensitive,
+	}
+}
+
+// color tells whether output may have colours. As scripts and CI logs expect, a pipe gets them too.
+func (a *App) color() bool { return !a.view.NoColor && !a.view.JSON && a.Env("NO_COLOR") == "" }
+
+func (a *App) tellInterrupt(count int) {
+	text := "\nInterrupt received.\nPlease wait for tofu to exit or data loss may occur.\nGracefully shutting down...\n"
+	if count > 1 {
+		text = "\nTwo interrupts received. Exiting immediately: what is known is saved, but\noperations that still run are not waited for.\n"
+	}
+	a.Printer.Message(ui.Text{Text: text})
+}
+
+func (a *App) unknownCommand(table []*Command, word string) {
+	hint := ""
+	if near := suggest(table, word); near != "" {
+		hint = fmt.Sprintf(" Did you mean %q?", near)
+	}
+	fmt.Fprintf(a.Err, "tofu has no command named %q.%s\n\nTo see all of tofu's top-level commands, run:\n  tofu -help\n\n", word, hint)
+}
+
+// enter opens the logs and changes to the directory that -chdir names.
+func (a *App) enter(chdir string) error {
+	logs, warning, err := openLogs(a.Env, a.Err)
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		fmt.Fprintln(a.Err, warning)
+	}
+	a.Logs = logs
+	if a.WorkDir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("finding out the working directory: %w", err)
+	}
+	cli, diags := cliconfig.Load()
+	a.CLI = cli
+	if len(diags) > 0 { // on the error stream whatever they are: standard output may be a document that a program reads
+		a.warn(diags)
+	}
+	if diags.HasErrors() {
+		return exitStatus(1)
+	}
+	a.Logs.Core.Info("start", "version", version.String, "own_version", version.Own)
+	if chdir == "" {
+		return nil
+	}
+	if err := os.Chdir(chdir); err != nil {
+		return fmt.Errorf("error handling -chdir option: %w", err)
+	}
+	return nil
+}
+
+// globals are what may stand before the command.
+type globals struct {
+	chdir         string
+	help, version bool
+	completion    *bool // install or uninstall it; nil for neither
+}
+
+func parseGlobal(args []string) (globals, []string, error) {
+	var g globals
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		name := strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-")
+		dir, isDir := strings.CutPrefix(name, "chdir=")
+		switch {
+		case isDir && dir != "":
+			g.chdir = dir
+		case name == "chdir" || isDir:
+			return g, nil, errors.New("invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example")
+		case name == "help" || name == "h":
+			g.help = true
+		case name == "version" || name == "v":
+			g.version = true
+		case name == "install-autocomplete" || name == "uninstall-autocomplete":
+			install := name[0] == 'i'
+			g.completion = &install
+		default:
+			return g, nil, nil // an unknown option shows the list of commands
+		}
+		args = args[1:]
+	}
+	return g, args, nil
+}
+
+func wantsHelp(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-h", "-help", "--help":
+			return true
+		}
+	}
+	return false
+}
+
+// sentence gives an error's text as a sentence.
+func sentence(err error) string {
+	text := strings.TrimSuffix(err.Error(), ".")
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,0 +1,164 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/backend"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdApply = &Command{
+	Name: "apply", Main: true, Args: "[PLAN]", Short: "Create or update infrastructure",
+	Long: `
+Makes real what the configuration says: plans, shows the plan, asks for
+approval and carries it out. With a plan that "tofu plan -out=PLAN" saved,
+exactly that plan is carried out without a question.`,
+	Flags: func(fs *flag.FlagSet) any { return applyFlagSet(fs) },
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		return runApply(ctx, app, flags.(*applyFlags), args)
+	},
+}
+
+var cmdDestroy = &Command{
+	Name: "destroy", Main: true, Short: "Destroy previously-created infrastructure",
+	Long: `
+Destroys everything that the configuration manages. It is the same as
+"tofu apply -destroy"; "tofu plan -destroy" shows what would be destroyed.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := applyFlagSet(fs)
+		f.command = true
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		f := flags.(*applyFlags)
+		switch {
+		case len(args) > 0:
+			return badUsage("Too many command line arguments", "The destroy command takes no plan: use \"tofu apply\" for a plan made with -destroy.")
+		case f.given["destroy"]:
+			return badUsage("Invalid option", "The destroy command takes no -destroy option.")
+		case f.given["refresh-only"]:
+			return badUsage("Invalid option", "The destroy command takes no -refresh-only option.")
+		}
+		f.Destroy = true
+		return runApply(ctx, app, f, nil)
+	},
+}
+
+type applyFlags struct {
+	planFlags
+	AutoApprove bool
+	command     bool // it is the destroy command
+	given       map[string]bool
+}
+
+func applyFlagSet(fs *flag.FlagSet) *applyFlags {
+	f := &applyFlags{}
+	f.add(fs)
+	f.stateFlags.add(fs)
+	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
+	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,
+		"Succeed although a destroy left behind objects that were only forgotten.")
+	return f
+}
+
+// flagsGiven takes note of which options were on the command line.
+func (f *applyFlags) flagsGiven(given map[string]bool) { f.given = given }
+
+// planOnly are the options of a new plan, which a saved plan has answered already.
+var planOnly = []string{"destroy", "refresh-only", "refresh", "replace", "target", "target-file", "exclude", "exclude-file"}
+
+func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error {
+	switch {
+	case len(args) > 1:
+		return badUsage("Too many command line arguments", "Expected at most one argument, the path of a saved plan.")
+	case len(args) == 1:
+		for _, name := range planOnly {
+			if f.given[name] {
+				return badUsage("Can't change a saved plan", "The option -%s is about making a plan, and %s is a plan already. "+
+					"Apply it without the option, or make a new plan with it.", name, args[0])
+			}
+		}
+		return applySaved(ctx, app, f, args[0])
+	case app.view.JSON && !f.AutoApprove:
+		return badUsage("Plan file or auto-approve required",
+			"With -json nothing can be asked, so either give a saved plan or use -auto-approve.")
+	}
+	opts, diags := f.options()
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	op, more := app.startOperation(ctx, &f.operationFlags, operationApply)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer op.close()
+	op.env.Parallelism = f.Parallelism
+	plan, more := op.plan(ctx, opts)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	if !f.AutoApprove && plan.Applyable {
+		app.Printer.Diagnostics(diags) // before the question
+		diags = nil
+		if err := op.approve(ctx, plan); err != nil {
+			return err
+		}
+	}
+	return op.applyAndReport(ctx, plan, "", f, diags)
+}
+
+// approve asks whether a plan may be carried out.
+func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
+	where := ""
+	if op.place.workspace != backend.DefaultWorkspace {
+		where = fmt.Sprintf(" in workspace %q", op.place.workspace)
+	}
+	q := question{
+		Title: "Do you want to perform these actions" + where + "?",
+		Text:  "tofu will perform the actions described above.\nOnly 'yes' will be accepted to approve.",
+	}
+	switch plan.Mode {
+	case plans.Destroy:
+		q.Title = "Do you really want to destroy all resources" + where + "?"
+		q.Text = "tofu will destroy all your managed infrastructure, as shown above.\nThere is no undo. Only 'yes' will be accepted to confirm."
+	case plans.RefreshOnly:
+		if hasChanges(plan) {
+			break
+		}
+		q.Title = "Would you like to update the state to reflect these detected changes?"
+		q.Text = "tofu will write these changes to the state without modifying any real infrastructure.\n" +
+			"There is no undo. Only 'yes' will be accepted to confirm."
+	}
+	ok, err := op.app.confirm(ctx, q)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		op.app.say("\n%s cancelled.", map[bool]string{true: "Destroy", false: "Apply"}[plan.Mode == plans.Destroy])
+		return exitStatus(1)
+	}
+	return nil
+}
+
+// applyAndReport applies a plan and says how it went.
+func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planID string, f *applyFlags, diags tfdiags.Diagnostics) error {
+	if op.app.Interrupts.stopped() {
+		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
+	}
+	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	op.app.Printer.Diagnostics(diags)
+	op.app.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.Destroy})
+	op.app.Printer.Message(ui.Outputs{Values: outputs(st)})
+	return nil
+}

@@ -1,0 +1,124 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/all"
+	"tofu/internal/backend/local"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// backendSettings are a backend with its complete settings.
+type backendSettings struct {
+	driver *backend.Driver
+	schema *configschema.Block
+	block  cty.Value // what the block says; an object of nulls without a block
+	config cty.Value // with what the command line gave besides
+}
+
+// localSettings are those of a root module without a backend block.
+func localSettings() *backendSettings {
+	schema := backend.Schema(local.Driver.Config())
+	return &backendSettings{driver: local.Driver, schema: schema, block: schema.EmptyValue(), config: schema.EmptyValue()}
+}
+
+// decodeBackend gives the settings of a configuration's backend block as it stands there. The second result is false when there
+// is no block.
+func decodeBackend(cfg *loaded) (*backendSettings, bool, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	block := cfg.Module.Backend
+	if cfg.Module.Cloud != nil {
+		return nil, true, diags.Append(tfdiags.Errorf("Cloud services are not supported",
+			"A \"cloud\" block makes a cloud service run the operations, which this program can't ask for. Use a backend that stores the state, "+
+				"such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range))
+	}
+	if block == nil {
+		return localSettings(), false, nil
+	}
+	driver, more := all.Driver(block.Type)
+	for _, d := range more {
+		if d.Subject == nil {
+			d = d.At(block.TypeRange)
+		}
+		diags = diags.Append(d)
+	}
+	if diags.HasErrors() {
+		return nil, true, diags
+	}
+	schema := backend.Schema(driver.Config())
+	value, more := cfg.StaticBody(block.Config, optionalSchema(schema), "backend."+block.Type)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, true, diags
+	}
+	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
+		return nil, true, diags.Append(tfdiags.Errorf("Backend settings may not be secret", "The settings of a backend are written down in the data "+
+			"directory, so they can't be made of sensitive or ephemeral values. Give secrets in the environment variables of the backend, "+
+			"or with -backend-config when running init.").At(block.Range))
+	}
+	value, _ = value.UnmarkDeep()
+	return &backendSettings{driver: driver, schema: schema, block: value, config: value}, true, diags
+}
+
+// open opens the backend's store.
+func (s *backendSettings) open(ctx context.Context, app *App, paths stateFlags) (backend.Store, tfdiags.Diagnostics) {
+	config := s.driver.Config()
+	diags := backend.Decode(s.config, config, app.Env)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if c, ok := config.(*local.Config); ok {
+		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), diags
+	}
+	store, err := s.driver.Open(ctx, config)
+	if err != nil {
+		return nil, diags.Append(tfdiags.Errorf("Failed to open the backend", "The backend %q could not be opened: %s.", s.driver.Name, err))
+	}
+	return store, diags
+}
+
+// currentBackend gives the settings of the backend that the working directory is initialised for. A block that says something
+// else than init noted is an error.
+func (a *App) currentBackend(cfg *loaded) (*backendSettings, tfdiags.Diagnostics) {
+	settings, hasBlock, diags := decodeBackend(cfg)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	record, err := a.readBackendRecord()
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	switch {
+	case record == nil && !hasBlock:
+		return settings, diags
+	case record == nil:
+		return nil, diags.Append(needInit("Initial configuration of the requested backend %q", settings.driver.Name))
+	case !hasBlock:
+		return nil, diags.Append(needInit("Unsetting the previously set backend %q", record.Type))
+	case record.Type != settings.driver.Name:
+		return nil, diags.Append(needInit("Backend type changed from %q to %q", record.Type, settings.driver.Name))
+	}
+	stored, err := record.value(settings.schema.ImpliedType())
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	if record.Hash != backendHash(record.Type, settings.block) && !stored.RawEquals(settings.block) {
+		return nil, diags.Append(needInit("Backend configuration block has changed"))
+	}
+	settings.config = stored
+	return settings, diags
+}
+
+func needInit(reason string, args ...any) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"", "Reason: %s.\n\n"+
+		"The \"backend\" is where the state is kept. Changes to its configuration require reinitialization, which sets up the new "+
+		"configuration and may copy the existing state. Please run \"tofu init\" with either the \"-reconfigure\" or \"-migrate-state\" "+
+		"options to use the current backend configuration.\n\nIf the change is not intended, undo it in the configuration.",
+		fmt.Sprintf(reason, args...))
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// backendRecord is what init notes about the backend, in the data directory: its settings with everything that was given on the
+// command line, and a hash of the block itself, by which later commands see that the block was changed.
+type backendRecord struct {
+	Type   string          `json:"type"`
+	Config json.RawMessage `json:"config"`
+	Hash   uint64          `json:"hash"`
+}
+
+// backendFile is the record's file. Its form is that of a very old state file, version 3, in which the record was one property.
+type backendFile struct {
+	Version int            `json:"version"`
+	Backend *backendRecord `json:"backend,omitempty"`
+}
+
+func (a *App) backendRecordPath() string { return filepath.Join(a.DataDir, "terraform.tfstate") }
+
+// readBackendRecord gives the record, nil when there is none.
+func (a *App) readBackendRecord() (*backendRecord, error) {
+	src, err := os.ReadFile(a.backendRecordPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading what init noted about the backend: %w", err)
+	}
+	var file backendFile
+	if err := json.Unmarshal(src, &file); err != nil {
+		return nil, fmt.Errorf("%s, where init notes the backend's settings, is damaged: %w; run `tofu init -reconfigure` to write it anew",
+			a.backendRecordPath(), err)
+	}
+	if file.Backend != nil && file.Backend.Type == "" {
+		return nil, nil
+	}
+	return file.Backend, nil
+}
+
+// writeBackendRecord replaces the record; nil removes it.
+func (a *App) writeBackendRecord(r *backendRecord) error {
+	path := a.backendRecordPath()
+	if r == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing what init noted about the backend: %w", err)
+		}
+		return nil
+	}
+	text, err := json.MarshalIndent(backendFile{Version: 3, Backend: r}, "", "    ")
+	if err != nil {
+		return fmt.Errorf("writing down the backend's settings: %w", err)
+	}
+	return a.writeDataFile("terraform.tfstate", append(text, '\n'))
+}
+
+// writeDataFile writes a file of the data directory with one rename. Only the user may read it: settings may hold secrets.
+func (a *App) writeDataFile(name string, content []byte) error {
+	if err := os.MkdirAll(a.DataDir, 0o755); err != nil {
+		return fmt.Errorf("making the data directory: %w", err)
+	}
+	temp, err := os.CreateTemp(a.DataDir, "."+name+".*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(content)
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(a.DataDir, name))
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+// backendHash is the record's hash of a backend block.
+func backendHash(typ string, config cty.Value) uint64 {
+	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(typ), config}).Hash())
+}
+
+// newBackendRecord makes the record of a backend with its block's own settings and the complete ones.
+func newBackendRecord(typ string, block, complete cty.Value) (*backendRecord, error) {
+	text, err := ctyjson.Marshal(complete, complete.Type())
+	if err != nil {
+		return nil, fmt.Errorf("writing down the settings of the backend %q: %w", typ, err)
+	}
+	return &backendRecord{Type: typ, Config: text, Hash: backendHash(typ, block)}, nil
+}
+
+// value gives the recorded settings in the type of the backend's schema; settings it does not know any more are left out.
+func (r *backendRecord) value(ty cty.Type) (cty.Value, error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(r.Config, &given); err != nil {
+		return cty.NilVal, fmt.Errorf("reading the recorded settings of the backend %q: %w", r.Type, err)
+	}
+	values := make(map[string]cty.Value)
+	for name, attr := range ty.AttributeTypes() {
+		values[name] = cty.NullVal(attr)
+		if text, ok := given[name]; ok {
+			v, err := ctyjson.Unmarshal(text, attr)
+			if err != nil {
+				return cty.NilVal, fmt.Errorf("reading the recorded setting %s of the backend %q: %w", name, r.Type, err)
+			}
+			values[name] = v
+		}
+	}
+	return cty.ObjectVal(values), nil
+}

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"tofu/internal/configs"
+	"tofu/internal/configs/inputs"
+	"tofu/internal/getmodules"
+	"tofu/internal/tfdiags"
+)
+
+// loaded is a configuration with the values that its root variables were given.
+type loaded struct {
+	*configs.Config
+	given map[string]configs.Given
+}
+
+// loadConfig loads the root module and all installed modules. There is a configuration unless the diagnostics have errors.
+func (a *App) loadConfig(ctx context.Context, vars varFlags) (*loaded, tfdiags.Diagnostics) {
+	given, diags := a.collect(vars)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	cfg, more := a.loadConfigGiven(ctx, given)
+	return cfg, diags.Append(more)
+}
+
+// loadConfigGiven is loadConfig with values that were collected before.
+func (a *App) loadConfigGiven(ctx context.Context, given map[string]configs.Given) (*loaded, tfdiags.Diagnostics) {
+	resolve, diags := getmodules.Installed(a.modulesDir())
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	cfg, more := a.load(ctx, given, resolve, configs.LoadRoot)
+	return cfg, diags.Append(more)
+}
+
+// loadRootModule loads the root module alone: enough for the backend, the encryption and the variables.
+func (a *App) loadRootModule(ctx context.Context, vars varFlags) (*loaded, tfdiags.Diagnostics) {
+	given, diags := a.collect(vars)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	cfg, more := a.load(ctx, given, nil, configs.LoadRootModule)
+	return cfg, diags.Append(more)
+}
+
+// collect finds the values that are given for root variables.
+func (a *App) collect(vars varFlags) (map[string]configs.Given, tfdiags.Diagnostics) {
+	return inputs.Collect(a.parser, inputs.Options{Environ: a.Environ, Dir: ".", Flags: vars.Vars})
+}
+
+// load loads a configuration. Values that static evaluation had to ask for are added to those given, so that each is asked for once.
+func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
+	from func(string, *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics)) (*loaded, tfdiags.Diagnostics) {
+	workspace, err := a.workspace()
+	if err != nil {
+		return nil, tfdiags.Diagnostics{}.Append(err)
+	}
+	cfg, diags := from(".", &configs.LoadOptions{
+		Parser: a.parser, Variables: given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
+		Ask: func(v *configs.Variable) (configs.Given, error) {
+			g, err := a.askVariable(ctx, v)
+			if err == nil {
+				given[v.Name] = g
+			}
+			return g, err
+		},
+	})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return &loaded{cfg, given}, diags
+}
+
+func (a *App) modulesDir() string { return filepath.Join(a.DataDir, "modules") }
+
+// requireConfig is the error of a command that needs a configuration in a directory that has none.
+func (a *App) requireConfig() error {
+	if a.parser.IsModuleDir(".") {
+		return nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "the working directory"
+	}
+	return tfdiags.Diagnostics{tfdiags.Errorf("No configuration files",
+		"%s has no configuration files: none whose name ends in .tf, .tofu, .tf.json or .tofu.json.", dir)}.Err()
+}
+
+// source gives the text of a configuration file for excerpts in diagnostics.
+func (a *App) source(name string) []byte {
+	if src, ok := a.snapshot[name]; ok {
+		return src
+	}
+	if file := a.parser.Files()[name]; file != nil {
+		return file.Bytes
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return nil // an excerpt is a convenience
+	}
+	return src
+}

@@ -1,0 +1,184 @@
+package command
+
+import (
+	"errors"
+	"flag"
+	"strconv"
+	"time"
+
+	"tofu/internal/configs/inputs"
+)
+
+// The structs below are groups of options that several commands share. Each has an add method that declares them.
+
+// viewFlags say how a command's output looks.
+type viewFlags struct {
+	JSON                bool
+	JSONInto            string
+	NoColor             bool
+	CompactWarnings     bool
+	ConsolidateWarnings bool
+	ConsolidateErrors   bool
+	Concise             bool
+	ShowSensitive       bool
+	Deprecation         string
+}
+
+func (f *viewFlags) view() *viewFlags { return f }
+
+// viewer is implemented by the flag structs that hold viewFlags.
+type viewer interface{ view() *viewFlags }
+
+// addColor declares only what every command takes.
+func (f *viewFlags) addColor(fs *flag.FlagSet) {
+	f.ConsolidateWarnings = true
+	fs.BoolFunc("no-color", "Disable terminal escape sequences.", func(text string) error {
+		if text != "true" {
+			return errors.New("the option takes no value")
+		}
+		f.NoColor = true
+		return nil
+	})
+}
+
+func (f *viewFlags) addJSON(fs *flag.FlagSet) {
+	f.addColor(fs)
+	fs.BoolVar(&f.JSON, "json", false, "Produce output in a machine-readable JSON format.")
+	fs.StringVar(&f.JSONInto, "json-into", "", "Write the output of -json to `out.json`, beside the human-readable output.")
+}
+
+func (f *viewFlags) addWarnings(fs *flag.FlagSet) {
+	fs.BoolVar(&f.CompactWarnings, "compact-warnings", false, "Show warnings as one line each, unless there are errors too.")
+	fs.BoolVar(&f.ConsolidateWarnings, "consolidate-warnings", true, "Do not group similar warnings.")
+	fs.BoolVar(&f.ConsolidateErrors, "consolidate-errors", false, "Group similar errors.")
+}
+
+func (f *viewFlags) addDeprecation(fs *flag.FlagSet) {
+	fs.StringVar(&f.Deprecation, "deprecation", "",
+		"Which deprecation warnings to show: `module:all` (the default), module:local (of modules with a relative path) or module:none.")
+}
+
+func (f *viewFlags) addSensitive(fs *flag.FlagSet) {
+	fs.BoolVar(&f.ShowSensitive, "show-sensitive", false, "Show sensitive values.")
+}
+
+// varFlags are the values for input variables, in the order in which they were given.
+type varFlags struct{ Vars []inputs.Flag }
+
+func (f *varFlags) add(fs *flag.FlagSet) {
+	fs.Func("var", "Set the root module's input variable `name=value`. May be repeated.", func(text string) error {
+		f.Vars = append(f.Vars, inputs.Flag{Text: text})
+		return nil
+	})
+	fs.Func("var-file", "Read values of input variables from `filename`, besides terraform.tfvars and *.auto.tfvars. May be repeated.",
+		func(path string) error {
+			f.Vars = append(f.Vars, inputs.Flag{File: true, Text: path})
+			return nil
+		})
+}
+
+// lockFlags say how the state is locked.
+type lockFlags struct {
+	Lock    bool
+	Timeout time.Duration
+}
+
+func (f *lockFlags) add(fs *flag.FlagSet) {
+	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the same workspace.")
+	fs.DurationVar(&f.Timeout, "lock-timeout", 0, "How `long` to wait for a state lock that somebody else holds, such as 30s.")
+}
+
+// stateFlags are the local backend's old path options.
+type stateFlags struct{ State, StateOut, Backup string }
+
+func (f *stateFlags) add(fs *flag.FlagSet) {
+	f.addIn(fs)
+	fs.StringVar(&f.StateOut, "state-out", "", "Write the state to `path` instead of -state. For the local backend only.")
+	f.addBackup(fs)
+}
+
+func (f *stateFlags) addIn(fs *flag.FlagSet) {
+	fs.StringVar(&f.State, "state", "", "Read the state from `path`. For the local backend only.")
+}
+
+func (f *stateFlags) addBackup(fs *flag.FlagSet) {
+	fs.StringVar(&f.Backup, "backup", "", `Keep the previous state in `+"`path`"+`; "-" keeps none. For the local backend only.`)
+}
+
+// addRemoteVersion declares an option of backends that check the versions of both sides; others ignore it.
+func addRemoteVersion(fs *flag.FlagSet) {
+	fs.Bool("ignore-remote-version", false, "")
+}
+
+// operationFlags are what plan, apply, destroy, refresh and import have in common.
+type operationFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	stateFlags
+	Input       inputFlag
+	Parallelism int
+}
+
+func (f *operationFlags) input() *inputFlag { return &f.Input }
+
+func (f *operationFlags) add(fs *flag.FlagSet) {
+	f.addJSON(fs)
+	f.addWarnings(fs)
+	f.addDeprecation(fs)
+	f.varFlags.add(fs)
+	f.lockFlags.add(fs)
+	f.Input.add(fs)
+	fs.BoolVar(&f.Concise, "concise", false, "Leave out progress messages.")
+	fs.Func("parallelism", "Limit the number of concurrent operations to `n` (default 10).", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return errors.New("must be a whole number, 0 for the default")
+		}
+		f.Parallelism = n
+		return nil
+	})
+}
+
+// targetFlags limit an operation to a part of the configuration.
+type targetFlags struct{ Targets, Excludes, TargetFiles, ExcludeFiles []string }
+
+func (f *targetFlags) add(fs *flag.FlagSet) {
+	fs.Var((*list)(&f.Targets), "target", "Only this `address` (module, resource or instance) and what it depends on. May be repeated.")
+	fs.Var((*list)(&f.TargetFiles), "target-file", "The addresses in this `file`, one a line, as if each was given with -target.")
+	fs.Var((*list)(&f.Excludes), "exclude", "All but this `address` and what depends on it. May be repeated; not together with -target.")
+	fs.Var((*list)(&f.ExcludeFiles), "exclude-file", "The addresses in this `file`, one a line, as if each was given with -exclude.")
+}
+
+// inputFlag is -input: whether questions may be asked.
+type inputFlag struct{ Allowed, Given bool }
+
+func (f *inputFlag) add(fs *flag.FlagSet) {
+	f.Allowed = true
+	fs.Var(f, "input", "Do not ask for anything.")
+}
+
+// String implements flag.Value; it is the default value's text.
+func (f *inputFlag) String() string { return "true" }
+
+// IsBoolFlag lets the option stand without a value.
+func (f *inputFlag) IsBoolFlag() bool { return true }
+
+// Set implements flag.Value.
+func (f *inputFlag) Set(text string) (err error) {
+	f.Allowed, err = strconv.ParseBool(text)
+	f.Given = true
+	return err
+}
+
+// list is an option that may be repeated.
+type list []string
+
+// String implements flag.Value.
+func (l *list) String() string { return "" }
+
+// Set implements flag.Value.
+func (l *list) Set(text string) error {
+	*l = append(*l, text)
+	return nil
+}

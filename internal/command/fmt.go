@@ -1,0 +1,161 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tofu/internal/tfdiags"
+)
+
+var cmdFmt = &Command{
+	Name:  "fmt",
+	Args:  "[target...]",
+	Short: "Reformat your configuration in the standard style",
+	Long: `
+Rewrites configuration files (.tf, .tofu), variable files (.tfvars) and test
+files (.tftest.hcl, .tofutest.hcl) in the standard style. JSON files are left
+alone.
+
+Without a target, the files of the working directory are rewritten. A target
+is a directory, a single file, or a single dash ("-") for standard input,
+whose formatted text is written to standard output.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &fmtFlags{}
+		f.addColor(fs)
+		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for standard input.")
+		fs.BoolVar(&f.Write, "write", true, "Do not write to the files. Always so for standard input and with -check.")
+		fs.BoolVar(&f.Diff, "diff", false, "Show what formatting changes.")
+		fs.BoolVar(&f.Check, "check", false, "Only check: the exit status is 0 when everything is formatted, 3 otherwise.")
+		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories.")
+		return f
+	},
+	Run: runFmt,
+}
+
+type fmtFlags struct {
+	viewFlags
+	List, Write, Diff, Check, Recursive bool
+}
+
+var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl"}
+
+// formatter is one run of fmt.
+type formatter struct {
+	*fmtFlags
+	out     io.Writer
+	changed bool
+	diags   tfdiags.Diagnostics
+}
+
+func runFmt(_ context.Context, app *App, flags any, args []string) error {
+	f := &formatter{fmtFlags: flags.(*fmtFlags), out: app.Out}
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	if slices.Contains(args, "-") {
+		if len(args) > 1 {
+			return tfdiags.Diagnostics{tfdiags.Errorf("Standard input and other targets",
+				`The target "-" must be the only one.`)}.Err()
+		}
+		f.List, f.Write = false, false
+		f.source(app.In, "<stdin>")
+	} else {
+		for _, target := range args {
+			f.target(target)
+		}
+	}
+	app.Printer.Diagnostics(f.diags)
+	switch {
+	case f.diags.HasErrors():
+		return exitStatus(2)
+	case f.Check && f.changed:
+		return exitStatus(3)
+	}
+	return nil
+}
+
+// target formats what the user named.
+func (f *formatter) target(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		f.diags = f.diags.Append(tfdiags.Errorf("No file or directory at "+path, "%s", err))
+	case info.IsDir():
+		f.dir(path)
+	case slices.ContainsFunc(fmtSuffixes, func(s string) bool { return strings.HasSuffix(path, s) }):
+		f.file(path)
+	default:
+		f.diags = f.diags.Append(tfdiags.Errorf("Not a file that can be formatted",
+			"%s is none of the kinds that fmt processes: %s.", path, strings.Join(fmtSuffixes, ", ")))
+	}
+}
+
+func (f *formatter) dir(path string) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		f.diags = f.diags.Append(fmt.Errorf("reading the directory: %w", err))
+		return
+	}
+	for _, e := range entries {
+		name := e.Name()
+		inside := filepath.Join(path, name)
+		switch {
+		case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"):
+		case e.IsDir():
+			if f.Recursive {
+				f.dir(inside)
+			}
+		case slices.ContainsFunc(fmtSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }):
+			f.file(inside)
+		}
+	}
+}
+
+func (f *formatter) file(path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		f.diags = f.diags.Append(fmt.Errorf("reading %s: %w", path, err))
+		return
+	}
+	defer file.Close()
+	f.source(file, path)
+}
+
+// source formats one text and does with it what the options say.
+func (f *formatter) source(r io.Reader, path string) {
+	src, err := io.ReadAll(r)
+	if err != nil {
+		f.diags = f.diags.Append(fmt.Errorf("reading %s: %w", path, err))
+		return
+	}
+	result, diags := formatSource(src, path)
+	if diags.HasErrors() {
+		f.diags = f.diags.Append(diags)
+		return
+	}
+	same := bytes.Equal(src, result)
+	f.changed = f.changed || !same
+	if !same {
+		if f.List {
+			fmt.Fprintln(f.out, path)
+		}
+		if f.Write && !f.Check {
+			if err := os.WriteFile(path, result, 0o644); err != nil { // an existing file keeps its mode
+				f.diags = f.diags.Append(fmt.Errorf("writing the formatted file: %w", err))
+			}
+		}
+		if f.Diff {
+			fmt.Fprint(f.out, unifiedDiff("old/"+path, "new/"+path, string(src), string(result)))
+		}
+	}
+	if path == "<stdin>" && !f.Diff && !f.Check {
+		_, _ = f.out.Write(result)
+	}
+}

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// generateTarget checks the file that -generate-config-out names.
+func generateTarget(path string) tfdiags.Diagnostics {
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Target generated file already exists",
+			"Configuration can only be generated into a new file, and %s exists.", path)}
+	}
+	return nil
+}
+
+// writeGenerated writes the configuration that a plan generated.
+func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
+	if len(plan.GeneratedConfig) == 0 {
+		return nil
+	}
+	var text bytes.Buffer
+	text.WriteString("# __generated__ by OpenTofu\n# Please review these resources and move them into your main configuration files.\n")
+	for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
+		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
+	}
+	if err := os.WriteFile(path, hclwrite.Format(text.Bytes()), 0o644); err != nil {
+		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the generated configuration: %w", err))
+	}
+	return tfdiags.Diagnostics{tfdiags.Warningf("Config generation is experimental",
+		"Generating configuration during import is currently experimental, and the generated configuration format may change in future versions.")}
+}

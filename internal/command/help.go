@@ -1,0 +1,132 @@
+package command
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const usageLine = "Usage: tofu [global options] "
+
+const globalOptions = `
+Global options (use these before the subcommand, if any):
+  -chdir=DIR    Switch to a different working directory before executing the
+                given subcommand.
+  -help         Show this help output, or the help for a specified subcommand.
+  -version      An alias for the "version" subcommand.
+`
+
+// printHelp writes the page that lists all commands.
+func printHelp(w io.Writer, table []*Command) {
+	fmt.Fprint(w, usageLine+"<subcommand> [args]\n\n"+
+		"The available commands for execution are listed below.\n"+
+		"The primary workflow commands are given first, followed by\n"+
+		"less common or more advanced commands.\n\nMain commands:\n")
+	listCommands(w, "  ", table, func(c *Command) bool { return c.Main })
+	fmt.Fprint(w, "\nAll other commands:\n")
+	listCommands(w, "  ", table, func(c *Command) bool { return !c.Main })
+	fmt.Fprint(w, globalOptions)
+}
+
+func listCommands(w io.Writer, indent string, table []*Command, want func(*Command) bool) {
+	width := 0
+	for _, c := range table {
+		if want(c) && !c.Hidden {
+			width = max(width, len(c.Name))
+		}
+	}
+	for _, c := range table {
+		if want(c) && !c.Hidden {
+			fmt.Fprintf(w, "%s%-*s  %s\n", indent, width, c.Name, c.Short)
+		}
+	}
+}
+
+// printCommandHelp writes one command's page. The options come from the flag set, so that they can't be out of date.
+func printCommandHelp(w io.Writer, cmd *Command, path []string) {
+	line := usageLine + strings.Join(path, " ")
+	switch {
+	case cmd.Run == nil:
+		line += " <subcommand> [options] [args]"
+	case cmd.Flags != nil:
+		line += " [options]"
+	}
+	if cmd.Args != "" {
+		line += " " + cmd.Args
+	}
+	fmt.Fprintf(w, "%s\n\n%s\n", line, indentText(cmd.Long, "  "))
+	if cmd.Flags != nil {
+		fs := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
+		cmd.Flags(fs)
+		fmt.Fprint(w, "\nOptions:\n\n")
+		printOptions(w, fs)
+	}
+	if len(cmd.Sub) > 0 {
+		fmt.Fprint(w, "\nSubcommands:\n")
+		listCommands(w, "    ", cmd.Sub, func(*Command) bool { return true })
+	}
+}
+
+// printOptions writes the options in two columns. A usage text may name the option's value in backquotes.
+func printOptions(w io.Writer, fs *flag.FlagSet) {
+	type option struct{ left, usage string }
+	var all []option
+	width := 0
+	fs.VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		if usage == "" {
+			return // an alias or a legacy option without a line of its own
+		}
+		left := "-" + f.Name
+		switch {
+		case isBoolFlag(f) && f.DefValue == "true":
+			left += "=false"
+		case !isBoolFlag(f):
+			left += "=" + value
+		}
+		width = max(width, len(left))
+		all = append(all, option{left, usage})
+	})
+	for _, o := range all {
+		for i, line := range wrap(o.usage, 78-width-4) {
+			left := ""
+			if i == 0 {
+				left = o.left
+			}
+			fmt.Fprintf(w, "  %-*s  %s\n", width, left, line)
+		}
+	}
+}
+
+func isBoolFlag(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// wrap breaks a text into lines of at most width characters where words allow it.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+func indentText(text, indent string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, l := range lines {
+		if l != "" {
+			lines[i] = indent + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,241 @@
+package command
+
+import (
+	"context"
+	"flag"
+
+	"tofu/internal/configs"
+	"tofu/internal/getmodules"
+	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
+	"tofu/internal/version"
+)
+
+var cmdInit = &Command{
+	Name: "init", Main: true, Short: "Prepare your working directory for other commands",
+	Long: `
+Prepares a working directory: sets up the backend that keeps the state,
+installs the modules and providers that the configuration needs, and records
+the providers' versions and checksums in the lock file.
+
+It is safe to run this command any number of times. It never deletes the
+configuration or the state.`,
+	Flags: func(fs *flag.FlagSet) any { return initFlagSet(fs) },
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		return runInit(ctx, app, flags.(*initFlags), args)
+	},
+}
+
+type initFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	Input                           inputFlag
+	Backend, Cloud, Get             bool
+	BackendConfig                   []string
+	ForceCopy, Reconfigure, Migrate bool
+	FromModule, LockFile            string
+	PluginDirs                      []string
+	Upgrade                         bool
+	TestDirectory                   string
+	given                           map[string]bool
+}
+
+func (f *initFlags) input() *inputFlag                { return &f.Input }
+func (f *initFlags) flagsGiven(given map[string]bool) { f.given = given }
+
+func initFlagSet(fs *flag.FlagSet) *initFlags {
+	f := &initFlags{}
+	f.addJSON(fs)
+	f.addWarnings(fs)
+	f.varFlags.add(fs)
+	f.lockFlags.add(fs)
+	f.Input.add(fs)
+	fs.BoolVar(&f.Backend, "backend", true, "Leave the backend as it was initialised before.")
+	fs.BoolVar(&f.Cloud, "cloud", true, "")
+	fs.Var((*list)(&f.BackendConfig), "backend-config",
+		"Backend settings besides those of the backend block: name=value, or the `path` of a file with such lines. May be repeated.")
+	fs.BoolVar(&f.ForceCopy, "force-copy", false, "Answer the questions about copying the state to a new backend with yes.")
+	fs.StringVar(&f.FromModule, "from-module", "", "Copy the module at `source` into the directory first.")
+	fs.BoolVar(&f.Get, "get", true, "Do not install modules.")
+	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers from this `directory` and from nowhere else. May be repeated.")
+	fs.BoolVar(&f.Reconfigure, "reconfigure", false, "Set up the backend anew and ignore what it was before.")
+	fs.BoolVar(&f.Migrate, "migrate-state", false, "Set up the backend anew and copy the state that is in the old one.")
+	fs.BoolVar(&f.Upgrade, "upgrade", false, "Take the newest acceptable versions of modules and providers, whatever the lock file says.")
+	fs.StringVar(&f.LockFile, "lockfile", "", "How to treat the lock file. The only `mode` is readonly: check it and do not write it.")
+	fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
+	addRemoteVersion(fs)
+	return f
+}
+
+func (f *initFlags) check(args []string) error {
+	clash := func(when bool, first, second string) error {
+		if !when {
+			return nil
+		}
+		return badUsage("Incompatible options", "The options %s and %s can't be used together.", first, second)
+	}
+	for _, err := range []error{
+		noArguments(args),
+		clash(f.Migrate && f.Reconfigure, "-migrate-state", "-reconfigure"),
+		clash(f.Upgrade && f.LockFile == "readonly", "-upgrade", "-lockfile=readonly"),
+		clash(f.given["backend"] && f.given["cloud"], "-backend", "-cloud"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	f.Migrate = f.Migrate || f.ForceCopy
+	f.Backend = f.Backend && f.Cloud
+	return nil
+}
+
+func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	client := registry.New(app.CLI, version.String)
+	if f.FromModule != "" {
+		if err := app.copyFromModule(ctx, f.FromModule, client); err != nil {
+			return err
+		}
+	}
+	if !app.parser.IsModuleDir(".") {
+		app.say("%sinitialized in an empty directory!%s\n\nThe directory has no configuration files. You may begin working with tofu\n"+
+			"by creating some.", "tofu ", "")
+		return nil
+	}
+	given, diags := app.collect(f.varFlags)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	root, more := app.load(ctx, given, nil, configs.LoadRootModule)
+	if more.HasErrors() {
+		return diags.Append(more).Err()
+	}
+	if f.Backend {
+		app.say("\n%s", app.emphasis("Initializing the backend..."))
+		if diags = diags.Append(app.initBackend(ctx, root, f)); diags.HasErrors() {
+			return diags.Err()
+		}
+	}
+	cfg, more := app.installModules(ctx, given, f.Get, f.Upgrade, client)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	app.say("\n%s", app.emphasis("Initializing provider plugins..."))
+	diags = diags.Append(app.installProviders(ctx, cfg, f, client))
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	app.Printer.Diagnostics(diags)
+	app.say("\n%s", app.emphasis("tofu has been successfully initialized!"))
+	if !app.Automated {
+		app.say("\nYou may now begin working with tofu. Try running \"tofu plan\" to see\nany changes that are required for your " +
+			"infrastructure. All tofu commands\nshould now work.\n\nIf you ever set or change modules or backend configuration,\n" +
+			"rerun this command to reinitialize your working directory. If you forget, other\n" +
+			"commands will detect it and remind you to do so if necessary.")
+	}
+	return nil
+}
+
+// emphasis gives a text in bold letters.
+func (a *App) emphasis(text string) string {
+	on, off := a.bold()
+	return on + text + off
+}
+
+// copyFromModule starts a working directory with a copy of a module.
+func (a *App) copyFromModule(ctx context.Context, source string, client *registry.Client) error {
+	if a.parser.IsModuleDir(".") {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Can't populate a directory that has configuration files",
+			"With -from-module the directory must not have any configuration files.")}.Err()
+	}
+	a.say("Copying configuration from %q...", source)
+	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.modulesDir(), Client: client})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	if err := in.CopyRoot(ctx, source, "."); err != nil {
+		return err
+	}
+	a.parser = configs.NewParser(nil) // it had read the empty directory
+	return a.done(diags)
+}
+
+// installModules installs what the configuration calls, and gives the whole configuration. With get unset it only finds what is
+// installed.
+func (a *App) installModules(ctx context.Context, given map[string]configs.Given, get, upgrade bool, client *registry.Client) (*loaded, tfdiags.Diagnostics) {
+	if !get {
+		return a.loadConfigGiven(ctx, given)
+	}
+	announced := false
+	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{
+		Dir: a.modulesDir(), Client: client, Upgrade: upgrade,
+		Observe: func(e getmodules.Event) {
+			if !announced {
+				announced = true
+				a.say("\n%s", a.emphasis("Initializing modules..."))
+			}
+			a.tellModule(e)
+		},
+	})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	cfg, more := a.load(ctx, given, in.Resolve, configs.LoadRoot)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if err := in.Finish(); err != nil {
+		return nil, diags.Append(err)
+	}
+	return cfg, diags
+}
+
+func (a *App) tellModule(e getmodules.Event) {
+	switch {
+	case e.Dir != "":
+		a.say("- %s in %s", e.Key, e.Dir)
+	case e.Version != "":
+		a.say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
+	default:
+		a.say("Downloading %s for %s...", e.Source, e.Key)
+	}
+}
+
+var cmdGet = &Command{
+	Name: "get", Short: "Install or upgrade remote modules",
+	Long: `
+Installs the modules that the configuration calls. "tofu init" does this too,
+so you rarely need this command.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &getFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		fs.BoolVar(&f.Update, "update", false, "Take the newest acceptable versions of modules that are installed already.")
+		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		f := flags.(*getFlags)
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		given, diags := app.collect(f.varFlags)
+		if diags.HasErrors() {
+			return diags.Err()
+		}
+		_, more := app.installModules(ctx, given, true, f.Update, registry.New(app.CLI, version.String))
+		return app.done(diags.Append(more))
+	},
+}
+
+type getFlags struct {
+	viewFlags
+	varFlags
+	Update        bool
+	TestDirectory string
+}

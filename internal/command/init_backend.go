@@ -1,0 +1,168 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/backend"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
+)
+
+// initBackend makes the backend that the configuration names the one that is used, and notes that.
+func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdiags.Diagnostics {
+	wanted, hasBlock, diags := decodeBackend(root)
+	if diags.HasErrors() {
+		return diags
+	}
+	record, err := a.readBackendRecord()
+	if err != nil && !f.Reconfigure {
+		return diags.Append(err)
+	}
+	if !hasBlock && len(f.BackendConfig) > 0 {
+		diags = diags.Append(tfdiags.Warningf("Missing backend configuration",
+			"-backend-config was used without a \"backend\" block in the configuration, so it has no effect. Add a block such as `backend \"s3\" {}`."))
+	}
+	if hasBlock {
+		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)); diags.HasErrors() {
+			return diags
+		}
+	}
+	var current *backendSettings // nil: nothing was initialised before
+	if record != nil && !f.Reconfigure {
+		var more tfdiags.Diagnostics
+		if current, more = recordedSettings(record); more.HasErrors() {
+			return diags.Append(more)
+		}
+	}
+	switch {
+	case f.Reconfigure:
+	case current == nil && !hasBlock:
+		return diags
+	case current == nil:
+		current = localSettings()
+		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, true))
+	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
+		wanted.config = current.config
+	case !f.Migrate:
+		return diags.Append(tfdiags.Errorf("Backend configuration changed", "A change in the backend configuration has been detected, which may "+
+			"require migrating existing state.\n\nIf you wish to attempt automatic migration of the state, use \"tofu init -migrate-state\".\n"+
+			"If you wish to store the current configuration with no changes to the state, use \"tofu init -reconfigure\"."))
+	default:
+		a.say("Backend configuration changed: existing state is looked for.")
+		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false))
+	}
+	if diags.HasErrors() {
+		return diags
+	}
+	return diags.Append(a.noteBackend(ctx, root, wanted, hasBlock, record))
+}
+
+// noteBackend writes down which backend is used from now on, after a look whether it can be.
+func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSettings, hasBlock bool, old *backendRecord) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	if !hasBlock {
+		if err := a.writeBackendRecord(nil); err != nil {
+			return diags.Append(err)
+		}
+		return diags
+	}
+	p, more := a.openSettings(ctx, root, wanted, backend.DefaultWorkspace, stateRequest{})
+	diags = diags.Append(more.InConfigBody(root.Module.Backend.Config, ""))
+	if diags.HasErrors() {
+		return diags
+	}
+	if _, err := p.store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
+		return diags.Append(tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.driver.Name, err))
+	}
+	record, err := newBackendRecord(wanted.driver.Name, wanted.block, wanted.config)
+	if err == nil {
+		err = a.writeBackendRecord(record)
+	}
+	if err != nil {
+		return diags.Append(err)
+	}
+	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
+		a.success(fmt.Sprintf("\nSuccessfully configured the backend %q! tofu will automatically\nuse this backend unless the backend configuration changes.",
+			record.Type))
+	}
+	return diags
+}
+
+// sameBackend tells whether what is wanted is what was initialised before. Settings that were given on the command line then count
+// on when none are given now.
+func sameBackend(record *backendRecord, current, wanted *backendSettings, given bool) bool {
+	if current.driver != wanted.driver {
+		return false
+	}
+	if !given && record.Hash == backendHash(record.Type, wanted.block) {
+		return true
+	}
+	return current.config.RawEquals(wanted.config)
+}
+
+// mergeBackendConfig adds the settings of -backend-config options to those of the block. Later ones win.
+func (a *App) mergeBackendConfig(s *backendSettings, options []string) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	values := s.config.AsValueMap()
+	for _, option := range options {
+		name, text, isPair := strings.Cut(option, "=")
+		if !isPair {
+			more, problems := a.backendConfigFile(s.schema, option)
+			diags = diags.Append(problems)
+			maps.Copy(values, more)
+			continue
+		}
+		name = strings.TrimSpace(name)
+		attr := s.schema.Attributes[name]
+		if attr == nil {
+			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",
+				"The backend configuration argument %q given on the command line is not expected for the backend %q.", name, s.driver.Name))
+			continue
+		}
+		v, err := convert.Convert(cty.StringVal(text), attr.ImpliedType())
+		if err != nil {
+			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",
+				"The value given with -backend-config for %q can't be used: %s.", name, err))
+			continue
+		}
+		values[name] = v
+	}
+	s.config = cty.ObjectVal(values)
+	return diags
+}
+
+// backendConfigFile reads a file of backend settings and gives those that it sets.
+func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, tfdiags.Diagnostics) {
+	file, diags := a.parser.ParseFile(path)
+	if file == nil || diags.HasErrors() {
+		return nil, diags
+	}
+	v, hclDiags := optionalSchema(schema).Decode(file.Body, nil)
+	diags = diags.Append(hclDiags)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	values := v.AsValueMap()
+	maps.DeleteFunc(values, func(_ string, v cty.Value) bool {
+		return v.IsNull() || v.CanIterateElements() && v.LengthInt() == 0
+	})
+	return values, diags
+}
+
+// optionalSchema is a schema without required arguments: what a block leaves out may be given elsewhere.
+func optionalSchema(schema *configschema.Block) *configschema.Block {
+	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)), BlockTypes: schema.BlockTypes}
+	for name, attr := range schema.Attributes {
+		relaxed := *attr
+		relaxed.Required, relaxed.Optional = false, true
+		out.Attributes[name] = &relaxed
+	}
+	return out
+}

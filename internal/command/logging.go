@@ -1,0 +1,73 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// levelTrace is below slog's own levels.
+const (
+	levelTrace = slog.LevelDebug - 4
+	levelOff   = slog.LevelError + 100
+)
+
+var logLevels = map[string]slog.Level{
+	"TRACE": levelTrace, "DEBUG": slog.LevelDebug, "INFO": slog.LevelInfo, "WARN": slog.LevelWarn, "ERROR": slog.LevelError,
+	"OFF": levelOff, "": levelOff, "JSON": levelTrace,
+}
+
+// logs are the loggers that the environment asks for.
+type logs struct {
+	Core, Provider *slog.Logger
+	close          func() error
+}
+
+// logEnv reads one of the log variables: TOFU_LOG… before TF_LOG….
+func logEnv(getenv func(string) string, suffix string) string {
+	if v := getenv("TOFU_LOG" + suffix); v != "" {
+		return v
+	}
+	return getenv("TF_LOG" + suffix)
+}
+
+// openLogs makes the loggers. A level that isn't one means TRACE, since somebody who misspells it wants to see something; the
+// second result tells them.
+func openLogs(getenv func(string) string, stderr io.Writer) (*logs, string, error) {
+	out, closeFile := stderr, func() error { return nil }
+	if path := logEnv(getenv, "_PATH"); path != "" {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, "", fmt.Errorf("opening the log file that TF_LOG_PATH names: %w", err)
+		}
+		out, closeFile = file, file.Close
+	}
+	warning := ""
+	logger := func(name, suffix string) *slog.Logger {
+		word := logEnv(getenv, suffix)
+		if word == "" {
+			word = logEnv(getenv, "")
+		}
+		level, ok := logLevels[strings.ToUpper(word)]
+		if !ok {
+			level = levelTrace
+			warning = fmt.Sprintf("[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, INFO, WARN, ERROR, OFF, JSON", word)
+		}
+		options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameTrace}
+		if strings.EqualFold(word, "JSON") {
+			return slog.New(slog.NewJSONHandler(out, options)).With("@module", name)
+		}
+		return slog.New(slog.NewTextHandler(out, options)).With("module", name)
+	}
+	return &logs{Core: logger("tofu", "_CORE"), Provider: logger("provider", "_PROVIDER"), close: closeFile}, warning, nil
+}
+
+// nameTrace gives the level below DEBUG its name.
+func nameTrace(_ []string, attr slog.Attr) slog.Attr {
+	if level, ok := attr.Value.Any().(slog.Level); ok && attr.Key == slog.LevelKey && level <= levelTrace {
+		attr.Value = slog.StringValue("TRACE")
+	}
+	return attr
+}

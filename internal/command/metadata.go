@@ -1,0 +1,53 @@
+package command
+
+import (
+	"context"
+	"flag"
+
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdMetadata = &Command{
+	Name: "metadata", Short: "Metadata related commands",
+	Long: "Commands that describe the program itself to other programs.",
+	Sub:  []*Command{cmdMetadataFunctions},
+}
+
+var cmdMetadataFunctions = &Command{
+	Name: "functions", Short: "Show signatures and descriptions for the available functions",
+	Long: "Prints the signatures of all functions of the language as a JSON document.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := &documentFlags{}
+		f.add(fs)
+		return f
+	},
+	Run: func(_ context.Context, app *App, flags any, args []string) error {
+		if err := flags.(*documentFlags).check("metadata functions", args); err != nil {
+			return err
+		}
+		return ui.WriteFunctions(app.Out)
+	},
+}
+
+// documentFlags are those of commands that can print nothing but a JSON document and want to be asked for it.
+type documentFlags struct {
+	viewFlags
+	Document bool
+}
+
+func (f *documentFlags) add(fs *flag.FlagSet) {
+	f.addColor(fs)
+	fs.BoolVar(&f.Document, "json", false, "Required: the output is a JSON document.")
+}
+
+func (f *documentFlags) check(command string, args []string) error {
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	if !f.Document {
+		return tfdiags.Diagnostics{tfdiags.Errorf("The -json option is required",
+			"`tofu %s` can only print a JSON document; call it with the -json option.", command)}.Err()
+	}
+	return nil
+}

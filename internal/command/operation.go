@@ -1,0 +1,209 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"tofu/internal/backend"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/provisioner"
+	"tofu/internal/states"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+// The names of operations, as lock information has them.
+const (
+	operationPlan    = "OperationTypePlan"
+	operationApply   = "OperationTypeApply"
+	operationRefresh = "OperationTypeRefresh"
+)
+
+// operation is a run of the engine: a configuration, the state it starts from, and the providers.
+type operation struct {
+	app       *App
+	cfg       *loaded
+	place     *place
+	state     *openedState
+	providers *runningProviders
+	env       *engine.Env
+	variables map[string]engine.Variable
+}
+
+// startOperation does what comes before planning: it loads the configuration, gets the variables' values, opens the backend, locks
+// and reads the state, and checks the providers. The caller closes the operation, which gives back the lock, unless there are errors.
+func (a *App) startOperation(ctx context.Context, f *operationFlags, name string) (*operation, tfdiags.Diagnostics) {
+	if err := a.requireConfig(); err != nil {
+		return nil, tfdiags.Diagnostics{}.Append(err)
+	}
+	root, diags := a.loadRootModule(ctx, f.varFlags)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	diags = nil // loading the whole configuration says it again
+	req := stateRequest{paths: f.stateFlags, lock: f.lockFlags, operation: name}
+	p, more := a.openPlace(ctx, root, req)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	op := &operation{app: a, place: p}
+	op.cfg, more = a.loadConfigGiven(ctx, root.given)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	op.variables, more = op.cfg.variables(ctx, a, needValues)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return op, diags.Append(op.open(ctx, req))
+}
+
+// open locks and reads the state and checks the providers. With errors it leaves nothing open.
+func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnostics {
+	var diags, more tfdiags.Diagnostics
+	op.state, diags = op.app.readState(ctx, op.place.store, op.place.workspace, op.place, req)
+	if diags.HasErrors() {
+		return diags
+	}
+	op.providers, more = op.app.openProviders(requirements(op.cfg.Config, op.state.State()))
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags.Append(op.state.close())
+	}
+	op.env = op.app.environment(op.providers, op.place.workspace)
+	return diags
+}
+
+// environment is what the engine finds around it.
+func (a *App) environment(running *runningProviders, workspace string) *engine.Env {
+	return &engine.Env{
+		Provider: running.Provider, Schema: running.Schema, Provisioner: provisionerByName,
+		Observe: a.Printer.Event, Workspace: workspace, WorkDir: a.WorkDir, RootModule: ".",
+		Stop: a.Interrupts.Stop, Kill: a.Interrupts.Kill,
+	}
+}
+
+// provisionerByName gives a provisioner, nil when there is none of that name.
+func provisionerByName(typ string) engine.Provisioner {
+	if p := provisioner.Builtin(typ); p != nil {
+		return p
+	}
+	return nil
+}
+
+// close ends the providers and gives back the lock.
+func (op *operation) close() {
+	if op.providers != nil {
+		op.providers.close(op.app)
+	}
+	if op.state != nil {
+		op.app.Printer.Diagnostics(op.state.close())
+	}
+}
+
+// plan plans and shows the plan. A plan with errors is shown too as far as it got, and given back.
+func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+	opts.Variables = op.variables
+	plan, diags := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
+	if op.app.Interrupts.stopped() && !diags.HasErrors() {
+		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
+	}
+	if plan != nil && (!diags.HasErrors() || hasChanges(plan)) {
+		op.showPlan(ctx, plan, false)
+	}
+	return plan, diags
+}
+
+// hasChanges tells whether something would be done to an object.
+func hasChanges(plan *plans.Plan) bool {
+	for _, c := range plan.Changes.Instances {
+		if c.Action != plans.NoOp {
+			return true
+		}
+	}
+	return false
+}
+
+func (op *operation) showPlan(ctx context.Context, plan *plans.Plan, saved bool) {
+	var ignored tfdiags.Diagnostics // whatever is planned has its schema
+	op.app.Printer.Plan(&ui.PlanView{
+		Plan: plan, Config: op.cfg.Config, Schemas: op.providers.schemas(engineContext(ctx), &ignored), Saved: saved,
+	})
+}
+
+// apply applies a plan and saves the state, which it does in any case: after errors and interrupts there is something to save too.
+func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
+	if err := op.state.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
+		return nil, nil, tfdiags.Diagnostics{}.Append(err)
+	}
+	tally := &ui.Tally{}
+	tally.Expect(plan)
+	env := *op.env
+	env.Observe = func(e engine.Event) {
+		journal(op.state.Manager, e)
+		tally.Observe(e)
+		op.app.Printer.Event(e)
+	}
+	st, diags := engine.Apply(engineContext(ctx), op.cfg.Config, plan, &env, opts)
+	if op.app.Interrupts.stopped() && !diags.HasErrors() {
+		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted. What was done before is in the state; plan again to see what is left."))
+	}
+	return st, tally, diags.Append(op.save(ctx, st))
+}
+
+// save writes the final state. When it can be saved nowhere it is printed, as the last thing that can be done for it.
+func (op *operation) save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
+	diags := op.state.Save(ctx, st)
+	for _, d := range diags {
+		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
+			_, _ = op.app.Err.Write(append(unsaved.Data, '\n'))
+		}
+	}
+	return diags
+}
+
+// journal records what must not be forgotten, before anybody else hears of it.
+func journal(m *statemgr.Manager, e engine.Event) {
+	switch e := e.(type) {
+	case engine.ApplyStart:
+		m.Started(statemgr.Operation{
+			Addr: e.Addr, Deposed: e.Deposed, Action: e.Action, Provider: e.Provider,
+			Planned: states.MarkSensitive(e.Planned, e.Sensitive), Builtin: e.Builtin,
+		})
+	case engine.ObjectStored:
+		m.Stored(e.Addr, e.Deposed, e.New, e.Provider)
+	case engine.ApplyDone:
+		m.Ended(e.Addr, e.Deposed)
+	}
+}
+
+// engineContext frees an operation from the context that ends with the first interrupt: the engine ends what runs in its own way.
+func engineContext(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// lockPlan locks for a plan, which only reads: another plan's lock does not keep it from running.
+func (a *App) lockPlan(ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting)) tfdiags.Diagnostics {
+	diags := m.Lock(ctx, operationPlan, 0, nil)
+	for _, d := range diags {
+		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == operationPlan {
+			return nil
+		}
+	}
+	if diags.HasErrors() && timeout > 0 {
+		return m.Lock(ctx, operationPlan, timeout, progress)
+	}
+	return diags
+}
+
+// outputs are the root outputs of a state by name.
+func outputs(st *states.State) map[string]*states.Output {
+	out := make(map[string]*states.Output)
+	for _, name := range st.OutputNames() {
+		out[name] = st.Output(name)
+	}
+	return out
+}

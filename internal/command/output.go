@@ -1,0 +1,138 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdOutput = &Command{
+	Name: "output", Args: "[NAME]", Short: "Show output values from your root module",
+	Long: `
+Shows the root module's output values as the state has them: all of them, or
+one. What is sensitive is shown only with -json, -raw, -show-sensitive or when
+it is asked for by name.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &outputFlags{}
+		f.addColor(fs)
+		f.addSensitive(fs)
+		f.varFlags.add(fs)
+		fs.StringVar(&f.State, "state", "", "Read the state from `path` instead of the current workspace's.")
+		fs.BoolVar(&f.Document, "json", false, "Print JSON.")
+		fs.StringVar(&f.DocumentInto, "json-into", "", "Write JSON to `out.json`, beside the human-readable output.")
+		fs.BoolVar(&f.Raw, "raw", false, "Print the value of one output as it is, for shell scripts: a string, number or bool.")
+		return f
+	},
+	Run: runOutput,
+}
+
+type outputFlags struct {
+	viewFlags
+	varFlags
+	State        string
+	Document     bool
+	DocumentInto string
+	Raw          bool
+}
+
+func runOutput(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*outputFlags)
+	switch {
+	case len(args) > 1:
+		return badUsage("Unexpected argument", "The output command expects the name of one output, or no argument to show all.")
+	case f.Raw && f.Document:
+		return badUsage("Invalid output format", "The -raw and -json options are mutually exclusive.")
+	case f.Raw && len(args) == 0:
+		return badUsage("Output name required", "You must give the name of a single output value when using the -raw option.")
+	case f.Document && f.DocumentInto != "":
+		return badUsage("Incompatible options", "-json and -json-into can't be used together.")
+	}
+	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { app.Printer.Diagnostics(open.close()) }()
+	app.Printer.Diagnostics(diags)
+	if f.DocumentInto != "" {
+		file, err := os.Create(f.DocumentInto)
+		if err != nil {
+			return fmt.Errorf("-json-into: %w", err)
+		}
+		defer file.Close()
+		into := *f
+		into.Document = true
+		if err := writeOutputs(file, app, &into, open.State(), args); err != nil {
+			return err
+		}
+	}
+	return writeOutputs(app.Out, app, f, open.State(), args)
+}
+
+func writeOutputs(w interface{ Write([]byte) (int, error) }, app *App, f *outputFlags, st *states.State, args []string) error {
+	all := outputs(st)
+	if len(args) == 0 {
+		switch {
+		case f.Document:
+			return ui.WriteOutputs(w, all)
+		case len(all) == 0:
+			app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs. Define an output in the "+
+				"configuration and run `tofu apply` or `tofu refresh` for it to become available.")})
+			return nil
+		}
+		_, err := fmt.Fprintln(w, strings.TrimRight(ui.OutputsText(all, f.ShowSensitive), "\n"))
+		return err
+	}
+	o := all[args[0]]
+	switch {
+	case o == nil && len(all) == 0 && !f.Document:
+		app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.", args[0])})
+		return nil
+	case o == nil:
+		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The output requested could not be found in the state: it has %s. "+
+			"If it was added to the configuration recently, run `tofu apply` first.", outputNames(st))}.Err()
+	case f.Document:
+		return ui.WriteOutput(w, o)
+	case f.Raw:
+		return writeRaw(w, args[0], o)
+	}
+	_, err := fmt.Fprintln(w, ui.FormatValue(o.Value))
+	return err
+}
+
+// warn prints warnings to the error stream: standard output holds nothing but values.
+func (a *App) warn(diags tfdiags.Diagnostics) { ui.NewHuman(a.viewOptions(a.Err)).Diagnostics(diags) }
+
+func outputNames(st *states.State) string {
+	names := st.OutputNames()
+	if len(names) == 0 {
+		return "no outputs"
+	}
+	return "only " + strings.Join(names, ", ")
+}
+
+// writeRaw prints a value without anything around it, not even the end of the line.
+func writeRaw(w interface{ Write([]byte) (int, error) }, name string, o *states.Output) error {
+	text, err := convert.Convert(o.Value, cty.String)
+	if err != nil || text.IsNull() || !text.IsKnown() {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The -raw option only supports strings, numbers and bools, "+
+			"and the output %q is %s. Use the -json option for machine-readable output of any value.", name, rawKind(o.Value))}.Err()
+	}
+	_, err = fmt.Fprint(w, text.AsString())
+	return err
+}
+
+func rawKind(v cty.Value) string {
+	if v.IsNull() {
+		return "null"
+	}
+	return v.Type().FriendlyName()
+}

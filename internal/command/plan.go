@@ -1,0 +1,161 @@
+package command
+
+import (
+	"context"
+	"flag"
+
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdPlan = &Command{
+	Name: "plan", Main: true, Short: "Show changes required by the current configuration",
+	Long: `
+Shows what an apply would do: which objects would be created, changed and
+destroyed to make the configuration true. Nothing is changed.
+
+A plan that is saved with -out can be given to "tofu apply", which then does
+exactly what was shown.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &planCommandFlags{}
+		f.add(fs)
+		f.stateFlags.addIn(fs)
+		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
+		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
+			"End with status 0 when nothing is to be changed, 1 after an error, and 2 when something is to be changed.")
+		fs.StringVar(&f.GenerateConfig, "generate-config-out", "",
+			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist.")
+		return f
+	},
+	Run: runPlan,
+}
+
+type planCommandFlags struct {
+	planFlags
+	Out, GenerateConfig string
+	DetailedExitCode    bool
+}
+
+func runPlan(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*planCommandFlags)
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	opts, diags := f.options()
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	opts.GenerateConfig = f.GenerateConfig != ""
+	diags = diags.Append(generateTarget(f.GenerateConfig))
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	op, more := app.startOperation(ctx, &f.operationFlags, operationPlan)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer op.close()
+	op.env.Parallelism = f.Parallelism
+	plan, more := op.plan(ctx, opts)
+	diags = diags.Append(more)
+	if plan != nil && f.GenerateConfig != "" {
+		diags = diags.Append(writeGenerated(f.GenerateConfig, plan))
+	}
+	if plan != nil && f.Out != "" {
+		diags = diags.Append(op.savePlan(f.Out, plan))
+	}
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	app.Printer.Diagnostics(diags)
+	app.planNotes(plan, f)
+	if f.DetailedExitCode && plan.Applyable {
+		return exitStatus(2)
+	}
+	return nil
+}
+
+// planNotes says what can be done with a plan.
+func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
+	if a.view.JSON {
+		return
+	}
+	switch {
+	case f.Out != "":
+		a.Printer.Message(ui.Rule{})
+		a.say("\nSaved the plan to: %s", f.Out)
+		if !a.Automated {
+			a.say("\nTo perform exactly these actions, run the following command to apply:\n    tofu apply %q", f.Out)
+		}
+	case plan.Applyable && !a.Automated:
+		a.Printer.Message(ui.Rule{})
+		a.say("\nNote: You didn't use the -out option to save this plan, so tofu can't guarantee to take exactly these actions if you " +
+			"run \"tofu apply\" now.")
+	}
+	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
+		a.say("\nConfiguration for imported resources was written to %s. Please review it and edit it as necessary before adding it to "+
+			"version control.", f.GenerateConfig)
+	}
+}
+
+var cmdRefresh = &Command{
+	Name: "refresh", Short: "Update the state to match remote systems",
+	Long: `
+Reads all objects and takes note of what changed outside, in the state only.
+It is the same as "tofu apply -refresh-only -auto-approve"; leave out
+-auto-approve to see first what would be noted.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &refreshFlags{}
+		f.operationFlags.add(fs)
+		f.targetFlags.add(fs)
+		f.stateFlags.add(fs)
+		f.addSensitive(fs)
+		return f
+	},
+	Run: runRefresh,
+}
+
+type refreshFlags struct {
+	operationFlags
+	targetFlags
+}
+
+func runRefresh(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*refreshFlags)
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, RefreshOnly: true, Refresh: true}
+	opts, diags := whole.options()
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	op, more := app.startOperation(ctx, &f.operationFlags, operationRefresh)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer op.close()
+	if !op.state.exists() {
+		diags = diags.Append(tfdiags.Warningf("Empty or non-existent state",
+			"There are currently no remote objects tracked in the state, so there is nothing to refresh."))
+	}
+	op.env.Parallelism = f.Parallelism
+	opts.Variables = op.variables
+	plan, more := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags.Err()
+	}
+	st, _, more := op.apply(ctx, plan, "", &engine.ApplyOptions{Variables: op.variables})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	app.Printer.Diagnostics(diags)
+	app.Printer.Message(ui.Outputs{Values: outputs(st)})
+	return nil
+}

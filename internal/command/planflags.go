@@ -1,0 +1,127 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// planFlags say what kind of plan is wanted.
+type planFlags struct {
+	operationFlags
+	targetFlags
+	Destroy              bool
+	RefreshOnly          bool
+	Refresh              bool
+	Replace              []string
+	SuppressForgetErrors bool
+
+	set map[string]bool // the options that were given
+}
+
+func (f *planFlags) add(fs *flag.FlagSet) {
+	f.operationFlags.add(fs)
+	f.targetFlags.add(fs)
+	f.addSensitive(fs)
+	fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything that the configuration manages.")
+	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
+		"Only check whether objects changed outside, and plan to take note of it without changing anything.")
+	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
+	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
+}
+
+// options checks the flags against each other and turns them into what the engine wants. Variables are not set here.
+func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh, SuppressForgetErrors: f.SuppressForgetErrors}
+	switch {
+	case f.Destroy:
+		opts.Mode = plans.Destroy
+	case f.RefreshOnly:
+		opts.Mode = plans.RefreshOnly
+	}
+	clash := func(when bool, first, second string) {
+		if when {
+			diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "The options %s and %s can't be used together.", first, second))
+		}
+	}
+	clash(f.Destroy && f.RefreshOnly, "-destroy", "-refresh-only")
+	clash(f.RefreshOnly && !f.Refresh, "-refresh-only", "-refresh=false")
+	clash(f.RefreshOnly && len(f.Replace) > 0, "-refresh-only", "-replace")
+	clash(f.Destroy && len(f.Replace) > 0, "-destroy", "-replace")
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for _, text := range f.Replace {
+		addr, more := addrs.ParseInstanceText(text)
+		diags = diags.Append(more)
+		if !more.HasErrors() && addr.Resource.Mode != addrs.Managed {
+			diags = diags.Append(tfdiags.Errorf("Invalid force-replace address",
+				"Only managed resources can be replaced, and %s is none.", text))
+		}
+		opts.ForceReplace = append(opts.ForceReplace, addr)
+	}
+	var more tfdiags.Diagnostics
+	opts.Targets, opts.Excludes, more = f.targets()
+	return opts, diags.Append(more)
+}
+
+// targets reads -target, -exclude and their files.
+func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags.Diagnostics) {
+	read := func(texts, files []string) []addrs.Target {
+		found, more := parseTargets(texts)
+		diags = diags.Append(more)
+		for _, path := range files {
+			inFile, more := targetFile(path)
+			diags = diags.Append(more)
+			found = append(found, inFile...)
+		}
+		return found
+	}
+	targets, excludes = read(f.Targets, f.TargetFiles), read(f.Excludes, f.ExcludeFiles)
+	if len(f.Targets)+len(f.TargetFiles) > 0 && len(f.Excludes)+len(f.ExcludeFiles) > 0 {
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+			"-target and -target-file can't be used together with -exclude and -exclude-file."))
+	}
+	return targets, excludes, diags
+}
+
+// targetFile reads a file of addresses: one a line, blank lines and lines that start with # left out.
+func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Can't read the file of addresses", "%s.", err)}
+	}
+	var diags tfdiags.Diagnostics
+	var found []addrs.Target
+	offset, number := 0, 0
+	lines := bufio.NewScanner(bytes.NewReader(src))
+	lines.Buffer(nil, len(src)+1)
+	for lines.Scan() {
+		number++
+		text := strings.TrimSpace(lines.Text())
+		start := hcl.Pos{Line: number, Column: 1, Byte: offset}
+		offset += len(lines.Bytes()) + 1
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		target, more := addrs.ParseTargetText(text)
+		end := hcl.Pos{Line: number, Column: len([]rune(lines.Text())) + 1, Byte: offset - 1}
+		for _, d := range more {
+			diags = diags.Append(d.At(hcl.Range{Filename: path, Start: start, End: end}))
+		}
+		if !more.HasErrors() {
+			found = append(found, target)
+		}
+	}
+	return found, diags
+}

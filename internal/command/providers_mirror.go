@@ -1,0 +1,88 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/install"
+	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/depsfile/sources"
+	"tofu/internal/registry"
+	"tofu/internal/version"
+)
+
+var cmdProvidersMirror = &Command{
+	Name: "mirror", Args: "DIR", Short: "Save copies of the required providers in a directory",
+	Long: `
+Fills a directory with the packages of all required providers and with indexes
+of them. It can then be used as a filesystem mirror, or as a network mirror
+when a web server offers it. What is in the directory already stays.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &providersMirrorFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		fs.Var((*list)(&f.Platforms), "platform", "Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		return app.mirrorProviders(ctx, flags.(*providersMirrorFlags), args)
+	},
+}
+
+type providersMirrorFlags struct {
+	viewFlags
+	varFlags
+	Platforms []string
+}
+
+func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args []string) error {
+	if len(args) != 1 {
+		return badUsage("Wrong number of arguments", "The command takes one argument: the directory of the mirror.")
+	}
+	platforms, err := parsePlatforms(f.Platforms)
+	if err != nil {
+		return err
+	}
+	if err := a.requireConfig(); err != nil {
+		return err
+	}
+	cfg, diags := a.loadConfig(ctx, f.varFlags)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	prev, more := depsfile.Load(depsfile.FileName)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	store, err := pkgstore.Open(a.CLI.CacheDir)
+	if err != nil {
+		return fmt.Errorf("opening the package store: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
+	diags = diags.Append(install.Mirror(ctx, requirements(cfg.Config, nil), prev, platforms, args[0],
+		&install.Options{Source: source, Store: store, Observe: a.tellMirror}))
+	return a.done(diags)
+}
+
+// tellMirror says what happens to a provider that is mirrored.
+func (a *App) tellMirror(e install.Event) {
+	switch e := e.(type) {
+	case install.Mirroring:
+		reason := "with no constraints"
+		switch {
+		case e.Locked:
+			reason = "to match dependency lock file"
+		case e.Constraints != "":
+			reason = "to meet constraints " + e.Constraints
+		}
+		a.say("- Mirroring %s...\n  - Selected v%s %s", e.Provider.ForDisplay(), e.Version, reason)
+	case install.Fetching:
+		a.say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
+	case install.Fetched:
+		a.say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform, vouched(e.Auth, e.KeyID))
+	}
+}

@@ -1,0 +1,144 @@
+package command
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/install"
+	"tofu/internal/getmodules"
+	"tofu/internal/tfdiags"
+)
+
+// findRoots gives the root modules below some directories that need providers: those with a lock file, and those that
+// no other module below the directories calls by a relative path. Errors name the directory.
+func (a *App) findRoots(ctx context.Context, dirs []string) ([]install.Root, tfdiags.Diagnostics) {
+	found, diags := moduleDirs(dirs)
+	parser := configs.NewParser(nil) // modules that several roots share are parsed once
+	candidates := make([]candidate, len(found))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, m := range found {
+		group.Go(func() error {
+			candidates[i] = readCandidate(parser, m)
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, diags.Append(err)
+	}
+	called := make(map[string]bool)
+	for _, c := range candidates {
+		for _, dir := range c.calls {
+			called[dir] = true
+		}
+	}
+	var roots []install.Root
+	for i, c := range candidates {
+		if called[found[i].dir] && !found[i].locked {
+			continue
+		}
+		for _, d := range c.diags {
+			if d.Severity == tfdiags.Error {
+				diags = diags.Append(d)
+			}
+		}
+		if !c.diags.HasErrors() && (len(c.root.Reqs) > 0 || found[i].locked) {
+			roots = append(roots, c.root)
+		}
+	}
+	return roots, diags
+}
+
+// moduleDir is a directory with configuration files.
+type moduleDir struct {
+	dir    string
+	locked bool // it has a lock file
+}
+
+// moduleDirs walks directory trees, past hidden directories.
+func moduleDirs(dirs []string) ([]moduleDir, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	found := make(map[string]*moduleDir)
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name := d.Name()
+			if d.IsDir() {
+				if path != dir && strings.HasPrefix(name, ".") {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			parent := filepath.Clean(filepath.Dir(path))
+			config := slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json"}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+			if !config && name != depsfile.FileName {
+				return nil
+			}
+			if found[parent] == nil {
+				found[parent] = &moduleDir{dir: parent}
+			}
+			if name == depsfile.FileName {
+				found[parent].locked = true
+			}
+			return nil
+		})
+		if err != nil {
+			diags = diags.Append(tfdiags.Errorf("Unreadable directory", "Searching %s for root modules: %s.", dir, err))
+		}
+	}
+	out := make([]moduleDir, 0, len(found))
+	for _, m := range found {
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, func(a, b moduleDir) int { return strings.Compare(a.dir, b.dir) })
+	return out, diags
+}
+
+// candidate is a module that may be a root module.
+type candidate struct {
+	root  install.Root
+	calls []string // directories of this machine that it calls as modules
+	diags tfdiags.Diagnostics
+}
+
+// readCandidate loads a module with all it calls. Relative sources need no installation; others must be installed.
+func readCandidate(parser *configs.Parser, m moduleDir) candidate {
+	var c candidate
+	installed, diags := getmodules.Installed(filepath.Join(m.dir, ".terraform", "modules"))
+	if diags.HasErrors() {
+		c.diags = diags
+		return c
+	}
+	resolve := func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		if req.Source.Kind == addrs.LocalModule {
+			dir := filepath.Clean(req.LocalDir())
+			c.calls = append(c.calls, dir)
+			return dir, "", nil
+		}
+		dir, version, diags := installed(req)
+		if !filepath.IsAbs(dir) && dir != "" {
+			dir = filepath.Join(m.dir, dir) // the manifest is relative to the root module
+		}
+		return dir, version, diags
+	}
+	cfg, diags := configs.LoadRoot(m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve, WorkDir: m.dir, Workspace: "default"})
+	c.diags = diags
+	if diags.HasErrors() {
+		return c
+	}
+	c.root = install.Root{Dir: m.dir, Reqs: requirements(cfg, nil)}
+	locks, diags := depsfile.Load(c.root.LockFile())
+	c.root.Prev, c.diags = locks, c.diags.Append(diags)
+	return c
+}

@@ -1,0 +1,169 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/builtin"
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/install"
+	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/plugin"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+// runningProviders starts the providers of one command and ends them.
+type runningProviders struct {
+	*plugin.Pool
+	locks *depsfile.Locks
+	store *pkgstore.Store
+}
+
+// openProviders checks that what is required is locked and installed, and gives the pool that starts it. Nothing is started yet.
+func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdiags.Diagnostics) {
+	locks, diags := depsfile.Load(depsfile.FileName)
+	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
+	if err != nil {
+		diags = diags.Append(err)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	diags = diags.Append(a.overrideWarning(reqs))
+	diags = diags.Append(install.Check(reqs, locks, a.providersDir(), a.elsewhere(attached)))
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	store, err := pkgstore.Open(a.CLI.CacheDir)
+	if err != nil {
+		return nil, diags.Append(fmt.Errorf("opening the package store: %w", err))
+	}
+	packages := &install.Packages{Dir: a.providersDir(), Locks: locks, Store: store, Overrides: a.CLI.DevOverrides}
+	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
+		launch := plugin.Launch{
+			Log: a.Logs.Provider.With("provider", p.String()), CacheDir: a.CLI.CacheDir, NoTLS: a.Env("TF_DISABLE_PLUGIN_TLS") != "",
+			Reattach: attached[p],
+		}
+		if launch.Reattach != nil {
+			return launch, nil
+		}
+		program, err := packages.Program(p)
+		launch.Exec, launch.PackageHash = program.Path, string(program.Hash)
+		return launch, err
+	}
+	terraform := builtin.New(builtin.Options{RemoteState: a.remoteState()})
+	builtins := map[addrs.Provider]func() providers.Interface{addrs.BuiltinTerraform: func() providers.Interface { return terraform }}
+	return &runningProviders{Pool: &plugin.Pool{Find: find, Builtin: builtins}, locks: locks, store: store}, diags
+}
+
+// Close ends what still runs.
+func (r *runningProviders) close(a *App) {
+	if err := r.Pool.Close(); err != nil {
+		a.Logs.Core.Warn("ending providers", "error", err)
+	}
+	if err := r.store.Close(); err != nil {
+		a.Logs.Core.Warn("closing the package store", "error", err)
+	}
+}
+
+// schemas gives schemas to the printers and documents. What can't be had is shown without one; the failure is kept in diags.
+func (r *runningProviders) schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.Schemas {
+	known := make(map[addrs.Provider]*providers.Schema)
+	return func(p addrs.Provider) *providers.Schema {
+		if s, ok := known[p]; ok {
+			return s
+		}
+		s, more := r.Schema(ctx, p)
+		*diags = diags.Append(more)
+		known[p] = s
+		return s
+	}
+}
+
+// loadSchemas gets the schemas of the providers that a state needs, at the same time.
+func (r *runningProviders) loadSchemas(ctx context.Context, st *states.State) (ui.Schemas, tfdiags.Diagnostics) {
+	used := make(map[addrs.Provider]bool)
+	for _, c := range st.Providers() {
+		used[c.Provider] = true
+	}
+	return r.fetchSchemas(ctx, slices.SortedFunc(maps.Keys(used), addrs.Provider.Compare))
+}
+
+// fetchSchemas gets the schemas of some providers.
+func (r *runningProviders) fetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, tfdiags.Diagnostics) {
+	found := make([]*providers.Schema, len(list))
+	problems := make([]tfdiags.Diagnostics, len(list))
+	var wg sync.WaitGroup
+	for i, p := range list {
+		wg.Go(func() { found[i], problems[i] = r.Schema(ctx, p) })
+	}
+	wg.Wait()
+	known := make(map[addrs.Provider]*providers.Schema, len(list))
+	var diags tfdiags.Diagnostics
+	for i, p := range list {
+		known[p] = found[i]
+		diags = diags.Append(problems[i])
+	}
+	return func(p addrs.Provider) *providers.Schema { return known[p] }, diags
+}
+
+func (a *App) providersDir() string { return filepath.Join(a.DataDir, "providers") }
+
+// elsewhere are the providers that are neither installed nor locked.
+func (a *App) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
+	out := make(map[addrs.Provider]bool)
+	for p := range attached {
+		out[p] = true
+	}
+	for p := range a.CLI.DevOverrides {
+		out[p] = true
+	}
+	return out
+}
+
+// requirements are the providers that a configuration and a state need.
+func requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
+	reqs := make(depsfile.Requirements)
+	if cfg != nil {
+		for p, list := range cfg.ProviderRequirements() {
+			var all depsfile.Constraints
+			for _, r := range list {
+				all = append(all, r.Constraints...)
+			}
+			reqs[p] = all
+		}
+	}
+	for _, c := range st.Providers() {
+		if _, ok := reqs[c.Provider]; !ok {
+			reqs[c.Provider] = nil
+		}
+	}
+	return reqs
+}
+
+// overrideWarning tells that development builds are used, which the lock file knows nothing of.
+func (a *App) overrideWarning(reqs depsfile.Requirements) tfdiags.Diagnostics {
+	var used []string
+	for _, p := range slices.SortedFunc(maps.Keys(a.CLI.DevOverrides), addrs.Provider.Compare) {
+		if _, ok := reqs[p]; ok {
+			used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), a.CLI.DevOverrides[p]))
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	return tfdiags.Diagnostics{tfdiags.Warningf("Provider development overrides are in effect",
+		"The following provider development overrides are set in the CLI configuration:%s\n\nThe behavior may therefore not match any "+
+			"released version of the provider, and applying changes may cause the state to become incompatible with published releases.",
+		strings.Join(used, ""))}
+}

@@ -1,0 +1,62 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/all"
+	"tofu/internal/builtin"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// remoteState is how terraform_remote_state reads the states of other configurations.
+func (a *App) remoteState() builtin.RemoteState {
+	return builtin.RemoteState{
+		Schema: func(name string) (*configschema.Block, error) {
+			driver, diags := all.Driver(name)
+			if diags.HasErrors() {
+				return nil, diags.Err()
+			}
+			return backend.Schema(driver.Config()), nil
+		},
+		Outputs: a.remoteOutputs,
+	}
+}
+
+// remoteOutputs reads the outputs of a workspace's latest snapshot. It takes no lock: a snapshot is whole whenever it is read.
+func (a *App) remoteOutputs(ctx context.Context, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
+	driver, diags := all.Driver(name)
+	if diags.HasErrors() {
+		return nil, false, diags
+	}
+	settings := &backendSettings{driver: driver, config: config}
+	store, more := settings.open(ctx, a, stateFlags{})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, false, diags
+	}
+	data, err := store.Get(ctx, workspace)
+	if err != nil {
+		return nil, false, diags.Append(err)
+	}
+	if data == nil {
+		return nil, false, diags
+	}
+	file, err := statefile.Parse(data)
+	if errors.Is(err, statefile.ErrEmpty) {
+		return nil, false, diags
+	}
+	if err != nil {
+		return nil, false, diags.Append(err)
+	}
+	values := make(map[string]cty.Value)
+	for _, n := range file.State.OutputNames() {
+		values[n] = file.State.Output(n).Value
+	}
+	return values, true, diags
+}

@@ -1,0 +1,268 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/backend/all"
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/plans"
+	"tofu/internal/plans/planfile"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+// savePlan writes a plan with everything that applying it later needs.
+func (op *operation) savePlan(path string, plan *plans.Plan) tfdiags.Diagnostics {
+	file, err := op.planFile(plan)
+	var text bytes.Buffer
+	if err == nil {
+		err = planfile.Write(&text, file)
+	}
+	if err == nil {
+		err = replaceFile(path, text.Bytes())
+	}
+	if err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)}
+	}
+	return nil
+}
+
+func (op *operation) planFile(plan *plans.Plan) (*planfile.File, error) {
+	settings := op.place.settings
+	config, err := ctyjson.Marshal(settings.config, settings.config.Type())
+	if err != nil {
+		return nil, fmt.Errorf("writing down the backend's settings: %w", err)
+	}
+	snapshot, err := packSnapshot(op.cfg.Snapshot())
+	if err != nil {
+		return nil, err
+	}
+	return &planfile.File{
+		Plan: plan, Serial: op.state.snapshot.Serial, Lineage: op.state.snapshot.Lineage, Config: snapshot, LockFile: op.providers.locks.Bytes(),
+		Backend: planfile.Backend{
+			Type: settings.driver.Name, Config: config, Workspace: op.place.workspace,
+			State: op.place.paths.State, StateOut: op.place.paths.StateOut, Backup: op.place.paths.Backup,
+		},
+	}, nil
+}
+
+// replaceFile writes a file that only the user can read, with one rename.
+func replaceFile(path string, content []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(content)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// snapshotIndex is the file of a packed snapshot that says what the others are. Files are numbered, because names of configuration
+// files may lead out of the working directory.
+type snapshotIndex struct {
+	Modules []snapshotModule `json:"modules"`
+	Files   []string         `json:"files"`
+}
+
+type snapshotModule struct {
+	Path    string `json:"path"`
+	Dir     string `json:"dir"`
+	Source  string `json:"source,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+const snapshotIndexName = "index.json"
+
+func packSnapshot(s *configs.Snapshot) (map[string][]byte, error) {
+	out := make(map[string][]byte, len(s.Files)+1)
+	var index snapshotIndex
+	for _, m := range s.Modules {
+		index.Modules = append(index.Modules, snapshotModule{string(m.Path), m.Dir, m.Source, m.Version})
+	}
+	for name, src := range s.Files {
+		out[strconv.Itoa(len(index.Files))] = src
+		index.Files = append(index.Files, name)
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return nil, fmt.Errorf("writing down the configuration: %w", err)
+	}
+	out[snapshotIndexName] = text
+	return out, nil
+}
+
+func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
+	var index snapshotIndex
+	if err := json.Unmarshal(files[snapshotIndexName], &index); err != nil {
+		return nil, fmt.Errorf("reading the configuration in the plan: %w", err)
+	}
+	s := &configs.Snapshot{Files: make(map[string][]byte, len(index.Files))}
+	for i, name := range index.Files {
+		s.Files[name] = files[strconv.Itoa(i)]
+	}
+	for _, m := range index.Modules {
+		s.Modules = append(s.Modules, configs.SnapshotModule{Path: addrs.Module(m.Path), Dir: m.Dir, Source: m.Source, Version: m.Version})
+	}
+	return s, nil
+}
+
+// savedPlan is a plan file with its configuration loaded.
+type savedPlan struct {
+	*planfile.File
+	cfg *loaded
+}
+
+// readPlan reads a plan file.
+func (a *App) readPlan(path string) (*savedPlan, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "There is no file %s.", path))
+	}
+	if err != nil {
+		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
+	}
+	if !planfile.Is(data) {
+		return nil, diags.Append(tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path))
+	}
+	file, err := planfile.Parse(data)
+	if err != nil {
+		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err))
+	}
+	snapshot, err := unpackSnapshot(file.Config)
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	a.snapshot = snapshot.Files
+	given := make(map[string]configs.Given, len(file.Plan.Variables))
+	for name, v := range file.Plan.Variables {
+		given[name] = configs.Given{Val: v, From: "the plan"}
+	}
+	cfg, more := configs.LoadSnapshot(snapshot, &configs.LoadOptions{Variables: given, Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return &savedPlan{file, &loaded{cfg, given}}, diags
+}
+
+// applySaved applies a saved plan: exactly what was shown, or nothing.
+func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
+	saved, diags := app.readPlan(path)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	if saved.Plan.Errored {
+		return diags.Append(tfdiags.Errorf("Cannot apply incomplete plan",
+			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")).Err()
+	}
+	given, more := app.collect(f.varFlags)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	op := &operation{app: app, cfg: &loaded{saved.cfg.Config, given}}
+	op.variables, more = op.cfg.planVariables(ctx, app, saved.Plan)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	op.place, more = app.planPlace(ctx, saved, f.stateFlags)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	diags = diags.Append(app.samePackages(saved))
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	diags = diags.Append(op.open(ctx, stateRequest{lock: f.lockFlags, operation: operationApply}))
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer op.close()
+	if diags = diags.Append(op.notStale(saved)); diags.HasErrors() {
+		return diags.Err()
+	}
+	op.env.Parallelism = f.Parallelism
+	op.showPlan(ctx, saved.Plan, true)
+	return op.applyAndReport(ctx, saved.Plan, saved.ID, f, diags)
+}
+
+// planPlace opens the backend that the plan was made with.
+func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths stateFlags) (*place, tfdiags.Diagnostics) {
+	driver, diags := all.Driver(saved.Backend.Type)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	workspace, err := a.workspace()
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	if workspace != saved.Backend.Workspace {
+		return nil, diags.Append(tfdiags.Errorf("The plan is for another workspace", "The plan was made for the workspace %q, and the workspace %q is "+
+			"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace))
+	}
+	schema := backend.Schema(driver.Config())
+	config, err := (&backendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).value(schema.ImpliedType())
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	if paths == (stateFlags{}) {
+		paths = stateFlags{State: saved.Backend.State, StateOut: saved.Backend.StateOut, Backup: saved.Backend.Backup}
+	}
+	p, more := a.openSettings(ctx, saved.cfg, &backendSettings{driver: driver, schema: schema, block: config, config: config}, workspace,
+		stateRequest{paths: paths})
+	return p, diags.Append(more)
+}
+
+// samePackages makes sure that the providers are those that the plan was made with.
+func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
+	now, diags := depsfile.Load(depsfile.FileName)
+	if diags.HasErrors() {
+		return diags
+	}
+	then, more := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName)
+	diags = diags.Append(more)
+	if !diags.HasErrors() && !now.Equal(then) {
+		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file", "The given plan file was created with a different set of provider "+
+			"selections than the current configuration has. A saved plan can be applied only with the same providers: make a new plan."))
+	}
+	return diags
+}
+
+// notStale makes sure that the state is the one that the plan was made from.
+func (op *operation) notStale(saved *savedPlan) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	now := op.state.snapshot
+	applied, err := statemgr.Applied(op.app.DataDir, saved.ID)
+	switch {
+	case err != nil:
+		return diags.Append(err)
+	case applied:
+		return diags.Append(tfdiags.Errorf("Saved plan was applied before", "A plan can be applied once. Make a new plan to see what is left to do."))
+	case now.Lineage != saved.Lineage:
+		return diags.Append(tfdiags.Errorf("Saved plan does not match the given state",
+			"The given plan file can not be applied because it was created from a different state lineage."))
+	case now.Serial != saved.Serial:
+		return diags.Append(tfdiags.Errorf("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by "+
+			"another operation after the plan was created. Make a new plan."))
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/version"
+)
+
+var cmdShow = &Command{
+	Name: "show", Args: "[FILE]", Short: "Show the current state or a saved plan",
+	Long: `
+Shows the current state, or what a file holds: a saved plan or a state.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &showFlags{}
+		f.addColor(fs)
+		f.addSensitive(fs)
+		f.varFlags.add(fs)
+		fs.BoolVar(&f.State, "state", false, "Show the latest state. This is the default.")
+		fs.StringVar(&f.Plan, "plan", "", "Show the saved plan in `FILE`.")
+		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
+		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialised. Needs -json.")
+		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
+		fs.StringVar(&f.DocumentInto, "json-into", "", "Write the JSON document to `out.json`, beside the human-readable output.")
+		return f
+	},
+	Run: runShow,
+}
+
+type showFlags struct {
+	viewFlags
+	varFlags
+	State, Config, Document    bool
+	Plan, Module, DocumentInto string
+}
+
+func runShow(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*showFlags)
+	targets := len(args)
+	for _, given := range []bool{f.State, f.Config, f.Plan != "", f.Module != ""} {
+		if given {
+			targets++
+		}
+	}
+	switch {
+	case targets > 1:
+		return badUsage("Too many things to show", "Give one of a FILE argument, -state, -plan, -config and -module.")
+	case (f.Config || f.Module != "") && !f.Document:
+		return badUsage("The -json option is required", "Configuration can only be shown as JSON: use the -json option with -config and -module.")
+	case f.Document && f.DocumentInto != "":
+		return badUsage("Incompatible options", "-json and -json-into can't be used together.")
+	}
+	show := &shower{app: app, flags: f}
+	if f.DocumentInto != "" {
+		file, err := os.Create(f.DocumentInto)
+		if err != nil {
+			return fmt.Errorf("-json-into: %w", err)
+		}
+		defer file.Close()
+		show.documents = append(show.documents, file)
+	}
+	if f.Document {
+		show.documents = append(show.documents, app.Out)
+	}
+	switch {
+	case f.Module != "":
+		return show.module()
+	case f.Config:
+		return show.config(ctx)
+	case f.Plan != "":
+		return show.file(ctx, f.Plan)
+	case len(args) == 1:
+		return show.file(ctx, args[0])
+	}
+	return show.current(ctx)
+}
+
+// shower is one run of show.
+type shower struct {
+	app       *App
+	flags     *showFlags
+	documents []io.Writer // where JSON goes
+}
+
+// write prints a JSON document to wherever one is wanted.
+func (s *shower) write(document func(io.Writer) error) error {
+	for _, w := range s.documents {
+		if err := document(w); err != nil {
+			return fmt.Errorf("writing the document: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *shower) module() error {
+	m, diags := s.app.parser.Module(s.flags.Module)
+	if m == nil || diags.HasErrors() {
+		return diags.Err()
+	}
+	s.app.warn(diags)
+	return s.write(func(w io.Writer) error { return ui.WriteModule(w, m) })
+}
+
+func (s *shower) config(ctx context.Context) error {
+	cfg, diags := s.app.loadConfig(ctx, s.flags.varFlags)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	running, more := s.app.openProviders(requirements(cfg.Config, nil))
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(s.app)
+	var schemaDiags tfdiags.Diagnostics
+	err := s.write(func(w io.Writer) error { return ui.WriteConfig(w, cfg.Config, running.schemas(ctx, &schemaDiags)) })
+	if schemaDiags.HasErrors() {
+		return schemaDiags.Err()
+	}
+	s.app.warn(diags)
+	return err
+}
+
+// current shows the state of the current workspace.
+func (s *shower) current(ctx context.Context) error {
+	open, diags := s.app.openState(ctx, stateRequest{vars: s.flags.varFlags})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { s.app.Printer.Diagnostics(open.close()) }()
+	if !open.exists() {
+		if !s.flags.Document {
+			s.app.say("No state.")
+		}
+		return s.write(func(w io.Writer) error { return ui.WriteState(w, &ui.StateView{}, version.String) })
+	}
+	return s.state(ctx, open.State(), diags)
+}
+
+func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diagnostics) error {
+	running, more := s.app.openProviders(requirements(nil, st))
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(s.app)
+	schemas, more := running.loadSchemas(ctx, st)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	view := &ui.StateView{State: st, Schemas: schemas}
+	if !s.flags.Document {
+		s.app.Printer.State(view)
+	}
+	s.app.warn(diags)
+	return s.write(func(w io.Writer) error { return ui.WriteState(w, view, version.String) })
+}
+
+// file shows a saved plan or a state file, whichever it is.
+func (s *shower) file(ctx context.Context, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading what is to be shown: %w", err)
+	}
+	head := make([]byte, 2)
+	_, _ = io.ReadFull(file, head) // what is shorter is no archive
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	if string(head) == "PK" {
+		return s.plan(ctx, path)
+	}
+	if s.flags.Plan != "" {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)}.Err()
+	}
+	found, err := s.app.readStateFile(path)
+	if err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the given file as a state or plan file", "%s is neither a saved plan nor a state: %s.", path, err)}.Err()
+	}
+	return s.state(ctx, found.State, nil)
+}
+
+func (s *shower) plan(ctx context.Context, path string) error {
+	saved, diags := s.app.readPlan(path)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	running, more := s.app.openProviders(requirements(saved.cfg.Config, saved.Plan.Prior))
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(s.app)
+	schemas, more := running.fetchSchemas(ctx, requirements(saved.cfg.Config, saved.Plan.Prior).Providers())
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	view := &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}
+	if !s.flags.Document {
+		s.app.Printer.Plan(view)
+	}
+	s.app.warn(diags)
+	return s.write(func(w io.Writer) error { return ui.WritePlan(w, view, version.String) })
+}

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdState = &Command{
+	Name: "state", Short: "Advanced state management",
+	Long: `
+Commands that look into the state or change it by hand.
+
+Those that change it keep a backup of what it was before, which can't be
+turned off. Their output is made for tools such as grep and awk.`,
+	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
+}
+
+// stateChangeFlags are the options of the commands that change the state by hand.
+type stateChangeFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	stateFlags
+
+	timedBackup bool // each change keeps a backup with the time in its name
+	operation   string
+}
+
+func (f *stateChangeFlags) add(fs *flag.FlagSet) {
+	f.addJSON(fs)
+	f.varFlags.add(fs)
+	f.lockFlags.add(fs)
+	f.stateFlags.add(fs)
+	f.operation = fs.Name()
+	addRemoteVersion(fs)
+}
+
+// say prints one line.
+func (a *App) say(format string, args ...any) {
+	a.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
+}
+
+// stateChange makes a new state of the one given and says what to print once it is saved. A nil state means that nothing is to be
+// saved.
+type stateChange func(*states.State) (changed *states.State, report string, diags tfdiags.Diagnostics)
+
+// changeState locks the state, changes and saves it.
+func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change stateChange) error {
+	var diags tfdiags.Diagnostics
+	open, more := a.openState(ctx, stateRequest{
+		vars: f.varFlags, paths: f.stateFlags, lock: f.lockFlags, operation: f.operation, timedBackup: f.timedBackup,
+	})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { a.Printer.Diagnostics(open.close()) }()
+	if open.State().Empty() && !open.exists() {
+		return diags.Append(noStateFile()).Err()
+	}
+	changed, report, more := change(open.State())
+	diags = diags.Append(more)
+	if changed != nil && !diags.HasErrors() {
+		diags = diags.Append(open.save(ctx, changed))
+	}
+	if report != "" && !diags.HasErrors() {
+		a.Printer.Message(ui.Text{Text: report})
+	}
+	return a.done(diags)
+}
+
+func noStateFile() tfdiags.Diagnostic {
+	return tfdiags.Errorf("No state file was found", "State management commands require a state. Run this command in a directory "+
+		"where an apply has been run, or use the -state option to point it to a state file.")
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdStateList = &Command{
+	Name: "list", Aliases: []string{"ls"}, Args: "[address...]",
+	Short: "List resources in the state",
+	Long: `
+Lists the resource instances in the state. Addresses of modules, resources or
+instances limit the list to what belongs to them; one that names nothing is
+an error.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &stateListFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		fs.StringVar(&f.State, "state", "", "Read the state from `statefile` instead of the current workspace's.")
+		fs.StringVar(&f.ID, "id", "", "List only objects whose id attribute is `ID`.")
+		return f
+	},
+	Run: runStateList,
+}
+
+type stateListFlags struct {
+	viewFlags
+	varFlags
+	State, ID string
+}
+
+func runStateList(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*stateListFlags)
+	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { app.Printer.Diagnostics(open.close()) }()
+	if !open.exists() {
+		return diags.Append(noStateFile()).Err()
+	}
+	st := open.State()
+	targets, more := parseTargets(args)
+	diags = diags.Append(more)
+	for _, t := range targets {
+		if len(instanceAddrs(st, []addrs.Target{t})) == 0 {
+			diags = diags.Append(noSuchObject(t))
+		}
+	}
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	for _, addr := range instanceAddrs(st, targets) {
+		if f.ID == "" || objectID(st.Instance(addr).Current) == f.ID {
+			app.Printer.Message(ui.Address{Addr: addr.String()})
+		}
+	}
+	return app.done(diags)
+}
+
+// objectID gives an object's id attribute, "" when it has none. It works without the provider's schema.
+func objectID(o *states.Object) string {
+	if o == nil {
+		return ""
+	}
+	if o.Flatmap != nil {
+		return o.Flatmap["id"]
+	}
+	var attrs struct {
+		ID any `json:"id"`
+	}
+	d := json.NewDecoder(bytes.NewReader(o.Attrs))
+	d.UseNumber()
+	if d.Decode(&attrs) != nil {
+		return ""
+	}
+	switch id := attrs.ID.(type) {
+	case string:
+		return id
+	case json.Number:
+		return id.String()
+	}
+	return ""
+}
+
+var cmdStateRm = &Command{
+	Name: "rm", Aliases: []string{"remove"}, Args: "ADDRESS...",
+	Short: "Remove instances from the state",
+	Long: `
+Forgets resource instances: they are taken out of the state, and nothing is
+done to the objects themselves, which exist on. The address of a resource or
+a module means all instances that belong to it.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &stateRmFlags{}
+		f.add(fs)
+		f.timedBackup = true
+		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be removed.")
+		return f
+	},
+	Run: runStateRm,
+}
+
+type stateRmFlags struct {
+	stateChangeFlags
+	DryRun bool
+}
+
+func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*stateRmFlags)
+	if len(args) == 0 {
+		return badUsage("At least one address is required", "State rm needs the addresses of what to forget.")
+	}
+	targets, diags := parseTargets(args)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		found := instanceAddrs(st, targets)
+		if len(found) == 0 {
+			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address",
+				"No matching objects found. To view the available instances, use \"tofu state list\".")}
+		}
+		if f.DryRun {
+			for _, addr := range found {
+				app.say("Would remove %s", addr)
+			}
+			return nil, "", nil
+		}
+		st = st.Clone()
+		for _, addr := range found {
+			st.Forget(addr)
+			app.say("Removed %s", addr)
+		}
+		st.Prune()
+		return st, fmt.Sprintf("Successfully removed %d resource instance(s).", len(found)), nil
+	})
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+var cmdStateMv = &Command{
+	Name: "mv", Aliases: []string{"move"}, Args: "SOURCE DESTINATION",
+	Short: "Move an item in the state",
+	Long: `
+Gives a resource, a resource instance or a module in the state another
+address. Nothing is done to the objects themselves. With -state-out, the item
+goes into another state file.
+
+A "moved" block in the configuration does the same for everybody who uses it,
+and shows it in the plan first.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &stateMvFlags{}
+		f.add(fs)
+		f.timedBackup = true
+		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be moved.")
+		fs.StringVar(&f.BackupOut, "backup-out", "", "Keep the previous state of the file given with -state-out in `path`.")
+		return f
+	},
+	Run: runStateMv,
+}
+
+type stateMvFlags struct {
+	stateChangeFlags
+	DryRun    bool
+	BackupOut string
+}
+
+func runStateMv(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*stateMvFlags)
+	if len(args) != 2 {
+		return badUsage("Exactly two arguments are required", "State mv needs the address to move and the one to move it to.")
+	}
+	targets, diags := parseTargets(args)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	outPath := f.StateOut
+	f.StateOut = ""
+	var out *openedState
+	if outPath != "" {
+		var more tfdiags.Diagnostics
+		out, more = app.openState(ctx, stateRequest{
+			paths: stateFlags{State: outPath, Backup: f.BackupOut}, lock: f.lockFlags, operation: f.operation, timedBackup: true,
+		})
+		diags = diags.Append(more)
+		if diags.HasErrors() {
+			return diags.Err()
+		}
+		defer func() { app.Printer.Diagnostics(out.close()) }()
+	}
+	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		from := st.Clone()
+		to := from
+		if out != nil {
+			to = out.State().Clone()
+		}
+		moves, diags := moveObjects(from, to, targets[0], targets[1])
+		if diags.HasErrors() {
+			return nil, "", diags
+		}
+		verb := "Move"
+		if f.DryRun {
+			verb = "Would move"
+		}
+		for _, m := range moves {
+			app.say("%s %q to %q", verb, m[0], m[1])
+		}
+		if f.DryRun {
+			return nil, "", diags
+		}
+		if out != nil { // the destination first: an interruption leaves the item in two places rather than none
+			if diags = diags.Append(out.save(ctx, to)); diags.HasErrors() {
+				return nil, "", diags
+			}
+		}
+		return from, fmt.Sprintf("Successfully moved %d object(s).", len(moves)), diags
+	})
+}

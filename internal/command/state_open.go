@@ -1,0 +1,215 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/local"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+// stateRequest says which state is to be opened and what for.
+type stateRequest struct {
+	vars  varFlags
+	paths stateFlags
+	lock  lockFlags
+	// operation is what the lock's information calls it; "" for reading only, which takes no lock.
+	operation string
+	// timedBackup keeps what is replaced in a file with the time in its name.
+	timedBackup bool
+}
+
+// openedState is a workspace's state, read and, for a change, locked.
+type openedState struct {
+	*statemgr.Manager
+	snapshot *statemgr.Snapshot
+	backup   string // where save puts the previous state by itself; "" when the store does that
+}
+
+// State is the state as it was read; it must not be changed.
+func (o *openedState) State() *states.State { return o.snapshot.State }
+
+// exists tells whether there is a state file or snapshot at all.
+func (o *openedState) exists() bool { return o.snapshot.Exists }
+
+// openState opens the state that a request names: a file, or that of the current workspace. The caller closes it unless there are
+// errors.
+func (a *App) openState(ctx context.Context, req stateRequest) (*openedState, tfdiags.Diagnostics) {
+	if req.paths.State != "" {
+		store, workspace := a.fileStore(&req), backend.DefaultWorkspace
+		return a.readState(ctx, store, workspace, nil, req)
+	}
+	cfg, diags := a.loadRootModule(ctx, req.vars)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	place, more := a.openPlace(ctx, cfg, req)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	open, more := a.readState(ctx, place.store, place.workspace, place, req)
+	return open, diags.Append(more)
+}
+
+// fileStore is the store of a state file that was named.
+func (a *App) fileStore(req *stateRequest) backend.Store {
+	if req.timedBackup && req.paths.Backup == "" {
+		req.paths.Backup = timedBackupName(req.paths.State)
+	}
+	return local.New(nil, &local.Options{State: req.paths.State, StateOut: req.paths.StateOut, Backup: req.paths.Backup})
+}
+
+// place is where a working directory's states are kept.
+type place struct {
+	settings  *backendSettings
+	store     backend.Store
+	workspace string
+	codec     statemgr.Codec
+	paths     stateFlags // what the command line says of files
+}
+
+// openPlace opens the backend that the working directory is initialised for.
+func (a *App) openPlace(ctx context.Context, cfg *loaded, req stateRequest) (*place, tfdiags.Diagnostics) {
+	settings, diags := a.currentBackend(cfg)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	workspace, err := a.workspace()
+	if err != nil {
+		return nil, diags.Append(err)
+	}
+	p, more := a.openSettings(ctx, cfg, settings, workspace, req)
+	return p, diags.Append(more)
+}
+
+func (a *App) openSettings(ctx context.Context, cfg *loaded, settings *backendSettings, workspace string, req stateRequest) (*place, tfdiags.Diagnostics) {
+	codec, diags := a.stateCodec(cfg)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if req.timedBackup && req.paths.Backup == "" && settings.driver == local.Driver {
+		store := local.New(localConfig(settings), nil)
+		req.paths.Backup = timedBackupName(store.File(workspace))
+	}
+	store, more := settings.open(ctx, a, req.paths)
+	return &place{settings: settings, store: store, workspace: workspace, codec: codec, paths: req.paths}, diags.Append(more)
+}
+
+func localConfig(s *backendSettings) *local.Config {
+	config := local.Driver.Config()
+	_ = backend.Decode(s.config, config, func(string) string { return "" }) // was decoded before without errors
+	return config.(*local.Config)
+}
+
+// manager makes the state manager of a place's current workspace.
+func (p *place) manager(a *App) *statemgr.Manager {
+	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: a.persistInterval(), Fail: func(error) { a.Interrupts.interrupt() }}
+	if p.settings != nil {
+		opts.StoreID = fmt.Sprintf("%s %x", p.settings.driver.Name, backendHash(p.settings.driver.Name, p.settings.config))
+	}
+	opts.Codec = p.codec
+	return statemgr.Open(p.store, p.workspace, opts)
+}
+
+// persistInterval reads TF_STATE_PERSIST_INTERVAL, which can make the time between snapshots longer.
+func (a *App) persistInterval() time.Duration {
+	interval := 20 * time.Second
+	if d, err := time.ParseDuration(a.Env("TF_STATE_PERSIST_INTERVAL") + "s"); err == nil && d > interval {
+		interval = d
+	}
+	return interval
+}
+
+// readState locks a state where it is to be changed, and reads it.
+func (a *App) readState(ctx context.Context, store backend.Store, workspace string, p *place, req stateRequest) (*openedState, tfdiags.Diagnostics) {
+	if p == nil {
+		p = &place{store: store, workspace: workspace}
+	}
+	open := &openedState{Manager: p.manager(a)}
+	diags := a.lock(ctx, open.Manager, req.operation, req.lock)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	snapshot, more := open.Read(ctx)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags.Append(open.close())
+	}
+	open.snapshot = snapshot
+	if _, isLocal := store.(*local.Store); req.timedBackup && !isLocal {
+		if open.backup = req.paths.Backup; open.backup == "" {
+			open.backup = timedBackupName("terraform.tfstate")
+		}
+	}
+	return open, diags
+}
+
+// lock locks a state, unless nothing is to be changed or no lock is wanted.
+func (a *App) lock(ctx context.Context, m *statemgr.Manager, operation string, f lockFlags) tfdiags.Diagnostics {
+	if operation == "" || !f.Lock {
+		return nil
+	}
+	progress := func(w statemgr.Waiting) {
+		if w.Elapsed < time.Second {
+			a.say("Acquiring state lock. This may take a few moments...")
+			return
+		}
+		a.say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))
+	}
+	if operation == operationPlan {
+		return a.lockPlan(ctx, m, f.Timeout, progress)
+	}
+	return m.Lock(ctx, operation, f.Timeout, progress)
+}
+
+// save writes a changed state.
+func (o *openedState) save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
+	if o.backup != "" {
+		text, err := statefile.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: o.snapshot.State},
+			&statefile.Options{Indent: true})
+		if err == nil {
+			err = os.WriteFile(o.backup, text, 0o600)
+		}
+		if err != nil {
+			return tfdiags.Diagnostics{tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err)}
+		}
+		o.backup = ""
+	}
+	return o.Save(ctx, st)
+}
+
+// close gives the lock back.
+func (o *openedState) close() tfdiags.Diagnostics { return o.Unlock() }
+
+// timedBackupName gives a name that isn't taken yet.
+func timedBackupName(path string) string {
+	for at := time.Now().Unix(); ; at++ {
+		name := fmt.Sprintf("%s.%d.backup", path, at)
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) || err != nil {
+			return name
+		}
+	}
+}
+
+// stateCodec gives the encryption of states.
+func (a *App) stateCodec(cfg *loaded) (statemgr.Codec, tfdiags.Diagnostics) {
+	if strings.TrimSpace(a.Env("TF_ENCRYPTION")) == "" && len(cfg.Module.Encryption) == 0 {
+		return nil, nil
+	}
+	d := tfdiags.Errorf("State encryption is not available yet",
+		"The configuration wants the state to be encrypted, which this version can't do. Nothing was read or written.")
+	if len(cfg.Module.Encryption) > 0 {
+		d = d.At(cfg.Module.Encryption[0].MissingItemRange())
+	}
+	return nil, tfdiags.Diagnostics{d}
+}

@@ -1,0 +1,169 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// instanceAddrs lists the instances in a state that the targets cover, in the order of the module tree; no targets cover all.
+func instanceAddrs(st *states.State, targets []addrs.Target) []addrs.AbsInstance {
+	var found []addrs.AbsInstance
+	for r := range st.Resources() {
+		for key := range r.Instances {
+			addr := r.Addr.Instance(key)
+			covers := func(t addrs.Target) bool { return t.ContainsInstance(addr) }
+			if len(targets) == 0 || slices.ContainsFunc(targets, covers) {
+				found = append(found, addr)
+			}
+		}
+	}
+	sortByModuleTree(found)
+	return found
+}
+
+// sortByModuleTree sorts addresses by how deep their module lies, then by address.
+func sortByModuleTree(list []addrs.AbsInstance) {
+	depths := make(map[addrs.ModuleInstance]int)
+	slices.SortFunc(list, func(a, b addrs.AbsInstance) int {
+		for _, m := range []addrs.ModuleInstance{a.Module, b.Module} {
+			if _, ok := depths[m]; !ok {
+				depths[m] = len(m.Steps())
+			}
+		}
+		if d := depths[a.Module] - depths[b.Module]; d != 0 {
+			return d
+		}
+		return a.Compare(b)
+	})
+}
+
+// parseTargets reads addresses of modules, resources and instances.
+func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	targets := make([]addrs.Target, 0, len(texts))
+	for _, text := range texts {
+		t, more := addrs.ParseTargetText(text)
+		diags = diags.Append(more)
+		if !more.HasErrors() {
+			targets = append(targets, t)
+		}
+	}
+	return targets, diags
+}
+
+// moveObjects renames what source names in one state to what dest names in another (or the same) state. It gives the moves made,
+// as pairs of addresses; both states are changed unless there are errors.
+func moveObjects(from, to *states.State, source, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
+	switch {
+	case source.IsModule() && dest.IsModule():
+		return moveModule(from, to, source.Module, dest.Module)
+	case source.IsModule() != dest.IsModule():
+		return nil, tfdiags.Diagnostics{badMove(source, dest, "A module can only be moved to the address of a module, and a resource only to that of a resource.")}
+	case source.Resource.Mode != dest.Resource.Mode || source.Resource.Type != dest.Resource.Type:
+		return nil, tfdiags.Diagnostics{badMove(source, dest, "The type of a resource can't be changed.")}
+	}
+	all := from.Resource(source.Resource.InInstance(source.Module))
+	if all == nil || len(all.Instances) == 0 {
+		return nil, tfdiags.Diagnostics{noSuchObject(source)}
+	}
+	_, single := all.Instances[addrs.NoKey]
+	if !source.HasKey && !dest.HasKey && !single {
+		return moveResource(from, to, all, dest.Resource.InInstance(dest.Module))
+	}
+	return moveInstance(from, to, all, source.Key, dest)
+}
+
+// moveModule moves everything in one module instance and below it.
+func moveModule(from, to *states.State, source, dest addrs.ModuleInstance) ([][2]string, tfdiags.Diagnostics) {
+	var inside []*states.Resource
+	for r := range from.Resources() {
+		if source.Contains(r.Addr.Module) {
+			inside = append(inside, r)
+		}
+	}
+	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
+	if len(inside) == 0 {
+		return nil, tfdiags.Diagnostics{noSuchObject(sourceTarget)}
+	}
+	for r := range to.Resources() {
+		if dest.Contains(r.Addr.Module) {
+			return nil, tfdiags.Diagnostics{badMove(sourceTarget, destTarget, "There is something at the destination already.")}
+		}
+	}
+	for _, r := range inside {
+		addr := r.Addr
+		addr.Module = dest + addrs.ModuleInstance(strings.TrimPrefix(string(r.Addr.Module), string(source)))
+		relocate(from, to, r, addr)
+	}
+	return [][2]string{{sourceTarget.String(), destTarget.String()}}, nil
+}
+
+func moveResource(from, to *states.State, r *states.Resource, dest addrs.AbsResource) ([][2]string, tfdiags.Diagnostics) {
+	if other := to.Resource(dest); other != nil && len(other.Instances) > 0 {
+		return nil, tfdiags.Diagnostics{badMove(r.Addr, dest, "There is a resource at the destination already.")}
+	}
+	source := r.Addr.String()
+	relocate(from, to, r, dest)
+	return [][2]string{{source, dest.String()}}, nil
+}
+
+// relocate puts a whole resource under another address.
+func relocate(from, to *states.State, r *states.Resource, dest addrs.AbsResource) {
+	moved := &states.Resource{Addr: dest, Provider: r.Provider, Instances: make(map[addrs.InstanceKey]*states.Instance, len(r.Instances))}
+	for key, inst := range r.Instances {
+		moved.Instances[key] = unencoded(inst)
+	}
+	from.RemoveResource(r.Addr)
+	to.AddResource(moved)
+}
+
+func moveInstance(from, to *states.State, r *states.Resource, key addrs.InstanceKey, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
+	source, inst := r.Addr.Instance(key), r.Instances[key]
+	target := dest.Resource.InInstance(dest.Module).Instance(dest.Key)
+	if inst == nil {
+		return nil, tfdiags.Diagnostics{noSuchObject(source)}
+	}
+	if to.Instance(target) != nil {
+		return nil, tfdiags.Diagnostics{badMove(source, target, "There is a resource instance at the destination already.")}
+	}
+	from.Forget(source)
+	provider := r.Provider
+	if len(r.Instances) == 0 {
+		from.RemoveResource(r.Addr)
+	}
+	to.EnsureResource(target.Abs(), provider).Instances[target.Key] = unencoded(inst)
+	return [][2]string{{source.String(), target.String()}}, nil
+}
+
+// unencoded gives a copy of an instance for another address: the text that stands for it in the file holds the old key.
+func unencoded(inst *states.Instance) *states.Instance {
+	fresh := func(o *states.Object) *states.Object {
+		if o == nil {
+			return nil
+		}
+		c := *o
+		c.Encoded = nil
+		return &c
+	}
+	out := &states.Instance{Current: fresh(inst.Current), ProviderKey: inst.ProviderKey}
+	for key, o := range inst.Deposed {
+		if out.Deposed == nil {
+			out.Deposed = make(map[addrs.DeposedKey]*states.Object)
+		}
+		out.Deposed[key] = fresh(o)
+	}
+	return out
+}
+
+func badMove(source, dest interface{ String() string }, why string) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why)
+}
+
+func noSuchObject(addr interface{ String() string }) tfdiags.Diagnostic {
+	return tfdiags.Errorf("No such object in the state",
+		"The state does not contain %s. `tofu state list` shows what it contains.", addr)
+}

@@ -1,0 +1,182 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdStateShow = &Command{
+	Name: "show", Args: "ADDRESS",
+	Short: "Show a resource in the state",
+	Long:  "Shows the attributes of one resource instance in the state.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := &stateShowFlags{}
+		f.addJSON(fs)
+		f.addSensitive(fs)
+		f.varFlags.add(fs)
+		fs.StringVar(&f.State, "state", "", "Read the state from `statefile` instead of the current workspace's.")
+		return f
+	},
+	Run: runStateShow,
+}
+
+type stateShowFlags struct {
+	viewFlags
+	varFlags
+	State string
+}
+
+func runStateShow(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*stateShowFlags)
+	if len(args) != 1 {
+		return badUsage("Exactly one argument is required", "State show needs the address of one resource instance.")
+	}
+	addr, diags := addrs.ParseInstanceText(args[0])
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	open, more := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { app.Printer.Diagnostics(open.close()) }()
+	if !open.exists() {
+		return diags.Append(noStateFile()).Err()
+	}
+	inst := open.State().Instance(addr)
+	if inst == nil {
+		return diags.Append(noSuchObject(addr)).Err()
+	}
+	one := states.New()
+	only := &states.Resource{Addr: addr.Abs(), Provider: open.State().Resource(addr.Abs()).Provider,
+		Instances: map[addrs.InstanceKey]*states.Instance{addr.Key: inst}}
+	one.AddResource(only)
+	return app.showState(ctx, one, &addr, diags)
+}
+
+// showState prints a state, or one instance of it, with its providers' schemas.
+func (a *App) showState(ctx context.Context, st *states.State, only *addrs.AbsInstance, diags tfdiags.Diagnostics) error {
+	running, more := a.openProviders(requirements(nil, st))
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(a)
+	schemas, more := running.loadSchemas(ctx, st)
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	a.Printer.State(&ui.StateView{State: st, Schemas: schemas, Only: only})
+	return a.done(diags)
+}
+
+var cmdStatePull = &Command{
+	Name: "pull", Short: "Pull current state and output to stdout",
+	Long: "Prints the current workspace's state, in the newest format and decrypted.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := &statePullFlags{}
+		f.addColor(fs)
+		f.varFlags.add(fs)
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		open, diags := app.openState(ctx, stateRequest{vars: flags.(*statePullFlags).varFlags})
+		if diags.HasErrors() {
+			return diags.Err()
+		}
+		defer func() { app.Printer.Diagnostics(open.close()) }()
+		if !open.exists() {
+			return app.done(diags)
+		}
+		text, err := statefile.Encode(&statefile.File{Serial: open.snapshot.Serial, Lineage: open.snapshot.Lineage, State: open.State()},
+			&statefile.Options{Indent: true})
+		if err != nil {
+			return diags.Append(fmt.Errorf("writing the state: %w", err)).Err()
+		}
+		fmt.Fprintf(app.Out, "%s", text)
+		return app.done(diags)
+	},
+}
+
+type statePullFlags struct {
+	viewFlags
+	varFlags
+}
+
+var cmdStatePush = &Command{
+	Name: "push", Args: "PATH",
+	Short: "Update remote state from a local state file",
+	Long: `
+Replaces the current workspace's state by the one in a file, or in standard
+input when PATH is "-". A state of another lineage or with a lower serial is
+refused unless -force is given.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &statePushFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		f.lockFlags.add(fs)
+		fs.BoolVar(&f.Force, "force", false, "Write the state whatever its lineage and serial are.")
+		addRemoteVersion(fs)
+		return f
+	},
+	Run: runStatePush,
+}
+
+type statePushFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	Force bool
+}
+
+func runStatePush(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*statePushFlags)
+	if len(args) != 1 {
+		return badUsage("Exactly one argument is required", "State push needs the path of the state to push, or \"-\" for standard input.")
+	}
+	pushed, err := app.readStateFile(args[0])
+	if err != nil {
+		return err
+	}
+	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, lock: f.lockFlags, operation: "state-push"})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { app.Printer.Diagnostics(open.close()) }()
+	return app.done(diags.Append(open.Push(ctx, pushed, f.Force)))
+}
+
+// readStateFile reads a state from a file, or from standard input for "-".
+func (a *App) readStateFile(path string) (*statefile.File, error) {
+	in := a.In
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the state: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	found, err := statefile.Read(in)
+	if errors.Is(err, io.EOF) || errors.Is(err, statefile.ErrEmpty) {
+		return &statefile.File{State: states.New()}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state in %s: %w", path, err)
+	}
+	return found, nil
+}

@@ -1,0 +1,153 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// Streams are the process's standard streams.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// InTerminal and OutTerminal tell whether a person sits there; Width is the terminal's, 0 when it is not known.
+	InTerminal, OutTerminal bool
+	Width                   int
+}
+
+// StandardStreams gives the streams of this process.
+func StandardStreams() *Streams {
+	s := &Streams{
+		In: os.Stdin, Out: &lossyWriter{w: os.Stdout}, Err: &lossyWriter{w: os.Stderr},
+		InTerminal: term.IsTerminal(int(os.Stdin.Fd())), OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+	}
+	if s.OutTerminal {
+		s.Width, _, _ = term.GetSize(int(os.Stdout.Fd()))
+	}
+	return s
+}
+
+// lossyWriter writes until the first failure and drops what comes later: a reader that went away costs the display and nothing
+// else. A failure other than that is kept, so that a document that could not be written makes the command fail in the end.
+type lossyWriter struct {
+	w io.Writer
+
+	mu   sync.Mutex
+	gone bool
+	err  error
+}
+
+// Write implements io.Writer and never fails.
+func (l *lossyWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return len(p), nil
+	}
+	if _, err := l.w.Write(p); err != nil {
+		l.gone = true
+		if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EBADF) && !errors.Is(err, syscall.EIO) {
+			l.err = err
+		}
+	}
+	return len(p), nil
+}
+
+// failure gives the error that made output incomplete, nil when there was none or the reader merely left.
+func (l *lossyWriter) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// lineReader reads the standard input line by line without blocking an interrupt.
+type lineReader struct {
+	once  sync.Once
+	in    io.Reader
+	lines chan string
+	wants chan struct{}
+}
+
+// next gives the next line without its end, or io.EOF, or the context's error when that ends first. The reading itself can't be
+// broken off, so it goes on in the background and the next call gets its result.
+func (r *lineReader) next(ctx context.Context) (string, error) {
+	r.once.Do(func() {
+		r.lines, r.wants = make(chan string), make(chan struct{}, 1)
+		go func() {
+			defer close(r.lines)
+			buffered := bufio.NewReader(r.in)
+			for range r.wants {
+				line, err := buffered.ReadString('\n')
+				if err != nil && line == "" {
+					return
+				}
+				r.lines <- strings.TrimRight(line, "\r\n")
+			}
+		}()
+	})
+	select {
+	case r.wants <- struct{}{}:
+	default: // an earlier call's request still stands
+	}
+	select {
+	case line, ok := <-r.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// question is something that a person has to be asked.
+type question struct {
+	Title  string // bold line
+	Text   string // explanation below it, possibly of several lines
+	Secret bool   // the answer is not shown
+}
+
+var errNoInput = errors.New("input is disabled")
+
+// ask puts a question to the user and gives the answer. Whether it may be asked is the caller's to know: -input=false is about
+// values, and approval is asked for all the same.
+func (a *App) ask(ctx context.Context, q question) (string, error) {
+	bold, reset := a.bold()
+	fmt.Fprintf(a.Out, "%s%s%s\n", bold, q.Title, reset)
+	if q.Text != "" {
+		fmt.Fprintf(a.Out, "%s\n", indentText(q.Text, "  "))
+	}
+	fmt.Fprintf(a.Out, "\n  %sEnter a value:%s ", bold, reset)
+	answer, err := a.readAnswer(ctx, q.Secret)
+	fmt.Fprintln(a.Out)
+	if err == io.EOF {
+		return "", errors.New("the input ended before an answer came")
+	}
+	return answer, err
+}
+
+func (a *App) readAnswer(ctx context.Context, secret bool) (string, error) {
+	if file, ok := a.In.(*os.File); ok && secret && a.InTerminal {
+		answer, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(a.Out)
+		return string(answer), err
+	}
+	answer, err := a.lines.next(ctx)
+	return answer, err
+}
+
+// bold gives the terminal sequences around emphasised text; empty without colour.
+func (a *App) bold() (on, off string) {
+	if !a.color() {
+		return "", ""
+	}
+	return "\x1b[1m", "\x1b[0m"
+}

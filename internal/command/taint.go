@@ -1,0 +1,80 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+var cmdTaint = markCommand("taint", "Mark a resource instance as not fully functional", `
+Marks a resource instance as tainted: not fully functional, because its
+creation failed half-way or because you say so. Nothing is changed now, but
+the next plan destroys the object and creates a new one.
+
+"tofu apply -replace=ADDRESS" does the same in one step and shows the plan
+first. The command "tofu untaint" takes the mark away again.`, states.Tainted)
+
+var cmdUntaint = markCommand("untaint", "Remove the 'tainted' state from a resource instance", `
+Takes the mark off a resource instance that is tainted, so that the next plan
+does not replace the object. Nothing is changed but the state.`, states.Ready)
+
+type markFlags struct {
+	stateChangeFlags
+	AllowMissing bool
+}
+
+// markCommand makes the command that sets the status of one object.
+func markCommand(name, short, long string, status states.Status) *Command {
+	return &Command{
+		Name: name, Args: "ADDRESS", Short: short, Long: long,
+		Flags: func(fs *flag.FlagSet) any {
+			f := &markFlags{}
+			f.add(fs)
+			fs.BoolVar(&f.AllowMissing, "allow-missing", false, "Succeed also when there is no such resource instance.")
+			return f
+		},
+		Run: func(ctx context.Context, app *App, flags any, args []string) error {
+			if len(args) != 1 {
+				return badUsage("Invalid number of arguments", "The %s command expects the address of one resource instance.", name)
+			}
+			return mark(ctx, app, flags.(*markFlags), args[0], status)
+		},
+	}
+}
+
+func mark(ctx context.Context, app *App, f *markFlags, text string, status states.Status) error {
+	addr, diags := addrs.ParseInstanceText(text)
+	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
+		diags = diags.Append(tfdiags.Errorf("Not a managed resource", "Only managed resources can be tainted, and %s is none.", addr))
+	}
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		inst := st.Instance(addr)
+		switch {
+		case inst == nil && f.AllowMissing:
+			return nil, "", tfdiags.Diagnostics{tfdiags.Warningf("No such resource instance", "There is no %s in the state; nothing was done.", addr)}
+		case inst == nil:
+			return nil, "", tfdiags.Diagnostics{noSuchObject(addr)}
+		case inst.Current == nil:
+			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("No current object",
+				"%s has no current object, only deposed ones. The next apply destroys those and creates a new one.", addr)}
+		case status == states.Ready && inst.Current.Status != states.Tainted:
+			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr)}
+		}
+		object := *inst.Current
+		object.Status, object.Encoded = status, nil
+		st = st.Clone()
+		st.SetCurrent(addr, &object, addrs.ProviderInstance{Config: st.Resource(addr.Abs()).Provider, Key: inst.ProviderKey})
+		report := "marked as tainted"
+		if status == states.Ready {
+			report = "successfully untainted"
+		}
+		return st, fmt.Sprintf("Resource instance %s has been %s.", addr, report), nil
+	})
+}

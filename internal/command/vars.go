@@ -1,0 +1,91 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs"
+	"tofu/internal/configs/inputs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// askVariable asks for the value of a root variable.
+func (a *App) askVariable(ctx context.Context, v *configs.Variable) (configs.Given, error) {
+	if !a.Input {
+		return configs.Given{}, errNoInput
+	}
+	answer, err := a.ask(ctx, question{Title: "var." + v.Name, Text: v.Description, Secret: v.Sensitive || v.Ephemeral})
+	if err != nil {
+		return configs.Given{}, err
+	}
+	return configs.Given{Text: answer, From: "the answer to the prompt"}, nil
+}
+
+// planVariables interprets the values that are given again for a saved plan: those of ephemeral variables, which no plan holds, are
+// asked for.
+func (l *loaded) planVariables(ctx context.Context, app *App, plan *plans.Plan) (map[string]engine.Variable, tfdiags.Diagnostics) {
+	values, diags := inputs.Values(l.given, l.Module.Variables)
+	out := make(map[string]engine.Variable, len(values))
+	for name, v := range values {
+		out[name] = engine.Variable{Value: v.Value, Range: v.Range}
+	}
+	for _, v := range inputs.Missing(values, l.Module.Variables) {
+		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !app.Input {
+			continue // the engine tells what is missing
+		}
+		given, err := app.askVariable(ctx, v)
+		if err != nil {
+			d := inputs.NoValue(v)
+			d.Detail += " It could not be asked for: " + err.Error() + "."
+			return nil, diags.Append(d)
+		}
+		value, more := given.Value(v)
+		diags = diags.Append(more)
+		out[v.Name] = engine.Variable{Value: value}
+	}
+	return out, diags
+}
+
+// variableNeed says what to do about required variables that have no value.
+type variableNeed uint8
+
+const (
+	needValues   variableNeed = iota // ask, or fail
+	allowUnknown                     // let them be unknown
+)
+
+// variables interprets the values given for the root module's variables, and asks for those that are missing.
+func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (map[string]engine.Variable, tfdiags.Diagnostics) {
+	declared := l.Module.Variables
+	values, diags := inputs.Values(l.given, declared)
+	out := make(map[string]engine.Variable, len(declared))
+	for name, v := range values {
+		out[name] = engine.Variable{Value: v.Value, Range: v.Range}
+	}
+	for _, v := range inputs.Missing(values, declared) {
+		if _, broken := l.given[v.Name]; broken {
+			continue // its value was given and could not be read, which was said
+		}
+		if need == allowUnknown {
+			out[v.Name] = engine.Variable{Value: cty.UnknownVal(v.Type.Type)}
+			continue
+		}
+		given, err := app.askVariable(ctx, v)
+		if err != nil {
+			d := inputs.NoValue(v)
+			if !errors.Is(err, errNoInput) {
+				d.Detail += " It could not be asked for: " + err.Error() + "."
+			}
+			diags = diags.Append(d)
+			continue
+		}
+		value, more := given.Value(v)
+		diags = diags.Append(more)
+		out[v.Name] = engine.Variable{Value: value}
+	}
+	return out, diags
+}

@@ -1,0 +1,54 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/depsfile"
+	"tofu/internal/ui"
+	"tofu/internal/version"
+)
+
+var cmdVersion = &Command{
+	Name: "version", Short: "Show the current version",
+	Long: `
+Shows the version of OpenTofu that this program is compatible with, its own
+version, and the versions of the providers that the lock file selects.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &versionFlags{}
+		f.addColor(fs)
+		fs.BoolVar(&f.Document, "json", false, "Print the versions as a JSON document.")
+		return f
+	},
+	Run: runVersion,
+}
+
+type versionFlags struct {
+	viewFlags
+	Document bool
+}
+
+func runVersion(_ context.Context, app *App, flags any, _ []string) error {
+	f := flags.(*versionFlags)
+	platform := depsfile.CurrentPlatform().String()
+	locks, _ := depsfile.Load(depsfile.FileName) // a damaged lock file is for init to complain about
+	if locks == nil {
+		locks = &depsfile.Locks{}
+	}
+	if f.Document {
+		info := ui.VersionInfo{Version: version.String, Platform: platform, Providers: map[string]string{}}
+		for _, p := range locks.Providers() {
+			lock, _ := locks.Provider(p)
+			info.Providers[p.String()] = lock.Version.String()
+		}
+		return ui.WriteVersion(app.Out, info)
+	}
+	fmt.Fprintf(app.Out, "OpenTofu v%s\non %s\n", version.String, platform)
+	fmt.Fprintf(app.Out, "by the engine tofu %s\n", version.Own)
+	for _, p := range locks.Providers() {
+		lock, _ := locks.Provider(p)
+		fmt.Fprintf(app.Out, "+ provider %s v%s\n", p, lock.Version)
+	}
+	return nil
+}

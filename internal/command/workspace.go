@@ -1,0 +1,370 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+
+	"tofu/internal/backend"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdWorkspace = workspaceGroup("workspace", false)
+
+// cmdEnv is the group's name of old.
+var cmdEnv = workspaceGroup("env", true)
+
+func workspaceGroup(name string, hidden bool) *Command {
+	return &Command{
+		Name: name, Hidden: hidden, Short: "Workspace management",
+		Long: "Creates, lists, shows, selects and deletes workspaces: states of their own for one configuration.",
+		Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
+	}
+}
+
+// workspaceFlags are the options of all workspace commands but show.
+type workspaceFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	State    string
+	Force    bool
+	OrCreate bool
+}
+
+func workspaceFlagSet(fs *flag.FlagSet) *workspaceFlags {
+	f := &workspaceFlags{}
+	f.addJSON(fs)
+	f.varFlags.add(fs)
+	return f
+}
+
+var cmdWorkspaceShow = &Command{
+	Name: "show", Short: "Show the name of the current workspace",
+	Long: "Prints the name of the selected workspace.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := &workspaceFlags{}
+		f.addColor(fs)
+		return f
+	},
+	Run: func(_ context.Context, app *App, _ any, args []string) error {
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		name, err := app.workspace()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(app.Out, name)
+		return nil
+	},
+}
+
+var cmdWorkspaceList = &Command{
+	Name: "list", Short: "List workspaces",
+	Long:  "Lists the workspaces; the selected one is marked with an asterisk.",
+	Flags: func(fs *flag.FlagSet) any { return workspaceFlagSet(fs) },
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		w, diags := app.openWorkspaces(ctx, flags.(*workspaceFlags))
+		if diags.HasErrors() {
+			return diags.Err()
+		}
+		app.Printer.Message(ui.Workspaces{Current: w.workspace, Names: w.names})
+		return app.done(diags.Append(app.overriddenWorkspace()))
+	},
+}
+
+var cmdWorkspaceNew = &Command{
+	Name: "new", Args: "NAME", Short: "Create a new workspace",
+	Long: "Creates a workspace and selects it.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := workspaceFlagSet(fs)
+		f.lockFlags.add(fs)
+		fs.StringVar(&f.State, "state", "", "Copy the state file at `path` into the new workspace.")
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		name, err := workspaceArgument(args)
+		if err != nil {
+			return err
+		}
+		return app.newWorkspace(ctx, flags.(*workspaceFlags), name)
+	},
+}
+
+var cmdWorkspaceSelect = &Command{
+	Name: "select", Args: "NAME", Short: "Select a workspace",
+	Long: "Selects another workspace.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := workspaceFlagSet(fs)
+		fs.BoolVar(&f.OrCreate, "or-create", false, "Create the workspace if there is none of that name.")
+		f.Lock = true
+		return f
+	},
+	Run: runWorkspaceSelect,
+}
+
+var cmdWorkspaceDelete = &Command{
+	Name: "delete", Args: "NAME", Short: "Delete a workspace",
+	Long: "Deletes a workspace with its state. The selected one and \"default\" can't be deleted.",
+	Flags: func(fs *flag.FlagSet) any {
+		f := workspaceFlagSet(fs)
+		f.lockFlags.add(fs)
+		fs.BoolVar(&f.Force, "force", false, "Delete the workspace although it manages objects, which are forgotten then.")
+		return f
+	},
+	Run: runWorkspaceDelete,
+}
+
+func workspaceArgument(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", badUsage("Invalid number of arguments", "Expected a single argument, the name of a workspace.")
+	}
+	return args[0], nil
+}
+
+// workspaces are what a backend has.
+type workspaces struct {
+	*place
+	names []string
+}
+
+func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspaces, tfdiags.Diagnostics) {
+	cfg, diags := a.loadRootModule(ctx, f.varFlags)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p, more := a.openPlace(ctx, cfg, stateRequest{})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	names, err := p.store.List(ctx)
+	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
+		return nil, diags.Append(fmt.Errorf("listing the workspaces: %w", err))
+	}
+	names = append(names, backend.DefaultWorkspace) // it always exists
+	slices.Sort(names)
+	return &workspaces{p, slices.Compact(names)}, diags
+}
+
+// overriddenWorkspace tells that TF_WORKSPACE decides.
+func (a *App) overriddenWorkspace() tfdiags.Diagnostics {
+	if a.Env("TF_WORKSPACE") == "" {
+		return nil
+	}
+	return tfdiags.Diagnostics{tfdiags.Warningf("The workspace is overridden",
+		"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working directory.", a.Env("TF_WORKSPACE"))}
+}
+
+// canSelect is the error of selecting a workspace while TF_WORKSPACE decides.
+func (a *App) canSelect() error {
+	if a.Env("TF_WORKSPACE") == "" {
+		return nil
+	}
+	return tfdiags.Diagnostics{tfdiags.Errorf("The workspace is overridden",
+		"The selected workspace is currently overridden using the TF_WORKSPACE environment variable. Unset it to select another one.")}.Err()
+}
+
+func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
+	if name == "" {
+		return a.selectWorkspace(defaultWorkspace) // an empty name has always meant the default one
+	}
+	if !validWorkspaceName(name) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, workspaceNameRule)}.Err()
+	}
+	if err := a.canSelect(); err != nil {
+		return err
+	}
+	w, diags := a.openWorkspaces(ctx, f)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	if slices.Contains(w.names, name) {
+		return diags.Append(tfdiags.Errorf("The workspace exists already", "There is a workspace named %q; \"tofu workspace select %s\" selects it.", name, name)).Err()
+	}
+	var initial *statefile.File
+	w.workspace = name
+	if err := w.create(ctx, a, f); err != nil {
+		return diags.Append(err).Err()
+	}
+	if err := a.selectWorkspace(name); err != nil {
+		return diags.Append(err).Err()
+	}
+	if f.State != "" {
+		file, err := a.readStateFile(f.State)
+		if err != nil {
+			return diags.Append(err).Err()
+		}
+		initial = file
+	}
+	a.say("Created and switched to workspace %q!\n\nYou're now on a new, empty workspace. Workspaces isolate their state,\n"+
+		"so if you run \"tofu plan\" nothing of the existing state is seen\nfor this configuration.", name)
+	if initial != nil {
+		diags = diags.Append(w.push(ctx, a, f, initial))
+	}
+	return a.done(diags)
+}
+
+// create makes the place's workspace, without objects.
+func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) error {
+	if maker, ok := w.store.(backend.Maker); ok {
+		if err := maker.Make(ctx, w.workspace); err != nil {
+			return fmt.Errorf("creating the workspace %q: %w", w.workspace, err)
+		}
+		return nil
+	}
+	if _, err := w.store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
+		return err
+	}
+	return w.push(ctx, a, f, &statefile.File{State: states.New()}).Err()
+}
+
+// push puts a state into the place's workspace.
+func (w *workspaces) push(ctx context.Context, a *App, f *workspaceFlags, file *statefile.File) tfdiags.Diagnostics {
+	open, diags := a.readState(ctx, w.store, w.workspace, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-new"})
+	if diags.HasErrors() {
+		return diags
+	}
+	diags = diags.Append(open.Push(ctx, file, true))
+	return diags.Append(open.close())
+}
+
+func runWorkspaceSelect(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*workspaceFlags)
+	name, err := workspaceArgument(args)
+	if err != nil {
+		return err
+	}
+	if err := app.canSelect(); err != nil {
+		return err
+	}
+	if !validWorkspaceName(name) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, workspaceNameRule)}.Err()
+	}
+	w, diags := app.openWorkspaces(ctx, f)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	switch {
+	case w.workspace == name:
+		return app.done(diags)
+	case !slices.Contains(w.names, name) && f.OrCreate:
+		return app.newWorkspace(ctx, f, name)
+	case !slices.Contains(w.names, name):
+		return diags.Append(tfdiags.Errorf("No such workspace",
+			"Workspace %q doesn't exist. You can create it with \"tofu workspace new\", or with the -or-create option of this command.", name)).Err()
+	}
+	if err := app.selectWorkspace(name); err != nil {
+		return diags.Append(err).Err()
+	}
+	app.say("Switched to workspace %q.", name)
+	return app.done(diags)
+}
+
+func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*workspaceFlags)
+	name, err := workspaceArgument(args)
+	if err != nil {
+		return err
+	}
+	w, diags := app.openWorkspaces(ctx, f)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	switch {
+	case !slices.Contains(w.names, name):
+		return diags.Append(tfdiags.Errorf("No such workspace", "Workspace %q doesn't exist.", name)).Err()
+	case name == backend.DefaultWorkspace:
+		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")).Err()
+	case name == w.workspace:
+		return diags.Append(tfdiags.Errorf("The workspace is selected",
+			"Workspace %q is your active workspace. Select another one before you delete it.", name)).Err()
+	}
+	w.workspace = name
+	open, more := app.readState(ctx, w.store, name, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-delete"})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	n := len(instanceAddrs(open.State(), nil))
+	if n > 0 && !f.Force {
+		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %d resource instances. Destroy them before "+
+			"you delete the workspace, or delete it with -force, after which nobody knows of them.", name, n)).Append(open.close()).Err()
+	}
+	// The lock goes first: the store that keeps it may be gone after the deletion.
+	diags = diags.Append(open.close())
+	if err := w.store.Delete(ctx, name); err != nil {
+		return diags.Append(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
+	}
+	app.say("Deleted workspace %q!", name)
+	if n > 0 {
+		diags = diags.Append(tfdiags.Warningf("The workspace was not empty",
+			"%d resource instances that the workspace was tracking still exist, and nobody knows of them any more.", n))
+	}
+	return app.done(diags)
+}
+
+var cmdForceUnlock = &Command{
+	Name: "force-unlock", Args: "LOCK_ID", Short: "Release a stuck lock on the current workspace",
+	Long: `
+Removes somebody else's lock from the current workspace's state. Do this only
+when you are sure that the one who took it does not run any more. The lock ID
+is part of the error message of a command that could not get the lock. A lock
+on a local state ends with its process and can't be removed this way.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &forceUnlockFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		fs.BoolVar(&f.Force, "force", false, "Do not ask for confirmation.")
+		return f
+	},
+	Run: runForceUnlock,
+}
+
+type forceUnlockFlags struct {
+	viewFlags
+	varFlags
+	Force bool
+}
+
+func runForceUnlock(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*forceUnlockFlags)
+	if len(args) != 1 {
+		return badUsage("Invalid number of arguments", "Expected a single argument, the ID of the lock.")
+	}
+	cfg, diags := app.loadRootModule(ctx, f.varFlags)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	p, more := app.openPlace(ctx, cfg, stateRequest{})
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	if !f.Force {
+		ok, err := app.confirm(ctx, question{Title: "Do you really want to force-unlock?",
+			Text: "The lock on the state will be removed.\nThis will allow local commands to modify this state, even though it\nmay still be in use. " +
+				"Only 'yes' will be accepted to confirm."})
+		if err != nil {
+			return err
+		}
+		if !ok {
+			app.say("force-unlock cancelled.")
+			return exitStatus(1)
+		}
+	}
+	if err := p.manager(app).ForceUnlock(ctx, args[0]); err != nil {
+		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s.", err)).Err()
+	}
+	app.say("The state has been successfully unlocked!\n\nThe state has been unlocked, and commands should now be able to\nobtain a new lock on it.")
+	return app.done(diags)
+}
