@@ -47,7 +47,7 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 		return cty.StringVal(g.Text), nil
 	}
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
-	if d := checkNesting(name, []byte(g.Text), false); d != nil {
+	if d := CheckNesting(name, []byte(g.Text), false); d != nil {
 		return cty.DynamicVal, diags.Append(d)
 	}
 	expr, hclDiags := hclsyntax.ParseExpression([]byte(g.Text), name, hcl.InitialPos)

