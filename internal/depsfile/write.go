@@ -1,6 +1,7 @@
 package depsfile
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,6 +78,26 @@ func (l *Locks) Save(path string) error {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	return nil
+}
+
+// Differs tells whether a lock file would change: in its entries, constraints included. Comments and layout are its own.
+func (l *Locks) Differs(path string) bool {
+	old, diags := Load(path)
+	if diags.HasErrors() {
+		return true
+	}
+	if _, err := os.Stat(path); err != nil && !l.Empty() {
+		return true
+	}
+	return !bytes.Equal(old.Bytes(), l.Bytes())
+}
+
+// SaveIfChanged is Save for a file that differs or isn't there yet.
+func (l *Locks) SaveIfChanged(path string) (bool, error) {
+	if _, err := os.Stat(path); err == nil && !l.Differs(path) {
+		return false, nil
+	}
+	return true, l.Save(path)
 }
 
 func fileMode(path string) os.FileMode {

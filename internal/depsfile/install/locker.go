@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -36,7 +37,7 @@ type checksums struct {
 	keyID  string
 }
 
-// NewLocker makes a Locker; of the options it uses Source, Store, Upgrade and Observe.
+// NewLocker makes a Locker; of the options it uses Source, Store, Upgrade, Replace and Observe.
 func NewLocker(opts *Options) *Locker {
 	return &Locker{in: newInstaller(nil, opts), slots: make(chan struct{}, parallel)}
 }
@@ -47,6 +48,44 @@ type Added struct {
 	Platform depsfile.Platform
 	New      bool // the provider wasn't locked before
 	More     bool // there are checksums that weren't recorded before
+}
+
+// Root is a root module whose lock file is to be brought up to date.
+type Root struct {
+	Dir  string
+	Reqs depsfile.Requirements
+	Prev *depsfile.Locks
+}
+
+// LockFile is the path of the root module's lock file.
+func (r Root) LockFile() string { return filepath.Join(r.Dir, depsfile.FileName) }
+
+// RootResult is what came of one root module. Locks is nil with errors.
+type RootResult struct {
+	Locks *depsfile.Locks
+	Added []Added
+	Diags tfdiags.Diagnostics
+}
+
+// LockAll does Lock for many root modules at once and gives the results in their order. Done is called as each is
+// ready, one at a time.
+func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile.Platform, done func(i int, r RootResult)) []RootResult {
+	results := make([]RootResult, len(roots))
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(64) // roots mostly wait for the same packages
+	for i, root := range roots {
+		group.Go(func() error {
+			r := &results[i]
+			r.Locks, r.Added, r.Diags = l.Lock(ctx, root.Reqs, root.Prev, platforms)
+			mu.Lock()
+			defer mu.Unlock()
+			done(i, *r)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the results
+	return results
 }
 
 // Lock chooses versions as Ensure does and gives locks with the checksums of the platforms. Locks of other providers
@@ -128,10 +167,13 @@ func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 
 func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks) (depsfile.Version, error) {
 	if lock, ok := prev.Provider(p); ok && !l.in.Upgrade {
-		if !depsfile.Acceptable(c).Has(lock.Version) {
+		fits := depsfile.Acceptable(c).Has(lock.Version)
+		if !fits && !l.in.Replace {
 			return lock.Version, fmt.Errorf("the locked version %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version", lock.Version, depsfile.ConstraintsString(c))
 		}
-		return lock.Version, nil
+		if fits {
+			return lock.Version, nil
+		}
 	}
 	list, err := l.versions.do(p, func() (sources.Versions, error) { return l.in.Source.Versions(ctx, p) })
 	if err != nil {

@@ -23,6 +23,9 @@ type Options struct {
 	CacheMayBreakLock bool
 	// Upgrade takes the newest acceptable versions rather than the locked ones.
 	Upgrade bool
+	// Replace chooses another version where the locked one doesn't meet the constraints any more, instead of refusing.
+	// Only a Locker looks at it.
+	Replace bool
 	// Elsewhere are providers that come from somewhere else (development overrides, already running ones): they are
 	// neither installed nor locked anew.
 	Elsewhere map[addrs.Provider]bool
