@@ -104,11 +104,17 @@ func (r *run) edit(text string) {
 	}
 }
 
+// ways are how calls can fail besides with a plain error, see Provider.
+var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null"}
+
 func (r *run) setFailures(text string) {
 	r.s.Cloud.Fail = map[string]string{}
 	for line := range strings.Lines(text) {
-		parts := append(strings.Fields(line), "")
-		r.s.Cloud.Fail[parts[0]+" "+parts[1]] = parts[2]
+		call, how := strings.TrimSpace(line), ""
+		if at := strings.LastIndexByte(call, ' '); at > 0 && slices.Contains(ways, call[at+1:]) {
+			call, how = call[:at], call[at+1:]
+		}
+		r.s.Cloud.Fail[call] = how
 	}
 }
 
