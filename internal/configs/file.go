@@ -114,6 +114,13 @@ func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool
 	return false
 }
 
+// refuseOverride refuses a block that has nothing to override if it lies in an override file.
+func (d *decoder) refuseOverride(block *hcl.Block) {
+	if d.override {
+		d.errorf(block.DefRange, "Cannot override '"+block.Type+"' blocks", "%q blocks can appear only in ordinary files, not in override files.", block.Type)
+	}
+}
+
 // place names a source range in the text of a message.
 func place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
 

@@ -45,6 +45,10 @@ func decodeImport(d *decoder, block *hcl.Block) {
 		}
 		im.Provider = d.providerRef(attr.Expr, "provider")
 	}
+	if d.override {
+		d.refuseOverride(block)
+		return
+	}
 	d.file.imports = append(d.file.imports, im)
 }
 

@@ -424,7 +424,7 @@ func deep(t *testing.T, name, text string) {
 func TestWideIsNotDeep(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("-- main.tf --\nlocals {\n  x = {\n")
-	for i := range 30_000 {
+	for i := range 3_000 {
 		fmt.Fprintf(&b, "    k%d : -1 + (2 * 3) > 0 ? \"${1 + 1}\" : \"b\"\n", i)
 	}
 	b.WriteString("  }\n}\n")

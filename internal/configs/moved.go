@@ -27,7 +27,8 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 			d.errorf(block.DefRange, "Invalid \"moved\" address", "What the %q attribute names can't be moved.", end.name)
 		}
 	}
-	if d.diags[before:].HasErrors() {
+	if d.override || d.diags[before:].HasErrors() {
+		d.refuseOverride(block)
 		return
 	}
 	if m.From.IsModule() != m.To.IsModule() {

@@ -46,15 +46,6 @@ func (a *assembly) overrideFile(f *file) {
 			a.noBase(r.Range, "Missing "+noun+" to override", r.Addr.Type+" "+noun+" named "+quoted(r.Addr.Name))
 		}
 	}
-	for _, m := range f.moved {
-		a.errorf(m.Range, "Cannot override 'moved' blocks", "\"moved\" blocks can appear only in ordinary files, not in override files.")
-	}
-	for _, im := range f.imports {
-		a.errorf(im.Range, "Cannot override 'import' blocks", "\"import\" blocks can appear only in ordinary files, not in override files.")
-	}
-	for _, r := range f.removed {
-		a.errorf(r.Range, "Cannot override 'removed' blocks", "\"removed\" blocks can appear only in ordinary files, not in override files.")
-	}
 }
 
 func quoted(s string) string { return `"` + s + `"` }

@@ -36,6 +36,7 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 		}
 	}
 	d.destroyProvisioners(r.Provisioners, nil)
+	defer d.refuseOverride(block)
 	if d.diags[before:].HasErrors() {
 		return
 	}
@@ -50,7 +51,9 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 	if len(r.Provisioners) > 0 && !r.Destroy && lifecycle.first != nil {
 		d.warnf(block.DefRange, "Removed block provisioners will not be executed", "The objects are forgotten and not destroyed, so their provisioners won't run.")
 	}
-	d.file.removed = append(d.file.removed, r)
+	if !d.override {
+		d.file.removed = append(d.file.removed, r)
+	}
 }
 
 func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
