@@ -5,14 +5,18 @@ import (
 	"strings"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/http"
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/local"
+	"tofu/internal/backend/pg"
 	"tofu/internal/tfdiags"
 )
 
 // drivers has a row for each backend.
 var drivers = []*backend.Driver{
 	local.Driver,
+	http.Driver,
+	pg.Driver,
 	inmem.Driver,
 	unsupported("azurerm"),
 	unsupported("cloud"),

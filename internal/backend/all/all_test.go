@@ -9,7 +9,7 @@ import (
 
 func TestDriver(t *testing.T) {
 	for name, want := range map[string]string{
-		"local": "", "inmem": "",
+		"local": "", "inmem": "", "http": "", "pg": "",
 		"s3":      `The backend "s3" is known but not supported.`,
 		"cloud":   `The backend "cloud" is known but not supported.`,
 		"etcd":    `There is no backend "etcd" any more.`,

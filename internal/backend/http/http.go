@@ -1,0 +1,259 @@
+package http
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/backend"
+	"tofu/internal/states/statefile"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS" doc:"The address of the REST endpoint."`
+	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST" doc:"HTTP method to use when updating state."`
+	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS" doc:"The address of the lock REST endpoint."`
+	LockMethod    string            `cfg:"lock_method" env:"TF_HTTP_LOCK_METHOD" default:"LOCK" doc:"The HTTP method to use when locking."`
+	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS" doc:"The address of the unlock REST endpoint."`
+	UnlockMethod  string            `cfg:"unlock_method" env:"TF_HTTP_UNLOCK_METHOD" default:"UNLOCK" doc:"The HTTP method to use when unlocking."`
+	Username      string            `cfg:"username" env:"TF_HTTP_USERNAME" doc:"The user name for HTTP basic authentication."`
+	Password      string            `cfg:"password,sensitive" env:"TF_HTTP_PASSWORD" doc:"The password for HTTP basic authentication."`
+	SkipCert      bool              `cfg:"skip_cert_verification" doc:"Whether to skip TLS verification."`
+	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2" doc:"The number of HTTP request retries."`
+	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1" doc:"The minimum time in seconds to wait between HTTP request attempts."`
+	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30" doc:"The maximum time in seconds to wait between HTTP request attempts."`
+	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM" doc:"A PEM-encoded CA certificate chain used by the client to verify server certificates."`
+	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM" doc:"A PEM-encoded certificate used by the server to verify the client."`
+	ClientKey     string            `cfg:"client_private_key_pem,sensitive" env:"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" doc:"A PEM-encoded private key, required if client_certificate_pem is specified."`
+	Headers       map[string]string `cfg:"headers" doc:"Additional headers to be included in the requests."`
+}
+
+// Driver is the http backend.
+var Driver = backend.New("http", open)
+
+func open(_ context.Context, c *Config) (backend.Store, error) {
+	s := &Store{config: *c}
+	for _, address := range []struct {
+		name, text string
+		to         **url.URL
+	}{
+		{"address", c.Address, &s.address}, {"lock_address", c.LockAddress, &s.lockAddress}, {"unlock_address", c.UnlockAddress, &s.unlockAddress},
+	} {
+		if address.text == "" {
+			continue
+		}
+		u, err := url.Parse(address.text)
+		if err != nil {
+			return nil, fmt.Errorf("the http backend's %s is no address", address.name) // the text may hold a password
+		}
+		if u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("the http backend's %s must start with http:// or https://", address.name)
+		}
+		*address.to = u
+	}
+	if err := checkHeaders(c); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = tlsConfig
+	s.client = &http.Client{Transport: transport}
+	if s.lockAddress == nil {
+		return plain{s}, nil
+	}
+	return s, nil
+}
+
+func checkHeaders(c *Config) error {
+	for name := range c.Headers {
+		switch {
+		case name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(c.Headers[name], "\r\n"):
+			return fmt.Errorf("the http backend's header %q is invalid", name)
+		case strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-MD5"):
+			return fmt.Errorf("the http backend's header %q can't be set: it depends on the request", name)
+		case strings.EqualFold(name, "Authorization") && c.Username != "":
+			return errors.New("the http backend has both a user name and an Authorization header; keep one of them")
+		}
+	}
+	return nil
+}
+
+func (c *Config) tls() (*tls.Config, error) {
+	out := &tls.Config{InsecureSkipVerify: c.SkipCert, MinVersion: tls.VersionTLS12}
+	if c.ClientCA != "" {
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM([]byte(c.ClientCA)) {
+			return nil, errors.New("the http backend's client_ca_certificate_pem has no certificate in it")
+		}
+	}
+	if (c.ClientCert == "") != (c.ClientKey == "") {
+		return nil, errors.New("the http backend needs both client_certificate_pem and client_private_key_pem, or neither")
+	}
+	if c.ClientCert != "" {
+		pair, err := tls.X509KeyPair([]byte(c.ClientCert), []byte(c.ClientKey))
+		if err != nil {
+			return nil, fmt.Errorf("the http backend's client certificate: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// Store is a state behind an address. It locks.
+type Store struct {
+	config                              Config
+	address, lockAddress, unlockAddress *url.URL
+	client                              *http.Client
+
+	mu   sync.Mutex
+	lock []byte // the lock information that this store's lock was taken with
+	id   string
+}
+
+// plain is a store without a lock address, which can't lock.
+type plain struct{ store *Store }
+
+func (p plain) List(ctx context.Context) ([]string, error) { return p.store.List(ctx) }
+func (p plain) Get(ctx context.Context, workspace string) ([]byte, error) {
+	return p.store.Get(ctx, workspace)
+}
+func (p plain) Put(ctx context.Context, workspace string, data []byte) error {
+	return p.store.Put(ctx, workspace, data)
+}
+func (p plain) Delete(ctx context.Context, workspace string) error {
+	return p.store.Delete(ctx, workspace)
+}
+
+// List implements backend.Store.
+func (s *Store) List(context.Context) ([]string, error) { return nil, backend.ErrNoWorkspaces }
+
+func onlyDefault(workspace string) error {
+	if workspace != backend.DefaultWorkspace {
+		return backend.ErrNoWorkspaces
+	}
+	return nil
+}
+
+// Get implements backend.Store.
+func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
+	if err := onlyDefault(workspace); err != nil {
+		return nil, err
+	}
+	resp, err := s.send(ctx, http.MethodGet, s.address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the state: %w", err)
+	}
+	switch resp.status {
+	case http.StatusOK:
+		if err := resp.checkSum(); err != nil {
+			return nil, fmt.Errorf("reading the state: %w", err)
+		}
+		if len(resp.body) == 0 {
+			return nil, nil // servers answer so when there is no state
+		}
+		return resp.body, nil
+	case http.StatusNoContent, http.StatusNotFound:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("reading the state: %w", resp.failure())
+}
+
+// Put implements backend.Store.
+func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
+	if err := onlyDefault(workspace); err != nil {
+		return err
+	}
+	to := *s.address
+	s.mu.Lock()
+	if s.id != "" {
+		query := to.Query()
+		query.Set("ID", s.id)
+		to.RawQuery = query.Encode()
+	}
+	s.mu.Unlock()
+	resp, err := s.send(ctx, s.config.UpdateMethod, &to, data)
+	if err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	switch resp.status {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
+		return nil
+	}
+	return fmt.Errorf("writing the state: %w", resp.failure())
+}
+
+// Delete implements backend.Store.
+func (s *Store) Delete(ctx context.Context, workspace string) error {
+	if err := onlyDefault(workspace); err != nil {
+		return err
+	}
+	resp, err := s.send(ctx, http.MethodDelete, s.address, nil)
+	if err != nil {
+		return fmt.Errorf("deleting the state: %w", err)
+	}
+	switch resp.status {
+	case http.StatusOK, http.StatusNoContent, http.StatusNotFound:
+		return nil
+	}
+	return fmt.Errorf("deleting the state: %w", resp.failure())
+}
+
+// response is what came back, read whole.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request, several times if need be. What the server refuses is a response, not an error.
+func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
+	wait := time.Duration(s.config.RetryWaitMin) * time.Second
+	for attempt := 0; ; attempt++ {
+		resp, err := s.sendOnce(ctx, method, to, body)
+		again := err != nil || resp.status >= 500 && resp.status != http.StatusNotImplemented || resp.status == http.StatusTooManyRequests
+		if !again || attempt >= s.config.RetryMax || ctx.Err() != nil {
+			return resp, err
+		}
+		select {
+		case <-ctx.Done():
+			return resp, errors.Join(err, ctx.Err())
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, time.Duration(s.config.RetryWaitMax)*time.Second)
+	}
+}
+
+func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
+	req, err := newRequest(ctx, method, to, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range s.config.Headers {
+		req.Header.Set(name, value)
+	}
+	if s.config.Username != "" {
+		req.SetBasicAuth(s.config.Username, s.config.Password)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	out := &response{status: resp.StatusCode, header: resp.Header}
+	if out.body, err = statefile.ReadAll(resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("the connection broke off: %w", err)
+	}
+	return out, err
+}

@@ -1,0 +1,68 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+func newRequest(ctx context.Context, method string, to *url.URL, body []byte) (*http.Request, error) {
+	if body == nil {
+		return http.NewRequestWithContext(ctx, method, to.String(), nil)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	sum := md5.Sum(body)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
+	return req, nil
+}
+
+// checkSum compares the body with the checksum that the server may have sent.
+func (r *response) checkSum() error {
+	given := r.header.Get("Content-MD5")
+	if given == "" {
+		return nil
+	}
+	want, err := base64.StdEncoding.DecodeString(given)
+	if err != nil {
+		return fmt.Errorf("the server sent the invalid checksum %q", given)
+	}
+	if sum := md5.Sum(r.body); !bytes.Equal(sum[:], want) {
+		return errors.New("what the server sent doesn't agree with its checksum")
+	}
+	return nil
+}
+
+// failure says what the server's answer means.
+func (r *response) failure() error {
+	switch r.status {
+	case http.StatusUnauthorized:
+		return errors.New("the server requires authentication (401): set a user name and a password, or a header")
+	case http.StatusForbidden:
+		return errors.New("the server doesn't permit it with these credentials (403)")
+	case http.StatusLocked, http.StatusConflict:
+		return fmt.Errorf("the state is locked (%d)%s", r.status, r.excerpt())
+	}
+	return fmt.Errorf("the server answered %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
+}
+
+// excerpt is the beginning of a short text that the server sent along.
+func (r *response) excerpt() string {
+	text := strings.TrimSpace(string(r.body))
+	if text == "" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") && !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {
+		return ""
+	}
+	if line, _, more := strings.Cut(text, "\n"); more || len(line) > 300 {
+		text = line[:min(len(line), 300)] + "…"
+	}
+	return ": " + text
+}

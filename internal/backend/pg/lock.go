@@ -1,0 +1,171 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tofu/internal/backend"
+)
+
+// held is a workspace's lock that this store has.
+type held struct {
+	id   string
+	name string  // the session's application name
+	keys []int64 // of advisory locks
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func tryLock(ctx context.Context, q querier, key int64) (bool, error) {
+	var ok bool
+	err := q.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", key).Scan(&ok)
+	return ok, err
+}
+
+// add takes the lock of the workspace's row as well, if it isn't held yet.
+func (h *held) add(ctx context.Context, q querier, key int64) error {
+	if slices.Contains(h.keys, key) {
+		return nil
+	}
+	ok, err := tryLock(ctx, q, key)
+	if err == nil && !ok {
+		err = errors.New("somebody else has locked the state")
+	}
+	if err == nil {
+		h.keys = append(h.keys, key)
+	}
+	return err
+}
+
+// again takes the lock in a new session.
+func (h *held) again(ctx context.Context, conn *pgx.Conn) error {
+	if err := setName(ctx, conn, h.name); err != nil {
+		return err
+	}
+	for _, key := range h.keys {
+		ok, err := tryLock(ctx, conn, key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errors.New("somebody else has locked the state since")
+		}
+	}
+	return nil
+}
+
+// newKey is the lock of a workspace that has no row. IDs of rows are positive.
+func (s *Store) newKey(workspace string) int64 {
+	h := fnv.New64a()
+	h.Write([]byte(s.table + "\x00" + workspace))
+	return -int64(h.Sum64()>>1) - 1
+}
+
+// Lock implements backend.Locker.
+func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.locks[workspace]; h != nil { // to the session it would be granted once more
+		return "", &backend.LockedError{Info: &backend.LockInfo{ID: h.id, Who: h.name}}
+	}
+	conn, err := s.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	var key int64
+	err = conn.QueryRow(ctx, "SELECT id FROM "+s.table+" WHERE name = $1", workspace).Scan(&key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		key, err = s.newKey(workspace), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("locking the state: %w", err)
+	}
+	ok, err := tryLock(ctx, conn, key)
+	if err != nil {
+		return "", fmt.Errorf("locking the state: %w", err)
+	}
+	if !ok {
+		return "", &backend.LockedError{Info: holder(ctx, conn, key)}
+	}
+	h := &held{id: info.ID, name: strings.Join([]string{"tofu", info.ID, info.Who}, " "), keys: []int64{key}}
+	if err := setName(ctx, conn, h.name); err != nil {
+		return "", errors.Join(fmt.Errorf("locking the state: %w", err), unlock(ctx, conn, h))
+	}
+	s.locks[workspace] = h
+	return info.ID, nil
+}
+
+// setName tells other sessions who this is.
+func setName(ctx context.Context, conn *pgx.Conn, name string) error {
+	const longest = 63 // what the server keeps
+	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)", name[:min(len(name), longest)])
+	return err
+}
+
+// holder finds out who holds a lock.
+func holder(ctx context.Context, conn *pgx.Conn, key int64) *backend.LockInfo {
+	var (
+		pid     int
+		name    string
+		address *string
+		since   time.Time
+	)
+	err := conn.QueryRow(ctx, `SELECT a.pid, coalesce(a.application_name, ''), host(a.client_addr), a.backend_start
+		FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+		WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+		AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND (l.classid::bigint << 32 | l.objid::bigint) = $1`, key).Scan(&pid, &name, &address, &since)
+	if err != nil {
+		return &backend.LockInfo{Who: "somebody unknown"}
+	}
+	info := &backend.LockInfo{Who: name, Created: since.UTC()}
+	if rest, ours := strings.CutPrefix(name, "tofu "); ours {
+		info.ID, info.Who, _ = strings.Cut(rest, " ")
+	}
+	info.Info = fmt.Sprintf("database session with process ID %d", pid)
+	if address != nil {
+		info.Info += " from " + *address
+	}
+	return info
+}
+
+// Unlock implements backend.Locker. Another session's lock ends with that session.
+func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.locks[workspace]
+	if h == nil {
+		return errors.New("this process doesn't hold the lock; it ends with the database session of its holder. Where that hangs, the database's " +
+			"administrator can end it with pg_terminate_backend")
+	}
+	if h.id != id {
+		return fmt.Errorf("the lock has the ID %q, not %q", h.id, id)
+	}
+	delete(s.locks, workspace)
+	if s.conn == nil || s.conn.IsClosed() {
+		return nil // the lock went with the session
+	}
+	return unlock(ctx, s.conn, h)
+}
+
+func unlock(ctx context.Context, conn *pgx.Conn, h *held) error {
+	var err error
+	for _, key := range h.keys {
+		_, uerr := conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", key)
+		err = errors.Join(err, uerr)
+	}
+	if err != nil {
+		return fmt.Errorf("unlocking the state: %w", errors.Join(err, conn.Close(ctx))) // ending the session unlocks too
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package pg
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"tofu/internal/backend"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"Postgres connection string; a postgres:// URL."`
+	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state" doc:"Name of the automatically managed Postgres schema to store state."`
+	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION" doc:"If set to true, the schema must exist already."`
+	Table      string `cfg:"table_name" env:"PG_TABLE_NAME" default:"states" doc:"Name of the automatically managed Postgres table to store state."`
+	SkipTable  bool   `cfg:"skip_table_creation" env:"PG_SKIP_TABLE_CREATION" doc:"If set to true, the table must exist already."`
+	Index      string `cfg:"index_name" env:"PG_INDEX_NAME" default:"states_by_name" doc:"Name of the automatically managed Postgres index."`
+	SkipIndex  bool   `cfg:"skip_index_creation" env:"PG_SKIP_INDEX_CREATION" doc:"If set to true, the index must exist already."`
+}
+
+// Driver is the pg backend.
+var Driver = backend.New("pg", open)
+
+// Store is a table of states.
+type Store struct {
+	config  Config
+	connect *pgx.ConnConfig
+	table   string // quoted, with its schema
+
+	mu    sync.Mutex // one query at a time; guards the rest
+	conn  *pgx.Conn
+	locks map[string]*held // by workspace
+}
+
+const dialTimeout = 30 * time.Second
+
+func open(ctx context.Context, c *Config) (backend.Store, error) {
+	connect, err := pgx.ParseConfig(c.ConnStr)
+	if err != nil {
+		return nil, fmt.Errorf("the pg backend's connection string: %w", err)
+	}
+	if connect.ConnectTimeout == 0 {
+		connect.ConnectTimeout = dialTimeout
+	}
+	connect.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0, DeadlineDelay: 10 * time.Second}
+	}
+	s := &Store{config: *c, connect: connect, table: pgx.Identifier{c.Schema, c.Table}.Sanitize(), locks: make(map[string]*held)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.session(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("preparing the database for states: %w", err)
+	}
+	return s, nil
+}
+
+// session gives the connection, a new one if the last broke off. Locks that were held are taken again. s.mu is held.
+func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.conn != nil && !s.conn.IsClosed() {
+		return s.conn, nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, s.connect)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	for workspace, h := range s.locks {
+		if err := h.again(ctx, conn); err != nil {
+			_ = conn.Close(ctx)
+			return nil, fmt.Errorf("the connection broke off and with it the lock of workspace %q: %w", workspace, err)
+		}
+	}
+	s.conn = conn
+	return conn, nil
+}
+
+// prepare makes what isn't there yet.
+func (s *Store) prepare(ctx context.Context) error {
+	quoted := func(name string) string { return pgx.Identifier{name}.Sanitize() }
+	if !s.config.SkipSchema {
+		// Whoever may not create schemas may still use one that is there.
+		var n int
+		if err := s.conn.QueryRow(ctx, "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1", s.config.Schema).Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			if err := s.make(ctx, "CREATE SCHEMA IF NOT EXISTS "+quoted(s.config.Schema)); err != nil {
+				return err
+			}
+		}
+	}
+	if !s.config.SkipTable {
+		// IDs must be unique in the whole database, as advisory locks are: hence the sequence in a schema that all share.
+		for _, statement := range []string{
+			"CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint",
+			"CREATE TABLE IF NOT EXISTS " + s.table + ` (
+				id bigint NOT NULL DEFAULT nextval('public.global_states_id_seq') PRIMARY KEY,
+				name text UNIQUE,
+				data text
+			)`,
+		} {
+			if err := s.make(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	if !s.config.SkipIndex {
+		return s.make(ctx, "CREATE UNIQUE INDEX IF NOT EXISTS "+quoted(s.config.Index)+" ON "+s.table+" (name)")
+	}
+	return nil
+}
+
+// make runs a statement that creates something, again if somebody else creates the same at the same time.
+func (s *Store) make(ctx context.Context, statement string) error {
+	const uniqueViolation, duplicateTable = "23505", "42P07"
+	_, err := s.conn.Exec(ctx, statement)
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) && (failed.Code == uniqueViolation || failed.Code == duplicateTable) {
+		_, err = s.conn.Exec(ctx, statement)
+	}
+	return err
+}
+
+// List implements backend.Store.
+func (s *Store) List(ctx context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, "SELECT name FROM "+s.table+` ORDER BY name COLLATE "C"`)
+	if err != nil {
+		return nil, fmt.Errorf("listing workspaces: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("listing workspaces: %w", err)
+	}
+	return names, nil
+}
+
+// Get implements backend.Store.
+func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var data *string
+	err = conn.QueryRow(ctx, "SELECT data FROM "+s.table+" WHERE name = $1", workspace).Scan(&data)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state: %w", err)
+	}
+	if data == nil {
+		return []byte{}, nil
+	}
+	return []byte(*data), nil
+}
+
+// Put implements backend.Store.
+func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
+	return s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
+		err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET data = $2 RETURNING id",
+			workspace, string(data)).Scan(&id)
+		return id, err
+	})
+}
+
+// Swap implements backend.Swapper.
+func (s *Store) Swap(ctx context.Context, workspace string, old, data []byte) error {
+	return s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
+		if old == nil {
+			err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id",
+				workspace, string(data)).Scan(&id)
+		} else {
+			sum := md5.Sum(old)
+			err = tx.QueryRow(ctx, "UPDATE "+s.table+" SET data = $2 WHERE name = $1 AND md5(convert_to(coalesce(data, ''), 'UTF8')) = $3 RETURNING id",
+				workspace, string(data), hex.EncodeToString(sum[:])).Scan(&id)
+		}
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = backend.ErrChanged
+		}
+		return id, err
+	})
+}
+
+// write runs a statement that writes a row. If the row is new and the workspace is locked, the row's own lock is taken before anybody
+// else can see the row.
+func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.Tx) (id int64, err error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.session(ctx)
+	if err != nil {
+		return err
+	}
+	err = inTransaction(ctx, conn, func(tx pgx.Tx) error {
+		id, err := statement(tx)
+		if err != nil {
+			return err
+		}
+		if h := s.locks[workspace]; h != nil {
+			return h.add(ctx, tx, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	return nil
+}
+
+// inTransaction runs f in a transaction, which is committed if f succeeds. Only f's statements end with ctx: the client gives up a
+// session in which beginning or ending a transaction was cancelled, and the lock would go with it.
+func inTransaction(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
+	const patience = 30 * time.Second
+	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	tx, err := conn.Begin(steady)
+	cancel()
+	if err != nil {
+		return err
+	}
+	err = f(tx)
+	steady, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err != nil {
+		return errors.Join(err, tx.Rollback(steady))
+	}
+	return tx.Commit(steady)
+}
+
+// Delete implements backend.Store.
+func (s *Store) Delete(ctx context.Context, workspace string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.session(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "DELETE FROM "+s.table+" WHERE name = $1", workspace); err != nil {
+		return fmt.Errorf("deleting the state: %w", err)
+	}
+	return nil
+}
+
+// errProbe makes the probe's transaction roll back.
+var errProbe = errors.New("probe")
+
+// Probe implements backend.Prober: it writes and takes that back.
+func (s *Store) Probe(ctx context.Context, workspace string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conn, err := s.session(ctx)
+	if err != nil {
+		return err
+	}
+	err = inTransaction(ctx, conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO "+s.table+" AS s (name, data) VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET data = s.data", workspace)
+		if err == nil {
+			err = errProbe
+		}
+		return err
+	})
+	if !errors.Is(err, errProbe) || conn.IsClosed() {
+		return fmt.Errorf("the state can't be written: %w", err)
+	}
+	return nil
+}

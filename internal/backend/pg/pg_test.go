@@ -1,0 +1,266 @@
+package pg_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/pg"
+	"tofu/internal/backend/storetest"
+)
+
+const ws = backend.DefaultWorkspace
+
+// connStr leads to the database for the tests; noServer says why there is none.
+var connStr, noServer = "", "PG_TEST_CONN_STR isn't set, and no PostgreSQL server is installed"
+
+func TestMain(m *testing.M) {
+	stop := func() {}
+	if connStr = os.Getenv("PG_TEST_CONN_STR"); connStr == "" {
+		var err error
+		if connStr, stop, err = startServer(); err != nil {
+			noServer = err.Error()
+		}
+	}
+	code := m.Run()
+	stop()
+	os.Exit(code)
+}
+
+// startServer runs a PostgreSQL of its own in a temporary folder.
+func startServer() (conn string, stop func(), err error) {
+	stop = func() {}
+	bin := func(name string) string {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+		if len(found) == 0 {
+			return ""
+		}
+		return slices.Max(found)
+	}
+	initdb, pgctl := bin("initdb"), bin("pg_ctl")
+	if initdb == "" || pgctl == "" {
+		return "", stop, errors.New(noServer)
+	}
+	dir, err := os.MkdirTemp("/tmp", "pgtest") // a socket's path must be short
+	if err != nil {
+		return "", stop, err
+	}
+	run := func(name string, args ...string) error {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		if err := asOrdinaryUser(cmd, dir); err != nil {
+			return err
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
+		}
+		return nil
+	}
+	stop = func() {
+		_ = run(pgctl, "-D", dir+"/data", "-m", "immediate", "stop")
+		os.RemoveAll(dir)
+	}
+	err = run(initdb, "-D", dir+"/data", "-A", "trust", "-U", "tester", "--no-sync", "-E", "UTF8")
+	if err == nil {
+		err = run(pgctl, "-D", dir+"/data", "-w", "-l", dir+"/log", "-o", "-k "+dir+" -c listen_addresses='' -c fsync=off", "start")
+	}
+	if err != nil {
+		stop()
+		return "", func() {}, err
+	}
+	return "host=" + dir + " user=tester dbname=postgres", stop, nil
+}
+
+var schemas atomic.Int32
+
+// config gives the settings of a new schema.
+func config(t *testing.T) map[string]cty.Value {
+	t.Helper()
+	if connStr == "" {
+		t.Skip(noServer)
+	}
+	schema := fmt.Sprintf(`test "%d"`, schemas.Add(1))
+	t.Cleanup(func() { query(t, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE") })
+	return map[string]cty.Value{"conn_str": cty.StringVal(connStr), "schema_name": cty.StringVal(schema)}
+}
+
+func open(t *testing.T, config map[string]cty.Value) *pg.Store {
+	t.Helper()
+	s, err := tryOpen(t, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*pg.Store)
+}
+
+func tryOpen(t *testing.T, config map[string]cty.Value) (backend.Store, error) {
+	t.Helper()
+	c := pg.Driver.Config()
+	if diags := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return pg.Driver.Open(t.Context(), c)
+}
+
+// query runs a statement in a session of its own.
+func query(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), connStr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) (backend.Store, backend.Store) {
+		c := config(t)
+		return open(t, c), open(t, c)
+	})
+}
+
+// terminate ends all sessions that hold advisory locks, as a restarted server or a broken network would.
+func terminate(t *testing.T) {
+	query(t, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+}
+
+func TestBrokenSession(t *testing.T) {
+	c := config(t)
+	a, b := open(t, c), open(t, c)
+	id, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "a", Who: "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Put(t.Context(), ws, []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	terminate(t)
+	if err := a.Put(t.Context(), ws, []byte("2")); err == nil {
+		t.Error("a write over a broken session succeeds") // the session is found to be broken by this
+	}
+	if err := a.Put(t.Context(), ws, []byte("2")); err != nil {
+		t.Fatalf("no new session: %v", err)
+	}
+	var locked *backend.LockedError
+	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) || locked.Info.ID != "a" || locked.Info.Who != "me" {
+		t.Errorf("the lock wasn't taken again: %v", err)
+	}
+	terminate(t)
+	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.Put(t.Context(), ws, []byte("3"))
+	if err := a.Put(t.Context(), ws, []byte("3")); err == nil || !strings.Contains(err.Error(), "somebody else has locked the state since") {
+		t.Errorf("writing without the lock: %v", err)
+	}
+	if data, _ := b.Get(t.Context(), ws); string(data) != "2" {
+		t.Errorf("the state is %q", data)
+	}
+	if err := a.Unlock(t.Context(), ws, id); err != nil {
+		t.Error(err)
+	}
+	if err := a.Unlock(t.Context(), ws, id); err == nil || !strings.Contains(err.Error(), "ends with the database session") {
+		t.Errorf("unlocking another's: %v", err)
+	}
+}
+
+// TestLockAsOpenTofu: OpenTofu locks a workspace by its row's ID.
+func TestLockAsOpenTofu(t *testing.T) {
+	c := config(t)
+	s := open(t, c)
+	key := func() (n int64) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), connStr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		table := pgx.Identifier{c["schema_name"].AsString(), "states"}.Sanitize()
+		if err := conn.QueryRow(t.Context(), "SELECT pg_try_advisory_lock(id)::int FROM "+table+" WHERE name = $1", ws).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	id, err := s.Lock(t.Context(), ws, backend.LockInfo{ID: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), ws, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if key() != 0 {
+		t.Error("a row that was made under the lock isn't locked")
+	}
+	if err := s.Unlock(t.Context(), ws, id); err != nil {
+		t.Fatal(err)
+	}
+	if key() != 1 {
+		t.Error("the row is still locked")
+	}
+}
+
+func TestCancelKeepsTheSession(t *testing.T) {
+	c := config(t)
+	a, b := open(t, c), open(t, c)
+	if err := a.Put(t.Context(), ws, []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		_ = a.Put(ctx, ws, bytes.Repeat([]byte("x"), i*100_000))
+		cancel()
+	}
+	var locked *backend.LockedError
+	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
+		t.Errorf("cancelled writes cost the lock: %v", err)
+	}
+}
+
+func TestSkippedCreation(t *testing.T) {
+	c := config(t)
+	for _, name := range []string{"skip_schema_creation", "skip_table_creation", "skip_index_creation"} {
+		c[name] = cty.True
+	}
+	s, err := tryOpen(t, c)
+	if err == nil {
+		_, err = s.Get(t.Context(), ws)
+	}
+	if err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a missing table: %v", err)
+	}
+}
+
+func TestNoDatabase(t *testing.T) {
+	for conn, want := range map[string]string{
+		"postgres://u:hunter2@127.0.0.1:1/x": "connecting to the database",
+		"postgres://u:hunter2@[":             "connection string",
+	} {
+		c := &pg.Config{ConnStr: conn}
+		_, err := pg.Driver.Open(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
