@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
@@ -26,10 +28,12 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	if err != nil {
 		diags = diags.Append(err)
 	}
-	source, more := a.packageSource(f, client)
-	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags
+	}
+	source, broken, err := a.packageSource(f, client)
+	if err != nil {
+		return diags.Append(err)
 	}
 	st, more := a.stateIfAny(ctx, cfg)
 	diags = diags.Append(more)
@@ -45,9 +49,12 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	diags = diags.Append(a.overrideWarning(reqs))
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.providersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
-		Upgrade: f.Upgrade, Elsewhere: a.elsewhere(attached), Observe: a.tellInstall,
+		Upgrade: f.Upgrade, Elsewhere: unmanaged(attached), Overridden: a.overridden(), Observe: a.tellInstall,
 	})
 	diags = diags.Append(more)
+	if broken && !diags.HasErrors() {
+		diags = diags.Append(tfdiags.Errorf("Invalid CLI configuration", "An installation method of the CLI configuration is not valid, so the providers were not locked."))
+	}
 	if diags.HasErrors() {
 		return diags
 	}
@@ -71,41 +78,54 @@ func (a *App) stateIfAny(ctx context.Context, cfg *loaded) (*states.State, tfdia
 	return open.State(), diags.Append(open.close())
 }
 
-// packageSource is where packages come from: the folders of -plugin-dir, now or in an earlier run, or what the CLI configuration says.
-func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Source, tfdiags.Diagnostics) {
-	path := filepath.Join(a.DataDir, "plugin_path")
-	dirs := f.PluginDirs
-	switch {
-	case len(dirs) == 1 && dirs[0] == "": // how to get rid of them
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("forgetting the plugin directories: %w", err))
+// packageSource is where packages come from: the folders of -plugin-dir, which are noted for people to find, or what the CLI
+// configuration says. Methods of it that are not valid are left out, with a complaint.
+func (a *App) packageSource(f *initFlags, client *registry.Client) (source sources.Source, broken bool, err error) {
+	if len(f.PluginDirs) == 0 {
+		source, diags := sources.FromConfig(a.CLI, client)
+		for _, d := range diags {
+			fmt.Fprintf(a.Err, "There is a problem with the provider_installation configuration:\n%s: %s\n", d.Summary, d.Detail)
 		}
-		dirs = nil
-	case len(dirs) > 0:
-		text, err := json.MarshalIndent(dirs, "", "  ")
-		if err == nil {
-			err = a.writeDataFile("plugin_path", text)
-		}
-		if err != nil {
-			return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("remembering the plugin directories: %w", err))
-		}
-	default:
-		text, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(text, &dirs)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("reading which plugin directories are used: %w", err))
-		}
+		return source, diags.HasErrors(), nil
 	}
-	if len(dirs) == 0 {
-		return sources.FromConfig(a.CLI, client)
+	dirs := slices.DeleteFunc(slices.Clone(f.PluginDirs), func(dir string) bool { return dir == "" })
+	if len(dirs) == 0 { // -plugin-dir= removes the note, and leaves no source
+		err = os.Remove(filepath.Join(a.DataDir, "plugin_path"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, false, fmt.Errorf("forgetting the plugin directories: %w", err)
+		}
+		return sources.Multi{}, false, nil
+	}
+	text, err := json.MarshalIndent(dirs, "", "  ")
+	if err == nil {
+		err = a.writeDataFile("plugin_path", text)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("noting the plugin directories: %w", err)
 	}
 	var multi sources.Multi
 	for _, dir := range dirs {
 		multi = append(multi, sources.Method{Source: sources.Filesystem{Dir: dir}})
 	}
-	return multi, nil
+	return multi, false, nil
+}
+
+// unmanaged are the providers that run already, started by somebody else.
+func unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
+	out := make(map[addrs.Provider]bool, len(attached))
+	for p := range attached {
+		out[p] = true
+	}
+	return out
+}
+
+// overridden are the providers of which a development build is used.
+func (a *App) overridden() map[addrs.Provider]bool {
+	out := make(map[addrs.Provider]bool, len(a.CLI.DevOverrides))
+	for p := range a.CLI.DevOverrides {
+		out[p] = true
+	}
+	return out
 }
 
 // saveLocks writes the lock file where something in it changed.

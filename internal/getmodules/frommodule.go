@@ -32,7 +32,6 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) error {
 		}
 	}
 	defer os.RemoveAll(tmp)
-	in.called = true
 	from, err := in.rootPackage(ctx, src, filepath.Join(tmp, "package"))
 	if err != nil {
 		return err
@@ -41,7 +40,10 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) error {
 	if err != nil {
 		return err
 	}
-	return copyModule(real, dir)
+	if err := copyModule(real, dir); err != nil {
+		return err
+	}
+	return in.write()
 }
 
 // rootPackage gives the folder of the module that a source means.

@@ -42,6 +42,13 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	}
 	var incomplete []string
 	for i, p := range providers {
+		if in.Overridden[p] && results[i].diags.HasErrors() {
+			diags = diags.Append(results[i].diags.AsWarnings())
+			if lock, ok := prev.Provider(p); ok {
+				locks[p] = lock
+			}
+			continue
+		}
 		locks[p] = results[i].lock
 		diags = diags.Append(results[i].diags)
 		if results[i].incomplete {

@@ -26,9 +26,11 @@ type Options struct {
 	// Replace chooses another version where the locked one doesn't meet the constraints any more, instead of refusing.
 	// Only a Locker looks at it.
 	Replace bool
-	// Elsewhere are providers that come from somewhere else (development overrides, already running ones): they are
-	// neither installed nor locked anew.
+	// Elsewhere are providers that run already: they are neither installed nor locked anew.
 	Elsewhere map[addrs.Provider]bool
+	// Overridden are providers of which a development build is used. They are installed and locked for the time after
+	// that, but it doesn't matter when that isn't possible: perhaps there is no release yet.
+	Overridden map[addrs.Provider]bool
 	// Platform is whose packages to install; the zero value means this machine's.
 	Platform depsfile.Platform
 	// Observe is told what happens, one call at a time; nil for nobody.
