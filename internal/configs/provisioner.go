@@ -83,11 +83,11 @@ func (d *decoder) onlyOwnReferences(body hcl.Body) {
 	for _, attr := range sortedAttributes(attrs) {
 		for _, traversal := range attr.Expr.Variables() {
 			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
-			if diags.HasErrors() || ownReference(ref.Subject) {
+			if !diags.HasErrors() && ownReference(ref.Subject) {
 				continue
 			}
 			d.errorf(attr.Expr.Range(), "Invalid reference from destroy provisioner",
-				"Destroy-time provisioners and their connections may only refer to the object itself, with self, count.index and each.key; %s may be gone when they run.", ref.Subject)
+				"Destroy-time provisioners and their connections may only refer to the object itself, with self, count.index and each.key; anything else may be gone when they run.")
 		}
 	}
 }
