@@ -9,8 +9,12 @@ import (
 	"tofu/internal/plans"
 )
 
-// shownDrift lists what changed outside. Objects that only moved belong there when taking note of changes is all the plan does.
+// shownDrift lists what changed outside. Objects that only moved belong there when taking note of changes is all the plan does; where
+// everything is destroyed, nothing does.
 func (v *PlanView) shownDrift() []*plans.InstanceChange {
+	if v.Plan.Mode == plans.Destroy {
+		return nil
+	}
 	var out []*plans.InstanceChange
 	for _, c := range v.Plan.Drift {
 		if c.Action != plans.NoOp || v.Plan.Mode == plans.RefreshOnly && c.Moved() {

@@ -82,6 +82,15 @@ type configWriter struct {
 	entries map[string]*providerEntry // provider configurations by key
 }
 
+// repetition describes a count or for_each argument; nil for none, or when there is nothing to tell of it.
+func (c *configWriter) repetition(expr hcl.Expression) *expression {
+	out := c.expr(expr)
+	if out != nil && out.ConstantValue == nil && out.References == nil {
+		return nil
+	}
+	return out
+}
+
 // expr describes an expression; nil for none.
 func (c *configWriter) expr(expr hcl.Expression) *expression {
 	if c.shallow || expr == nil {
@@ -149,7 +158,7 @@ func (c *configWriter) resource(r *configs.Resource, keys providerKeys, module a
 	out := &configResource{
 		Address: r.Addr.String(), Mode: r.Addr.Mode.String(), Type: r.Addr.Type, Name: r.Addr.Name,
 		ProviderConfigKey: keys.of(r.ProviderConfig(), module),
-		Count:             c.expr(r.Count), ForEach: c.expr(r.ForEach), DependsOn: traversalTexts(r.DependsOn),
+		Count:             c.repetition(r.Count), ForEach: c.repetition(r.ForEach), DependsOn: traversalTexts(r.DependsOn),
 	}
 	for _, p := range r.Provisioners {
 		out.Provisioners = append(out.Provisioners, configProvisioner{p.Type, c.attributes(p.Config)})
@@ -164,7 +173,7 @@ func (c *configWriter) resource(r *configs.Resource, keys providerKeys, module a
 func (c *configWriter) call(call *configs.ModuleCall, child *configs.Config, keys providerKeys) *configCall {
 	out := &configCall{
 		Expressions: c.attributes(call.Config), DependsOn: traversalTexts(call.DependsOn),
-		Count: c.expr(call.Count), ForEach: c.expr(call.ForEach),
+		Count: c.repetition(call.Count), ForEach: c.repetition(call.ForEach),
 	}
 	if call.VersionExpr != nil {
 		out.VersionConstraint = constantText(call.VersionExpr)

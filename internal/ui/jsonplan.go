@@ -59,10 +59,9 @@ type importing struct {
 }
 
 type plannedOutput struct {
-	Sensitive  bool            `json:"sensitive"`
-	Deprecated string          `json:"deprecated,omitempty"`
-	Type       json.RawMessage `json:"type,omitempty"`
-	Value      json.RawMessage `json:"value,omitempty"`
+	Sensitive bool            `json:"sensitive"`
+	Type      json.RawMessage `json:"type,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`
 }
 
 type variableValue struct {
@@ -90,8 +89,8 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.variables()
 		p.name("planned_values")
 		p.plannedValues()
-		p.changes("resource_drift", p.Plan.Drift)
-		p.changes("resource_changes", p.Plan.Changes.Instances)
+		p.changes("resource_drift", p.shownDrift(), false)
+		p.changes("resource_changes", p.Plan.Changes.Instances, true)
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")
@@ -146,7 +145,7 @@ func (p *planWriter) plannedValues() {
 			if o.Action == plans.Delete {
 				continue
 			}
-			out := plannedOutput{Sensitive: o.Sensitive, Deprecated: o.Deprecated}
+			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				out.Type, out.Value = typeJSON(o.After.Type()), valueJSON(o.After)
 			}
@@ -220,14 +219,18 @@ func identityJSON(v cty.Value) json.RawMessage {
 }
 
 // changes writes a list of changes, and nothing at all when it is empty.
-func (p *planWriter) changes(name string, list []*plans.InstanceChange) {
+func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned bool) {
 	if len(list) == 0 {
 		return
 	}
 	p.name(name)
 	p.list(func() {
 		for _, c := range list {
-			p.item(p.resourceChange(c))
+			out := p.resourceChange(c)
+			if planned && c.Action == plans.Delete && out.Change.AfterIdentity == nil {
+				out.Change.AfterIdentity = out.Change.BeforeIdentity // what is destroyed is still that object
+			}
+			p.item(out)
 		}
 	})
 }
