@@ -59,7 +59,9 @@ func LoadRoot(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	l := &loader{opts: opts, parser: root.static.env.parser}
 	diags = append(diags, root.checkRootOutputs()...)
 	diags = append(diags, l.tree(root)...)
-	diags = append(diags, root.checkProviders()...)
+	if !diags.HasErrors() { // in an incomplete tree much looks as if it was missing
+		diags = append(diags, root.checkProviders()...)
+	}
 	return root, diags
 }
 
