@@ -147,8 +147,8 @@ func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diag
 // preventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
 // can be evaluated matters always.
 func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
-	if r.cfg == nil || r.exprs.preventDestroy == nil || in == nil {
-		return nil
+	if r.cfg == nil || r.exprs.preventDestroy == nil || in == nil || w.preDestroy {
+		return nil // what is about to be destroyed as a whole is looked at then
 	}
 	e := r.exprs.preventDestroy
 	c := w.context(in, repetition{})

@@ -49,7 +49,7 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
 		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-replace can be used only in the normal planning mode."))
 	}
-	if len(o.Targets)+len(o.Excludes) > 0 {
+	if len(o.Targets)+len(o.Excludes) > 0 && len(o.Imports) == 0 {
 		diags = diags.Append(tfdiags.Warningf("Resource targeting is in effect",
 			"With -target or -exclude the plan covers only a part of what the configuration asks for. Use them in exceptional situations, such as recovering from errors or mistakes, and plan again without them afterwards."))
 	}
@@ -94,6 +94,9 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	w.prevRun = moved.Clone()
 	walked := w.run()
 	w.orphanOutputs()
+	if still := w.checkMovedInstances(); still.HasErrors() {
+		walked = still.Append(walked) // whatever else went wrong may be because of this
+	}
 	diags = diags.Append(walked)
 	plan := w.finishPlan(opts, walked.HasErrors())
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy {
@@ -122,20 +125,28 @@ func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
 	return w, diags
 }
 
-// matchRemoved attaches removed blocks to the resources that they cover.
+// matchRemoved attaches removed blocks to the resources that they cover: one that names the resource before one that names a module.
 func (w *walk) matchRemoved() {
+	byEnd := map[endKey]*configs.Removed{}
 	for _, m := range w.modules {
 		if m.cfg == nil {
 			continue
 		}
 		for _, rm := range m.cfg.Module.Removed {
-			st := moveStatement{module: m.path}
-			from := st.abs(rm.From)
-			for _, r := range w.resources {
-				if from.ContainsConfig(r.addr) && r.addr.Resource.Mode == addrs.Managed {
-					r.removed = rm
-				}
-			}
+			from := moveEnd(m.path, rm.From)
+			byEnd[endKey{module: from.module(), res: from.res}] = rm
+		}
+	}
+	if len(byEnd) == 0 {
+		return
+	}
+	for _, r := range w.resources {
+		if r.addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		r.removed = byEnd[endKey{module: r.addr.Module, res: r.addr.Resource}]
+		for m := r.addr.Module; r.removed == nil && !m.IsRoot(); m, _ = m.Parent() {
+			r.removed = byEnd[endKey{module: m}]
 		}
 	}
 }

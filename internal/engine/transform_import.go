@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -77,7 +78,7 @@ var importTransformer = &Transformer{
 func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	r := b.byConfig[cfg.ToResource]
 	if r == nil || r.cfg == nil {
-		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil {
+		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)
 		} else {
 			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist", "%s",
@@ -92,6 +93,16 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	}
 	b.attach(r, t)
 	return nil
+}
+
+// namesInstance tells whether an import goes to one of several instances, for which no block could be written.
+func namesInstance(to hcl.Expression) bool {
+	tr, hclDiags := hcl.AbsTraversalForExpr(to)
+	if hclDiags.HasErrors() {
+		return true
+	}
+	target, diags := addrs.ParseTarget(tr)
+	return diags.HasErrors() || target.Key != addrs.NoKey
 }
 
 func (b *build) attach(r *resource, t *importTarget) {

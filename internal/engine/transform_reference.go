@@ -125,7 +125,8 @@ func (b *build) connectResource(r *resource) {
 		b.connectRefs(n, m, e.body.Refs, b.without(r, scope))
 	}
 	if e.preventDestroy != nil {
-		b.connectRefs(n, m, e.preventDestroy.Refs, blockScope{})
+		b.connectRefs(n, m, e.preventDestroy.Refs, blockScope{count: true, each: true})
+		n.problems = n.problems.Append(checkPreventDestroy(e.preventDestroy.Refs))
 	}
 	b.connectRules(n, m, e.pre, b.without(r, scope))
 	postScope := b.without(r, scope)
@@ -156,6 +157,20 @@ func (b *build) connectResource(r *resource) {
 	if r.cfg.Check != nil && b.phase.steps {
 		return
 	}
+}
+
+// checkPreventDestroy refuses what differs between instances: prevent_destroy is evaluated for instances that are gone from the
+// configuration too.
+func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, ref := range refs.Objects {
+		switch ref.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
+				"prevent_destroy is the same for all instances of a resource, also for those that are to be destroyed, so it can't refer to %s.", ref.Subject).At(ref.Range))
+		}
+	}
+	return diags
 }
 
 func (p *provisionerExprs) bodies() []*lang.Body {
