@@ -29,7 +29,6 @@ type bench struct {
 	top   string
 	store *pkgstore.Store
 	opts  *Options
-	mu    sync.Mutex
 	told  []Event
 }
 

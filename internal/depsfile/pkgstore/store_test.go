@@ -1,0 +1,407 @@
+package pkgstore
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+)
+
+type entry struct {
+	name, content string
+	mode          fs.FileMode
+}
+
+// archive writes a zip file; names may be hostile.
+func archive(t *testing.T, entries ...entry) string {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		if e.mode == 0 {
+			e.mode = 0o644
+		}
+		h.SetMode(e.mode)
+		w, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = w.Write([]byte(e.content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "package.zip")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func add(t *testing.T, s *Store, path string) Content {
+	t.Helper()
+	zh, err := ArchiveHash(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Add(path, zh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var sample = []entry{{"terraform-provider-tool_v1", "program", 0o755}, {"LICENSE", "free", 0}, {"docs/", "", fs.ModeDir | 0o755}, {"docs/a.md", "a", 0}}
+
+func TestHashesAgree(t *testing.T) {
+	path := archive(t, sample...)
+	s := open(t)
+	c := add(t, s, path)
+	inflated, err := HashArchive(path)
+	if err != nil || inflated != c.Hash {
+		t.Errorf("archive: %s %v, content: %s", inflated, err, c.Hash)
+	}
+	folder, err := HashDir(c.Dir)
+	if err != nil || folder != c.Hash {
+		t.Errorf("folder: %s %v", folder, err)
+	}
+	standard, err := dirhash.HashDir(c.Dir, "", dirhash.Hash1)
+	if err != nil || standard != string(c.Hash) {
+		t.Errorf("as for Go modules: %s %v", standard, err)
+	}
+	info, err := os.Stat(filepath.Join(c.Dir, "terraform-provider-tool_v1"))
+	if err != nil || info.Mode().Perm()&0o111 == 0 {
+		t.Errorf("the program can't be executed: %v %v", info, err)
+	}
+}
+
+func TestHostileArchives(t *testing.T) {
+	bomb := strings.Repeat("\x00", 1<<20)
+	var many []entry
+	for range maxFiles + 1 {
+		many = append(many, entry{name: "f" + strings.Repeat("x", len(many)%7) + string(rune('a'+len(many)%26)) + "/" + time.Duration(len(many)).String()})
+	}
+	for name, entries := range map[string][]entry{
+		"parent":      {{name: "../escaped"}},
+		"deep":        {{name: "a/../../escaped"}},
+		"absolute":    {{name: "/escaped"}},
+		"backslash":   {{name: `..\escaped`}},
+		"drive":       {{name: "C:escaped"}},
+		"link":        {{"out", "/etc", fs.ModeSymlink | 0o777}},
+		"device":      {{"dev", "", fs.ModeDevice | 0o666}},
+		"twice":       {{name: "a"}, {name: "a"}},
+		"file as dir": {{name: "a"}, {name: "a/b"}},
+		"not clean":   {{name: "a//b"}},
+		"empty name":  {{name: ""}},
+		"too many":    many,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := archive(t, entries...)
+			s := open(t)
+			zh, err := ArchiveHash(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err := s.Add(path, zh); err == nil {
+				t.Errorf("unpacked to %s", c.Dir)
+			}
+			left, err := filepath.Glob(filepath.Join(s.root, "tmp", "*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("left over: %v", left)
+			}
+		})
+	}
+	// An archive that says it has less in it than it does is noticed while it is read.
+	path := archive(t, entry{name: "a", content: bomb})
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := []byte{0, 0, 16, 0} // 1 MiB, as the central directory has it
+	at := bytes.LastIndex(data, size)
+	copy(data[at:], []byte{1, 0, 0, 0})
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := HashArchive(path); err == nil {
+		t.Errorf("hashed as %s", h)
+	}
+}
+
+func TestStoreFindsAndRepairs(t *testing.T) {
+	s := open(t)
+	path := archive(t, sample...)
+	zh, err := ArchiveHash(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := add(t, s, path)
+	for _, h := range []depsfile.Hash{zh, c.Hash} {
+		if got, ok := s.Find([]depsfile.Hash{"zh:1", "h9:x", h}); !ok || got != c {
+			t.Errorf("%s: %v %v", h, got, ok)
+		}
+	}
+	if _, ok := s.Find([]depsfile.Hash{"h1:../../../etc", "zh:../../x", "h1:"}); ok {
+		t.Error("a hash that is none is found")
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, "LICENSE"), []byte("changed"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Find([]depsfile.Hash{zh}); ok {
+		t.Error("a damaged package is given out")
+	}
+	if again := add(t, s, path); again != c {
+		t.Errorf("%v", again)
+	}
+}
+
+func TestContentHashRemembers(t *testing.T) {
+	s := open(t)
+	c := add(t, s, archive(t, sample...))
+	file := filepath.Join(c.Dir, "LICENSE")
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The remembered hash is used while size and time are the same, and only then.
+	if err := os.WriteFile(file, []byte("evil"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := s.ContentHash(c.Dir); err != nil || h == c.Hash {
+		t.Errorf("a changed file isn't noticed: %s %v", h, err)
+	}
+	if err := os.WriteFile(file, []byte("free"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := s.ContentHash(c.Dir); err != nil || h != c.Hash {
+		t.Errorf("%s %v", h, err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, "more"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := s.ContentHash(c.Dir); err != nil || h == c.Hash {
+		t.Errorf("a new file isn't noticed: %s %v", h, err)
+	}
+}
+
+func TestPlace(t *testing.T) {
+	s := open(t)
+	c := add(t, s, archive(t, sample...))
+	other := add(t, s, archive(t, entry{name: "terraform-provider-tool", content: "other"}))
+	target := filepath.Join(t.TempDir(), "a", "b")
+	check := func(h depsfile.Hash) {
+		t.Helper()
+		if got, err := HashDir(target); err != nil || got != h {
+			t.Errorf("%s holds %s, %v", target, got, err)
+		}
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(target), ".tmp-*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left over: %v", left)
+		}
+	}
+	for range 2 {
+		if err := s.Place(c, target); err != nil {
+			t.Fatal(err)
+		}
+		check(c.Hash)
+	}
+	if err := s.Place(other, target); !errors.Is(err, ErrModified) {
+		t.Errorf("%v", err)
+	}
+	check(c.Hash)
+	if err := s.Link(other.Dir, target); err != nil {
+		t.Fatal(err)
+	}
+	check(other.Hash)
+	if err := s.Place(c, target); err != nil { // over a link
+		t.Fatal(err)
+	}
+	check(c.Hash)
+	if err := os.RemoveAll(target); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(target, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Place(c, target); err != nil { // into an empty folder
+		t.Fatal(err)
+	}
+	check(c.Hash)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	path := archive(t, sample...)
+	root := filepath.Join(t.TempDir(), "store")
+	target := filepath.Join(t.TempDir(), "target")
+	var group sync.WaitGroup
+	for range 40 {
+		group.Go(func() {
+			s, err := Open(root)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			zh, err := ArchiveHash(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c, err := s.Add(path, zh) // without a lock, as where locks don't work
+			if err == nil {
+				err = s.Place(c, target)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestLockFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	unlock, err := LockFile(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := LockFile(ctx, path, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a held lock is given out: %v", err)
+	}
+	unlock()
+	again, err := LockFile(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
+func TestTemporaryStore(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(filepath.Join(file, "store")) // can't be made
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := add(t, s, archive(t, sample...))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(c.Dir); err == nil {
+		t.Error("a temporary store stays")
+	}
+}
+
+func TestExecutable(t *testing.T) {
+	p := addrs.Provider{Host: "h", Namespace: "n", Type: "tool"}
+	for name, want := range map[string]bool{
+		"terraform-provider-tool": true, "terraform-provider-tool_v1.0.0": true, "terraform-provider-tool.exe": true,
+		"terraform-provider-toolbox": false, "terraform-provider-too": false, "tool": false,
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Executable(dir, p); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzUnpack feeds archives with arbitrary names: whatever happens, nothing appears outside of the folder.
+func FuzzUnpack(f *testing.F) {
+	f.Add("a", "../b")
+	f.Add("a/b", "a")
+	f.Add("/x", "a\\..\\b")
+	f.Fuzz(func(t *testing.T, one, two string) {
+		var out bytes.Buffer
+		z := zip.NewWriter(&out)
+		for _, name := range []string{one, two} {
+			if w, err := z.Create(name); err != nil {
+				t.Skip(err)
+			} else if !strings.HasSuffix(name, "/") {
+				w.Write([]byte("x"))
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Skip(err)
+		}
+		top := t.TempDir()
+		file, dir := filepath.Join(top, "z.zip"), filepath.Join(top, "in", "dir")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = Unpack(file, dir) // an error is as good as success
+		var outside []string
+		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if !strings.HasPrefix(path, dir) && path != file && path != top && path != filepath.Join(top, "in") {
+				outside = append(outside, path)
+			}
+			return err
+		})
+		if err != nil || len(outside) > 0 {
+			t.Errorf("outside of the folder: %v %v", outside, err)
+		}
+	})
+}
+
+func BenchmarkHashArchive(b *testing.B) {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.Create("terraform-provider-big")
+	if err != nil {
+		b.Fatal(err)
+	}
+	words := slices.Sorted(maps.Keys(map[string]bool{"apply ": true, "plan ": true, "resource ": true, "provider ": true}))
+	for i := range 8 << 20 / 8 {
+		w.Write([]byte(words[(i*7+i/13)%len(words)]))
+	}
+	if err := z.Close(); err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "z.zip")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(8 << 20)
+	for b.Loop() {
+		if _, err := HashArchive(path); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,394 @@
+package getmodules
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/configs"
+	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
+)
+
+// TestMain makes the certificate of the test servers a trusted one, and git independent of the user's settings.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "getmodules-test-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		s := httptest.NewTLSServer(nil)
+		defer s.Close()
+		file := filepath.Join(dir, "ca.pem")
+		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+		if err := os.WriteFile(file, block, 0o600); err != nil {
+			panic(err)
+		}
+		for name, value := range map[string]string{"SSL_CERT_FILE": file, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_TERMINAL_PROMPT": "0",
+			"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.com", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.com"} {
+			os.Setenv(name, value)
+		}
+		return m.Run()
+	}())
+}
+
+// lab is a working directory with a server beside it.
+type lab struct {
+	*testing.T
+	top    string
+	client *registry.Client
+	url    string
+	mu     sync.Mutex
+	seen   []string
+	pages  map[string]http.HandlerFunc
+}
+
+func newLab(t *testing.T) *lab {
+	l := &lab{T: t, top: t.TempDir(), pages: make(map[string]http.HandlerFunc)}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.mu.Lock()
+		l.seen = append(l.seen, r.URL.Path)
+		l.mu.Unlock()
+		if serve, ok := l.pages[r.URL.Path]; ok {
+			serve(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(server.Close)
+	l.url = server.URL
+	l.client = registry.New(&cliconfig.Config{RegistryTimeout: 5 * time.Second,
+		Hosts: map[string]cliconfig.Host{"modules.example.com": {Services: map[string]any{"modules.v1": server.URL + "/v1/"}}}}, "test")
+	work := filepath.Join(l.top, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(work)
+	return l
+}
+
+func (l *lab) write(files map[string]string) {
+	l.Helper()
+	for name, text := range files {
+		path := filepath.Join(l.top, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			l.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+func (l *lab) git(dir string, args ...string) string {
+	l.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = filepath.Join(l.top, dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		l.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit makes or extends a repository.
+func (l *lab) commit(repo, tag string, files map[string]string) string {
+	l.Helper()
+	if _, err := os.Stat(filepath.Join(l.top, repo)); err != nil {
+		if err := os.Mkdir(filepath.Join(l.top, repo), 0o755); err != nil {
+			l.Fatal(err)
+		}
+		l.git(repo, "init", "-q", "-b", "main")
+	}
+	for name, text := range files {
+		l.write(map[string]string{repo + "/" + name: text})
+	}
+	l.git(repo, "add", "-A")
+	l.git(repo, "commit", "-q", "-m", "x")
+	if tag != "" {
+		l.git(repo, "tag", tag)
+	}
+	return l.git(repo, "rev-parse", "HEAD")
+}
+
+func call(name, source string, more ...string) string {
+	return fmt.Sprintf("module %q {\n  source = %q\n  %s\n}\n", name, source, strings.Join(more, "\n  "))
+}
+
+func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
+	l.Helper()
+	l.write(map[string]string{"work/main.tf": main})
+	in, diags := NewInstaller(l.Context(), &Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade})
+	if diags.HasErrors() {
+		return diags
+	}
+	_, diags = configs.LoadRoot(".", &configs.LoadOptions{Resolve: in.Resolve})
+	if diags.HasErrors() {
+		return diags
+	}
+	if err := in.Finish(); err != nil {
+		l.Fatal(err)
+	}
+	resolve, more := Installed(".terraform/modules")
+	if more.HasErrors() {
+		l.Fatal(more.Err())
+	}
+	if _, more := configs.LoadRoot(".", &configs.LoadOptions{Resolve: resolve}); more.HasErrors() {
+		l.Errorf("what was installed can't be loaded: %v", more.Err())
+	}
+	left, err := filepath.Glob(".terraform/modules/.tmp-*")
+	if err != nil || len(left) > 0 {
+		l.Errorf("left over: %v", left)
+	}
+	return diags
+}
+
+func (l *lab) good(main string) {
+	l.Helper()
+	if diags := l.install(main, false); diags.HasErrors() {
+		l.Fatal(diags.Err())
+	}
+}
+
+func (l *lab) bad(main, want string) {
+	l.Helper()
+	diags := l.install(main, false)
+	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
+		l.Errorf("%s\ndoesn't fail with %q: %v", main, want, diags.Err())
+	}
+}
+
+func (l *lab) has(file, want string) {
+	l.Helper()
+	got, err := os.ReadFile(filepath.FromSlash(file))
+	if err != nil || string(got) != want {
+		l.Errorf("%s: %q, %v", file, got, err)
+	}
+}
+
+func value(v string) string { return fmt.Sprintf("output \"v\" {\n  value = %q\n}\n", v) }
+
+func TestGit(t *testing.T) {
+	l := newLab(t)
+	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/one/main.tf": call("c", "../common"), "sub/common/main.tf": value("c")})
+	l.commit("repo", "v2", map[string]string{"main.tf": value("2")})
+	l.git("repo", "branch", "next")
+	repo := "git::file://" + l.top + "/repo"
+	l.good(call("a", repo))
+	l.has(".terraform/modules/a/main.tf", value("2"))
+	for query, want := range map[string]string{"?ref=v1": "1", "?ref=next": "2", "?ref=" + first: "1", "?ref=" + first[:8]: "1", "?ref=&depth=3": "2", "?depth=all": "2"} {
+		l.good(call("a", repo+query))
+		l.has(".terraform/modules/a/main.tf", value(want))
+	}
+	l.good(call("a", repo+"//sub/one"))
+	l.has(".terraform/modules/a/sub/common/main.tf", value("c"))
+	l.bad(call("a", repo+"//none"), "has no such folder")
+	l.bad(call("a", repo+"?ref=v9"), "v9")
+	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "no ref")
+	l.bad(call("a", "git::ext::sh -c true"), "can't be")
+	l.bad(call("a", "git::file://"+l.top+"/nothing"), "nothing")
+	// The branch moves: the installed commit stays until an upgrade.
+	l.good(call("a", repo))
+	l.commit("repo", "", map[string]string{"main.tf": value("3")})
+	l.good(call("a", repo))
+	l.has(".terraform/modules/a/main.tf", value("2"))
+	if diags := l.install(call("a", repo), true); diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	l.has(".terraform/modules/a/main.tf", value("3"))
+}
+
+func TestLocalModules(t *testing.T) {
+	l := newLab(t)
+	l.write(map[string]string{"work/mods/a/main.tf": call("b", "../b"), "work/mods/b/main.tf": value("b"), "shared/main.tf": value("s"), "outside/main.tf": value("o")})
+	l.good(call("a", "./mods/a") + call("s", "../shared"))
+	manifest, err := ReadManifest(".terraform/modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Manifest{"": {Dir: "."}, "a": {Key: "a", Source: "./mods/a", Dir: "mods/a"}, "a.b": {Key: "a.b", Source: "../b", Dir: "mods/b"}, "s": {Key: "s", Source: "../shared", Dir: "../shared"}}
+	if !maps.Equal(manifest, want) {
+		t.Errorf("%v", manifest)
+	}
+	l.bad(call("a", "./none"), "could not be read")
+	// An absolute path is a package: a link, out of which no relative path leads.
+	l.good(call("a", l.top+"/shared"))
+	if target, err := os.Readlink(".terraform/modules/a"); err != nil || target != l.top+"/shared" {
+		t.Errorf("%q %v", target, err)
+	}
+	l.write(map[string]string{"shared/main.tf": call("x", "../outside")})
+	l.bad(call("a", l.top+"/shared"), "escape")
+	if err := os.WriteFile(".terraform/modules/modules.json", []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.bad(call("a", "./mods/a"), "modules.json")
+}
+
+func zipOf(files map[string]string) []byte {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(files[name]))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+func tarOf(files, links map[string]string) []byte {
+	var out bytes.Buffer
+	g := gzip.NewWriter(&out)
+	w := tar.NewWriter(g)
+	put := func(h *tar.Header, data string) {
+		if err := w.WriteHeader(h); err != nil {
+			panic(err)
+		}
+		if _, err := w.Write([]byte(data)); err != nil {
+			panic(err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		put(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[name]))}, files[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		put(&tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: links[name]}, "")
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	if err := g.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+func bytesPage(data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { w.Write(data) }
+}
+
+func TestArchives(t *testing.T) {
+	l := newLab(t)
+	files := map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")}
+	l.pages["/a.zip"] = bytesPage(zipOf(files))
+	l.pages["/pkg"] = l.pages["/a.zip"]
+	l.pages["/a.tar.gz"] = bytesPage(tarOf(files, map[string]string{"link.txt": "main.tf", "sub/out": "/etc", "up": "../../x"}))
+	l.pages["/deep.tgz"] = bytesPage(tarOf(map[string]string{"net-1.0/main.tf": value("deep")}, nil))
+	l.pages["/slip.zip"] = bytesPage(zipOf(map[string]string{"../../../escaped": "x"}))
+	l.pages["/slip.tgz"] = bytesPage(tarOf(map[string]string{"../escaped": "x"}, nil))
+	l.pages["/link.tgz"] = bytesPage(tarOf(map[string]string{"d/x": "y"}, map[string]string{"a": "d"}))
+	l.pages["/text.zip"] = bytesPage([]byte("hello"))
+	l.pages["/header"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("terraform-get") == "1" {
+			w.Header().Set("X-Terraform-Get", l.url+"/a.zip//sub")
+		}
+	}
+	l.pages["/meta"] = bytesPage([]byte(`<html><head><meta name="terraform-get" content="` + l.url + `/a.zip"/></head></html>`))
+	l.pages["/body"] = bytesPage([]byte(`<html><head></head><body><meta name="terraform-get" content="` + l.url + `/a.zip"/></body></html>`))
+	l.pages["/circle"] = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Terraform-Get", l.url+"/circle") }
+	for source, file := range map[string]string{
+		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf", "/meta": "main.tf", "/meta//sub": "sub/main.tf",
+		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
+	} {
+		l.good(call("a", l.url+source))
+		if _, err := os.Stat(filepath.Join(".terraform/modules/a", file)); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	l.good(call("a", l.url+"/a.tar.gz"))
+	l.has(".terraform/modules/a/link.txt", value("1"))
+	l.has(".terraform/modules/a/sub/out", "")
+	l.has(".terraform/modules/a/up", "")
+	for source, want := range map[string]string{
+		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
+		"/a.zip?archive=false": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
+		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "no such folder",
+	} {
+		l.bad(call("a", l.url+source), want)
+	}
+	if matches, err := filepath.Glob(filepath.Join(l.top, "*escaped")); err != nil || len(matches) > 0 {
+		t.Errorf("outside: %v", matches)
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	l := newLab(t)
+	list := []any{map[string]any{"version": "1.0.0"}, map[string]any{"version": "1.1.0"}, map[string]any{"version": "2.0.0-rc1"}}
+	l.pages["/v1/acme/net/lab/versions"] = func(w http.ResponseWriter, r *http.Request) {
+		json.NewEncoder(w).Encode(map[string]any{"modules": []any{map[string]any{"versions": list}}})
+	}
+	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0-rc1"} {
+		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Terraform-Get", "/"+v+".zip")
+			w.WriteHeader(http.StatusNoContent)
+		}
+		l.pages["/"+v+".zip"] = bytesPage(zipOf(map[string]string{"main.tf": value(v), "sub/main.tf": value("sub " + v)}))
+	}
+	const source = "modules.example.com/acme/net/lab"
+	for constraint, want := range map[string]string{">= 1.0": "1.1.0", "~> 1.0.0": "1.0.0", "2.0.0-rc1": "2.0.0-rc1"} {
+		l.good(call("a", source, fmt.Sprintf("version = %q", constraint)))
+		l.has(".terraform/modules/a/main.tf", value(want))
+	}
+	l.seen = nil
+	l.good(call("a", source) + call("b", source+"//sub"))
+	l.has(".terraform/modules/b/sub/main.tf", value("sub 1.1.0"))
+	counts := make(map[string]int)
+	for _, path := range l.seen {
+		counts[path]++
+	}
+	if counts["/v1/acme/net/lab/versions"] > 1 || counts["/1.1.0.zip"] > 1 {
+		t.Errorf("requests: %v", counts)
+	}
+	l.bad(call("a", source, `version = "> 3"`), "meets the constraints")
+	l.bad(call("a", "modules.example.com/acme/none/lab"), "there is no module")
+	l.pages["/v1/acme/net/lab/1.1.0/download"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"location": "/1.1.0.zip", "use_registry_credentials": "yes"}`))
+	}
+	if err := os.RemoveAll(".terraform"); err != nil {
+		t.Fatal(err)
+	}
+	l.bad(call("a", source), "use_registry_credentials")
+}
+
+func TestCopyRoot(t *testing.T) {
+	l := newLab(t)
+	l.commit("repo", "", map[string]string{"main.tf": call("p", "./part"), "part/main.tf": value("p"), ".terraform.lock.hcl": "", ".hidden": "h"})
+	in, diags := NewInstaller(t.Context(), &Options{Dir: ".terraform/modules", Client: l.client})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/repo", "."); err != nil {
+		t.Fatal(err)
+	}
+	l.has("part/main.tf", value("p"))
+	l.has(".hidden", "h")
+	if _, err := os.Stat(".terraform.lock.hcl"); err == nil {
+		t.Error("the lock file is copied")
+	}
+	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/nothing", "x"); err == nil {
+		t.Error("nothing is copied")
+	}
+}

@@ -1,0 +1,161 @@
+package registry
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tofu/internal/cliconfig"
+)
+
+// TestMain makes the certificate of the test servers a trusted one: all of them use the same.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "registry-test-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		s := httptest.NewTLSServer(nil)
+		defer s.Close()
+		file := filepath.Join(dir, "ca.pem")
+		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+		if err := os.WriteFile(file, block, 0o600); err != nil {
+			panic(err)
+		}
+		os.Setenv("SSL_CERT_FILE", file)
+		return m.Run()
+	}())
+}
+
+func serve(t *testing.T, h http.HandlerFunc) (*url.URL, *Client) {
+	t.Helper()
+	s := httptest.NewTLSServer(h)
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u, New(&cliconfig.Config{RegistryRetries: 1, RegistryTimeout: 300 * time.Millisecond}, "test")
+}
+
+func TestService(t *testing.T) {
+	var asked atomic.Int32
+	u, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.Path != "/.well-known/terraform.json" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.Write([]byte(`{"modules.v1": "/m", "providers.v1": "https://p.example/x/", "odd.v1": {"a": 1}, "ftp.v1": "ftp://x/"}`))
+	})
+	for name, want := range map[string]string{"modules.v1": u.String() + "/m/", "providers.v1": "https://p.example/x/"} {
+		got, err := c.Service(t.Context(), u.Host, name)
+		if err != nil || got.String() != want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"none.v1", "odd.v1"} {
+		if _, err := c.Service(t.Context(), u.Host, name); !IsNoService(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := c.Service(t.Context(), u.Host, "ftp.v1"); err == nil {
+		t.Error("a service over FTP is accepted")
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the host was asked %d times", n)
+	}
+}
+
+func TestServiceErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, body string
+		status     int
+		none       bool // the host just has no services
+	}{
+		"page":    {"text/html", "{}", 200, false},
+		"no JSON": {"application/json", "<", 200, false},
+		"gone":    {"text/plain", "", 404, true},
+		"refused": {"text/plain", "", 403, false},
+	} {
+		u, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			w.WriteHeader(c.status)
+			w.Write([]byte(c.body))
+		})
+		if _, err := client.Service(t.Context(), u.Host, "x.v1"); err == nil || IsNoService(err) != c.none {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRetryAfterAndTimeout(t *testing.T) {
+	var asked atomic.Int32
+	u, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	start := time.Now()
+	if _, err := c.Get(t.Context(), u, ""); err != nil || time.Since(start) < time.Second {
+		t.Errorf("after %s: %v", time.Since(start), err)
+	}
+	slow, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(5 * time.Second):
+		}
+	})
+	asked.Store(0)
+	_, err := c.Get(t.Context(), slow, "")
+	if err == nil || !strings.Contains(err.Error(), "no answer within") || asked.Load() != 2 {
+		t.Errorf("after %d requests: %v", asked.Load(), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	start = time.Now()
+	if _, err := c.Get(ctx, slow, ""); !errors.Is(err, context.Canceled) || time.Since(start) > time.Second {
+		t.Errorf("after %s: %v", time.Since(start), err)
+	}
+}
+
+func TestFetchLimit(t *testing.T) {
+	u, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for range 100 {
+			w.Write(make([]byte, 1000))
+			w.(http.Flusher).Flush() // no length is announced
+		}
+	})
+	f, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := c.Fetch(t.Context(), Download{URL: u, Limit: 5000}, f); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("%v", err)
+	}
+	if info, err := f.Stat(); err != nil || info.Size() > 5000+1<<17 {
+		t.Errorf("%v %v", info.Size(), err)
+	}
+}
+
+func TestSecretsStayOutOfMessages(t *testing.T) {
+	u, c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusForbidden) })
+	u.User = url.UserPassword("me", "s3cret")
+	if _, err := c.Get(t.Context(), u, ""); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v", err)
+	}
+}
