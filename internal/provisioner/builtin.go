@@ -1,0 +1,122 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// Provisioner is one of the built-in provisioners.
+type Provisioner struct {
+	name     string
+	schema   *configschema.Block
+	validate func(config cty.Value) tfdiags.Diagnostics
+	run      func(ctx context.Context, r *request) error
+}
+
+// request is what one run is asked to do.
+type request struct {
+	config     cty.Value
+	connection cty.Value           // null: there is none
+	out        func(string)        // never nil
+	hidden     bool                // nothing of the configuration may be shown
+	warn       func(detail string) // adds a warning to the result
+}
+
+// Builtin gives the built-in provisioner of a type, nil when there is none of that name.
+func Builtin(typ string) *Provisioner {
+	return builtin[typ]
+}
+
+var builtin = map[string]*Provisioner{
+	"file":        {"file", fileSchema, validateFile, runFile},
+	"local-exec":  {"local-exec", localExecSchema, validateLocalExec, runLocalExec},
+	"remote-exec": {"remote-exec", remoteExecSchema, validateRemoteExec, runRemoteExec},
+}
+
+// Schema gives the schema of the provisioner's block.
+func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
+	return &providers.ResourceSchema{Block: p.schema}, nil
+}
+
+// Validate checks a configuration, which may be partly unknown.
+func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
+	return p.validate(config)
+}
+
+// Run does the work. The connection is null when there is none. Output lines go to out; a nil out says that neither output nor
+// configuration may be shown, in errors either.
+func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	r := &request{config: config, connection: connection, out: out}
+	r.warn = func(detail string) {
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name + " provisioner warning", Detail: detail})
+	}
+	if out == nil {
+		r.hidden, r.out = true, func(string) {}
+	}
+	if err := p.run(ctx, r); err != nil {
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error", Detail: sentence(err)})
+	}
+	return diags
+}
+
+// sentence makes a detail text of an error: its first letter is a capital where that is a word of ours.
+func sentence(err error) string {
+	text := err.Error()
+	if text != "" && text[0] >= 'a' && text[0] <= 'z' {
+		text = string(text[0]-'a'+'A') + text[1:]
+	}
+	return text + "."
+}
+
+func optional(ty cty.Type) *configschema.Attribute {
+	return &configschema.Attribute{Type: ty, Optional: true}
+}
+
+func required(ty cty.Type) *configschema.Attribute {
+	return &configschema.Attribute{Type: ty, Required: true}
+}
+
+// text gives an attribute of an object as text, "" when it isn't set.
+func text(v cty.Value, name string) string {
+	v = attribute(v, name)
+	if v.IsNull() || !v.IsKnown() {
+		return ""
+	}
+	return v.AsString()
+}
+
+func flag(v cty.Value, name string) bool {
+	v = attribute(v, name)
+	return !v.IsNull() && v.IsKnown() && v.True()
+}
+
+func attribute(v cty.Value, name string) cty.Value {
+	if !v.Type().HasAttribute(name) {
+		return cty.NullVal(cty.String)
+	}
+	return v.GetAttr(name)
+}
+
+// texts gives a list attribute's elements; a null one is an error, for it can't be told what is meant.
+func texts(v cty.Value, name string) ([]string, error) {
+	v = attribute(v, name)
+	if v.IsNull() || !v.IsKnown() {
+		return nil, nil
+	}
+	var out []string
+	for it := v.ElementIterator(); it.Next(); {
+		_, item := it.Element()
+		if item.IsNull() {
+			return nil, fmt.Errorf("%q has a null element; leave it out or give a string", name)
+		}
+		out = append(out, item.AsString())
+	}
+	return out, nil
+}

@@ -1,0 +1,219 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+const defaultTimeout = 5 * time.Minute
+
+// A target is another machine on which files can be put and scripts run. What it does ends soon after the context that it was
+// opened with does.
+type target interface {
+	// upload writes a file. Where dst is a directory, the file gets the name in it.
+	upload(dst, name string, size int64, content io.Reader) error
+	// uploadDir writes a directory's content, and the directory itself unless src ends with a slash.
+	uploadDir(dst, src string) error
+	// script puts a script on the machine, runs it there and removes it.
+	script(text []byte, out io.Writer) error
+	close() error
+}
+
+// connectionTypes are the ways to reach a machine.
+var connectionTypes = map[string]func(ctx context.Context, c *connection, r *request) (target, error){
+	"":      openSSH,
+	"ssh":   openSSH,
+	"winrm": openWinRM,
+}
+
+// open reaches the machine that a run's connection names.
+func open(ctx context.Context, r *request) (target, error) {
+	if r.connection.IsNull() {
+		return nil, errors.New("missing connection configuration: add a connection block to the provisioner or the resource that says which host to connect to")
+	}
+	typ := strings.ToLower(text(r.connection, "type"))
+	opener := connectionTypes[typ]
+	if opener == nil {
+		return nil, fmt.Errorf("connection type %q is not supported; use \"ssh\"", typ)
+	}
+	c, err := decodeConnection(r)
+	if err != nil {
+		return nil, err
+	}
+	return opener(ctx, c, r)
+}
+
+// connection is the content of a connection block.
+type connection struct {
+	endpoint
+	timeout       time.Duration
+	scriptPath    string
+	windows       bool // the target's platform
+	agent         *bool
+	agentIdentity string
+	bastion       *endpoint // nil: none
+	proxy         *proxy    // nil: none
+}
+
+// endpoint is one machine to log in to.
+type endpoint struct {
+	host        string
+	port        int
+	user        string
+	password    string
+	privateKey  string
+	certificate string
+	hostKey     string
+}
+
+// proxy is an HTTP proxy that connects to the first machine.
+type proxy struct {
+	scheme, host, user, password string
+	port                         int
+}
+
+var platforms = map[string]bool{"": false, "unix": false, "windows": true}
+
+func decodeConnection(r *request) (*connection, error) {
+	v := r.connection
+	c := &connection{
+		endpoint: endpoint{
+			host: bareHost(text(v, "host")), user: text(v, "user"), password: text(v, "password"),
+			privateKey: text(v, "private_key"), certificate: text(v, "certificate"), hostKey: text(v, "host_key"),
+		},
+		timeout:       defaultTimeout,
+		scriptPath:    text(v, "script_path"),
+		agentIdentity: text(v, "agent_identity"),
+	}
+	if c.host == "" {
+		return nil, errors.New("the connection's host is empty: it must name the machine to connect to")
+	}
+	var err error
+	if c.port, err = port(v, "port", 22); err != nil {
+		return nil, err
+	}
+	if given := text(v, "timeout"); given != "" {
+		if d, err := time.ParseDuration(given); err == nil {
+			c.timeout = d
+		} else {
+			r.warn(fmt.Sprintf("The connection's timeout %q is no duration like \"30s\" or \"5m\"; %s is used instead.", given, defaultTimeout))
+		}
+	}
+	platform := text(v, "target_platform")
+	windows, ok := platforms[platform]
+	if !ok {
+		return nil, fmt.Errorf("the connection's target_platform %q is unknown; it is either \"unix\" or \"windows\"", platform)
+	}
+	c.windows = windows
+	if agent := attribute(v, "agent"); !agent.IsNull() && agent.IsKnown() {
+		use := agent.True()
+		c.agent = &use
+	}
+	if c.user == "" {
+		c.user = "root"
+	}
+	if c.certificate != "" && c.privateKey == "" {
+		return nil, errors.New("the connection has a certificate but no private_key, to which it must belong")
+	}
+	if c.bastion, err = decodeBastion(v, c.endpoint); err != nil {
+		return nil, err
+	}
+	c.proxy, err = decodeProxy(v)
+	return c, err
+}
+
+// decodeBastion gives the machine on the way, nil when there is none. What isn't said of it is as for the target; a certificate
+// only together with the target's key, to which it belongs, and never the target's host key.
+func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
+	host := text(v, "bastion_host")
+	if host == "" {
+		return nil, nil
+	}
+	b := &endpoint{
+		host: bareHost(host), hostKey: text(v, "bastion_host_key"), certificate: text(v, "bastion_certificate"),
+		user: or(text(v, "bastion_user"), base.user), password: or(text(v, "bastion_password"), base.password),
+		privateKey: text(v, "bastion_private_key"),
+	}
+	if b.privateKey == "" {
+		b.privateKey, b.certificate = base.privateKey, or(b.certificate, base.certificate)
+	}
+	if b.certificate != "" && b.privateKey == "" {
+		return nil, errors.New("the connection has a bastion_certificate but no bastion_private_key, to which it must belong")
+	}
+	var err error
+	b.port, err = port(v, "bastion_port", base.port)
+	return b, err
+}
+
+func decodeProxy(v cty.Value) (*proxy, error) {
+	host := text(v, "proxy_host")
+	if host == "" {
+		return nil, nil
+	}
+	p := &proxy{scheme: or(text(v, "proxy_scheme"), "http"), host: bareHost(host), user: text(v, "proxy_user_name"), password: text(v, "proxy_user_password")}
+	standard, ok := map[string]int{"http": 80, "https": 443}[p.scheme]
+	if !ok {
+		return nil, fmt.Errorf("the connection's proxy_scheme %q is unknown; it is either \"http\" or \"https\"", p.scheme)
+	}
+	var err error
+	p.port, err = port(v, "proxy_port", standard)
+	return p, err
+}
+
+func port(v cty.Value, name string, fallback int) (int, error) {
+	given, err := convert.Convert(attribute(v, name), cty.Number)
+	if err != nil {
+		return 0, fmt.Errorf("the connection's %s must be a number from 1 to 65535", name)
+	}
+	if given.IsNull() || !given.IsKnown() {
+		return fallback, nil
+	}
+	n, accuracy := given.AsBigFloat().Int64()
+	switch {
+	case n == 0 && accuracy == 0:
+		return fallback, nil
+	case n < 0 || n > 65535 || accuracy != 0:
+		return 0, fmt.Errorf("the connection's %s is %s; it must be a number from 1 to 65535", name, given.AsBigFloat().Text('f', -1))
+	}
+	return int(n), nil
+}
+
+// bareHost takes the brackets off an IPv6 address.
+func bareHost(host string) string {
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		return host[1 : len(host)-1]
+	}
+	return host
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// scriptFile is where a script is put, with a name of its own so that runs at one time don't meet.
+func (c *connection) scriptFile() string {
+	path := c.scriptPath
+	switch {
+	case path == "" && c.windows:
+		path = "C:/windows/temp/terraform_%RAND%.cmd"
+	case path == "":
+		path = "/tmp/terraform_%RAND%.sh"
+	}
+	path = strings.ReplaceAll(path, "%RAND%", strconv.Itoa(int(rand.Uint32()>>1)))
+	if !c.windows && !strings.Contains(path, "/") {
+		path = "./" + path // a shell looks for bare names elsewhere
+	}
+	return path
+}

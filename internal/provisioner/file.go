@@ -1,0 +1,85 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
+)
+
+// contentName is what content is called when its destination is a directory.
+const contentName = "tf-file-content"
+
+var fileSchema = &configschema.Block{Attributes: map[string]*configschema.Attribute{
+	"source":      optional(cty.String),
+	"content":     optional(cty.String),
+	"destination": required(cty.String),
+}}
+
+func validateFile(config cty.Value) tfdiags.Diagnostics {
+	source, content := attribute(config, "source"), attribute(config, "content")
+	switch {
+	case !source.IsNull() && !content.IsNull():
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid file provisioner configuration", "Cannot set both \"source\" and \"content\".")}
+	case source.IsNull() && content.IsNull():
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid file provisioner configuration", "One of \"source\" and \"content\" must be set.")}
+	}
+	return nil
+}
+
+func runFile(ctx context.Context, r *request) error {
+	dst := text(r.config, "destination")
+	if dst == "" {
+		return errors.New("the destination must be a non-empty string")
+	}
+	if content := attribute(r.config, "content"); !content.IsNull() {
+		return withTarget(ctx, r, func(t target) error {
+			text := content.AsString()
+			return t.upload(dst, contentName, int64(len(text)), strings.NewReader(text))
+		})
+	}
+	src := text(r.config, "source")
+	if src == "" {
+		return errors.New("one of \"source\" and \"content\" must be set")
+	}
+	info, err := os.Stat(src)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return withTarget(ctx, r, func(t target) error { return t.uploadDir(dst, src) })
+	}
+	return withTarget(ctx, r, func(t target) error { return uploadFile(t, dst, src) })
+}
+
+func withTarget(ctx context.Context, r *request, use func(target) error) error {
+	t, err := open(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := use(t); err != nil {
+		return fmt.Errorf("uploading to %s: %w", text(r.config, "destination"), err)
+	}
+	return nil
+}
+
+func uploadFile(t target, dst, src string) error {
+	f, err := os.Open(src)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return t.upload(dst, filepath.Base(src), info.Size(), f)
+}

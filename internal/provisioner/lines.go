@@ -1,0 +1,86 @@
+package provisioner
+
+import "bytes"
+
+// maxLine is where a line that never ends is cut, so that a stream without line ends can't fill the memory.
+const maxLine = 64 << 10
+
+// A lines is a writer that passes on what is written to it line by line. Line feeds, carriage returns and both together end
+// a line: progress displays use the second, terminals the third. It is for one goroutine.
+type lines struct {
+	out     func(string)
+	pending []byte
+	cr      bool // the byte before was a carriage return, whose line is out already
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		i := bytes.IndexAny(p, "\r\n")
+		if i < 0 {
+			l.add(p)
+			break
+		}
+		if i == 0 && p[0] == '\n' && l.cr {
+			l.cr = false
+			p = p[1:]
+			continue
+		}
+		l.add(p[:i])
+		l.flush()
+		l.cr = p[i] == '\r'
+		p = p[i+1:]
+	}
+	return n, nil
+}
+
+func (l *lines) add(p []byte) {
+	if len(p) > 0 {
+		l.cr = false
+	}
+	for len(l.pending)+len(p) > maxLine {
+		room := maxLine - len(l.pending)
+		l.pending = append(l.pending, p[:room]...)
+		p = p[room:]
+		l.flush()
+	}
+	l.pending = append(l.pending, p...)
+}
+
+func (l *lines) flush() {
+	l.out(string(bytes.ToValidUTF8(l.pending, []byte("\uFFFD"))))
+	l.pending = l.pending[:0]
+}
+
+// end passes on what is left: a last line without an end.
+func (l *lines) end() {
+	if len(l.pending) > 0 {
+		l.flush()
+	}
+}
+
+// A tail keeps the last bytes that were written to it.
+type tail struct {
+	max  int
+	kept []byte
+	cut  bool
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - t.max; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	s := string(bytes.ToValidUTF8(t.kept, []byte("\uFFFD")))
+	if t.cut {
+		return "[...]" + s
+	}
+	return s
+}

@@ -1,0 +1,185 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
+)
+
+const (
+	// grace is how long an interrupted command may take to end by itself.
+	grace = 5 * time.Second
+	// lastWords is how long output is still read after an interrupted command has ended.
+	lastWords = 200 * time.Millisecond
+	// errorOutput is how much of a failed command's output its error repeats.
+	errorOutput = 8 << 10
+)
+
+var localExecSchema = &configschema.Block{Attributes: map[string]*configschema.Attribute{
+	"command":     required(cty.String),
+	"working_dir": optional(cty.String),
+	"interpreter": optional(cty.List(cty.String)),
+	"environment": optional(cty.Map(cty.String)),
+	"quiet":       optional(cty.Bool),
+}}
+
+// shells are the interpreters for a command without one, by operating system; "" is for all others.
+var shells = map[string][]string{
+	"":        {"/bin/sh", "-c"},
+	"windows": {"cmd", "/C"},
+}
+
+func validateLocalExec(config cty.Value) tfdiags.Diagnostics {
+	command := attribute(config, "command")
+	if command.IsKnown() && !command.IsNull() && command.AsString() == "" {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid local-exec provisioner command", "The command must be a non-empty string.")}
+	}
+	return nil
+}
+
+func runLocalExec(ctx context.Context, r *request) error {
+	command := text(r.config, "command")
+	if command == "" {
+		return errors.New("the command must be a non-empty string")
+	}
+	args := append(interpreter(r.config), command)
+	if flag(r.config, "quiet") {
+		r.out("local-exec: Executing: Suppressed by quiet=true")
+	} else {
+		r.out(fmt.Sprintf("Executing: %q", args))
+	}
+
+	// The process gets the pipe's end itself, not a goroutine that copies to it: waiting for the process then never waits for
+	// others that inherited its output.
+	pr, pw, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe for the command's output: %w", err)
+	}
+	defer pr.Close()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = text(r.config, "working_dir")
+	cmd.Env = append(os.Environ(), environment(r.config)...)
+	cmd.Stdout, cmd.Stderr = pw, pw
+
+	p, err := startProcess(cmd)
+	pw.Close()
+	if err != nil {
+		return commandError(r, command, err, "")
+	}
+	kept := &tail{max: errorOutput}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		l := &lines{out: r.out}
+		io.Copy(io.MultiWriter(l, kept), pr) // it ends with the pipe's last writer, or when pr is closed
+		l.end()
+	}()
+	err = p.wait(ctx)
+	// Processes that the command left behind may still hold the pipe; their output counts, unless the run is to end: then they
+	// end too.
+	select {
+	case <-copied:
+	case <-ctx.Done():
+		p.kill()
+		time.AfterFunc(lastWords, func() { pr.Close() })
+		<-copied
+	}
+	if ctx.Err() != nil && err != nil {
+		return commandError(r, command, fmt.Errorf("interrupted: %w", err), kept.String())
+	}
+	if err != nil {
+		return commandError(r, command, err, kept.String())
+	}
+	return nil
+}
+
+// commandError says what came of a command. The command and its output are left out where they may hold secrets.
+func commandError(r *request, command string, err error, output string) error {
+	switch {
+	case r.hidden:
+		return fmt.Errorf("running the command: %w; the command and its output are not shown, for they depend on sensitive or ephemeral values", err)
+	case output == "":
+		return fmt.Errorf("running command %q: %w", command, err)
+	}
+	return fmt.Errorf("running command %q: %w. Output: %s", command, err, output)
+}
+
+func interpreter(config cty.Value) []string {
+	var out []string
+	if v := attribute(config, "interpreter"); !v.IsNull() {
+		for it := v.ElementIterator(); it.Next(); {
+			if _, item := it.Element(); !item.IsNull() {
+				out = append(out, item.AsString())
+			}
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	if shell, ok := shells[runtime.GOOS]; ok {
+		return slices.Clone(shell)
+	}
+	return slices.Clone(shells[""])
+}
+
+func environment(config cty.Value) []string {
+	v := attribute(config, "environment")
+	if v.IsNull() {
+		return nil
+	}
+	var out []string
+	for it := v.ElementIterator(); it.Next(); {
+		if name, value := it.Element(); !value.IsNull() {
+			out = append(out, name.AsString()+"="+value.AsString())
+		}
+	}
+	return out
+}
+
+// process is a running command. How it is interrupted depends on the operating system.
+type process struct {
+	cmd   *exec.Cmd
+	group bool // it leads a process group of its own
+	done  chan error
+}
+
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, done: make(chan error, 1)}
+	p.prepare()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { p.done <- cmd.Wait() }()
+	return p, nil
+}
+
+// wait gives what came of the process. When ctx ends first, the process is asked to end, and made to after a grace period.
+func (p *process) wait(ctx context.Context) error {
+	select {
+	case err := <-p.done:
+		return err
+	case <-ctx.Done():
+	}
+	p.interrupt()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-p.done:
+		p.kill() // what it started and did not end
+		return err
+	case <-timer.C:
+	}
+	p.kill()
+	return <-p.done
+}

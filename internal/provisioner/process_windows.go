@@ -1,0 +1,22 @@
+package provisioner
+
+import (
+	"os/exec"
+	"strconv"
+	"syscall"
+)
+
+// prepare gives the process a group of its own, so that console events can be sent to it alone.
+func (p *process) prepare() {
+	p.group = true
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// interrupt ends the process and what it started: there is no signal that programs expect and shells pass on.
+func (p *process) interrupt() { p.kill() }
+
+func (p *process) kill() {
+	if err := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(p.cmd.Process.Pid)).Run(); err != nil {
+		p.cmd.Process.Kill()
+	}
+}

@@ -1,0 +1,497 @@
+package provisioner
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"tofu/internal/tfdiags"
+)
+
+// values are a block's arguments; those left out are null.
+type values map[string]cty.Value
+
+func (v values) with(more values) values {
+	out := maps.Clone(v)
+	maps.Copy(out, more)
+	return out
+}
+
+// object gives the arguments as the schema of the type has them.
+func (v values) object(t *testing.T, typ string) cty.Value {
+	t.Helper()
+	schema, err := Builtin(typ).Schema()
+	check(t, err)
+	attrs := map[string]cty.Value{}
+	for name, attr := range schema.Block.Attributes {
+		attrs[name] = cty.NullVal(attr.Type)
+	}
+	maps.Copy(attrs, v)
+	return cty.ObjectVal(attrs)
+}
+
+func list(items ...string) cty.Value {
+	var out []cty.Value
+	for _, item := range items {
+		out = append(out, cty.StringVal(item))
+	}
+	return cty.ListVal(out)
+}
+
+func str(s string) cty.Value { return cty.StringVal(s) }
+
+// printed collects lines.
+type printed struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (p *printed) add(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(p.lines, line)
+}
+
+func (p *printed) all() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.lines)
+}
+
+// after are the lines from the one after text.
+func (p *printed) after(text string) []string {
+	all := p.all()
+	return all[slices.Index(all, text)+1:]
+}
+
+func (s *sshd) connection() values {
+	return values{
+		"type": str("ssh"), "host": str("127.0.0.1"), "port": cty.NumberIntVal(int64(s.port)), "user": str(s.user),
+		"private_key": str(s.key), "timeout": str("60s"), "agent": cty.False, "script_path": str(s.path("script_%RAND%.sh")),
+	}
+}
+
+func run(t *testing.T, typ string, config, conn values) ([]string, tfdiags.Diagnostics) {
+	t.Helper()
+	var p printed
+	diags := Builtin(typ).Run(t.Context(), config.object(t, typ), cty.ObjectVal(conn), p.add)
+	return p.after("Connected!"), diags
+}
+
+func mustRun(t *testing.T, typ string, config, conn values) []string {
+	t.Helper()
+	out, diags := run(t, typ, config, conn)
+	if diags.HasErrors() {
+		t.Fatalf("%s: %v", typ, diags.Err())
+	}
+	return out
+}
+
+func wantError(t *testing.T, diags tfdiags.Diagnostics, part string) {
+	t.Helper()
+	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("error is %v, want one with %q", err, part)
+	}
+}
+
+func TestRemoteExec(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	local := filepath.Join(t.TempDir(), "local.sh")
+	check(t, os.WriteFile(local, []byte("#!/bin/sh -e\necho from a file\nfalse\necho never\n"), 0o600))
+
+	got := mustRun(t, "remote-exec", values{"inline": list("V='a  b'", "echo \"$V\"", "printf 'x\\ny'", "test -t 1 && echo tty", "echo err >&2")}, s.connection())
+	if want := []string{"a  b", "x", "ytty", "err"}; !slices.Equal(got, want) {
+		t.Errorf("inline printed %q, want %q", got, want)
+	}
+	got, diags := run(t, "remote-exec", values{"script": str(local)}, s.connection())
+	if want := []string{"from a file"}; !slices.Equal(got, want) {
+		t.Errorf("script printed %q, want %q", got, want)
+	}
+	wantError(t, diags, "exit status 1")
+	_, diags = run(t, "remote-exec", values{"scripts": list(local, "/nonexistent/script")}, s.connection())
+	wantError(t, diags, "/nonexistent/script")
+	_, diags = run(t, "remote-exec", values{"inline": list("kill -9 $$")}, s.connection())
+	wantError(t, diags, "KILL")
+	if left, _ := filepath.Glob(s.path("script_*")); len(left) > 0 {
+		t.Errorf("scripts were left behind: %s", left)
+	}
+	_, diags = run(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"script_path": str("/nonexistent/x.sh")}))
+	wantError(t, diags, "No such file or directory")
+}
+
+func TestRelativeScriptPath(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	got := mustRun(t, "remote-exec", values{"inline": list("echo $0")}, s.connection().with(values{"script_path": str("tofu_test_%RAND%.sh")}))
+	if len(got) != 1 || !strings.HasPrefix(got[0], "./tofu_test_") {
+		t.Errorf("printed %q", got)
+	}
+}
+
+func TestRemoteExecInterrupted(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := s.path("ended")
+	config := values{"inline": list("trap 'echo over > "+ended+"; exit 1' HUP", "echo ready", "while :; do sleep 0.1; done")}
+	start := time.Now()
+	diags := Builtin("remote-exec").Run(ctx, config.object(t, "remote-exec"), cty.ObjectVal(s.connection()), func(line string) {
+		if line == "ready" {
+			cancel()
+		}
+	})
+	wantError(t, diags, "interrupted")
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("took %s to end", took)
+	}
+	for range 50 {
+		if _, err := os.Stat(ended); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if _, err := os.Stat(ended); err != nil {
+		t.Error("the command went on")
+	}
+	if left, _ := filepath.Glob(s.path("script_*")); len(left) > 0 {
+		t.Errorf("scripts were left behind: %s", left)
+	}
+}
+
+func TestFileUpload(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	src := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(src, name)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	big := strings.Repeat("0123456789abcdef", 1<<14)
+	file := write("a file.txt", big)
+	write("tree/top", "top")
+	write("tree/sub/inner", "inner")
+	write("tree/empty", "")
+	check(t, os.Symlink("top", filepath.Join(src, "tree/link")))
+	for _, dir := range []string{"into", "it's a dir", "t1", "t2"} {
+		check(t, os.Mkdir(s.path(dir), 0o755))
+	}
+	for _, tc := range []struct{ config, want values }{
+		{values{"content": str("text")}, values{"plain": str("text")}},
+		{values{"content": str("text")}, values{"into": str("into/tf-file-content=text")}},
+		{values{"content": str("")}, values{"none": str("")}},
+		{values{"source": str(file)}, values{"it's a dir/$HOME": str(big)}},
+		{values{"source": str(file)}, values{"into": str("into/a file.txt=" + big)}},
+		{values{"source": str(src + "/tree")}, values{"t1": str("t1/tree/sub/inner=inner")}},
+		{values{"source": str(src + "/tree")}, values{"t1": str("t1/tree/link=top")}},
+		{values{"source": str(src + "/tree/")}, values{"t2": str("t2/empty=")}},
+		{values{"source": str(src + "/tree/")}, values{"t2": str("t2/link=top")}},
+	} {
+		for dst, want := range tc.want {
+			mustRun(t, "file", tc.config.with(values{"destination": str(s.path(dst))}), s.connection())
+			path, text, ok := strings.Cut(want.AsString(), "=")
+			if !ok {
+				path, text = dst, want.AsString()
+			}
+			got, err := os.ReadFile(s.path(path))
+			if err != nil || string(got) != text {
+				t.Errorf("%s: %d bytes, %v; want %d bytes", path, len(got), err, len(text))
+			}
+		}
+	}
+	info, err := os.Stat(s.path("plain"))
+	check(t, err)
+	if info.Mode().Perm() != 0o644 {
+		t.Errorf("mode is %o", info.Mode().Perm())
+	}
+	_, diags := run(t, "file", values{"content": str("x"), "destination": str("/nonexistent/dir/x")}, s.connection())
+	wantError(t, diags, "No such file or directory")
+	_, diags = run(t, "file", values{"source": str(src + "/missing"), "destination": str("x")}, s.connection())
+	wantError(t, diags, "missing")
+	check(t, os.Symlink("nowhere", filepath.Join(src, "tree/dangling")))
+	_, diags = run(t, "file", values{"source": str(src + "/tree"), "destination": str(s.path("t1"))}, s.connection())
+	wantError(t, diags, "dangling")
+}
+
+func TestHomeDirectory(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	out := mustRun(t, "remote-exec", values{"inline": list("mktemp ~/tofu-test-XXXXXX")}, s.connection())
+	path := out[0]
+	t.Cleanup(func() { os.Remove(path) })
+	mustRun(t, "file", values{"content": str("home"), "destination": str("~/" + filepath.Base(path))}, s.connection())
+	if got, err := os.ReadFile(path); err != nil || string(got) != "home" {
+		t.Errorf("%s holds %q, %v", path, got, err)
+	}
+}
+
+func TestHostKeys(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	_, other := newKey(t)
+	for _, tc := range []struct{ name, key, err string }{
+		{"plain key", authorized(s.host), ""},
+		{"authority", authorized(s.ca.PublicKey()), ""},
+		{"other key", authorized(other.PublicKey()), "is not the host that host_key names"},
+		{"no key", "nonsense", "no public key"},
+	} {
+		start := time.Now()
+		_, diags := run(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"host_key": str(tc.key)}))
+		if tc.err == "" && diags.HasErrors() {
+			t.Errorf("%s: %v", tc.name, diags.Err())
+		}
+		if tc.err != "" {
+			wantError(t, diags, tc.err)
+			if took := time.Since(start); took > 30*time.Second {
+				t.Errorf("%s: tried for %s", tc.name, took)
+			}
+		}
+	}
+	// The certificate is for the address alone.
+	conn := s.connection().with(values{"host": str("localhost"), "host_key": str(authorized(s.ca.PublicKey()))})
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn)
+	wantError(t, diags, "is not the host that host_key names")
+}
+
+func TestUserCertificate(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	text, key := newKey(t)
+	cert := s.certify(t, key.PublicKey(), ssh.UserCert, s.user)
+	conn := s.connection().with(values{"private_key": str(text)})
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"timeout": str("4s")}))
+	wantError(t, diags, "unable to authenticate")
+	mustRun(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"certificate": str(authorized(cert))}))
+	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"certificate": str(authorized(s.pub))}))
+	wantError(t, diags, "plain public key")
+}
+
+func TestAgent(t *testing.T) {
+	s := startSSHD(t)
+	keyring := agent.NewKeyring()
+	for i := range 8 { // more than the server lets anybody try
+		text, _ := newKey(t)
+		key, err := ssh.ParseRawPrivateKey([]byte(text))
+		check(t, err)
+		check(t, keyring.Add(agent.AddedKey{PrivateKey: key, Comment: string(rune('a' + i))}))
+	}
+	key, err := ssh.ParseRawPrivateKey([]byte(s.key))
+	check(t, err)
+	check(t, keyring.Add(agent.AddedKey{PrivateKey: key, Comment: "mine"}))
+	serveAgent(t, keyring)
+	s.write(t, "mine.pub", authorized(s.pub))
+
+	conn := s.connection().with(values{"private_key": cty.NullVal(cty.String), "agent": cty.NullVal(cty.Bool)})
+	for _, identity := range []string{"mine", s.path("mine"), s.path("mine.pub")} {
+		out := mustRun(t, "remote-exec", values{"inline": list("echo ${SSH_AUTH_SOCK:+forwarded}")}, conn.with(values{"agent_identity": str(identity)}))
+		if want := []string{"forwarded"}; !slices.Equal(out, want) {
+			t.Errorf("with identity %s: printed %q, want %q", identity, out, want)
+		}
+	}
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"timeout": str("4s")}))
+	wantError(t, diags, "o connection within 4s")
+	t.Setenv("SSH_AUTH_SOCK", "")
+	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"agent": cty.True}))
+	wantError(t, diags, "SSH_AUTH_SOCK is not set")
+}
+
+func serveAgent(t *testing.T, keyring agent.Agent) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("agents are reached through pipes there")
+	}
+	dir, err := os.MkdirTemp("", "agent") // a socket's path must be short
+	check(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "a"))
+	check(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go agent.ServeAgent(keyring, conn)
+		}
+	}()
+	t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "a"))
+}
+
+func TestBastion(t *testing.T) {
+	t.Parallel()
+	bastion, target := startSSHD(t), startSSHD(t)
+	conn := target.connection().with(values{
+		"bastion_host": str("127.0.0.1"), "bastion_port": cty.NumberIntVal(int64(bastion.port)), "bastion_private_key": str(bastion.key),
+		"bastion_host_key": str(authorized(bastion.host)), "host_key": str(authorized(target.host)),
+	})
+	if out := mustRun(t, "remote-exec", values{"inline": list("echo there")}, conn); !slices.Equal(out, []string{"there"}) {
+		t.Errorf("printed %q", out)
+	}
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"bastion_host_key": str(authorized(target.host))}))
+	wantError(t, diags, "Bastion: ")
+	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"port": cty.NumberIntVal(1), "timeout": str("2s")}))
+	wantError(t, diags, "from the bastion to 127.0.0.1:1")
+}
+
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.Host
+		r.Header.Set("Authorization", r.Header.Get("Proxy-Authorization"))
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		onward, err := net.Dial("tcp", r.Host)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		conn, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		go func() {
+			io.Copy(conn, onward)
+			conn.Close()
+		}()
+		io.Copy(onward, buf)
+		onward.Close()
+	}))
+	defer server.Close()
+	addr := server.Listener.Addr().(*net.TCPAddr)
+	conn := s.connection().with(values{"proxy_scheme": str("http"), "proxy_host": str(addr.IP.String()), "proxy_port": cty.NumberIntVal(int64(addr.Port)),
+		"proxy_user_name": str("me"), "proxy_user_password": str("secret")})
+	mustRun(t, "remote-exec", values{"inline": list("true")}, conn)
+	if got, want := <-asked, "CONNECT 127.0.0.1:"+conn["port"].AsBigFloat().String(); got != want {
+		t.Errorf("the proxy was asked for %q, want %q", got, want)
+	}
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"proxy_user_password": str("wrong"), "timeout": str("1s")}))
+	wantError(t, diags, "407")
+	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"proxy_scheme": str("ftp")}))
+	wantError(t, diags, "proxy_scheme")
+}
+
+// TestPassword logs in to a server that knows passwords only, in both ways of asking for them.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	_, hostKey := newKey(t)
+	for name, config := range map[string]*ssh.ServerConfig{
+		"password": {PasswordCallback: func(c ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			if c.User() == "me" && string(password) == "secret" {
+				return nil, nil
+			}
+			return nil, fs.ErrPermission
+		}},
+		"keyboard-interactive": {KeyboardInteractiveCallback: func(c ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+			answers, err := ask("", "", []string{"Password:"}, []bool{false})
+			if err == nil && len(answers) == 1 && answers[0] == "secret" {
+				return nil, nil
+			}
+			return nil, fs.ErrPermission
+		}},
+	} {
+		config.AddHostKey(hostKey)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check(t, err)
+		defer l.Close()
+		go func() {
+			for {
+				raw, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go ssh.NewServerConn(raw, config)
+			}
+		}()
+		addr := l.Addr().(*net.TCPAddr)
+		for _, password := range []string{"secret", "wrong"} {
+			c := &connection{endpoint: endpoint{host: "127.0.0.1", port: addr.Port, user: "me", password: password}}
+			d, err := newSSHDialer(c, nil)
+			check(t, err)
+			_, release, err := d.dial(t.Context())
+			if (err == nil) != (password == "secret") {
+				t.Errorf("%s with password %q: %v", name, password, err)
+			}
+			if err == nil {
+				release()
+			}
+		}
+	}
+}
+
+// TestConnectionRetries reaches a machine that answers after a while only.
+func TestConnectionRetries(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	late := freePort(t)
+	time.AfterFunc(1500*time.Millisecond, func() {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", cty.NumberIntVal(int64(late)).AsBigFloat().String()))
+		if err != nil {
+			return
+		}
+		defer l.Close()
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		onward, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", cty.NumberIntVal(int64(s.port)).AsBigFloat().String()))
+		if err != nil {
+			return
+		}
+		go io.Copy(conn, onward)
+		io.Copy(onward, conn)
+		onward.Close()
+	})
+	mustRun(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"port": cty.NumberIntVal(int64(late))}))
+}
+
+func TestConnectionInvalid(t *testing.T) {
+	base := values{"host": str("127.0.0.1"), "port": cty.NumberIntVal(1), "timeout": str("10ms"), "agent": cty.False}
+	for _, tc := range []struct {
+		conn values
+		err  string
+	}{
+		{values{"type": str("telnet")}, `onnection type "telnet" is not supported`},
+		{values{"type": str("winrm")}, "OpenSSH server"},
+		{values{"host": str("")}, "host is empty"},
+		{values{"port": cty.NumberFloatVal(1.5)}, "from 1 to 65535"},
+		{values{"port": str("x")}, "from 1 to 65535"},
+		{values{"bastion_host": str("b"), "bastion_port": cty.NumberIntVal(70000)}, "bastion_port is 70000"},
+		{values{"target_platform": str("mac")}, `target_platform "mac"`},
+		{values{"certificate": str("x")}, "no private_key"},
+		{values{"private_key": str("x")}, "must be the key's text"},
+		{values{}, "o connection within 10ms"},
+	} {
+		_, diags := run(t, "remote-exec", values{"inline": list("true")}, base.with(tc.conn))
+		wantError(t, diags, tc.err)
+	}
+	diags := Builtin("file").Run(t.Context(), values{"content": str("x"), "destination": str("y")}.object(t, "file"), cty.NullVal(cty.EmptyObject), nil)
+	wantError(t, diags, "Missing connection")
+	_, diags = run(t, "remote-exec", values{"inline": list("true")}, base.with(values{"timeout": str("soon"), "type": str("ssh"), "private_key": str("x")}))
+	if len(diags) != 2 || diags[0].Severity != tfdiags.Warning {
+		t.Errorf("a bad timeout is not warned of: %v", diags)
+	}
+}

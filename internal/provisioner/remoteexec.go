@@ -1,0 +1,99 @@
+package provisioner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
+)
+
+var remoteExecSchema = &configschema.Block{Attributes: map[string]*configschema.Attribute{
+	"inline":  optional(cty.List(cty.String)),
+	"script":  optional(cty.String),
+	"scripts": optional(cty.List(cty.String)),
+}}
+
+func validateRemoteExec(config cty.Value) tfdiags.Diagnostics {
+	set := 0
+	for _, name := range []string{"inline", "script", "scripts"} {
+		if !attribute(config, name).IsNull() {
+			set++
+		}
+	}
+	if set != 1 {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid remote-exec provisioner configuration",
+			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set; here it is %d of them.", set)}
+	}
+	return nil
+}
+
+func runRemoteExec(ctx context.Context, r *request) error {
+	scripts, err := scripts(r.config)
+	if err != nil {
+		return err
+	}
+	t, err := open(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for _, s := range scripts {
+		l := &lines{out: r.out}
+		err := t.script(s.text, l)
+		l.end()
+		if err != nil {
+			return fmt.Errorf("running %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+type script struct {
+	name string // for errors
+	text []byte
+}
+
+// scripts gives what is to be run. Files are read before anything is, so that a missing one is noticed early.
+func scripts(config cty.Value) ([]script, error) {
+	inline, err := texts(config, "inline")
+	if err != nil {
+		return nil, err
+	}
+	if len(inline) > 0 {
+		return []script{{"the inline script", []byte(strings.Join(inline, "\n") + "\n")}}, nil
+	}
+	paths, err := texts(config, "scripts")
+	if err != nil {
+		return nil, err
+	}
+	if path := attribute(config, "script"); !path.IsNull() {
+		paths = []string{path.AsString()}
+	}
+	var out []script
+	for _, path := range paths {
+		if path == "" {
+			return nil, errors.New("a script's path is empty")
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading script: %w", err)
+		}
+		out = append(out, script{"script " + path, data})
+	}
+	return out, nil
+}
+
+// withShell gives a script with a line that names its shell.
+func withShell(script []byte) []byte {
+	if bytes.HasPrefix(script, []byte("#!")) {
+		return script
+	}
+	return append([]byte("#!/bin/sh\n"), script...)
+}

@@ -1,0 +1,138 @@
+package provisioner
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// The permissions of what is uploaded. They don't follow the files here, whose permissions depend on how they came to this
+// machine.
+const (
+	fileMode = "0644"
+	dirMode  = "0755"
+)
+
+// scp speaks the sending side of the protocol of the scp program, which the other machine runs as a sink: a line announces a
+// file (C), a directory (D) or a directory's end (E), and each line and each file's content is answered with a byte, 0 for yes.
+type scp struct {
+	to   io.Writer
+	from *bufio.Reader
+}
+
+// file sends one file of exactly the given size.
+func (s *scp) file(mode, name string, size int64, content io.Reader) error {
+	if strings.ContainsAny(name, "\n/") {
+		return fmt.Errorf("the file name %q can't be sent with scp", name)
+	}
+	if err := s.line("C%s %d %s", mode, size, name); err != nil {
+		return err
+	}
+	n, err := io.Copy(s.to, io.LimitReader(content, size))
+	if err != nil {
+		return err
+	}
+	if n < size {
+		return fmt.Errorf("%s became shorter while it was sent", name)
+	}
+	return s.line("\x00")
+}
+
+// tree sends what is in a directory. Symbolic links are followed.
+func (s *scp) tree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			err = s.dir(path, entry.Name())
+		} else if info.Mode().IsRegular() {
+			err = s.localFile(path, entry.Name(), info.Size())
+		} else {
+			err = fmt.Errorf("%s is neither a file nor a directory", path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dir sends a directory with what is in it.
+func (s *scp) dir(path, name string) error {
+	if err := s.line("D%s 0 %s", dirMode, name); err != nil {
+		return err
+	}
+	if err := s.tree(path); err != nil {
+		return err
+	}
+	return s.line("E")
+}
+
+func (s *scp) localFile(path, name string, size int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return s.file(fileMode, name, size, f)
+}
+
+// line sends a line, or the byte that ends a file's content, and waits for the answer.
+func (s *scp) line(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if text != "\x00" {
+		text += "\n"
+	}
+	if _, err := io.WriteString(s.to, text); err != nil {
+		return err
+	}
+	return s.answer()
+}
+
+var errSCPEnded = errors.New("the scp program of the other machine ended early")
+
+// answer reads one answer: 0, or 1 or 2 and a line that says what is wrong.
+func (s *scp) answer() error {
+	code, err := s.from.ReadByte()
+	if errors.Is(err, io.EOF) {
+		return errSCPEnded
+	}
+	if err != nil || code == 0 {
+		return err
+	}
+	text, _ := s.from.ReadString('\n')
+	if code > 2 {
+		text = string(rune(code)) + text // no answer at all: whatever the login prints
+	}
+	return errors.New(strings.TrimSpace(text))
+}
+
+var homeDir = regexp.MustCompile(`^~[A-Za-z0-9._-]*(/|$)`)
+
+// quote makes one word of a path for the shell of the other machine, which expands a leading ~ only.
+func quote(path string, windows bool) string {
+	if windows {
+		return `"` + path + `"`
+	}
+	home := homeDir.FindString(path)
+	path = path[len(home):]
+	if home == "" && strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	if path == "" {
+		return home
+	}
+	return home + "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

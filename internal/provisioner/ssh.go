@@ -1,0 +1,301 @@
+package provisioner
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+const (
+	firstRetry = time.Second
+	lastRetry  = 20 * time.Second
+)
+
+// sshTarget is a machine that is reached with SSH.
+type sshTarget struct {
+	ctx     context.Context
+	conn    *connection
+	agent   *sshAgent // nil: none
+	client  *ssh.Client
+	release []func() // what close has to do, last first
+}
+
+// openSSH logs in to the machine, and tries again until the connection's timeout: machines that have just been made need a while.
+func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
+	t := &sshTarget{ctx: ctx, conn: c}
+	var err error
+	if t.agent, err = openAgent(c); err != nil {
+		return nil, err
+	}
+	announce(c, t.agent != nil, r.out)
+	if err := t.connect(); err != nil {
+		t.close()
+		return nil, err
+	}
+	r.out("Connected!")
+	return t, nil
+}
+
+func announce(c *connection, agent bool, out func(string)) {
+	platform := "unix"
+	if c.windows {
+		platform = "windows"
+	}
+	out("Connecting to remote host via SSH...")
+	out("  Host: " + c.host)
+	out("  User: " + c.user)
+	out(fmt.Sprintf("  Password: %t", c.password != ""))
+	out(fmt.Sprintf("  Private key: %t", c.privateKey != ""))
+	out(fmt.Sprintf("  Certificate: %t", c.certificate != ""))
+	out(fmt.Sprintf("  SSH Agent: %t", agent))
+	out(fmt.Sprintf("  Checking Host Key: %t", c.hostKey != ""))
+	out("  Target Platform: " + platform)
+	if b := c.bastion; b != nil {
+		out("Using configured bastion host...")
+		out("  Host: " + b.host)
+		out("  User: " + b.user)
+		out(fmt.Sprintf("  Password: %t", b.password != ""))
+		out(fmt.Sprintf("  Private key: %t", b.privateKey != ""))
+		out(fmt.Sprintf("  Certificate: %t", b.certificate != ""))
+		out(fmt.Sprintf("  Checking Host Key: %t", b.hostKey != ""))
+	}
+	if p := c.proxy; p != nil {
+		out("Using configured proxy host...")
+		out("  ProxyHost: " + p.host)
+		out(fmt.Sprintf("  ProxyPort: %d", p.port))
+		out(fmt.Sprintf("  ProxyUserName: %t", p.user != ""))
+		out(fmt.Sprintf("  ProxyUserPassword: %t", p.password != ""))
+	}
+}
+
+func (t *sshTarget) connect() error {
+	d, err := newSSHDialer(t.conn, t.agent)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(t.ctx, t.conn.timeout)
+	defer cancel()
+	var last error // the last attempt's, unless that was cut short
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		client, release, err := d.dial(limited)
+		if err == nil {
+			t.client, t.release = client, append(t.release, release)
+			t.release = append(t.release, keepAlive(client))
+			// Sessions end with the context; a little later so does the connection, in case the other side doesn't answer.
+			stop := context.AfterFunc(t.ctx, func() { time.AfterFunc(grace, func() { client.Close() }) })
+			t.release = append(t.release, func() { stop() })
+			return t.forwardAgent()
+		}
+		var final *finalError
+		if errors.As(err, &final) {
+			return err
+		}
+		if last == nil || limited.Err() == nil {
+			last = err
+		}
+		select {
+		case <-time.After(wait):
+		case <-limited.Done():
+		}
+		switch {
+		case t.ctx.Err() != nil:
+			return fmt.Errorf("interrupted while connecting; last error: %w", last)
+		case limited.Err() != nil:
+			return fmt.Errorf("no connection within %s; last error: %w", t.conn.timeout, last)
+		}
+	}
+}
+
+func (t *sshTarget) forwardAgent() error {
+	if t.agent == nil {
+		return nil
+	}
+	return agent.ForwardToAgent(t.client, t.agent)
+}
+
+func (t *sshTarget) close() error {
+	t.disconnect()
+	if t.agent != nil {
+		return t.agent.close()
+	}
+	return nil
+}
+
+func (t *sshTarget) disconnect() {
+	for len(t.release) > 0 {
+		last := len(t.release) - 1
+		t.release[last]()
+		t.release = t.release[:last]
+	}
+}
+
+// session opens a session that ends with the context. When the connection is gone, perhaps because a script restarted the
+// machine, it connects again.
+func (t *sshTarget) session() (*ssh.Session, func(), error) {
+	session, err := t.client.NewSession()
+	if err != nil && t.ctx.Err() == nil {
+		t.disconnect()
+		if err := t.connect(); err != nil {
+			return nil, nil, err
+		}
+		session, err = t.client.NewSession()
+	}
+	if err != nil {
+		return nil, nil, t.explain(err)
+	}
+	stop := context.AfterFunc(t.ctx, func() { session.Close() })
+	return session, func() { stop(); session.Close() }, nil
+}
+
+func (t *sshTarget) upload(dst, name string, size int64, content io.Reader) error {
+	return t.send("scp -t ", dst, func(s *scp) error { return s.file(fileMode, name, size, content) })
+}
+
+func (t *sshTarget) uploadDir(dst, src string) error {
+	return t.send("scp -r -t ", dst, func(s *scp) error {
+		if strings.HasSuffix(src, "/") || strings.HasSuffix(src, string(filepath.Separator)) {
+			return s.tree(src)
+		}
+		abs, err := filepath.Abs(src) // "." has a name too
+		if err != nil {
+			return err
+		}
+		return s.dir(src, filepath.Base(abs))
+	})
+}
+
+// send runs the scp program on the other machine and sends what send has to say.
+func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
+	session, done, err := t.session()
+	if err != nil {
+		return err
+	}
+	defer done()
+	in, err := session.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := session.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	stderr := &tail{max: errorOutput}
+	session.Stderr = stderr
+	if err := session.Start(command + quote(dst, t.conn.windows)); err != nil {
+		return t.explain(err)
+	}
+	s := &scp{to: in, from: bufio.NewReader(out)}
+	failed := s.answer()
+	if failed == nil {
+		failed = send(s)
+	}
+	in.Close()
+	go io.Copy(io.Discard, s.from) // a command that nobody reads from never ends
+	ended := session.Wait()
+	if t.ctx.Err() != nil {
+		return t.explain(t.ctx.Err())
+	}
+	var exit *ssh.ExitError
+	if errors.As(ended, &exit) && exit.ExitStatus() == 127 {
+		return errors.New("the other machine has no scp program; install the OpenSSH client on it")
+	}
+	switch text := strings.TrimSpace(stderr.String()); {
+	case failed != nil && text != "" && !errors.Is(failed, io.EOF):
+		return fmt.Errorf("%w (%s)", failed, text)
+	case failed != nil:
+		return failed
+	case ended != nil && text != "":
+		return fmt.Errorf("scp: %w (%s)", ended, text)
+	case ended != nil:
+		return fmt.Errorf("scp: %w", ended)
+	}
+	return nil
+}
+
+func (t *sshTarget) script(text []byte, out io.Writer) error {
+	path := t.conn.scriptFile()
+	if !t.conn.windows {
+		text = withShell(text)
+	}
+	base := path[strings.LastIndexAny(path, `/\`)+1:]
+	if err := t.upload(path, base, int64(len(text)), bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("uploading it to %s: %w", path, err)
+	}
+	if t.conn.windows {
+		// There is no command that every shell removes files with; an empty file holds no secrets.
+		defer t.upload(path, base, 0, bytes.NewReader(nil))
+		return t.command(path, out)
+	}
+	quoted := quote(path, false)
+	defer t.quiet("rm -f " + quoted)
+	if err := t.quiet("chmod 0777 " + quoted); err != nil {
+		return err
+	}
+	return t.command(quoted, out)
+}
+
+// command runs a command with a terminal where there are such, because some programs insist on one; a terminal's end also tells
+// the command that the connection is gone.
+func (t *sshTarget) command(line string, out io.Writer) error {
+	session, done, err := t.session()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if !t.conn.windows {
+		modes := ssh.TerminalModes{ssh.ECHO: 0, ssh.TTY_OP_ISPEED: 14400, ssh.TTY_OP_OSPEED: 14400}
+		if err := session.RequestPty("xterm", 40, 80, modes); err != nil {
+			return t.explain(err)
+		}
+	}
+	if t.agent != nil {
+		// Without forwarding a script that needs the agent says so itself.
+		_ = agent.RequestAgentForwarding(session)
+	}
+	both := &lockedWriter{to: out}
+	session.Stdout, session.Stderr = both, both
+	if err := session.Run(line); err != nil {
+		return t.explain(err)
+	}
+	return nil
+}
+
+// quiet runs a command whose output matters only when it fails. It may run after the context's end, to clean up.
+func (t *sshTarget) quiet(line string) error {
+	session, err := t.client.NewSession()
+	if err != nil {
+		return t.explain(err)
+	}
+	defer session.Close()
+	output, err := session.CombinedOutput(line)
+	if err != nil {
+		return fmt.Errorf("%s: %w (%s)", line, t.explain(err), bytes.TrimSpace(output))
+	}
+	return nil
+}
+
+// explain says that the run was interrupted, where that is why something failed.
+func (t *sshTarget) explain(err error) error {
+	var exit *ssh.ExitError
+	var missing *ssh.ExitMissingError
+	switch {
+	case t.ctx.Err() != nil:
+		return fmt.Errorf("interrupted: %w", err)
+	case errors.As(err, &exit) && exit.Signal() != "":
+		return fmt.Errorf("it was ended by signal %s", exit.Signal())
+	case errors.As(err, &exit):
+		return fmt.Errorf("exit status %d", exit.ExitStatus())
+	case errors.As(err, &missing):
+		return errors.New("the connection ended before the command did")
+	}
+	return err
+}

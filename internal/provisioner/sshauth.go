@@ -1,0 +1,184 @@
+package provisioner
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// clientConfig says how to log in to a machine and how to know it.
+func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
+	config := &ssh.ClientConfig{User: e.user, HostKeyCallback: ssh.InsecureIgnoreHostKey()} // new machines' keys are unknown; host_key names one
+	if e.hostKey != "" {
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(e.hostKey))
+		if err != nil {
+			return nil, fmt.Errorf("the host_key is no public key in the form \"ssh-ed25519 AAAA...\": %w", err)
+		}
+		config.HostKeyCallback, config.HostKeyAlgorithms = knownHost(key), hostKeyAlgorithms(key)
+	}
+	signers, err := e.signers()
+	if err != nil {
+		return nil, err
+	}
+	// A method is tried once, so that all keys are one method.
+	if len(signers) > 0 || agent != nil {
+		config.Auth = append(config.Auth, ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
+			if agent == nil {
+				return signers, nil
+			}
+			more, err := agent.ordered()
+			return append(slices.Clone(signers), more...), err
+		}))
+	}
+	if e.password != "" {
+		config.Auth = append(config.Auth, ssh.Password(e.password), ssh.KeyboardInteractive(
+			func(_, _ string, questions []string, _ []bool) ([]string, error) {
+				return slices.Repeat([]string{e.password}, len(questions)), nil
+			}))
+	}
+	return config, nil
+}
+
+// signers are the configured key, with its certificate first where there is one.
+func (e *endpoint) signers() ([]ssh.Signer, error) {
+	if e.privateKey == "" {
+		return nil, nil
+	}
+	key, err := ssh.ParsePrivateKey([]byte(e.privateKey))
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case errors.As(err, &locked):
+		return nil, errors.New("the private_key is protected with a passphrase; decrypt it first, or have an SSH agent hold it")
+	case err != nil:
+		return nil, fmt.Errorf("the private_key can't be read; it must be the key's text, not the name of its file: %w", err)
+	}
+	if e.certificate == "" {
+		return []ssh.Signer{key}, nil
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(e.certificate))
+	if err != nil {
+		return nil, fmt.Errorf("the certificate can't be read: %w", err)
+	}
+	cert, ok := public.(*ssh.Certificate)
+	if !ok {
+		return nil, errors.New("the certificate is a plain public key; sign it with a certificate authority first")
+	}
+	signer, err := ssh.NewCertSigner(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate doesn't belong to the private_key: %w", err)
+	}
+	return []ssh.Signer{signer, key}, nil
+}
+
+// knownHost accepts a host that has the key, or a certificate for its name that was signed with it.
+func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
+	same := func(other ssh.PublicKey) bool { return bytes.Equal(key.Marshal(), other.Marshal()) }
+	checker := &ssh.CertChecker{IsHostAuthority: func(authority ssh.PublicKey, _ string) bool { return same(authority) }}
+	return func(host string, remote net.Addr, offered ssh.PublicKey) error {
+		cert, ok := offered.(*ssh.Certificate)
+		if ok && !same(cert.SignatureKey) && same(cert.Key) || !ok && same(offered) {
+			return nil
+		}
+		err := fmt.Errorf("the host's key %s is another one", ssh.FingerprintSHA256(offered))
+		if ok {
+			err = checker.CheckHostKey(host, remote, offered)
+		}
+		if err == nil {
+			return nil
+		}
+		return &finalError{fmt.Errorf("%s is not the host that host_key names: %w", host, err)}
+	}
+}
+
+// hostKeyAlgorithms are those that a key's owner can use: a host with several keys must be asked for the right one.
+func hostKeyAlgorithms(key ssh.PublicKey) []string {
+	certs := []string{
+		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
+		ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSAv01,
+	}
+	if key.Type() == ssh.KeyAlgoRSA {
+		return append(certs, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA)
+	}
+	return append(certs, key.Type())
+}
+
+// sshAgent is a running agent that holds keys.
+type sshAgent struct {
+	agent.ExtendedAgent
+	close    func() error
+	identity string // the preferred key: a file name or a key's comment
+}
+
+// openAgent reaches the agent of this machine, nil when there is none or it isn't wanted.
+func openAgent(c *connection) (*sshAgent, error) {
+	if c.agent != nil && !*c.agent {
+		return nil, nil
+	}
+	conn, err := dialAgent()
+	switch {
+	case err == nil && conn != nil:
+		return &sshAgent{agent.NewClient(conn), conn.Close, c.agentIdentity}, nil
+	case c.agent == nil:
+		return nil, nil // it was nobody's wish
+	case err == nil:
+		return nil, errors.New("the connection wants an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
+	}
+	return nil, fmt.Errorf("the connection wants an SSH agent, but none answers: %w", err)
+}
+
+// ordered gives the agent's keys, the preferred one first: servers let a client try only a few.
+func (a *sshAgent) ordered() ([]ssh.Signer, error) {
+	signers, err := a.Signers()
+	if err != nil {
+		return nil, fmt.Errorf("asking the SSH agent for its keys: %w", err)
+	}
+	if a.identity == "" {
+		return signers, nil
+	}
+	preferred := a.identityKey()
+	slices.SortStableFunc(signers, func(x, y ssh.Signer) int {
+		return rank(a.identity, preferred, x) - rank(a.identity, preferred, y)
+	})
+	return signers, nil
+}
+
+func rank(identity string, preferred ssh.PublicKey, signer ssh.Signer) int {
+	key := signer.PublicKey()
+	if preferred != nil && bytes.Equal(preferred.Marshal(), key.Marshal()) {
+		return 0
+	}
+	if held, ok := key.(*agent.Key); ok && held.Comment == identity {
+		return 0
+	}
+	return 1
+}
+
+// identityKey reads the public key of the preferred identity, where that is the name of a file.
+func (a *sshAgent) identityKey() ssh.PublicKey {
+	name := a.identity
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil
+		}
+		name = filepath.Join(home, rest)
+	}
+	for _, file := range []string{strings.TrimSuffix(name, ".pub") + ".pub", name} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if key, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
+			return key
+		}
+	}
+	return nil
+}
