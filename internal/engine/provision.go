@@ -46,7 +46,6 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		if more.HasErrors() {
 			return diags
 		}
-		hidden = hidden || hides(v)
 		connection = mergeConnections(connection, unmark(v))
 	}
 	what := Object{Addr: addr}
@@ -54,7 +53,7 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 	out := func(line string) { w.observe(ProvisionOutput{what, prov.cfg.Type, line}) }
 	if hidden {
 		out("(output suppressed due to sensitive or ephemeral value in config)")
-		out = func(string) {}
+		out = nil
 	}
 	release := w.call()
 	more := w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
@@ -70,6 +69,30 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 
 func hides(v cty.Value) bool {
 	return marks.Contains(v, marks.Sensitive) || marks.Contains(v, marks.Ephemeral)
+}
+
+// checkConnection finds what the connection blocks of a provisioner lack together.
+func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
+	if connection.IsNull() {
+		return nil
+	}
+	block := p.cfg.Connection
+	if block == nil {
+		block = r.Connection
+	}
+	var diags tfdiags.Diagnostics
+	if connection.GetAttr("host").IsNull() {
+		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(block.Range))
+	}
+	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && typ.AsString() == "winrm" {
+		rng := block.Range
+		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
+			rng = attrs["type"].Range
+		}
+		diags = diags.Append(tfdiags.Warningf("WinRM connection type is deprecated",
+			"Connections with WinRM are going away. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
+	}
+	return diags
 }
 
 // mergeConnections gives the outer block's arguments with those that the inner one sets put over them.

@@ -206,15 +206,15 @@ func (b *build) analyseProvider(p *providerConfig) {
 	p.body, p.node.problems = analysed, p.node.problems.Append(diags)
 }
 
-// connectionSchema is the content of a connection block; all of it is text or converts to it.
+// connectionSchema is the content of a connection block; an outer block may leave to inner ones what they need.
 var connectionSchema = func() *configschema.Block {
 	attrs := map[string]*configschema.Attribute{}
 	for ty, names := range map[cty.Type][]string{
-		cty.String: {"type", "user", "password", "host", "port", "timeout", "script_path", "private_key", "certificate", "host_key",
+		cty.String: {"type", "user", "password", "host", "timeout", "script_path", "private_key", "certificate", "host_key",
 			"agent_identity", "target_platform", "proxy_scheme", "proxy_host", "proxy_user_name", "proxy_user_password", "bastion_host",
 			"bastion_host_key", "bastion_user", "bastion_password", "bastion_private_key", "bastion_certificate", "cacert"},
 		cty.Bool:   {"agent", "https", "insecure", "use_ntlm"},
-		cty.Number: {"proxy_port", "bastion_port"},
+		cty.Number: {"port", "proxy_port", "bastion_port"},
 	} {
 		for _, name := range names {
 			attrs[name] = &configschema.Attribute{Type: ty, Optional: true}

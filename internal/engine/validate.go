@@ -94,12 +94,21 @@ func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
 	diags := p.w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
 	diags = diags.Append(p.w.evalRules(p.c.withSelf(self), r.exprs.post, p.rules("Resource postcondition failed")))
 	for _, prov := range r.exprs.provisioners {
+		connection, broken := cty.NullVal(ConnectionType()), false
 		for _, body := range prov.bodies() {
 			v, more := p.c.withSelf(self).evalBody(body)
 			diags = diags.Append(more)
-			if !more.HasErrors() && body == prov.body {
+			switch {
+			case more.HasErrors():
+				broken = true
+			case body != prov.body:
+				connection = mergeConnections(connection, unmark(v))
+			default:
 				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).InConfigBody(prov.cfg.Config, p.addr.String()))
 			}
+		}
+		if !broken {
+			diags = diags.Append(prov.checkConnection(r.cfg, connection))
 		}
 	}
 	if e := r.exprs.preventDestroy; e != nil {
