@@ -55,7 +55,9 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 		d.requiredVersionOnly(attr, req)
 	} else {
 		for _, pair := range pairs {
-			d.requiredProviderArgument(req, pair)
+			if !d.requiredProviderArgument(req, pair) {
+				break
+			}
 		}
 	}
 	if d.diags[before:].HasErrors() {
@@ -79,11 +81,12 @@ func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider
 	d.providerConstraint(req, val, attr.Expr.Range())
 }
 
-func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyValuePair) {
+// requiredProviderArgument reads one argument of an entry and tells whether it is one.
+func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyValuePair) bool {
 	key, diags := pair.Key.Value(nil)
 	if diags.HasErrors() {
 		d.add(diags)
-		return
+		return false
 	}
 	at := pair.Value.Range()
 	word := ""
@@ -95,19 +98,19 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
 			d.errorf(at, "Invalid version constraint", "Version must be specified as a string.")
-			return
+			return true
 		}
 		d.providerConstraint(req, val, at)
 	case "source":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
 			d.errorf(at, "Invalid source", "Source must be specified as a string.")
-			return
+			return true
 		}
 		provider, err := addrs.ParseProvider(val.AsString())
 		if err != nil {
 			d.errorf(at, "Invalid provider source", "%s.", upperFirst(err.Error()))
-			return
+			return true
 		}
 		req.Provider = provider
 	case "configuration_aliases":
@@ -115,7 +118,9 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	default:
 		d.errorf(pair.Key.Range(), "Invalid required_providers object",
 			"The objects of required_providers have only the attributes \"version\", \"source\" and \"configuration_aliases\". To configure a provider, write a \"provider\" block.")
+		return false
 	}
+	return true
 }
 
 func (d *decoder) providerConstraint(req *RequiredProvider, val cty.Value, at hcl.Range) {
