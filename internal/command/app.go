@@ -41,6 +41,7 @@ type App struct {
 	view     viewFlags
 	lines    lineReader
 	parser   *configs.Parser
+	rootDir  string            // where the root module is; "" for the current directory
 	snapshot map[string][]byte // the files of a saved plan's configuration; nil when there is no such plan
 }
 

@@ -49,7 +49,7 @@ func (a *App) loadRootModule(ctx context.Context, vars varFlags) (*loaded, tfdia
 
 // collect finds the values that are given for root variables.
 func (a *App) collect(vars varFlags) (map[string]configs.Given, tfdiags.Diagnostics) {
-	return inputs.Collect(a.parser, inputs.Options{Environ: a.Environ, Dir: ".", Flags: vars.Vars})
+	return inputs.Collect(a.parser, inputs.Options{Environ: a.Environ, Dir: a.root(), Flags: vars.Vars})
 }
 
 // load loads a configuration. Values that static evaluation had to ask for are added to those given, so that each is asked for once.
@@ -59,7 +59,7 @@ func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve 
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(err)
 	}
-	cfg, diags := from(".", &configs.LoadOptions{
+	cfg, diags := from(a.root(), &configs.LoadOptions{
 		Parser: a.parser, Variables: given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := a.askVariable(ctx, v)
@@ -75,16 +75,24 @@ func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve 
 	return &loaded{cfg, given}, diags
 }
 
+// root is the root module's directory.
+func (a *App) root() string {
+	if a.rootDir != "" {
+		return a.rootDir
+	}
+	return "."
+}
+
 func (a *App) modulesDir() string { return filepath.Join(a.DataDir, "modules") }
 
 // requireConfig is the error of a command that needs a configuration in a directory that has none.
 func (a *App) requireConfig() error {
-	if a.parser.IsModuleDir(".") {
+	if a.parser.IsModuleDir(a.root()) {
 		return nil
 	}
-	dir, err := os.Getwd()
+	dir, err := filepath.Abs(a.root())
 	if err != nil {
-		dir = "the working directory"
+		dir = a.root()
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("No configuration files",
 		"%s has no configuration files: none whose name ends in .tf, .tofu, .tf.json or .tofu.json.", dir)}.Err()

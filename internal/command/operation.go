@@ -83,7 +83,7 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 func (a *App) environment(running *runningProviders, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: provisionerByName,
-		Observe: a.Printer.Event, Workspace: workspace, WorkDir: a.WorkDir, RootModule: ".",
+		Observe: a.Printer.Event, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.root(),
 		Stop: a.Interrupts.Stop, Kill: a.Interrupts.Kill,
 	}
 }

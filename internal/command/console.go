@@ -1,0 +1,212 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/engine"
+	"tofu/internal/lang"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdConsole = &Command{
+	Name: "console", Short: "Try expressions at an interactive command prompt",
+	Long: `
+Reads expressions and prints their values, as the configuration and the
+current state give them. Nothing is ever changed. An expression may go on over
+several lines as long as a bracket is open; "exit" ends the console. When the
+expressions come from a pipe, the first error ends it.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &consoleFlags{}
+		f.addColor(fs)
+		f.addWarnings(fs)
+		f.varFlags.add(fs)
+		f.lockFlags.add(fs)
+		f.Input.add(fs)
+		fs.StringVar(&f.JSONInto, "json-into", "", "Write what is printed to `out.json` too, as JSON lines.")
+		fs.StringVar(&f.State, "state", "", "Read the state from `path`. For the local backend only.")
+		return f
+	},
+	Run: runConsole,
+}
+
+type consoleFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	Input inputFlag
+	State string
+}
+
+func (f *consoleFlags) input() *inputFlag { return &f.Input }
+
+func runConsole(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*consoleFlags)
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	root, diags := app.loadRootModule(ctx, f.varFlags)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	p, more := app.openPlace(ctx, root, stateRequest{paths: stateFlags{State: f.State}})
+	if more.HasErrors() {
+		return more.Err()
+	}
+	cfg, diags := app.loadConfigGiven(ctx, root.given)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	variables, more := cfg.variables(ctx, app, allowUnknown)
+	if diags = diags.Append(more); more.HasErrors() {
+		return diags.Err()
+	}
+	open, more := app.readState(ctx, p.store, p.workspace, p, stateRequest{})
+	if diags = diags.Append(more); more.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { app.Printer.Diagnostics(open.close()) }()
+	running, more := app.openProviders(requirements(cfg.Config, open.State()))
+	if diags = diags.Append(more); more.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(app)
+	env := app.environment(running, p.workspace)
+	env.Observe = nil
+	scope, more := engine.Eval(engineContext(ctx), cfg.Config, open.State(), env, variables)
+	if diags = diags.Append(more); scope == nil {
+		return diags.Err()
+	}
+	if app.InTerminal {
+		app.Printer.Diagnostics(diags)
+	} else {
+		app.warn(diags) // standard output is for values
+	}
+	return (&console{app: app, scope: scope}).run(ctx)
+}
+
+// console reads expressions and prints values.
+type console struct {
+	app   *App
+	scope *lang.Scope
+}
+
+func (c *console) run(ctx context.Context) error {
+	text := ""
+	for {
+		if c.app.InTerminal {
+			fmt.Fprint(c.app.Out, map[bool]string{true: "> ", false: ": "}[text == ""])
+		}
+		line, err := c.app.lines.next(ctx)
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return exitStatus(1)
+		case text == "" && strings.TrimSpace(line) == "exit":
+			return nil
+		}
+		text += line
+		if openBrackets(text) {
+			text += "\n"
+			continue
+		}
+		if strings.TrimSpace(text) != "" {
+			if diags := c.print(text); diags.HasErrors() && !c.app.InTerminal {
+				return diags.Err()
+			} else {
+				c.app.Printer.Diagnostics(diags)
+			}
+		}
+		text = ""
+	}
+}
+
+// openBrackets tells whether an expression goes on in the next line.
+func openBrackets(text string) bool {
+	tokens, _ := hclsyntax.LexExpression([]byte(text), "<console-input>", hcl.InitialPos)
+	open := 0
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			open++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
+			open--
+		}
+	}
+	return open > 0
+}
+
+// print evaluates an expression and prints its value. type(x), which only the console has, prints x's type.
+func (c *console) print(text string) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), "<console-input>", hcl.InitialPos)
+	if diags = diags.Append(hclDiags); diags.HasErrors() {
+		return diags
+	}
+	call, isCall := parsed.(*hclsyntax.FunctionCallExpr)
+	wantsType := isCall && call.Name == "type" && len(call.Args) == 1 && !call.ExpandFinal
+	if wantsType {
+		parsed = call.Args[0]
+	}
+	v, more := c.scope.EvalExpr(parsed, cty.DynamicPseudoType)
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags
+	}
+	result := ui.FormatValue(v)
+	if wantsType {
+		result = typeText(v.Type(), "")
+	}
+	c.app.Printer.Message(ui.Text{Text: result})
+	return diags
+}
+
+// typeText writes a type as the console does: nested types on lines of their own.
+func typeText(ty cty.Type, indent string) string {
+	inner := indent + "    "
+	collection := func(name string) string {
+		element := ty.ElementType()
+		if element.IsPrimitiveType() || element == cty.DynamicPseudoType {
+			return name + "(" + typeText(element, "") + ")"
+		}
+		return name + "(\n" + inner + typeText(element, inner) + ",\n" + indent + ")"
+	}
+	switch {
+	case ty == cty.DynamicPseudoType:
+		return "dynamic"
+	case ty.IsListType():
+		return collection("list")
+	case ty.IsSetType():
+		return collection("set")
+	case ty.IsMapType():
+		return collection("map")
+	case ty.IsTupleType():
+		var b strings.Builder
+		for _, element := range ty.TupleElementTypes() {
+			b.WriteString(inner + typeText(element, inner) + ",\n")
+		}
+		if b.Len() == 0 {
+			return "tuple([])"
+		}
+		return "tuple([\n" + b.String() + indent + "])"
+	case ty.IsObjectType():
+		var b strings.Builder
+		attrs := ty.AttributeTypes()
+		for _, name := range sortedKeys(attrs) {
+			b.WriteString(inner + name + ": " + typeText(attrs[name], inner) + ",\n")
+		}
+		if b.Len() == 0 {
+			return "object({})"
+		}
+		return "object({\n" + b.String() + indent + "})"
+	}
+	return ty.FriendlyName()
+}

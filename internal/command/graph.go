@@ -1,0 +1,115 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+var cmdGraph = &Command{
+	Name: "graph", Short: "Generate a Graphviz graph of the steps in an operation",
+	Long: `
+Prints the graph of what depends on what, in the DOT language that GraphViz
+and many other programs read.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &graphFlags{}
+		f.addColor(fs)
+		f.varFlags.add(fs)
+		fs.StringVar(&f.Plan, "plan", "", "Draw the graph of the saved plan in `file`.")
+		fs.StringVar(&f.Type, "type", "", "The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default with -plan).")
+		fs.BoolVar(&f.DrawCycles, "draw-cycles", false, "Draw the edges of cycles in colours.")
+		fs.Int("module-depth", -1, "") // has had no meaning for a long time
+		return f
+	},
+	Run: runGraph,
+}
+
+type graphFlags struct {
+	viewFlags
+	varFlags
+	Plan, Type string
+	DrawCycles bool
+}
+
+var graphKinds = map[string]engine.GraphKind{
+	"plan": engine.GraphPlan, "plan-refresh-only": engine.GraphPlan, "plan-destroy": engine.GraphPlanDestroy, "apply": engine.GraphApply,
+}
+
+func runGraph(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*graphFlags)
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	if f.Type == "" {
+		f.Type = map[bool]string{true: "apply", false: "plan"}[f.Plan != ""]
+	}
+	kind, ok := graphKinds[f.Type]
+	if !ok {
+		return badUsage("Graph type not available", "The graph type %q is none of %s.", f.Type, strings.Join(slices.Sorted(maps.Keys(graphKinds)), ", "))
+	}
+	var cfg *loaded
+	var prior *states.State
+	var plan *plans.Plan
+	var diags tfdiags.Diagnostics
+	if f.Plan != "" {
+		var saved *savedPlan
+		if saved, diags = app.readPlan(f.Plan); diags.HasErrors() {
+			return diags.Err()
+		}
+		cfg, plan, prior = saved.cfg, saved.Plan, saved.Plan.Prior
+	} else {
+		if cfg, diags = app.loadConfig(ctx, f.varFlags); diags.HasErrors() {
+			return diags.Err()
+		}
+		open, more := app.openState(ctx, stateRequest{vars: f.varFlags})
+		if diags = diags.Append(more); more.HasErrors() {
+			return diags.Err()
+		}
+		defer func() { app.Printer.Diagnostics(open.close()) }()
+		prior = open.State()
+	}
+	running, more := app.openProviders(requirements(cfg.Config, prior))
+	if diags = diags.Append(more); more.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(app)
+	workspace, err := app.workspace()
+	if err != nil {
+		return err
+	}
+	drawing, more := engine.Graph(engineContext(ctx), cfg.Config, prior, app.environment(running, workspace), kind, plan)
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	app.warn(diags)
+	writeDOT(app.Out, drawing)
+	return nil
+}
+
+// writeDOT writes a graph in the DOT language.
+func writeDOT(w io.Writer, d *engine.Drawing) {
+	fmt.Fprint(w, "digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
+	name := func(i int) string { return quoteDOT(fmt.Sprintf("[root] %s #%d", d.Nodes[i].Name, i)) }
+	for i, n := range d.Nodes {
+		if n.Label != "" {
+			fmt.Fprintf(w, "\t\t%s [label = %s, shape = %q]\n", name(i), quoteDOT(n.Label), n.Shape)
+		}
+	}
+	for _, e := range d.Edges {
+		fmt.Fprintf(w, "\t\t%s -> %s\n", name(e[0]), name(e[1]))
+	}
+	fmt.Fprint(w, "\t}\n}\n")
+}
+
+func quoteDOT(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
+}

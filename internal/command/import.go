@@ -1,0 +1,110 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+var cmdImport = &Command{
+	Name: "import", Args: "ADDRESS ID", Short: "Associate existing infrastructure with a resource",
+	Long: `
+Takes an existing object into the state, as the resource instance at ADDRESS,
+whose block must be in the configuration. ID is what the provider knows the
+object by. The object itself is not changed; the next plan shows how it
+differs from the configuration.
+
+An "import" block in the configuration does the same as part of plan and
+apply, and can generate the configuration.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &importFlags{}
+		f.operationFlags.add(fs)
+		f.stateFlags.add(fs)
+		fs.StringVar(&f.Config, "config", "", "Read the configuration from `path` instead of the working directory.")
+		addRemoteVersion(fs)
+		return f
+	},
+	Run: runImport,
+}
+
+type importFlags struct {
+	operationFlags
+	Config string
+}
+
+func runImport(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*importFlags)
+	if len(args) != 2 {
+		return badUsage("Wrong number of arguments", "The import command expects two arguments: the address of a resource instance and the object's ID.")
+	}
+	addr, diags := addrs.ParseInstanceText(args[0])
+	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
+		diags = diags.Append(tfdiags.Errorf("Invalid address for import", "Only managed resources can be imported, and %s is none.", addr))
+	}
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	app.rootDir = f.Config
+	op, more := app.startOperation(ctx, &f.operationFlags, operationApply)
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	defer op.close()
+	op.env.Parallelism = f.Parallelism
+	if err := canImport(op, addr); err != nil {
+		return diags.Append(err).Err()
+	}
+	app.say("%s: Importing from ID %q...", addr, args[1])
+	plan, more := op.planImport(ctx, addr, args[1])
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	imported := plan.Prior.Instance(addr)
+	if imported == nil || imported.Current == nil {
+		return diags.Append(tfdiags.Errorf("Nothing was imported", "The provider gave no object for the ID %q.", args[1])).Err()
+	}
+	provider := addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: imported.ProviderKey}
+	st := op.state.State().Clone()
+	st.SetCurrent(addr, imported.Current, provider)
+	if diags = diags.Append(op.save(ctx, st)); diags.HasErrors() {
+		return diags.Err()
+	}
+	app.success("\nImport successful!")
+	app.say("\nThe resource that was imported is shown above. It is in the state now and\nwill henceforth be managed.")
+	return app.done(diags)
+}
+
+// planImport plans with nothing but the import.
+func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
+	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
+	return engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, &engine.PlanOptions{
+		Variables: op.variables, Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}},
+	})
+}
+
+// canImport makes sure that the configuration has the resource and the state hasn't.
+func canImport(op *operation, addr addrs.AbsInstance) error {
+	if inst := op.state.State().Instance(addr); inst != nil && inst.Current != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Resource already managed",
+			"There is an object for %s in the state already. To import to this address you must first remove it from the state.", addr)}.Err()
+	}
+	var block *configs.Resource
+	if module := op.cfg.Descendant(addr.Module.Module()); module != nil {
+		block = module.Module.Resources[addr.Resource]
+	}
+	if block == nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Resource not in the configuration", "The configuration has no block for %s. Before importing, write one:\n\n"+
+			"resource %q %q {\n  # (resource arguments)\n}", addr, addr.Resource.Type, addr.Resource.Name)}.Err()
+	}
+	if (block.Count != nil || block.ForEach != nil) && addr.Key == addrs.NoKey {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Missing instance key", "The resource %s has several instances, so the address needs the key of one, "+
+			"such as %s.", addr, fmt.Sprintf("%s[0]", addr))}.Err()
+	}
+	return nil
+}
