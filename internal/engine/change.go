@@ -116,7 +116,10 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	ty := schema.ImpliedType()
 	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status != 0
-	from := &live{value: cty.NullVal(ty)}
+	from := &live{value: cty.NullVal(ty), identity: cty.NilVal}
+	if !prior.exists() {
+		from.identity = prior.identity // of an object that is gone: the provider may know it again
+	}
 	if prior.exists() && !tainted {
 		from = prior
 	}
@@ -140,7 +143,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	}
 
 	circ := plans.Circumstances{
-		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered && prior.exists(),
+		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered,
 		CreateBeforeDestroy: r.cbd, Forgets: r.cfg.Destroy != nil && !*r.cfg.Destroy,
 	}
 	after := p.mark(resp.Planned, prop, from, config)

@@ -2,13 +2,14 @@ package engine
 
 import (
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 )
 
-// drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one, and
-// what was moved. Objects that are shared between the two are the same, so only what differs is decoded.
+// drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one.
+// Objects that are shared between the two are the same, so only what differs is decoded.
 func (w *walk) drift() []*plans.InstanceChange {
 	if w.prevRun == nil {
 		return nil
@@ -40,7 +41,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	prev, moved := w.moves.prev(addr)
 	after := w.state.Instance(addr)
 	gone := after == nil || after.Current == nil
-	if !moved && !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths)) {
+	if !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths)) {
 		return nil
 	}
 	ty := r.schema.Block.ImpliedType()
@@ -52,6 +53,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 		Addr: addr, PrevAddr: addr, Action: plans.Delete, Before: markStored(r.schema.Block, old, nil), After: cty.NullVal(ty),
 		Provider: addrs.ProviderInstance{Config: r.provider.addr, Key: before.ProviderKey},
 	}
+	change.BeforeIdentity = r.identityOf(before.Current)
 	if moved {
 		change.PrevAddr = prev
 	}
@@ -62,12 +64,22 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	if err != nil {
 		return nil
 	}
-	change.After, change.Action = markStored(r.schema.Block, now, nil), plans.Update
 	if now.RawEquals(old) {
-		change.Action = plans.NoOp
-		if !moved {
-			return nil
-		}
+		return nil
 	}
+	change.AfterIdentity = r.identityOf(after.Current)
+	change.After, change.Action = markStored(r.schema.Block, now, nil), plans.Update
 	return change
+}
+
+// identityOf decodes an object's identity; NilVal where there is none.
+func (r *resource) identityOf(obj *stateObject) cty.Value {
+	if r.schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.schema.IdentityVersion {
+		return cty.NilVal
+	}
+	v, err := ctyjson.Unmarshal(obj.Identity, r.schema.Identity.ImpliedType())
+	if err != nil {
+		return cty.NilVal
+	}
+	return v
 }

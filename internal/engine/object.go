@@ -216,7 +216,7 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 		return nil, diags
 	}
 	if resp.State.IsNull() {
-		return &live{value: cty.NullVal(ty)}, diags
+		return &live{value: cty.NullVal(ty), identity: l.identity}, diags
 	}
 	state := objchange.NormalizeFromLegacy(r.schema.Block, resp.State)
 	if !state.IsWhollyKnown() {

@@ -69,6 +69,9 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
 	if forget, reason := r.forgets(l.obj); forget {
+		if r.removed != nil {
+			reason = o.reason()
+		}
 		diags = diags.Append(tfdiags.Warningf("Resource will be removed from the state",
 			"%s will be forgotten: it is no longer managed, but it goes on existing.", o.addr))
 		w.addChange(r, o.change(l, plans.Forget, reason))
@@ -92,6 +95,9 @@ func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *
 	c := &plans.InstanceChange{
 		Addr: o.addr, PrevAddr: o.addr, Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.schema.Block.ImpliedType()), BeforeIdentity: l.identity,
+	}
+	if action == plans.Delete {
+		c.AfterIdentity = l.identity
 	}
 	if prev, ok := o.w.moves.prev(o.addr); ok && o.deposed == "" {
 		c.PrevAddr = prev
@@ -230,8 +236,6 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	w.setPrevRun(o.addr, o.deposed, l.obj, prov.addr)
 	w.setState(o.addr, o.deposed, l.obj, prov.addr)
 	if forget, reason := r.forgets(l.obj); forget && r.removed == nil {
-		diags = diags.Append(tfdiags.Warningf("Resource will be removed from the state",
-			"%s will be forgotten: it is no longer managed, but it goes on existing.", o.addr))
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return diags
 	}

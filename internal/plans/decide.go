@@ -32,7 +32,7 @@ func Decide(c Circumstances) (Action, Reason) {
 	case c.Tainted:
 		action, reason = replace, ReplaceTainted
 	case !c.HasPrior:
-		return Create, NoReason
+		action = Create
 	case c.WriteOnly:
 		action, reason = replace, ReplaceCannotUpdate
 	case c.Equal && !c.Forced && !c.Triggered:
@@ -47,7 +47,7 @@ func Decide(c Circumstances) (Action, Reason) {
 	case c.Triggered:
 		action = replace
 	}
-	if c.Triggered && action.IsReplace() {
+	if c.Triggered {
 		reason = ReplaceByTriggers
 	}
 	return action, reason
