@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -22,8 +24,8 @@ func (w *walk) runProvisioners(list []*provisionerExprs, c *EvalContext, addr ad
 			continue
 		}
 		more := w.runProvisioner(prov, c, addr)
-		if more.HasErrors() && prov.cfg.Continue {
-			more = more.AsWarnings()
+		if prov.cfg.Continue {
+			more = slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool { return d.Severity == tfdiags.Error })
 		}
 		diags = diags.Append(more)
 		if more.HasErrors() {

@@ -104,7 +104,7 @@ func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
 			case body != prov.body:
 				connection = mergeConnections(connection, unmark(v))
 			default:
-				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).InConfigBody(prov.cfg.Config, p.addr.String()))
+				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
 			}
 		}
 		if !broken {

@@ -121,6 +121,9 @@ func (p *jsonPrinter) Event(e engine.Event) {
 	case engine.ProvisionStart:
 		p.hook("provision_start", e.Object, "Provisioning with '"+e.Type+"'...", hook{Provisioner: e.Type})
 	case engine.ProvisionOutput:
+		if strings.TrimSpace(e.Line) == "" {
+			return // space between lines is for people
+		}
 		p.hook("provision_progress", e.Object, "("+e.Type+"): "+e.Line, hook{Provisioner: e.Type, Output: &e.Line})
 	case engine.ProvisionDone:
 		typ, text := "provision_complete", "Provisioning complete"
@@ -219,23 +222,26 @@ func changeLine(c *plans.InstanceChange) lineChange {
 	return out
 }
 
-// Plan implements Printer.
+// Plan implements Printer. Of a saved plan only the changes to objects are repeated.
 func (p *jsonPrinter) Plan(v *PlanView) {
-	for _, c := range v.shownDrift() {
-		l := changeLine(c)
-		p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift", entry{"change": l})
+	if !v.Saved {
+		for _, c := range v.shownDrift() {
+			l := changeLine(c)
+			p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift", entry{"change": l})
+		}
 	}
 	for _, c := range v.Plan.Changes.Instances {
-		if c.Action == plans.NoOp && !c.Moved() && c.Importing == nil {
+		if c.Action == plans.NoOp && (v.Saved || !c.Moved() && c.Importing == nil) {
 			continue
 		}
 		l := changeLine(c)
 		p.line("info", fmt.Sprintf("%s: Plan to %s", c.Addr, l.Action), "planned_change", entry{"change": l})
 	}
-	if !v.Saved {
-		counts := PlanCounts(v.Plan)
-		p.summary(counts.planned(), counts, "plan")
+	if v.Saved {
+		return
 	}
+	counts := PlanCounts(v.Plan)
+	p.summary(counts.planned(), counts, "plan")
 	if len(v.Plan.Changes.Outputs) > 0 {
 		outputs := make(map[string]outputJSON)
 		for _, o := range v.Plan.Changes.Outputs {
