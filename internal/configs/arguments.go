@@ -32,6 +32,9 @@ func (c *Config) CheckArguments() tfdiags.Diagnostics {
 func (c *Config) checkArguments() tfdiags.Diagnostics {
 	content, hclDiags := c.Call.Config.Content(c.Module.arguments)
 	diags := tfdiags.Diagnostics(nil).Append(hclDiags)
+	if diags.HasErrors() {
+		return diags
+	}
 	for _, attr := range sortedAttributes(content.Attributes) {
 		v := c.Module.Variables[attr.Name]
 		diags = append(diags, UnusedAttributes(attr.Expr, v.Type.Type)...)

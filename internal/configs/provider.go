@@ -19,11 +19,7 @@ var providerSchema = &hcl.BodySchema{
 func decodeProvider(d *decoder, block *hcl.Block) {
 	content, rest := d.partial(block.Body, providerSchema)
 	p := &Provider{Name: block.Labels[0], Config: rest, NameRange: block.LabelRanges[0], Range: block.DefRange}
-	if name, err := addrs.ParseProviderPart(p.Name); err != nil {
-		d.errorf(block.DefRange, "Invalid provider local name", "%q is no provider local name: only letters, digits and single dashes between them are allowed.", p.Name)
-		return
-	} else if name != p.Name {
-		d.errorf(block.DefRange, "Invalid provider local name", "Provider names must be in normal form. Write %q instead of %q.", name, p.Name)
+	if !d.providerName(p.Name, block.DefRange) {
 		return
 	}
 	if attr, ok := content.Attributes["alias"]; ok {
@@ -57,6 +53,20 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 		}
 	}
 	d.file.providers = append(d.file.providers, p)
+}
+
+// providerName checks the local name of a provider.
+func (d *decoder) providerName(name string, at hcl.Range) bool {
+	normal, err := addrs.ParseProviderPart(name)
+	switch {
+	case err != nil:
+		d.errorf(at, "Invalid provider local name", "%q is no provider local name: only letters, digits and single dashes between them are allowed.", name)
+	case normal != name:
+		d.errorf(at, "Invalid provider local name", "Provider names must be in normal form. Write %q instead of %q.", normal, name)
+	default:
+		return true
+	}
+	return false
 }
 
 // providerVersion reads the old place of version constraints.

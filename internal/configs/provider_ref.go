@@ -19,6 +19,9 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 		return nil
 	}
 	ref := &ProviderRef{Name: traversal.RootName(), NameRange: traversal[0].SourceRange(), Key: key}
+	if !d.providerName(ref.Name, ref.NameRange) {
+		return nil
+	}
 	if len(traversal) == 1 {
 		if key != nil {
 			d.errorf(expr.Range(), summary, "An instance key follows an alias: write %s.ALIAS[KEY].", ref.Name)

@@ -41,13 +41,7 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 	before := len(d.diags)
 	req := &RequiredProvider{LocalName: attr.Name, Range: attr.Expr.Range()}
-	name, err := addrs.ParseProviderPart(attr.Name)
-	switch {
-	case err != nil:
-		d.errorf(attr.Expr.Range(), "Invalid provider local name", "%q is no provider local name: only letters, digits and single dashes between them are allowed.", attr.Name)
-		return nil
-	case name != attr.Name:
-		d.errorf(attr.Expr.Range(), "Invalid provider local name", "Provider names must be in normal form. Write %q instead of %q.", name, attr.Name)
+	if !d.providerName(attr.Name, attr.Expr.Range()) {
 		return nil
 	}
 	pairs, diags := hcl.ExprMap(attr.Expr)

@@ -16,6 +16,16 @@ var terraformSchema = &hcl.BodySchema{
 	},
 }
 
+var encryptionSchema = &hcl.BodySchema{
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "key_provider", LabelNames: []string{"type", "name"}},
+		{Type: "method", LabelNames: []string{"type", "name"}},
+		{Type: "state"},
+		{Type: "plan"},
+		{Type: "remote_state_data_sources"},
+	},
+}
+
 // decodeTerraform reads a terraform block: settings of the module and, in the root module, of the program.
 func decodeTerraform(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, terraformSchema)
@@ -35,6 +45,7 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 		case "provider_meta":
 			d.file.providerMetas = append(d.file.providerMetas, &ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
 		case "encryption":
+			d.content(inner.Body, encryptionSchema) // what is in the blocks is checked where it is used
 			d.file.encryption = append(d.file.encryption, inner.Body)
 		}
 	}

@@ -39,7 +39,7 @@ var variableSchema = &hcl.BodySchema{
 // metaArguments of module calls can't be names of variables: a caller could not set them.
 var metaArguments = map[string]bool{
 	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true, "depends_on": true, "locals": true,
-	"provider": true,
+	"provider": true, "_": true,
 }
 
 // decodeVariable reads a variable block.
