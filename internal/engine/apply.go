@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -120,8 +121,23 @@ func (w *walk) finishState(plan *plans.Plan) {
 	w.state.Prune()
 	w.inheritDependencies(plan)
 	if w.phase.conditions {
+		if plan.Mode == plans.RefreshOnly {
+			w.keepChecks(plan)
+		}
 		w.state.Checks = w.checks
 	} else {
 		w.state.Checks = nil
+	}
+}
+
+// keepChecks takes the results of resources' conditions from a plan that changes no resource, since applying it looks at none.
+func (w *walk) keepChecks(plan *plans.Plan) {
+	for _, block := range plan.Checks.Sorted() {
+		if block.Kind != checks.KindResource {
+			continue
+		}
+		for _, o := range block.SortedObjects() {
+			w.checks.Declare(block.Kind, block.Config).Set(o.Addr, o.Status, o.Messages)
+		}
 	}
 }

@@ -29,8 +29,8 @@ type Transformer struct {
 // transformers lists the passes in the order in which they run; a test holds it against their After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
-	changesTransformer, referenceTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer, checkTransformer,
-	closeTransformer, targetTransformer, pruneTransformer,
+	changesTransformer, referenceTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer,
+	closeTransformer, targetTransformer, pruneTransformer, checkTransformer,
 }
 
 // build is a graph under construction, and what the walk needs to know of it afterwards.

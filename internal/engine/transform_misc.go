@@ -130,10 +130,10 @@ func cmpText(a, b string) int {
 
 var checkTransformer = &Transformer{
 	Name:  "Check",
-	Doc:   "while applying, reads the data sources that are nested in checks after all changes",
-	After: []*Transformer{referenceTransformer, changesTransformer},
+	Doc:   "looks at the data sources that are nested in checks after all other resources, whose changes they are to judge",
+	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.steps {
+		if !b.phase.conditions || b.phase.unknownInputs {
 			return nil
 		}
 		var start *Node
@@ -146,6 +146,9 @@ var checkTransformer = &Transformer{
 				for _, other := range b.resources {
 					if other.cfg == nil || other.cfg.Check == nil {
 						b.after(start, other.node)
+						for _, s := range b.steps[other] {
+							b.after(start, s.node)
+						}
 					}
 				}
 			}
@@ -191,7 +194,7 @@ func (n *Node) endsModule() bool {
 var closeTransformer = &Transformer{
 	Name:  "Close",
 	Doc:   "adds what closes ephemeral objects and providers when their last user is done, and the single root",
-	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer, checkTransformer},
+	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.nodes) {
