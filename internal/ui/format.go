@@ -69,16 +69,22 @@ func formatString(s string, depth int) string {
 	if !strings.Contains(s, "\n") {
 		return quoted(s)
 	}
+	lines := strings.Split(s, "\n")
+	end := "EOT"
+	for i, text := range lines {
+		body, returns := strings.CutSuffix(text, "\r")
+		if lines[i] = printable(body); returns {
+			lines[i] += "\r"
+		}
+		for strings.TrimSpace(body) == end {
+			end += "_"
+		}
+	}
 	if depth == 0 {
-		return "<<EOT\n" + printable(s) + "\nEOT"
+		return "<<" + end + "\n" + strings.Join(lines, "\n") + "\n" + end
 	}
 	pad := strings.Repeat("  ", depth)
-	var b strings.Builder
-	b.WriteString("<<-EOT\n")
-	for _, text := range strings.Split(s, "\n") {
-		b.WriteString(pad + printable(text) + "\n")
-	}
-	return b.String() + pad + "EOT"
+	return "<<-" + end + "\n" + pad + strings.Join(lines, "\n"+pad) + "\n" + pad + end
 }
 
 func formatElements(v cty.Value, open, end string, depth int, showSensitive bool) string {

@@ -162,6 +162,9 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
+	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic says it all
+		return
+	}
 	if e.Failed {
 		p.hook("apply_errored", e.Object, verb.failed+" after "+seconds(e.Elapsed), h)
 		return

@@ -102,19 +102,22 @@ func WriteSchemas(w io.Writer, schemas map[addrs.Provider]*providers.Schema) err
 		s.name("provider_schemas")
 		s.object(func() {
 			for _, addr := range slices.SortedFunc(maps.Keys(schemas), addrs.Provider.Compare) {
-				s.field(addr.String(), schemaOfProvider(schemas[addr]))
+				s.field(addr.String(), schemaOfProvider(addr, schemas[addr]))
 			}
 		})
 	})
 	return s.finish()
 }
 
-func schemaOfProvider(sch *providers.Schema) *providerSchema {
+func schemaOfProvider(addr addrs.Provider, sch *providers.Schema) *providerSchema {
 	out := &providerSchema{
 		Resources: typesJSON(sch.Resources), DataSources: typesJSON(sch.DataSources), Ephemerals: typesJSON(sch.Ephemerals),
 	}
 	if sch.Provider != nil {
-		out.Provider = &schemaJSON{Block: blockSchema(sch.Provider)}
+		out.Provider = &schemaJSON{}
+		if !addr.IsBuiltin() { // which can't be configured
+			out.Provider.Block = blockSchema(sch.Provider)
+		}
 	}
 	for name, f := range sch.Functions {
 		put(&out.Functions, name, providerFunction(f))

@@ -334,29 +334,5 @@ func (r *renderer) blocks(n *node, depth int) {
 // begun tells whether something stands before in the block, from which the next group is set apart.
 func (r *renderer) begun() bool { return !strings.HasSuffix(r.b.String(), "{\n") }
 
-// quoted writes a string as the language does, but for template markers, which are easier read unescaped.
-func quoted(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range s {
-		switch {
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case !strconv.IsPrint(c) && c > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, c)
-		case !strconv.IsPrint(c):
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteRune(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
+// quoted writes a string in quotes. Template markers, which the language would want escaped, are easier read as they are.
+func quoted(s string) string { return strconv.Quote(s) }

@@ -135,7 +135,7 @@ func TestFormatValue(t *testing.T) {
 		"[\n  (sensitive value),\n]":                cty.TupleVal([]cty.Value{str("x").Mark(marks.Sensitive)}),
 		"<<EOT\na\nb\nEOT":                          str("a\nb"),
 		"tolist([\n  <<-EOT\n  a\n  b\n  EOT,\n])":  list(str("a\nb")),
-		`"\"${x}\" \\ \t \u001b"`:                   str("\"${x}\" \\ \t \x1b"),
+		`"\"${x}\" \\ \t \x1b"`:                     str("\"${x}\" \\ \t \x1b"),
 		"123456789012345678901234567890.125":        cty.MustParseNumberVal("123456789012345678901234567890.125"),
 		"[\n  {\n    \"a\" = tobool(null)\n  },\n]": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"a": cty.NullVal(cty.Bool)})}),
 	} {
