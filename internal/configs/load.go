@@ -24,7 +24,8 @@ type LoadOptions struct {
 	Resolve Resolver
 	// Variables are the root values as they were given. Static evaluation converts the ones it needs.
 	Variables map[string]Given
-	// Ask is asked for a required root variable without a value that static evaluation needs; nil: such a one is an error.
+	// Ask is asked for a required root variable without a value that static evaluation needs; nil: such a one is an error. Answers
+	// are added to Variables, unless that is nil, so that nobody is asked twice.
 	Ask func(*Variable) (Given, error)
 
 	Workspace string // terraform.workspace; "" means "default"

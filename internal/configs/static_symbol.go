@@ -93,6 +93,9 @@ func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	case s.env.ask != nil:
 		answer, err := s.env.ask(v)
 		if err == nil {
+			if s.env.given != nil {
+				s.env.given[v.Name] = answer
+			}
 			return answer.Value(v)
 		}
 		return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",

@@ -1,0 +1,101 @@
+package configs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/zclconf/go-cty/cty"
+)
+
+const staticText = `
+-- main.tf --
+variable "where" {
+  type = string
+}
+locals {
+  dir = "./${var.where}"
+}
+terraform {
+  backend "local" {
+    path = "${local.dir}/${path.module}/${terraform.workspace}"
+  }
+}
+module "m" {
+  source = local.dir
+  deeper = upper("x")
+}
+-- m/main.tf --
+variable "deeper" {
+  type     = string
+  nullable = false
+  default  = "y"
+}
+module "below" {
+  source = "./${lower(var.deeper)}"
+}
+-- m/x/main.tf --
+output "here" {
+  value = 1
+}
+`
+
+func TestStatic(t *testing.T) {
+	root := load(t, staticText, &LoadOptions{Variables: map[string]Given{"where": {Text: "m"}}, Workspace: "w"})
+	below := root.Descendant("m.below")
+	if below == nil || below.Source != "./x" || below.Module.Dir != "m/x" || below.Module.Outputs["here"] == nil {
+		t.Fatalf("below: %+v", below)
+	}
+	attrs, _ := root.Module.Backend.Config.JustAttributes()
+	v, diags := root.StaticEval(attrs["path"].Expr, cty.String, "backend.local")
+	if diags.HasErrors() || v.AsString() != "./m/./w" {
+		t.Errorf("backend path: %#v %v", v, diags.Err())
+	}
+}
+
+func TestAsk(t *testing.T) {
+	asked := 0
+	opts := &LoadOptions{Variables: map[string]Given{}, Ask: func(v *Variable) (Given, error) {
+		asked++
+		return Given{Text: "m", From: "you"}, nil
+	}}
+	load(t, staticText, opts)
+	load(t, staticText, opts)
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	vars := map[string]Given{"where": {Val: cty.StringVal("m")}}
+	first := load(t, staticText, &LoadOptions{Variables: vars}).Snapshot()
+	again, diags := LoadSnapshot(first, &LoadOptions{Variables: vars})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	if diff := cmp.Diff(first, again.Snapshot()); diff != "" {
+		t.Error(diff)
+	}
+	if len(first.Modules) != 3 || len(first.Files) != 3 {
+		t.Errorf("%d modules, %d files", len(first.Modules), len(first.Files))
+	}
+	if _, diags = LoadSnapshot(first, &LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}); !diags.HasErrors() {
+		t.Error("another source is found in the snapshot")
+	}
+}
+
+// Symbols that use others several times must not multiply the diagnostics of the last one.
+func TestStaticErrorsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("-- main.tf --\nlocals {\n  a0 = nope.x\n  b0 = nope.x\n")
+	for i := 1; i <= 40; i++ {
+		fmt.Fprintf(&b, "  a%d = [local.a%d, local.b%d]\n  b%d = [local.a%d, local.b%d]\n", i, i-1, i-1, i, i-1, i-1)
+	}
+	b.WriteString("}\nmodule \"m\" {\n  source = local.a40\n}\n")
+	_, diags := loadArchive(txtar.Parse([]byte(b.String())), nil)
+	if len(diags) < 2 || len(diags) > 5000 {
+		t.Errorf("%d diagnostics", len(diags))
+	}
+}
