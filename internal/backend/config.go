@@ -21,7 +21,7 @@ import (
 //	default:"text"                      what it is without either
 //	doc:"Sentence."                     the description
 //
-// and are of type string, bool, int, []string or map[string]string; other fields are the driver's own.
+// and are of type string, bool, int, []string, []int or map[string]string; other fields are the driver's own.
 
 // field is one attribute of a configuration.
 type field struct {
@@ -37,6 +37,7 @@ var attributeTypes = map[reflect.Type]cty.Type{
 	reflect.TypeFor[bool]():              cty.Bool,
 	reflect.TypeFor[int]():               cty.Number,
 	reflect.TypeFor[[]string]():          cty.List(cty.String),
+	reflect.TypeFor[[]int]():             cty.List(cty.Number),
 	reflect.TypeFor[map[string]string](): cty.Map(cty.String),
 }
 
@@ -97,7 +98,7 @@ func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnos
 			attr, source = f.fallback(getenv)
 		}
 		if err := f.set(attr); err != nil {
-			d := tfdiags.Errorf("Invalid backend configuration", "The argument %q is invalid: %s.", f.name, err)
+			d := tfdiags.Errorf("Invalid configuration", "The argument %q is invalid: %s.", f.name, err)
 			if source != "" {
 				d.Detail = fmt.Sprintf("The environment variable %s, which gives the argument %q, is invalid: %s.", source, f.name, err)
 			}

@@ -158,7 +158,9 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in, out, backup := s.paths(workspace)
-	if !s.backedUp[workspace] && backup != "" {
+	_, missing := os.Lstat(out)
+	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out: nothing is replaced
+	if !s.backedUp[workspace] && backup != "" && !elsewhere {
 		if err := backUp(in, backup); err != nil {
 			return fmt.Errorf("writing the backup of the state: %w", err)
 		}

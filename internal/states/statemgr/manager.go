@@ -31,7 +31,7 @@ type Options struct {
 	Log  *slog.Logger // nil for the default one
 }
 
-// A Codec encrypts what leaves the manager.
+// A Codec encrypts what leaves the manager. What it gives is JSON if what it gets is.
 type Codec interface {
 	Encrypt(plain []byte) ([]byte, error)
 	// Decrypt also tells whether the data should be written anew because it isn't as Encrypt would write it.

@@ -1,7 +1,9 @@
 package statemgr
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -58,14 +60,23 @@ func (m *Manager) encode(s *stored) ([]byte, error) {
 	if enc == nil {
 		enc = new(statefile.Encoder)
 	}
-	data, err := enc.Encode(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}, &statefile.Options{Indent: m.indent})
-	if err != nil || m.opts.Codec == nil {
+	// Of an encrypted state, what is laid out for people is the encrypted form.
+	plain := m.opts.Codec == nil
+	data, err := enc.Encode(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}, &statefile.Options{Indent: m.indent && plain})
+	if err != nil || plain {
 		return data, err
 	}
 	if data, err = m.opts.Codec.Encrypt(data); err != nil {
 		return nil, fmt.Errorf("encrypting the state: %w", err)
 	}
-	return data, nil
+	if !m.indent {
+		return data, nil
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return nil, fmt.Errorf("encrypting the state: %w", err)
+	}
+	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), nil
 }
 
 // Save ends the recording of an operation and writes the final state, unless the store has the same already. It doesn't end with

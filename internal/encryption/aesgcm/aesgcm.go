@@ -1,0 +1,75 @@
+package aesgcm
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"tofu/internal/encryption"
+)
+
+// Config is the configuration of the method block, besides its keys.
+type Config struct {
+	AAD []int `cfg:"aad" doc:"Additional authenticated data: bytes that must be the same when decrypting."`
+}
+
+// Driver is the method.
+var Driver = encryption.NewMethodDriver("aes_gcm", encryption.RequiredKeys, func(c *Config) (encryption.Method, error) {
+	m := &method{}
+	for _, n := range c.AAD {
+		if n < 0 || n > 255 {
+			return nil, errors.New("\"aad\" is a list of bytes, from 0 to 255")
+		}
+		m.aad = append(m.aad, byte(n))
+	}
+	return m, nil
+})
+
+type method struct{ aad []byte }
+
+func newCipher(key []byte) (cipher.AEAD, error) {
+	switch len(key) {
+	case 16, 24, 32:
+	case 0:
+		return nil, errors.New("the key provider gave no key")
+	default:
+		return nil, fmt.Errorf("a key of 16, 24 or 32 bytes is needed; the key provider gave %d", len(key))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// Encrypt implements encryption.Method.
+func (m *method) Encrypt(_ context.Context, plain []byte, keys encryption.Keys) ([]byte, error) {
+	gcm, err := newCipher(keys.Encryption)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, gcm.NonceSize(), gcm.NonceSize()+len(plain)+gcm.Overhead())
+	if _, err := rand.Read(out); err != nil {
+		return nil, err
+	}
+	return gcm.Seal(out, out, plain, m.aad), nil
+}
+
+// Decrypt implements encryption.Method.
+func (m *method) Decrypt(_ context.Context, data []byte, keys encryption.Keys) ([]byte, error) {
+	gcm, err := newCipher(keys.Decryption)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < gcm.NonceSize() {
+		return nil, errors.New("the encrypted data is cut off")
+	}
+	plain, err := gcm.Open(nil, data[:gcm.NonceSize()], data[gcm.NonceSize():], m.aad)
+	if err != nil {
+		return nil, errors.New("the key is another one, or the data was changed")
+	}
+	return plain, nil
+}

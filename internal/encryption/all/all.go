@@ -1,0 +1,40 @@
+package all
+
+import (
+	"tofu/internal/encryption"
+	"tofu/internal/encryption/aesgcm"
+	"tofu/internal/encryption/external"
+	"tofu/internal/encryption/openbao"
+	"tofu/internal/encryption/pbkdf2"
+)
+
+var keyDrivers = []*encryption.KeyDriver{
+	pbkdf2.Driver,
+	external.KeyDriver,
+	openbao.Driver,
+	unsupported("aws_kms"),
+	unsupported("azure_vault"),
+	unsupported("gcp_kms"),
+}
+
+var methodDrivers = []*encryption.MethodDriver{
+	aesgcm.Driver,
+	external.MethodDriver,
+	encryption.Unencrypted,
+}
+
+func unsupported(name string) *encryption.KeyDriver {
+	return &encryption.KeyDriver{Name: name, Unsupported: "This version can't use it yet."}
+}
+
+// Registry gives the drivers by name.
+func Registry() *encryption.Registry {
+	r := &encryption.Registry{KeyProviders: make(map[string]*encryption.KeyDriver), Methods: make(map[string]*encryption.MethodDriver)}
+	for _, d := range keyDrivers {
+		r.KeyProviders[d.Name] = d
+	}
+	for _, d := range methodDrivers {
+		r.Methods[d.Name] = d
+	}
+	return r
+}

@@ -1,0 +1,331 @@
+package encryption
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/tfdiags"
+)
+
+// Source is what a configuration is made of.
+type Source struct {
+	Bodies []hcl.Body // of the encryption blocks; what stands in later ones wins
+	Env    string     // of TF_ENCRYPTION; it wins over the blocks
+	// Eval evaluates an expression that may use variables and local values.
+	Eval     func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics)
+	Getenv   func(string) string
+	Registry *Registry
+}
+
+// Config has a target for each thing that is encrypted.
+type Config struct {
+	state, plan, otherStates *Target
+	named                    map[string]*Target
+}
+
+// Load makes the configuration. Key providers and methods that no target uses aren't looked at.
+func Load(src *Source) (*Config, tfdiags.Diagnostics) {
+	var doc document
+	var diags tfdiags.Diagnostics
+	for _, body := range src.Bodies {
+		diags = diags.Append(doc.add(body))
+	}
+	if strings.TrimSpace(src.Env) != "" {
+		body, more := parseEnv(src.Env)
+		diags = diags.Append(more)
+		if body != nil {
+			diags = diags.Append(doc.add(body))
+		}
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	l := &loader{src: src, doc: &doc, providers: make(map[string]*provider), methods: make(map[string]*method)}
+	out := &Config{named: make(map[string]*Target)}
+	out.state = l.target("the state", doc.state)
+	out.plan = l.target("the plan", doc.plan)
+	out.otherStates = l.target("the remote state", doc.otherStates)
+	for _, name := range slices.Sorted(maps.Keys(doc.named)) {
+		out.named[name] = l.target(fmt.Sprintf("the remote state %q", name), doc.named[name])
+	}
+	if l.diags.HasErrors() {
+		return nil, l.diags
+	}
+	return out, l.diags
+}
+
+// State encrypts the state; nil: not at all.
+func (c *Config) State() *Target { return c.state }
+
+// Plan encrypts plan files; nil: not at all.
+func (c *Config) Plan() *Target { return c.plan }
+
+// Remote decrypts the state that a terraform_remote_state data source reads; nil: it is in clear text. The blocks name a data source by
+// its module calls and its name, with its key or without.
+func (c *Config) Remote(addr addrs.AbsInstance) *Target {
+	name := addr.Resource.Name
+	if module := strings.Join(addr.Module.Module().Names(), "."); module != "" {
+		name = module + "." + name
+	}
+	for _, key := range []string{name + addr.Key.String(), name} {
+		if t := c.named[key]; t != nil {
+			return t
+		}
+	}
+	return c.otherStates
+}
+
+// A loader makes each method and key provider once.
+type loader struct {
+	src       *Source
+	doc       *document
+	providers map[string]*provider
+	methods   map[string]*method
+	diags     tfdiags.Diagnostics
+}
+
+// provider is a key provider in use.
+type provider struct {
+	addr  string // "key_provider.type.name"
+	meta  string // the key of its metadata
+	keys  KeyProvider
+	chain *provider
+	busy  bool // being made: what refers to it now is part of a cycle
+}
+
+// method is a method in use.
+type method struct {
+	addr     string
+	cipher   Method // nil: unencrypted
+	provider *provider
+	fixed    *Keys // keys that stand in the configuration itself
+}
+
+func (l *loader) errorf(at hcl.Range, summary, detail string, args ...any) {
+	l.diags = l.diags.Append(tfdiags.Errorf(summary, detail, args...).At(at))
+}
+
+// target makes the codec of a target, nil for none.
+func (l *loader) target(what string, b *targetBlock) *Target {
+	if b == nil {
+		return nil
+	}
+	t := &Target{what: what, decryption: make(map[string]Keys)}
+	for inner := b; inner != nil; inner = inner.fallback {
+		attr := inner.attrs["method"]
+		if attr == nil {
+			l.errorf(inner.rng, "Missing encryption method", "%s has no method. Add one: method = method.TYPE.NAME.", capital(what))
+			return nil
+		}
+		m := l.method(attr.Expr)
+		if m == nil {
+			return nil
+		}
+		t.methods = append(t.methods, m)
+	}
+	enforced := false
+	if attr := b.attrs["enforced"]; attr != nil {
+		v, diags := l.src.Eval(attr.Expr, cty.Bool)
+		l.diags = l.diags.Append(diags)
+		v, _ = v.Unmark()
+		enforced = !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.True()
+	}
+	if enforced {
+		for _, m := range t.methods {
+			if m.cipher == nil {
+				l.errorf(b.rng, "Encryption is enforced", "%s must be encrypted, as \"enforced\" says, but %s is one of its methods.", capital(what), m.addr)
+				return nil
+			}
+		}
+	}
+	return t
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// method makes the method that an expression refers to.
+func (l *loader) method(expr hcl.Expression) *method {
+	name, ok := reference(expr, "method")
+	if !ok {
+		l.errorf(expr.Range(), "Invalid encryption method", "A reference to a method block is needed here: method.TYPE.NAME.")
+		return nil
+	}
+	if m := l.methods[name]; m != nil {
+		return m
+	}
+	b := l.doc.methods[name]
+	if b == nil {
+		l.errorf(expr.Range(), "Undeclared encryption method", "There is no block %s in the encryption block.", quoted("method", name))
+		return nil
+	}
+	typ, _, _ := strings.Cut(name, ".")
+	driver := l.src.Registry.Methods[typ]
+	if driver == nil {
+		l.errorf(b.rng, "Unknown encryption method", "There is no encryption method %q. Use one of: %s.", typ,
+			strings.Join(slices.Sorted(maps.Keys(l.src.Registry.Methods)), ", "))
+		return nil
+	}
+	m := &method{addr: "method." + name}
+	attrs := maps.Clone(b.attrs)
+	if keys := attrs["keys"]; keys != nil && driver.Keys != NoKeys {
+		delete(attrs, "keys")
+		if m.provider, m.fixed, ok = l.keys(keys.Expr); !ok {
+			return nil
+		}
+	} else if driver.Keys == RequiredKeys {
+		l.errorf(b.rng, "Missing keys", "The method needs keys: keys = key_provider.TYPE.NAME.")
+		return nil
+	}
+	config := driver.Config()
+	if !l.decode(attrs, b.rng, config) {
+		return nil
+	}
+	var err error
+	if m.cipher, err = driver.Open(config); err != nil {
+		l.errorf(b.rng, "Invalid encryption method", "%s: %s.", m.addr, err)
+		return nil
+	}
+	l.methods[name] = m
+	return m
+}
+
+func quoted(kind, name string) string {
+	typ, label, _ := strings.Cut(name, ".")
+	return fmt.Sprintf("%s %q %q", kind, typ, label)
+}
+
+// keys reads a "keys" or "chain" argument: a reference to a key provider, or an object with the keys themselves.
+func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
+	if name, ok := reference(expr, "key_provider"); ok {
+		p := l.provider(name, expr.Range())
+		return p, nil, p != nil
+	}
+	bytes := cty.List(cty.Number)
+	v, diags := l.src.Eval(expr, cty.ObjectWithOptionalAttrs(map[string]cty.Type{"encryption_key": bytes, "decryption_key": bytes}, []string{"decryption_key"}))
+	l.diags = l.diags.Append(diags)
+	if diags.HasErrors() {
+		return nil, nil, false
+	}
+	v, _ = v.UnmarkDeep()
+	var k Keys
+	for name, to := range map[string]*[]byte{"encryption_key": &k.Encryption, "decryption_key": &k.Decryption} {
+		list := v.GetAttr(name)
+		if !list.IsWhollyKnown() || name == "encryption_key" && list.IsNull() {
+			l.errorf(expr.Range(), "Invalid keys", "A reference to a key provider is needed here: key_provider.TYPE.NAME.")
+			return nil, nil, false
+		}
+		if list.IsNull() {
+			continue
+		}
+		for _, elem := range list.AsValueSlice() {
+			n, _ := elem.AsBigFloat().Int64()
+			*to = append(*to, byte(n))
+		}
+	}
+	return nil, &k, true
+}
+
+// provider makes a key provider.
+func (l *loader) provider(name string, at hcl.Range) *provider {
+	if p := l.providers[name]; p != nil {
+		if p.busy {
+			l.errorf(at, "Circular key providers", "The key provider %s is chained to itself.", p.addr)
+			return nil
+		}
+		return p
+	}
+	b := l.doc.keyProviders[name]
+	if b == nil {
+		l.errorf(at, "Undeclared key provider", "There is no block %s in the encryption block.", quoted("key_provider", name))
+		return nil
+	}
+	typ, _, _ := strings.Cut(name, ".")
+	driver := l.src.Registry.KeyProviders[typ]
+	if driver == nil || driver.Unsupported != "" {
+		var known []string
+		for n, d := range l.src.Registry.KeyProviders {
+			if d.Unsupported == "" {
+				known = append(known, n)
+			}
+		}
+		slices.Sort(known)
+		if driver == nil {
+			l.errorf(b.rng, "Unknown key provider", "There is no key provider %q. Use one of: %s.", typ, strings.Join(known, ", "))
+		} else {
+			l.errorf(b.rng, "Unsupported key provider", "The key provider %q is known but not supported. %s Use one of: %s.", typ, driver.Unsupported, strings.Join(known, ", "))
+		}
+		return nil
+	}
+	p := &provider{addr: "key_provider." + name, meta: "key_provider." + name, busy: true}
+	l.providers[name] = p
+	attrs := maps.Clone(b.attrs)
+	if alias := attrs["encrypted_metadata_alias"]; alias != nil {
+		delete(attrs, "encrypted_metadata_alias")
+		v, diags := l.src.Eval(alias.Expr, cty.String)
+		l.diags = l.diags.Append(diags)
+		if v, _ = v.Unmark(); diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
+			l.errorf(alias.Range, "Invalid key provider", "The alias of the metadata is a text.")
+			return nil
+		}
+		p.meta = v.AsString()
+	}
+	if chain := attrs["chain"]; chain != nil && driver.Chains {
+		delete(attrs, "chain")
+		var ok bool
+		if p.chain, _, ok = l.keys(chain.Expr); !ok {
+			return nil
+		}
+		if p.chain == nil {
+			l.errorf(chain.Range, "Invalid key provider", "A reference to another key provider is needed here: key_provider.TYPE.NAME.")
+			return nil
+		}
+	}
+	config := driver.Config()
+	if !l.decode(attrs, b.rng, config) {
+		return nil
+	}
+	var err error
+	if p.keys, err = driver.Open(config, p.chain != nil); err != nil {
+		l.errorf(b.rng, "Invalid key provider", "%s: %s.", p.addr, err)
+		return nil
+	}
+	p.busy = false
+	return p
+}
+
+// decode evaluates arguments and fills a driver's configuration with them.
+func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config any) bool {
+	schema := backend.Schema(config)
+	values := make(map[string]cty.Value)
+	before := len(l.diags)
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		attr := attrs[name]
+		if schema.Attributes[name] == nil {
+			l.errorf(attr.NameRange, "Unsupported argument", "An argument named %q is not expected here.", name)
+			continue
+		}
+		v, diags := l.src.Eval(attr.Expr, schema.Attributes[name].Type)
+		l.diags = l.diags.Append(diags)
+		values[name] = v
+	}
+	if l.diags[before:].HasErrors() {
+		return false
+	}
+	diags := backend.Decode(cty.ObjectVal(values), config, l.src.Getenv)
+	for i, d := range diags {
+		rng := at
+		if step, ok := d.Path[0].(cty.GetAttrStep); ok && attrs[step.Name] != nil {
+			rng = attrs[step.Name].Range
+		}
+		diags[i] = d.At(rng)
+	}
+	l.diags = l.diags.Append(diags)
+	return !diags.HasErrors()
+}

@@ -1,0 +1,509 @@
+package encryption_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/encryption"
+	"tofu/internal/encryption/all"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// TestMain lets the test binary play a program that encrypts or provides keys.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("ENCRYPTION_TEST_PROGRAM"); role != "" {
+		program(role)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func program(role string) {
+	var input map[string]any
+	if err := json.NewDecoder(os.Stdin).Decode(&input); err != nil {
+		panic(err)
+	}
+	answer := func(magic string, v any) {
+		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"magic": magic, "version": 1})
+		_ = json.NewEncoder(os.Stdout).Encode(v)
+	}
+	switch role {
+	case "keys":
+		keys := map[string]any{"encryption_key": []byte("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10")}
+		if input != nil {
+			keys["decryption_key"] = keys["encryption_key"]
+		}
+		answer("OpenTofu-External-Key-Provider", map[string]any{"keys": keys, "meta": map[string]any{"external_data": map[string]any{}}})
+	case "xor":
+		var data struct{ Payload []byte }
+		text, _ := json.Marshal(input)
+		_ = json.Unmarshal(text, &data)
+		for i := range data.Payload {
+			data.Payload[i] ^= 0x55
+		}
+		answer("OpenTofu-External-Encryption-Method", map[string]any{"payload": data.Payload})
+	case "mute":
+		answer("Something-Else", nil)
+	case "broken":
+		os.Stderr.WriteString("the token has expired")
+		os.Exit(3)
+	}
+}
+
+// load makes a configuration from the content of encryption blocks. In it, @PROGRAM@ is the test binary, local.pass a text.
+func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdiags.Diagnostics) {
+	t.Helper()
+	src := &encryption.Source{Env: env, Getenv: func(string) string { return "" }, Registry: all.Registry()}
+	for _, text := range bodies {
+		f, diags := hclsyntax.ParseConfig([]byte(strings.ReplaceAll(text, "@PROGRAM@", os.Args[0])), "main.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		src.Bodies = append(src.Bodies, f.Body)
+	}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"local": cty.ObjectVal(map[string]cty.Value{"pass": cty.StringVal("correct horse battery").Mark("sensitive")})}}
+	src.Eval = func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+		v, diags := expr.Value(ctx)
+		out := tfdiags.Diagnostics{}.Append(diags)
+		if !out.HasErrors() {
+			var err error
+			if v, err = convert.Convert(v, want); err != nil {
+				out = out.Append(tfdiags.Errorf("Invalid value", "%s", err).At(expr.Range()))
+			}
+		}
+		return v, out
+	}
+	return encryption.Load(src)
+}
+
+func mustLoad(t *testing.T, env string, bodies ...string) *encryption.Config {
+	t.Helper()
+	c, diags := load(t, env, bodies...)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return c
+}
+
+const (
+	passphrase = `
+		key_provider "pbkdf2" "main" {
+			passphrase = local.pass
+			iterations = 200000
+		}
+		method "aes_gcm" "main" {
+			keys = key_provider.pbkdf2.main
+		}
+	`
+	other = `
+		key_provider "pbkdf2" "other" {
+			passphrase = "quite another horse"
+			iterations = 200000
+		}
+		method "aes_gcm" "other" {
+			keys = key_provider.pbkdf2.other
+		}
+	`
+	open = `
+		method "unencrypted" "open" {}
+	`
+	state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l","outputs":{},"resources":[],"check_results":null}`
+)
+
+// TestFilesOfOpenTofu reads what OpenTofu 1.12.6 encrypted.
+func TestFilesOfOpenTofu(t *testing.T) {
+	bao := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Ciphertext string }
+		if r.URL.Path != "/v1/my/transit/decrypt/my-key" || r.Header.Get("X-Vault-Token") != "tok" || json.NewDecoder(r.Body).Decode(&q) != nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"plaintext": strings.TrimPrefix(q.Ciphertext, "vault:v1:")}})
+	}))
+	defer bao.Close()
+	for file, test := range map[string]struct{ program, config string }{
+		"pbkdf2.tfstate": {"", strings.Replace(passphrase, "iterations = 200000", "", 1) + `
+			state {
+				method = method.aes_gcm.main
+			}`},
+		"chain.tfstate": {"keys", `
+			key_provider "external" "e" {
+				command = ["@PROGRAM@"]
+			}
+			key_provider "pbkdf2" "renamed" {
+				chain                    = key_provider.external.e
+				key_length               = 16
+				hash_function            = "sha256"
+				iterations               = 200000
+				salt_length              = 8
+				encrypted_metadata_alias = "ali"
+			}
+			method "aes_gcm" "main" {
+				keys = key_provider.pbkdf2.renamed
+				aad  = [1, 2, 3]
+			}
+			state {
+				method = method.aes_gcm.main
+			}`},
+		"external-method.tfstate": {"xor", `
+			method "external" "m" {
+				encrypt_command = ["@PROGRAM@", "e"]
+				decrypt_command = ["@PROGRAM@", "d"]
+			}
+			state {
+				method = method.external.m
+			}`},
+		"openbao.tfstate": {"", `
+			key_provider "openbao" "b" {
+				key_name            = "my-key"
+				token               = "tok"
+				address             = "` + bao.URL + `"
+				transit_engine_path = "/my/transit"
+				key_length          = 16
+			}
+			method "aes_gcm" "main" {
+				keys = key_provider.openbao.b
+			}
+			state {
+				method = method.aes_gcm.main
+			}`},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Setenv("ENCRYPTION_TEST_PROGRAM", test.program)
+			data, err := os.ReadFile(filepath.Join("testdata", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := mustLoad(t, "", test.config).State()
+			plain, migrate, err := target.Decrypt(data)
+			if err != nil || migrate {
+				t.Fatalf("migrate %v, %v", migrate, err)
+			}
+			f, err := statefile.Parse(plain)
+			if err != nil || len(f.State.Sorted()) != 1 {
+				t.Fatalf("%v\n%s", err, plain)
+			}
+			if strings.HasPrefix(file, "openbao") {
+				return // this server makes no keys
+			}
+			again, err := target.Encrypt(plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var theirs, ours map[string]any
+			if err := json.Unmarshal(data, &theirs); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(again, &ours); err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range []string{"serial", "lineage", "encryption_version"} {
+				if ours[key] != theirs[key] {
+					t.Errorf("%s is %v, was %v", key, ours[key], theirs[key])
+				}
+			}
+			if len(ours) != len(theirs) || len(ours["meta"].(map[string]any)) != len(theirs["meta"].(map[string]any)) {
+				t.Errorf("ours has another form: %s", again)
+			}
+		})
+	}
+	data, err := os.ReadFile("testdata/pbkdf2.tfplan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := mustLoad(t, "", passphrase+`
+		plan {
+			method = method.aes_gcm.main
+		}`).Plan().Decrypt(data)
+	if err != nil || !bytes.HasPrefix(plain, []byte("PK")) {
+		t.Errorf("the plan: %v", err)
+	}
+}
+
+// TestRollover goes from clear text to encrypted, to another key and back.
+func TestRollover(t *testing.T) {
+	use := func(methods ...string) *encryption.Target {
+		t.Helper()
+		text := "method = method." + methods[len(methods)-1] + "\n"
+		for i := len(methods) - 2; i >= 0; i-- {
+			text = "method = method." + methods[i] + "\nfallback {\n" + text + "}\n"
+		}
+		return mustLoad(t, "", passphrase+other+open+"state {\n"+text+"}").State()
+	}
+	data := []byte(state)
+	step := func(target *encryption.Target, wantMigrate bool, problem string) {
+		t.Helper()
+		plain, migrate, err := target.Decrypt(data)
+		if problem != "" {
+			if err == nil || !strings.Contains(err.Error(), problem) {
+				t.Fatalf("got %v, want %s", err, problem)
+			}
+			return
+		}
+		if err != nil || string(plain) != state || migrate != wantMigrate {
+			t.Fatalf("migrate %v, %v: %s", migrate, err, plain)
+		}
+		if data, err = target.Encrypt(plain); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(use("aes_gcm.main"), false, "method.aes_gcm.main: it isn't encrypted")
+	step(use("aes_gcm.main", "unencrypted.open"), true, "")
+	if !encryption.IsEncrypted(data) || encryption.IsEncrypted([]byte(state)) || bytes.Contains(data, []byte("check_results")) || !bytes.Contains(data, []byte(`{"serial":7,"lineage":"l",`)) {
+		t.Fatalf("%s", data)
+	}
+	step(use("aes_gcm.main", "unencrypted.open"), false, "")
+	step(use("aes_gcm.other"), false, "it was encrypted with other key providers (key_provider.pbkdf2.main)")
+	step(use("aes_gcm.other", "aes_gcm.main"), true, "")
+	step(use("aes_gcm.other"), false, "")
+	step(use("unencrypted.open"), false, "method.unencrypted.open: it is encrypted")
+	step(use("unencrypted.open", "aes_gcm.main", "aes_gcm.other"), true, "")
+	if string(data) != state {
+		t.Errorf("back in clear text: %s", data)
+	}
+}
+
+func TestChangedParametersAreTakenOver(t *testing.T) {
+	with := func(iterations string) *encryption.Target {
+		return mustLoad(t, "", strings.Replace(other, "200000", iterations, 1)+`
+			state {
+				method = method.aes_gcm.other
+			}`).State()
+	}
+	data, err := with("200000").Encrypt([]byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, migrate, err := with("200001").Decrypt(data); !migrate || err != nil {
+		t.Errorf("more iterations: migrate %v, %v", migrate, err)
+	}
+}
+
+func TestDamage(t *testing.T) {
+	target := mustLoad(t, "", other+`
+		state {
+			method = method.aes_gcm.other
+		}`).State()
+	good, err := target.Encrypt([]byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w map[string]any
+	change := func(f func()) []byte {
+		if err := json.Unmarshal(good, &w); err != nil {
+			t.Fatal(err)
+		}
+		f()
+		out, _ := json.Marshal(w)
+		return out
+	}
+	for want, data := range map[string][]byte{
+		"the key is another one, or the data was changed": change(func() { w["encrypted_data"] = "AAAA" + w["encrypted_data"].(string)[4:] }),
+		"the encrypted data is cut off":                   change(func() { w["encrypted_data"] = "AAAA" }),
+		"it is damaged: ":                                 change(func() { w["encrypted_data"] = 7 }),
+		`in the form "v1"`:                                change(func() { w["encryption_version"] = "v1" }),
+		"its metadata is damaged":                         change(func() { w["meta"] = map[string]string{"key_provider.pbkdf2.other": "e30="} }),
+		"other key providers ()":                          change(func() { w["meta"] = nil }),
+	} {
+		if _, _, err := target.Decrypt(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for n := range good {
+		if _, _, err := target.Decrypt(good[:n]); err == nil {
+			t.Fatalf("the first %d bytes are decrypted", n)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	for name, env := range map[string]string{
+		"native": other + `
+			method "aes_gcm" "main" {
+				keys = key_provider.pbkdf2.other
+			}`,
+		"json": `{"key_provider": {"pbkdf2": {"main": {"passphrase": "quite another horse", "iterations": 200000, "encrypted_metadata_alias": "key_provider.pbkdf2.other"}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := passphrase + `
+				state {
+					enforced = true
+					method   = method.aes_gcm.main
+				}`
+			data, err := mustLoad(t, env, config).State().Encrypt([]byte(state))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := mustLoad(t, "", other+"state {\nmethod = method.aes_gcm.other\n}").State().Decrypt(data); err != nil {
+				t.Errorf("the variable's settings aren't used: %v", err)
+			}
+		})
+	}
+	whole := mustLoad(t, other+"state {\nmethod = method.aes_gcm.other\n}", "state {\nenforced = true\n}")
+	if whole.State() == nil || whole.Plan() != nil {
+		t.Error("the method isn't taken from the variable")
+	}
+	if c := mustLoad(t, " \n"); c.State() != nil || c.Plan() != nil {
+		t.Error("a blank variable configures something")
+	}
+}
+
+func TestRemote(t *testing.T) {
+	c := mustLoad(t, "", passphrase+other+open+`
+		remote_state_data_sources {
+			default {
+				method = method.aes_gcm.main
+			}
+			remote_state_data_source "plain" {
+				method = method.unencrypted.open
+			}
+			remote_state_data_source "m.x[0]" {
+				method = method.aes_gcm.other
+			}
+		}`)
+	find := func(text string) *encryption.Target {
+		addr, diags := addrs.ParseInstanceText(text)
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		return c.Remote(addr)
+	}
+	data, err := find("module.m.data.terraform_remote_state.x[0]").Encrypt([]byte(state))
+	if err != nil || !strings.Contains(string(data), "key_provider.pbkdf2.other") {
+		t.Errorf("%s, %v", data, err)
+	}
+	if find("data.terraform_remote_state.a") != find("module.m.data.terraform_remote_state.x[1]") {
+		t.Error("the default isn't used")
+	}
+	if _, _, err := find("data.terraform_remote_state.plain[3]").Decrypt([]byte(state)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	use := "\nstate {\nmethod = method.aes_gcm.x\n}"
+	keys := func(typ, args string) string {
+		return "key_provider \"" + typ + "\" \"k\" {\n" + args + "\n}\nmethod \"aes_gcm\" \"x\" {\nkeys = key_provider." + typ + ".k\n}" + use
+	}
+	for config, want := range map[string]string{
+		`method "rot13" "x" {}` + strings.Replace(use, "aes_gcm", "rot13", 1): `There is no encryption method "rot13". Use one of: aes_gcm, external, unencrypted.`,
+		use:                             `There is no block method "aes_gcm" "x"`,
+		`method "aes_gcm" "x" {}` + use: `The method needs keys`,
+		"method \"aes_gcm\" \"x\" {\nkeys = key_provider.pbkdf2.k\n}" + use:    `There is no block key_provider "pbkdf2" "k"`,
+		"method \"aes_gcm\" \"x\" {\nkeys = 5\n}" + use:                        "object required",
+		keys("pbkdf2", `passphrase = "short"`):                                 "key_provider.pbkdf2.k: the passphrase is too short: at least 16 characters are needed",
+		keys("pbkdf2", ``):                                                     "it needs a passphrase, or a chain",
+		keys("pbkdf2", "passphrase = local.pass\niterations = 1"):              `"iterations" must be 200000 or more`,
+		keys("pbkdf2", "passphrase = local.pass\nhash_function = \"sha1\""):    `must be sha256 or sha512`,
+		keys("pbkdf2", "passphrase = local.pass\nfoo = 1"):                     `An argument named "foo" is not expected here`,
+		keys("pbkdf2", "chain = key_provider.pbkdf2.k"):                        `chained to itself`,
+		keys("pbkdf2", "passphrase = local.nope"):                              `does not have an attribute named "nope"`,
+		keys("aws_kms", "kms_key_id = 1"):                                      `"aws_kms" is known but not supported. This version can't use it yet. Use one of: external, openbao, pbkdf2.`,
+		keys("stone", ""):                                                      `There is no key provider "stone"`,
+		keys("external", "command = []"):                                       `"command" must name a program`,
+		keys("external", ""):                                                   `"command" is invalid: it is required`,
+		keys("openbao", "key_name = \"x\"\nkey_length = 5"):                    `"key_length" must be 16, 32 or 64`,
+		"state {\nenforced = true\n}":                                          `The state has no method`,
+		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, as "enforced" says, but method.unencrypted.open is one of its methods`,
+		open + "plan {\nmethod = \"x\"\n}":                                     `A reference to a method block is needed here`,
+		open + open:                                                            `more than once`,
+		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}":   `has no method`,
+		"states {}": `Blocks of type "states" are not expected here`,
+	} {
+		_, diags := load(t, "", config)
+		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
+			t.Errorf("%s\n got %v\nwant %s", config, diags.Err(), want)
+			continue
+		}
+		if diags[0].Subject == nil {
+			t.Errorf("no place for %v", diags.Err())
+		}
+		if strings.Contains(diags.Err().Error(), "horse") {
+			t.Errorf("a secret in an error: %v", diags.Err())
+		}
+	}
+	if _, diags := load(t, "key_provider {"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_ENCRYPTION:1") {
+		t.Errorf("a bad variable: %v", diags.Err())
+	}
+	// What no target uses may be wrong.
+	mustLoad(t, "", `key_provider "pbkdf2" "k" {
+			passphrase = "short"
+			foo        = 1
+		}
+		method "rot13" "x" {}`)
+}
+
+func TestProgramsThatFail(t *testing.T) {
+	target := mustLoad(t, "", `
+		method "external" "m" {
+			encrypt_command = ["@PROGRAM@"]
+			decrypt_command = ["./no/such/program"]
+		}
+		state {
+			method = method.external.m
+		}`).State()
+	for role, want := range map[string]string{
+		"mute":   `didn't start with the line {"magic":"OpenTofu-External-Encryption-Method","version":1}`,
+		"broken": "exit status 3: the token has expired",
+	} {
+		t.Setenv("ENCRYPTION_TEST_PROGRAM", role)
+		if _, err := target.Encrypt([]byte(state)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", role, err)
+		}
+	}
+	t.Setenv("ENCRYPTION_TEST_PROGRAM", "xor")
+	data, err := target.Encrypt([]byte(state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := target.Decrypt(data); err == nil || !strings.Contains(err.Error(), "./no/such/program failed") {
+		t.Error(err)
+	}
+}
+
+func FuzzDecrypt(f *testing.F) {
+	for _, name := range []string{"external-method.tfstate", "openbao.tfstate"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(state))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		target := mustLoad(t, "", `
+			method "aes_gcm" "m" {
+				keys = { encryption_key = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
+			}
+			method "unencrypted" "open" {}
+			state {
+				method = method.aes_gcm.m
+				fallback {
+					method = method.unencrypted.open
+				}
+			}`).State()
+		if plain, migrate, err := target.Decrypt(data); err == nil && (!migrate || !bytes.Equal(plain, data)) {
+			t.Errorf("decrypted without the key: %q", plain)
+		}
+		sealed, err := target.Encrypt(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, migrate, err := target.Decrypt(sealed); err != nil || migrate || !bytes.Equal(plain, data) {
+			t.Errorf("%q comes back as %q, %v, %v", data, plain, migrate, err)
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package external
+
+import (
+	"context"
+	"errors"
+
+	"tofu/internal/encryption"
+)
+
+// MethodConfig is the configuration of the method block, besides its keys.
+type MethodConfig struct {
+	Encrypt []string `cfg:"encrypt_command,required" doc:"The program that encrypts and its arguments."`
+	Decrypt []string `cfg:"decrypt_command,required" doc:"The program that decrypts and its arguments."`
+}
+
+// MethodDriver is the method.
+var MethodDriver = encryption.NewMethodDriver("external", encryption.OptionalKeys, func(c *MethodConfig) (encryption.Method, error) {
+	return &method{*c}, errors.Join(checkCommand("encrypt_command", c.Encrypt), checkCommand("decrypt_command", c.Decrypt))
+})
+
+type method struct{ config MethodConfig }
+
+const methodMagic = "OpenTofu-External-Encryption-Method"
+
+type question struct {
+	Key     []byte `json:"key,omitempty"`
+	Payload []byte `json:"payload"`
+}
+
+type answer struct {
+	Payload []byte `json:"payload"`
+}
+
+// Encrypt implements encryption.Method.
+func (m *method) Encrypt(ctx context.Context, plain []byte, keys encryption.Keys) ([]byte, error) {
+	var a answer
+	err := ask(ctx, m.config.Encrypt, methodMagic, question{keys.Encryption, plain}, &a)
+	if err == nil && len(a.Payload) == 0 {
+		err = errors.New("the program " + m.config.Encrypt[0] + " gave nothing back")
+	}
+	return a.Payload, err
+}
+
+// Decrypt implements encryption.Method.
+func (m *method) Decrypt(ctx context.Context, data []byte, keys encryption.Keys) ([]byte, error) {
+	var a answer
+	err := ask(ctx, m.config.Decrypt, methodMagic, question{keys.Decryption, data}, &a)
+	return a.Payload, err
+}

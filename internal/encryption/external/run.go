@@ -1,0 +1,57 @@
+package external
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// header is the line that a program prints first.
+type header struct {
+	Magic   string `json:"magic"`
+	Version int    `json:"version"`
+}
+
+const version = 1
+
+// ask runs a program, asks it a question and reads the answer.
+func ask(ctx context.Context, command []string, magic string, question, answer any) error {
+	input, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	var out, complaint bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &complaint
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(complaint.String()); text != "" {
+			return fmt.Errorf("the program %s failed: %w: %s", command[0], err, text[max(0, len(text)-2000):])
+		}
+		return fmt.Errorf("the program %s failed: %w", command[0], err)
+	}
+	line, rest, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	var h header
+	if json.Unmarshal(line, &h) != nil || h.Magic != magic {
+		return fmt.Errorf("the program %s didn't start with the line {\"magic\":%q,\"version\":%d}", command[0], magic, version)
+	}
+	if h.Version != version {
+		return fmt.Errorf("the program %s speaks version %d of the protocol; version %d is needed", command[0], h.Version, version)
+	}
+	if err := json.Unmarshal(rest, answer); err != nil {
+		return fmt.Errorf("the program %s didn't answer in JSON as expected: %w", command[0], err)
+	}
+	return nil
+}
+
+func checkCommand(name string, command []string) error {
+	if len(command) == 0 || command[0] == "" {
+		return errors.New("\"" + name + "\" must name a program")
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package openbao
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tofu/internal/encryption"
+)
+
+// Config is the configuration of the key_provider block.
+type Config struct {
+	KeyName   string `cfg:"key_name,required" doc:"The transit key that wraps the data key."`
+	Token     string `cfg:"token,sensitive" env:"BAO_TOKEN" doc:"The token for the server."`
+	Address   string `cfg:"address" env:"BAO_ADDR" default:"https://127.0.0.1:8200" doc:"The server's address."`
+	Path      string `cfg:"transit_engine_path" default:"/transit" doc:"Where the transit engine is mounted."`
+	KeyLength int    `cfg:"key_length" default:"32" doc:"Number of bytes of the key: 16, 32 or 64."`
+}
+
+// Driver is the key provider.
+var Driver = encryption.NewKeyDriver("openbao", false, func(c *Config, _ bool) (encryption.KeyProvider, error) {
+	u, err := url.Parse(c.Address)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("\"address\" must be an address that starts with http:// or https://")
+	case c.KeyLength != 16 && c.KeyLength != 32 && c.KeyLength != 64:
+		return nil, errors.New("\"key_length\" must be 16, 32 or 64")
+	}
+	return &provider{config: *c, engine: u.JoinPath("v1", c.Path)}, nil
+})
+
+type provider struct {
+	config Config
+	engine *url.URL
+}
+
+// metadata is what is stored.
+type metadata struct {
+	Ciphertext []byte `json:"ciphertext"`
+}
+
+// Keys implements encryption.KeyProvider.
+func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (encryption.Keys, []byte, error) {
+	if stored == nil {
+		var answer struct {
+			Plaintext  []byte `json:"plaintext"`
+			Ciphertext string `json:"ciphertext"`
+		}
+		if err := p.call(ctx, "datakey/plaintext", map[string]any{"bits": 8 * p.config.KeyLength}, &answer); err != nil {
+			return encryption.Keys{}, nil, fmt.Errorf("making a data key: %w", err)
+		}
+		if len(answer.Plaintext) != p.config.KeyLength || answer.Ciphertext == "" {
+			return encryption.Keys{}, nil, errors.New("making a data key: the server's answer has no key of that length")
+		}
+		meta, err := json.Marshal(metadata{[]byte(answer.Ciphertext)})
+		return encryption.Keys{Encryption: answer.Plaintext}, meta, err
+	}
+	var meta metadata
+	if err := json.Unmarshal(stored, &meta); err != nil || len(meta.Ciphertext) == 0 {
+		return encryption.Keys{}, nil, errors.New("its metadata is damaged")
+	}
+	var answer struct {
+		Plaintext []byte `json:"plaintext"`
+	}
+	if err := p.call(ctx, "decrypt", map[string]any{"ciphertext": string(meta.Ciphertext)}, &answer); err != nil {
+		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
+	}
+	if len(answer.Plaintext) == 0 {
+		return encryption.Keys{}, nil, errors.New("decrypting the data key: the server's answer has no key")
+	}
+	return encryption.Keys{Decryption: answer.Plaintext}, nil, nil
+}
+
+// call asks the transit engine for something.
+func (p *provider) call(ctx context.Context, operation string, question, answer any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	to := p.engine.JoinPath(operation, url.PathEscape(p.config.KeyName))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("X-Vault-Request", "true")
+	if p.config.Token != "" {
+		req.Header.Set("X-Vault-Token", p.config.Token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	const longest = 1 << 20
+	text, err := io.ReadAll(io.LimitReader(resp.Body, longest))
+	if err != nil {
+		return err
+	}
+	var envelope struct {
+		Data   json.RawMessage `json:"data"`
+		Errors []string        `json:"errors"`
+	}
+	err = json.Unmarshal(text, &envelope)
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server at %s answered %s %s", p.engine.Host, resp.Status, strings.Join(envelope.Errors, "; "))
+	}
+	if err == nil {
+		err = json.Unmarshal(envelope.Data, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("the server at %s didn't answer as a transit engine does: %w", p.engine.Host, err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package pbkdf2
+
+import (
+	"context"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+
+	"tofu/internal/encryption"
+)
+
+const (
+	minPassphrase = 16
+	minIterations = 200_000
+	// What a file may ask for at most: a few minutes, and no more memory than a key needs.
+	maxIterations = 100_000_000
+	maxLength     = 1 << 16
+)
+
+var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
+
+// Config is the configuration of the key_provider block, besides its chain.
+type Config struct {
+	Passphrase string `cfg:"passphrase,sensitive" doc:"A passphrase of 16 characters or more."`
+	KeyLength  int    `cfg:"key_length" default:"32" doc:"Number of bytes of the key."`
+	Iterations int    `cfg:"iterations" default:"600000" doc:"Number of iterations, 200,000 or more."`
+	SaltLength int    `cfg:"salt_length" default:"32" doc:"Number of bytes of the salt."`
+	Hash       string `cfg:"hash_function" default:"sha512" doc:"sha256 or sha512."`
+}
+
+// Driver is the key provider.
+var Driver = encryption.NewKeyDriver("pbkdf2", true, open)
+
+func open(c *Config, chained bool) (encryption.KeyProvider, error) {
+	switch {
+	case chained && c.Passphrase != "":
+		return nil, errors.New("it has both a passphrase and a chain; keep one of them")
+	case !chained && c.Passphrase == "":
+		return nil, errors.New("it needs a passphrase, or a chain to another key provider")
+	case !chained && len(c.Passphrase) < minPassphrase:
+		return nil, fmt.Errorf("the passphrase is too short: at least %d characters are needed", minPassphrase)
+	case c.Iterations < minIterations:
+		return nil, fmt.Errorf("\"iterations\" must be %d or more", minIterations)
+	case c.KeyLength < 1 || c.KeyLength > maxLength:
+		return nil, errors.New("\"key_length\" must be 1 or more")
+	case c.SaltLength < 1 || c.SaltLength > maxLength:
+		return nil, errors.New("\"salt_length\" must be 1 or more")
+	case hashes[c.Hash] == nil:
+		return nil, errors.New("\"hash_function\" must be sha256 or sha512")
+	}
+	return &provider{config: *c}, nil
+}
+
+type provider struct{ config Config }
+
+// metadata is what is stored.
+type metadata struct {
+	Salt       []byte `json:"salt"`
+	Iterations int    `json:"iterations"`
+	Hash       string `json:"hash_function"`
+	KeyLength  int    `json:"key_length"`
+}
+
+// Keys implements encryption.KeyProvider.
+func (p *provider) Keys(_ context.Context, stored []byte, chained encryption.Keys) (encryption.Keys, []byte, error) {
+	secret := func(chained []byte) string {
+		if p.config.Passphrase != "" {
+			return p.config.Passphrase
+		}
+		return string(chained)
+	}
+	now := metadata{Iterations: p.config.Iterations, Hash: p.config.Hash, KeyLength: p.config.KeyLength}
+	if stored == nil {
+		now.Salt = make([]byte, p.config.SaltLength)
+		if _, err := rand.Read(now.Salt); err != nil {
+			return encryption.Keys{}, nil, err
+		}
+		key, err := now.derive(secret(chained.Encryption))
+		if err != nil {
+			return encryption.Keys{}, nil, err
+		}
+		meta, err := json.Marshal(now)
+		return encryption.Keys{Encryption: key}, meta, err
+	}
+	var then metadata
+	if err := json.Unmarshal(stored, &then); err != nil {
+		return encryption.Keys{}, nil, fmt.Errorf("its metadata is damaged: %w", err)
+	}
+	if then.Iterations < 1 || then.Iterations > maxIterations || then.KeyLength < 1 || then.KeyLength > maxLength || hashes[then.Hash] == nil {
+		return encryption.Keys{}, nil, errors.New("its metadata is damaged: the parameters are out of bounds")
+	}
+	key, err := then.derive(secret(chained.Decryption))
+	outdated := then.Iterations != now.Iterations || then.Hash != now.Hash || then.KeyLength != now.KeyLength || len(then.Salt) != p.config.SaltLength
+	return encryption.Keys{Decryption: key, Outdated: outdated}, nil, err
+}
+
+func (m *metadata) derive(secret string) ([]byte, error) {
+	if secret == "" {
+		return nil, errors.New("the key provider that it is chained to gave no key")
+	}
+	return pbkdf2.Key(hashes[m.Hash], secret, m.Salt, m.Iterations, m.KeyLength)
+}

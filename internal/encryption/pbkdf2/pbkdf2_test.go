@@ -1,0 +1,58 @@
+package pbkdf2_test
+
+import (
+	"strings"
+	"testing"
+
+	"tofu/internal/encryption"
+	"tofu/internal/encryption/keytest"
+	"tofu/internal/encryption/pbkdf2"
+)
+
+func config() *pbkdf2.Config {
+	return &pbkdf2.Config{Passphrase: "a long enough passphrase", KeyLength: 32, Iterations: 200_000, SaltLength: 16, Hash: "sha256"}
+}
+
+func TestKeys(t *testing.T) {
+	keytest.Run(t, func(t *testing.T) encryption.KeyProvider {
+		p, err := pbkdf2.Driver.Open(config(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	})
+}
+
+// TestHostileMetadata: deriving a key with what a file asks for must not take for ever.
+func TestHostileMetadata(t *testing.T) {
+	p, err := pbkdf2.Driver.Open(config(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, meta := range []string{
+		`{"salt":"AA==","iterations":1000000000000,"hash_function":"sha256","key_length":32}`,
+		`{"salt":"AA==","iterations":-1,"hash_function":"sha256","key_length":32}`,
+		`{"salt":"AA==","iterations":1,"hash_function":"sha256","key_length":1000000000}`,
+		`{"salt":"AA==","iterations":1,"hash_function":"md5","key_length":32}`,
+	} {
+		if _, _, err := p.Keys(t.Context(), []byte(meta), encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "out of bounds") {
+			t.Errorf("%s: %v", meta, err)
+		}
+	}
+}
+
+func TestChainWithoutKey(t *testing.T) {
+	c := config()
+	c.Passphrase = ""
+	p, err := pbkdf2.Driver.Open(c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.Keys(t.Context(), nil, encryption.Keys{}); err == nil {
+		t.Error("a key is made from nothing")
+	}
+	c.Passphrase = "a long enough passphrase"
+	if _, err := pbkdf2.Driver.Open(c, true); err == nil {
+		t.Error("a passphrase and a chain are accepted")
+	}
+}

@@ -1,0 +1,241 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// wireVersion is the version of the encrypted form.
+const wireVersion = "v0"
+
+// patience bounds what key providers and programs of others may take.
+const patience = 5 * time.Minute
+
+// wire is the encrypted form.
+type wire struct {
+	Serial  *uint64           `json:"serial,omitempty"`
+	Lineage *string           `json:"lineage,omitempty"`
+	Meta    map[string][]byte `json:"meta"`
+	Data    []byte            `json:"encrypted_data"`
+	Version string            `json:"encryption_version"`
+}
+
+// Target encrypts with the first of its methods and decrypts with whichever can. It is safe for concurrent use.
+type Target struct {
+	what    string // for messages
+	methods []*method
+
+	mu         sync.Mutex
+	encryption *sealing
+	decryption map[string]Keys // by key provider and metadata
+}
+
+// sealing is what encrypting needs: made once, so that a target's key stays the same while the process lives.
+type sealing struct {
+	keys Keys
+	meta map[string][]byte
+}
+
+// IsEncrypted tells whether data is in the encrypted form.
+func IsEncrypted(data []byte) bool {
+	w, err := parseWire(data)
+	return err == nil && w != nil
+}
+
+// parseWire reads the encrypted form; nil for anything else.
+func parseWire(data []byte) (*wire, error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) || !bytes.Contains(data, []byte(`"encrypted_data"`)) {
+		return nil, nil
+	}
+	var probe struct {
+		Data    json.RawMessage `json:"encrypted_data"`
+		Version json.RawMessage `json:"encryption_version"`
+	}
+	if json.Unmarshal(data, &probe) != nil || probe.Data == nil || probe.Version == nil {
+		return nil, nil
+	}
+	w := new(wire)
+	if err := json.Unmarshal(data, w); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+	if w.Version != wireVersion {
+		return nil, fmt.Errorf("it is encrypted in the form %q, which this version doesn't know", w.Version)
+	}
+	return w, nil
+}
+
+// Encrypt gives the encrypted form of data: JSON on one line.
+func (t *Target) Encrypt(plain []byte) ([]byte, error) {
+	m := t.methods[0]
+	if m.cipher == nil {
+		return plain, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := t.seal(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	out := wire{Meta: s.meta, Version: wireVersion}
+	out.Serial, out.Lineage = identity(plain)
+	if out.Data, err = m.cipher.Encrypt(ctx, plain, s.keys); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.addr, err)
+	}
+	return json.Marshal(out)
+}
+
+// seal makes the encryption key.
+func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.encryption != nil {
+		return t.encryption, nil
+	}
+	s := &sealing{meta: make(map[string][]byte)}
+	switch {
+	case m.fixed != nil:
+		s.keys = *m.fixed
+	case m.provider != nil:
+		var err error
+		if s.keys, err = m.provider.newKeys(ctx, s.meta); err != nil {
+			return nil, err
+		}
+	}
+	t.encryption = s
+	return s, nil
+}
+
+// newKeys makes new keys along a chain of providers and collects their metadata.
+func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, error) {
+	var chained Keys
+	if p.chain != nil {
+		var err error
+		if chained, err = p.chain.newKeys(ctx, meta); err != nil {
+			return chained, err
+		}
+	}
+	keys, stored, err := p.keys.Keys(ctx, nil, chained)
+	if err != nil {
+		return keys, fmt.Errorf("%s: %w", p.addr, err)
+	}
+	if _, taken := meta[p.meta]; taken {
+		return keys, fmt.Errorf("%s: another key provider stores its metadata as %q too; give one of them another encrypted_metadata_alias", p.addr, p.meta)
+	}
+	meta[p.meta] = stored
+	return keys, nil
+}
+
+// Decrypt gives what was encrypted. It also tells whether the data should be written anew, because it isn't as Encrypt would write it.
+func (t *Target) Decrypt(data []byte) (plain []byte, migrate bool, err error) {
+	w, err := parseWire(data)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s can't be decrypted: %w", t.what, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var failures []string
+	for i, m := range t.methods {
+		switch {
+		case m.cipher == nil && w == nil:
+			return data, i > 0, nil
+		case m.cipher == nil:
+			err = errors.New("it is encrypted")
+		case w == nil:
+			err = errors.New("it isn't encrypted; to encrypt it from now on, add the method \"unencrypted\" as the fallback")
+		default:
+			var outdated bool
+			if plain, outdated, err = t.open(ctx, m, w); err == nil {
+				return plain, i > 0 || outdated, nil
+			}
+		}
+		failures = append(failures, m.addr+": "+err.Error())
+	}
+	return nil, false, fmt.Errorf("%s can't be decrypted: %s", t.what, strings.Join(failures, "; "))
+}
+
+func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, outdated bool, err error) {
+	var keys Keys
+	switch {
+	case m.fixed != nil:
+		if keys = *m.fixed; keys.Decryption == nil {
+			keys.Decryption = keys.Encryption
+		}
+	case m.provider != nil:
+		if keys, err = t.storedKeys(ctx, m.provider, w.Meta); err != nil {
+			return nil, false, err
+		}
+	}
+	plain, err = m.cipher.Decrypt(ctx, w.Data, keys)
+	return plain, keys.Outdated, err
+}
+
+// storedKeys finds the keys that the data was encrypted with, along a chain of providers.
+func (t *Target) storedKeys(ctx context.Context, p *provider, meta map[string][]byte) (Keys, error) {
+	stored, ok := meta[p.meta]
+	if !ok {
+		return Keys{}, fmt.Errorf("it was encrypted with other key providers (%s)", strings.Join(slices.Sorted(maps.Keys(meta)), ", "))
+	}
+	var chained Keys
+	var err error
+	if p.chain != nil {
+		if chained, err = t.storedKeys(ctx, p.chain, meta); err != nil {
+			return Keys{}, err
+		}
+	}
+	id := p.addr + "\x00" + string(stored) + "\x00" + string(chained.Decryption)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	keys, ok := t.decryption[id]
+	if ok {
+		return keys, nil
+	}
+	if keys, _, err = p.keys.Keys(ctx, stored, chained); err != nil {
+		return Keys{}, fmt.Errorf("%s: %w", p.addr, err)
+	}
+	keys.Outdated = keys.Outdated || chained.Outdated
+	t.decryption[id] = keys
+	return keys, nil
+}
+
+// identity reads the serial and the lineage from the start of a state, as far as data is one.
+func identity(data []byte) (serial *uint64, lineage *string) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if _, err := dec.Token(); err != nil {
+		return nil, nil
+	}
+	for dec.More() && (serial == nil || lineage == nil) {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, nil
+		}
+		switch name {
+		case "serial":
+			err = dec.Decode(&serial)
+		case "lineage":
+			err = dec.Decode(&lineage)
+		case "version", "terraform_version":
+			var skipped json.RawMessage
+			err = dec.Decode(&skipped)
+		default:
+			return nil, nil // no state
+		}
+		if err != nil {
+			return nil, nil
+		}
+	}
+	if serial == nil || lineage == nil {
+		return nil, nil
+	}
+	return serial, lineage
+}
