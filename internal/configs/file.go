@@ -16,7 +16,7 @@ type file struct {
 	diags tfdiags.Diagnostics
 
 	requiredVersions  []*hcl.Attribute
-	compatible        []*hcl.Attribute // language { compatible_with { opentofu } }
+	compatible        []compatible
 	backends, clouds  []*Backend
 	encryption        []hcl.Body
 	requiredProviders []*requiredProviders

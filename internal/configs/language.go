@@ -50,19 +50,28 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 			d.errorf(expr.Range(), "Unknown experiment keyword", "There is no experiment of that name.")
 		}
 	}
-	for _, inner := range content.Blocks {
+	if len(content.Blocks) > 1 {
+		d.errorf(block.DefRange, "Duplicate compatible_with block", "A language block can have only one compatible_with block.")
+	}
+	for i, inner := range content.Blocks {
 		// Other programs may add arguments of their own, which is why the rest is left alone.
 		inside, _ := d.partial(inner.Body, compatibleSchema)
 		if attr, ok := inside.Attributes["opentofu"]; ok {
-			d.file.compatible = append(d.file.compatible, attr)
+			d.file.compatible = append(d.file.compatible, compatible{attr, i > 0})
 		}
 	}
+}
+
+// compatible is the constraint of a compatible_with block; a repeated one is wrong already.
+type compatible struct {
+	constraint *hcl.Attribute
+	repeated   bool
 }
 
 // checkVersions holds the version constraints of a module against this program. When one of them excludes it, that is the only
 // news worth telling: everything else may be wrong only because the module is written for another version.
 func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
-	check := func(attr *hcl.Attribute, isCompatibleWith bool) {
+	check := func(attr *hcl.Attribute, warn bool) {
 		spec, set, diags := programConstraint(attr)
 		other = append(other, diags...)
 		if diags.HasErrors() {
@@ -72,7 +81,7 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 			incompatible = append(incompatible, tfdiags.Errorf("Incompatible module",
 				"This module is not compatible with this program, which speaks the language of OpenTofu v%s: the module wants %q. Use a version of the program that fits, or change the constraint if it is stricter than it has to be.",
 				LanguageVersion, spec).At(attr.Range))
-		} else if isCompatibleWith && set.Has(versions.MustParseVersion("1.11.999")) {
+		} else if warn && set.Has(versions.MustParseVersion("1.11.999")) {
 			other = append(other, tfdiags.Warningf("Ineffective version constraint",
 				"Versions before v%s don't read compatible_with, so a constraint written here should exclude them, with \">= %s\" for example.",
 				firstCompatibleWith, firstCompatibleWith).At(attr.Range))
@@ -85,8 +94,8 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 				check(attr, false)
 			}
 		}
-		for _, attr := range f.compatible {
-			check(attr, true)
+		for _, c := range f.compatible {
+			check(c.constraint, !c.repeated)
 		}
 	}
 	return incompatible, other

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/tfdiags"
@@ -14,6 +16,9 @@ import (
 // a rule. It looks as deep as the source spells out the value.
 func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
+	if made, ok := expr.(*hclsyntax.ForExpr); ok && ty.IsCollectionType() {
+		return UnusedAttributes(made.ValExpr, ty.ElementType())
+	}
 	switch {
 	case ty.IsObjectType():
 		for _, pair := range pairsOf(expr) {
@@ -50,7 +55,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 
 func pairsOf(expr hcl.Expression) []hcl.KeyValuePair {
 	pairs, diags := hcl.ExprMap(expr)
-	if diags.HasErrors() {
+	if diags.HasErrors() || json.IsJSONExpression(expr) { // JSON is written by programs, which know no better
 		return nil
 	}
 	return pairs
