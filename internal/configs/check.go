@@ -26,6 +26,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			d.errorf(inner.DefRange, "Multiple data resource blocks", "This check block already has a data resource at %s.", place(c.Data.Range))
 			continue
 		}
+		// One that is wrong is not kept, so that a second one is not taken for superfluous.
 		before := len(d.diags)
 		if data := d.resource(dataKind, inner, c); !d.diags[before:].HasErrors() {
 			c.Data = data

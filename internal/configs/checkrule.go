@@ -19,6 +19,7 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	rule = &CheckRule{Range: block.DefRange}
 	if attr, ok := content.Attributes["condition"]; ok {
 		rule.Condition = attr.Expr
+		// Functions such as timestamp would make a condition without references change its mind, but that is no check of anything.
 		if len(attr.Expr.Variables()) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
 				"The condition must refer to at least one object of the configuration; otherwise its result would not be checking anything.")

@@ -46,6 +46,7 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	case v.Type.Literal:
 		return cty.StringVal(g.Text), nil
 	}
+	// Text for a variable of a structured type is an expression, with a file name that tells people what they look at.
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
 	if d := CheckNesting(name, []byte(g.Text), false); d != nil {
 		return cty.DynamicVal, diags.Append(d)

@@ -39,6 +39,7 @@ func decodeImport(d *decoder, block *hcl.Block) {
 		return
 	}
 	if attr, ok := attrs["provider"]; ok {
+		// The argument is for configuration that import generates, and none is generated in called modules.
 		if !im.ToResource.Module.IsRoot() {
 			d.errorf(attr.Range, "Invalid import provider argument",
 				"The provider argument is for import blocks of root module resources. To give a module a provider, use the providers argument of its module block.")
@@ -74,7 +75,7 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 		return false
 	}
 	im.ToResource = target.Resource.In(target.Module.Module())
-	if static {
+	if static { // with keys that are expressions nobody can tell here whether two blocks mean the same object
 		im.static = &addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
 	}
 	return true

@@ -22,6 +22,8 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	return val.AsString(), start, true
 }
 
+// A JSON file has only strings to write references in; where a value is wanted they are templates, and only here they are not.
+//
 // nativeExpr gives the expression that a JSON string holds as native syntax, where a reference and not a value is wanted; other
 // expressions stay as they are.
 func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {

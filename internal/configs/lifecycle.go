@@ -53,7 +53,7 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	if attr, ok := attrs["create_before_destroy"]; ok {
 		r.CreateBeforeDestroySet = d.constant(attr, &r.CreateBeforeDestroy)
 	}
-	if attr, ok := attrs["prevent_destroy"]; ok {
+	if attr, ok := attrs["prevent_destroy"]; ok { // may refer to objects of the module, so it waits for the engine
 		r.PreventDestroy = attr.Expr
 	}
 	if attr, ok := attrs["destroy"]; ok {
@@ -94,6 +94,7 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 	d.add(diags)
 	var wildcard *hcl.Range
 	for _, expr := range exprs {
+		// ["*"] once was what the keyword all is now. As a plain reference its error would help nobody.
 		if isStar(expr) {
 			rng := expr.Range()
 			wildcard = &rng
@@ -143,7 +144,7 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 			if subject.Name != "key" {
 				d.errorf(ref.Range, "Invalid each reference in replace_triggered_by expression", "Only each.key may be used in replace_triggered_by.")
 			}
-		case addrs.CountAttr:
+		case addrs.CountAttr: // count has no attribute but index
 		default:
 			d.errorf(ref.Range, "Invalid reference in replace_triggered_by expression", "Only resources, count.index and each.key may be used in replace_triggered_by.")
 		}

@@ -35,10 +35,12 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 		LocalNames:        map[addrs.Provider]string{},
 	}}
 	all := slices.Concat(primary, overrides)
+	// A module for another version may use blocks that this one does not know. The only useful news is the version.
 	incompatible, diags := checkVersions(all)
 	if len(incompatible) > 0 {
 		return a.Module, incompatible
 	}
+	// Decoding went on in parallel; from here on everything is in the order of the files, and so are the diagnostics.
 	a.diags = diags
 	for _, f := range all {
 		a.Files = append(a.Files, f.name)
@@ -55,7 +57,7 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 			"A module can have either a \"cloud\" block or a \"backend\" block. There is a cloud block at %s.", place(a.Cloud.Range))
 	}
 	a.resolveProviders()
-	if !a.diags.HasErrors() {
+	if !a.diags.HasErrors() { // a name that could not be read looks like one that is not there
 		a.checkLocalNames()
 	}
 	a.checkImports()
@@ -95,6 +97,7 @@ func (a *assembly) addFile(f *file) {
 		declare(a, a.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call", fmt.Sprintf("a module call named %q", c.Name))
 	}
 	for _, r := range f.resources {
+		// A data source in a check block has the same namespace as all others: references to it look the same.
 		kind := kindOf(r.Addr.Mode)
 		declare(a, a.Resources, r.Addr, r, (*Resource).at, fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
 			fmt.Sprintf("a %s %s named %q", r.Addr.Type, kind.noun, r.Addr.Name))

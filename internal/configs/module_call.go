@@ -69,6 +69,7 @@ func decodeModuleCall(d *decoder, block *hcl.Block) {
 			d.reserved(inner, "module")
 		}
 	}
+	// What else is wrong with the arguments is known only beside the variables of the called module: see CheckArguments.
 	d.oneRepetition(repetition, "module instances")
 	d.file.calls = append(d.file.calls, c)
 }
@@ -101,7 +102,7 @@ func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 		if in == nil || from == nil {
 			continue
 		}
-		d.expectNoKey(in)
+		d.expectNoKey(in) // the called module sees one configuration and not a collection of them
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if before, dup := first[in.Local()]; dup {
 			d.errorf(rng, "Duplicate provider address", "A provider configuration was already passed to %s at %s. Each configuration of the called module can be given only once.",

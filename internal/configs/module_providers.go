@@ -43,6 +43,7 @@ func (a *assembly) resolveProviders() {
 	for addr, r := range a.Resources {
 		r.ProviderAddr = a.providerOf(addr, r.Provider)
 	}
+	// Functions and messages name a provider as the module does, declared or not.
 	for provider, name := range a.impliedLocalNames() {
 		if _, ok := a.LocalNames[provider]; !ok {
 			a.LocalNames[provider] = name

@@ -4,6 +4,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
+// Every kind of declaration is overridden argument by argument, nested blocks by type, and conditions and dependencies not at all:
+// an override file changes values, and what a module promises stays readable in its ordinary files.
+
 // overrideFile lays the declarations of one override file over those of the files before it.
 func (a *assembly) overrideFile(f *file) {
 	a.overrideSettings(f)
@@ -55,7 +58,7 @@ func (a *assembly) noBase(at hcl.Range, summary, what string) {
 }
 
 func (a *assembly) overrideSettings(f *file) {
-	// The last block wins over both kinds.
+	// The last block wins over both kinds, so that an override file can move a configuration to another backend of any kind.
 	for _, b := range f.backends {
 		a.Backend, a.Cloud = b, nil
 	}
@@ -195,7 +198,7 @@ func (a *assembly) overrideResource(base, over *Resource) {
 	if over.Connection != nil {
 		base.Connection = over.Connection
 	}
-	if len(over.Provisioners) > 0 {
+	if len(over.Provisioners) > 0 { // as a set: provisioners have no names by which to match them
 		base.Provisioners = over.Provisioners
 	}
 	base.Config = overlayBody(base.Config, over.Config)

@@ -91,6 +91,7 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		}
 	}
 	switch target.Resource.Mode {
+	// Neither has anything to destroy or to forget by plan.
 	case addrs.Data:
 		d.errorf(expr.Range(), "Data source address is not allowed", "Data sources can't be destroyed. To drop one from the state, remove its block.")
 	case addrs.Ephemeral:

@@ -26,6 +26,7 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	out := &requiredProviders{rng: block.DefRange}
 	attrs, diags := block.Body.JustAttributes()
 	d.add(diags)
+	// With half of the block unread, every name that is missing would be reported wherever it is used.
 	if diags.HasErrors() {
 		return out
 	}
@@ -45,7 +46,7 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 		return nil
 	}
 	pairs, diags := hcl.ExprMap(attr.Expr)
-	if diags.HasErrors() { // the old form: only a version
+	if diags.HasErrors() { // the old form: only a version, of a provider of the default namespace
 		d.requiredVersionOnly(attr, req)
 	} else {
 		for _, pair := range pairs {

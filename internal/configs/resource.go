@@ -50,6 +50,7 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.identifier(r.Addr.Type, block.LabelRanges[0], kind.noun+" type name")
 	d.identifier(r.Addr.Name, block.LabelRanges[1], kind.noun+" name")
+	// Whichever arguments say how often the block is there, they exclude each other; enabled lies in the lifecycle block.
 	repetition := d.resourceArguments(r, content)
 	var escaped, lifecycle, connection once
 	for _, inner := range content.Blocks {
@@ -78,6 +79,7 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.oneRepetition(repetition, kind.plural)
 	d.destroyProvisioners(r.Provisioners, r.Connection)
+	// A wrong resource is declared all the same: without it, each reference to it would be an error too.
 	if check == nil || !d.diags[before:].HasErrors() {
 		d.file.resources = append(d.file.resources, r)
 	}

@@ -70,6 +70,7 @@ func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
 func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
+	// Converted only after the marks are looked at: conversion may fail with a message that shows a secret.
 	v, diags := c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
 	if diags.HasErrors() {
 		return cty.UnknownVal(want), diags
@@ -149,6 +150,7 @@ func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 		}
 	}
 	diags = append(diags, c.providerInstances()...)
+	// Sources are evaluated before any module is looked for, so that all that are wrong are reported at once.
 	c.requests = make(map[string]*ModuleRequest, len(c.Module.Calls))
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Calls)) {
 		req, more := c.request(c.Module.Calls[name])

@@ -30,7 +30,7 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 		s.memo[subject] = result
 		result.value, result.diags = s.evaluate(subject)
 		result.busy = false
-	case result.busy:
+	case result.busy: // found again while it is being evaluated, further up the stack
 		return cty.DynamicVal, one(tfdiags.Errorf("Circular reference", "%s refers to itself.", s.name(subject.String())).At(s.declared(subject)))
 	}
 	var diags tfdiags.Diagnostics
@@ -109,6 +109,7 @@ func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics)
 	call := s.cfg.Call
 	attrs, _ := call.Config.JustAttributes() // what is wrong with the arguments themselves is said elsewhere
 	if attr, ok := attrs[v.Name]; ok {
+		// The argument belongs to the caller's scope, but what it is needed for is the variable.
 		parent := s.cfg.Parent.static
 		user := s.name(addrs.InputVariable{Name: v.Name}.String())
 		scope := parent.scope("", attr.Range)

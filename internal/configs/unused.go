@@ -19,6 +19,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 	if made, ok := expr.(*hclsyntax.ForExpr); ok && ty.IsCollectionType() {
 		return UnusedAttributes(made.ValExpr, ty.ElementType())
 	}
+	// Only what is spelled out can be misspelt: attributes of values that come from elsewhere are dropped in silence.
 	switch {
 	case ty.IsObjectType():
 		for _, pair := range pairsOf(expr) {

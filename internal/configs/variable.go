@@ -123,6 +123,7 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 		val = cty.DynamicVal
 	}
 	v.Default = Default{Set: true, Value: val}
+	// In an override file the type may still be that of the base, so the conversion waits for the merge.
 	if d.override && !v.typeSet || diags.HasErrors() {
 		return
 	}
@@ -165,6 +166,7 @@ func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 		d.errorf(expr.Range(), "Invalid quoted type constraints", "Type constraints are written without quotes. Remove the quotes around %q.", val.AsString())
 		return any
 	}
+	// Collections without an element type are older than type constraints; for anything else typeexpr has better messages.
 	switch word := bareWord(expr); word {
 	case "list":
 		any.Type = cty.List(cty.DynamicPseudoType)
