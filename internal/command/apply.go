@@ -159,6 +159,8 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 	}
 	op.app.Printer.Diagnostics(diags)
 	op.app.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.Destroy})
-	op.app.Printer.Message(ui.Outputs{Values: outputs(st)})
+	if !f.Destroy {
+		op.app.Printer.Message(ui.Outputs{Values: outputs(st)})
+	}
 	return nil
 }

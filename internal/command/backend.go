@@ -74,6 +74,11 @@ func (s *backendSettings) open(ctx context.Context, app *App, paths stateFlags) 
 		return nil, diags
 	}
 	if c, ok := config.(*local.Config); ok {
+		if v := s.config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
+			d := tfdiags.Errorf("Invalid path of the state file", "The path of the local backend must not be empty; leave it out for terraform.tfstate.")
+			d.Path = cty.GetAttrPath("path")
+			return nil, diags.Append(d)
+		}
 		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), diags
 	}
 	store, err := s.driver.Open(ctx, config)

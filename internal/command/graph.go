@@ -86,7 +86,14 @@ func runGraph(ctx context.Context, app *App, flags any, args []string) error {
 	if err != nil {
 		return err
 	}
-	drawing, more := engine.Graph(engineContext(ctx), cfg.Config, prior, app.environment(running, workspace), kind, plan)
+	env := app.environment(running, workspace)
+	env.Observe = nil
+	if kind == engine.GraphApply && plan == nil { // an apply follows from a plan, so what can't be planned has no such graph
+		if _, more := engine.Graph(engineContext(ctx), cfg.Config, prior, env, engine.GraphPlan, nil); more.HasErrors() {
+			return diags.Append(more).Err()
+		}
+	}
+	drawing, more := engine.Graph(engineContext(ctx), cfg.Config, prior, env, kind, plan)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}

@@ -83,9 +83,7 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 // planImport plans with nothing but the import.
 func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
-	return engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, &engine.PlanOptions{
-		Variables: op.variables, Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}},
-	})
+	return op.planQuietly(ctx, &engine.PlanOptions{Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}}})
 }
 
 // canImport makes sure that the configuration has the resource and the state hasn't.

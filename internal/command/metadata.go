@@ -22,8 +22,8 @@ var cmdMetadataFunctions = &Command{
 		f.add(fs)
 		return f
 	},
-	Run: func(_ context.Context, app *App, flags any, args []string) error {
-		if err := flags.(*documentFlags).check("metadata functions", args); err != nil {
+	Run: func(_ context.Context, app *App, flags any, _ []string) error {
+		if err := flags.(*documentFlags).check("metadata functions", nil); err != nil {
 			return err
 		}
 		return ui.WriteFunctions(app.Out)

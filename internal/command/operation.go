@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
@@ -106,17 +108,55 @@ func (op *operation) close() {
 	}
 }
 
-// plan plans and shows the plan. A plan with errors is shown too as far as it got, and given back.
+// plan checks the configuration, plans and shows the plan. A plan with errors is shown too as far as it got, and given back.
 func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
-	opts.Variables = op.variables
-	plan, diags := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
+	plan, diags := op.planQuietly(ctx, opts)
 	if op.app.Interrupts.stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
 	}
-	if plan != nil && (!diags.HasErrors() || hasChanges(plan)) {
+	if plan != nil && (plan.Mode != plans.Destroy || !diags.HasErrors() || hasChanges(plan)) {
 		op.showPlan(ctx, plan, false)
 	}
 	return plan, diags
+}
+
+// planQuietly checks the configuration and plans. What is wrong in the configuration itself is said before anything is read.
+func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+	quiet := *op.env
+	quiet.Observe = nil
+	diags := engine.Validate(engineContext(ctx), op.cfg.Config, &quiet)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	opts.Variables = op.variables
+	plan, more := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
+	return plan, withoutRepeats(diags, more)
+}
+
+// withoutRepeats joins two lists and leaves out of the second what the first says in the same words of the same place.
+func withoutRepeats(first, second tfdiags.Diagnostics) tfdiags.Diagnostics {
+	type saying struct {
+		severity        tfdiags.Severity
+		summary, detail string
+		at              hcl.Range
+	}
+	key := func(d tfdiags.Diagnostic) saying {
+		s := saying{severity: d.Severity, summary: d.Summary, detail: d.Detail}
+		if d.Subject != nil {
+			s.at = *d.Subject
+		}
+		return s
+	}
+	said := make(map[saying]bool, len(first))
+	for _, d := range first {
+		said[key(d)] = true
+	}
+	for _, d := range second {
+		if !said[key(d)] {
+			first = append(first, d)
+		}
+	}
+	return first
 }
 
 // hasChanges tells whether something would be done to an object.

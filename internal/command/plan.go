@@ -4,8 +4,9 @@ import (
 	"context"
 	"flag"
 
-	"tofu/internal/engine"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -128,7 +129,7 @@ func runRefresh(ctx context.Context, app *App, flags any, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, RefreshOnly: true, Refresh: true}
+	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Refresh: true}
 	opts, diags := whole.options()
 	if diags.HasErrors() {
 		return diags.Err()
@@ -144,18 +145,30 @@ func runRefresh(ctx context.Context, app *App, flags any, args []string) error {
 			"There are currently no remote objects tracked in the state, so there is nothing to refresh."))
 	}
 	op.env.Parallelism = f.Parallelism
-	opts.Variables = op.variables
-	plan, more := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
+	// What an ordinary plan starts from is the state with everything that changed outside.
+	plan, more := op.planQuietly(ctx, opts)
 	diags = diags.Append(more)
-	if more.HasErrors() {
+	if diags.HasErrors() {
 		return diags.Err()
 	}
-	st, _, more := op.apply(ctx, plan, "", &engine.ApplyOptions{Variables: op.variables})
-	diags = diags.Append(more)
+	st := withPlannedOutputs(plan)
+	diags = diags.Append(op.save(ctx, st))
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	app.Printer.Diagnostics(diags)
 	app.Printer.Message(ui.Outputs{Values: outputs(st)})
 	return nil
+}
+
+// withPlannedOutputs gives the state that a plan starts from, with the output values that are known already.
+func withPlannedOutputs(plan *plans.Plan) *states.State {
+	st := plan.Prior.Clone()
+	for _, o := range plan.Changes.Outputs {
+		value, _ := o.After.UnmarkDeep()
+		if o.Action != plans.Delete && value.IsWhollyKnown() && !value.IsNull() {
+			st.SetOutput(o.Name, &states.Output{Value: value, Sensitive: marks.Contains(o.After, marks.Sensitive) || o.Sensitive, Deprecated: o.Deprecated})
+		}
+	}
+	return st
 }

@@ -192,7 +192,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(op.open(ctx, stateRequest{lock: f.lockFlags, operation: operationApply}))
+	diags = diags.Append(op.open(ctx, stateRequest{paths: op.place.paths, lock: f.lockFlags, operation: operationApply}))
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -33,6 +33,10 @@ type openedState struct {
 	*statemgr.Manager
 	snapshot *statemgr.Snapshot
 	backup   string // where save puts the previous state by itself; "" when the store does that
+	out      string // -state-out
+
+	store     backend.Store
+	workspace string
 }
 
 // State is the state as it was read; it must not be changed.
@@ -135,7 +139,7 @@ func (a *App) readState(ctx context.Context, store backend.Store, workspace stri
 	if p == nil {
 		p = &place{store: store, workspace: workspace}
 	}
-	open := &openedState{Manager: p.manager(a)}
+	open := &openedState{Manager: p.manager(a), store: store, workspace: workspace, out: req.paths.StateOut}
 	diags := a.lock(ctx, open.Manager, req.operation, req.lock)
 	if diags.HasErrors() {
 		return nil, diags
@@ -185,7 +189,26 @@ func (o *openedState) save(ctx context.Context, st *states.State) tfdiags.Diagno
 		}
 		o.backup = ""
 	}
-	return o.Save(ctx, st)
+	diags := o.Save(ctx, st)
+	if o.out == "" || diags.HasErrors() {
+		return diags
+	}
+	return diags.Append(o.copyOut(ctx, st))
+}
+
+// copyOut writes the state to the file of -state-out where saving it didn't, because it is the same as in the file that was read.
+func (o *openedState) copyOut(ctx context.Context, st *states.State) error {
+	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	text, err := statefile.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: st}, &statefile.Options{Indent: true})
+	if err == nil {
+		err = o.store.Put(ctx, o.workspace, text)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the state to %s: %w", o.out, err)
+	}
+	return nil
 }
 
 // close gives the lock back.

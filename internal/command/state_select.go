@@ -37,6 +37,9 @@ func sortByModuleTree(list []addrs.AbsInstance) {
 		if d := depths[a.Module] - depths[b.Module]; d != 0 {
 			return d
 		}
+		if a.Module == b.Module && a.Resource.Mode != b.Resource.Mode {
+			return int(b.Resource.Mode) - int(a.Resource.Mode) // data sources first
+		}
 		return a.Compare(b)
 	})
 }
