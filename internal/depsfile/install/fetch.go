@@ -99,7 +99,11 @@ func (in *installer) download(ctx context.Context, pkg *sources.Package) (path s
 			return "", "", nil, err
 		}
 	}
-	archive, err = pkgstore.ArchiveHash(path)
+	if pkg.Archive != "" {
+		archive, err = in.Store.ArchiveHash(path)
+	} else {
+		archive, err = pkgstore.ArchiveHash(path)
+	}
 	if err == nil && pkg.Size != 0 {
 		err = checkSize(path, pkg.Size)
 	}
@@ -146,6 +150,9 @@ func verify(pkg *sources.Package, known []depsfile.Hash, archive, content depsfi
 	}
 	if len(pkg.Reported) > 0 && len(found.verified) == 0 {
 		return found, fmt.Errorf("the package doesn't match any of the checksums that its source announces")
+	}
+	if pkg.ContentHash != "" && pkg.ContentHash != content {
+		return found, fmt.Errorf("the package has the checksum %s, but its source announces %s", content, pkg.ContentHash)
 	}
 	if len(known) > 0 && !slices.Contains(known, archive) && !slices.Contains(known, content) {
 		return found, errChecksum

@@ -198,13 +198,20 @@ func TestSignatures(t *testing.T) {
 	s.refuse(s.reqs(host, ""), nil, "no key that could have signed")
 	source.Policy.Enforce = false
 
+	renew := func() { // what was fetched is kept as long as a source lives
+		policy := source.Policy
+		source = s.direct()
+		source.Policy, s.opts.Source = policy, source
+	}
 	s.key = old
+	renew()
 	listed(entry(armored(b, old)))
 	s.ensure(s.reqs(tool, ""), nil)
 	s.clean()
 	source.Policy.EnforceExpiry = true
 	s.refuse(s.reqs(tool, ""), nil, "isn't valid")
 	s.key = good
+	renew()
 	listed(entry(armored(b, good)))
 	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, ".sig") {

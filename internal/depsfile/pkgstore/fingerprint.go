@@ -21,25 +21,40 @@ type fingerprint struct {
 // ContentHash gives the content hash of a folder: the remembered one while the stat data of all its files are the
 // remembered ones, else it is computed and remembered.
 func (s *Store) ContentHash(dir string) (depsfile.Hash, error) {
-	real, err := realPath(dir)
+	return s.remembered(dir, listDir, HashDir)
+}
+
+// ArchiveHash gives the archive hash of a file that may be asked for often, remembered in the same way.
+func (s *Store) ArchiveHash(path string) (depsfile.Hash, error) {
+	list := func(path string) ([]fileStat, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		return []fileStat{{"", info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode()}}, nil
+	}
+	return s.remembered(path, list, ArchiveHash)
+}
+
+func (s *Store) remembered(path string, list func(string) ([]fileStat, error), hash func(string) (depsfile.Hash, error)) (depsfile.Hash, error) {
+	real, err := realPath(path)
 	if err != nil {
 		return "", err
 	}
-	files, err := listDir(real)
+	files, err := list(real)
 	if err != nil {
 		return "", err
 	}
-	path := s.statFile(real)
 	var known fingerprint
-	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &known) == nil &&
+	if data, err := os.ReadFile(s.statFile(real)); err == nil && json.Unmarshal(data, &known) == nil &&
 		known.Dir == real && known.Hash != "" && slices.Equal(known.Files, files) {
 		return known.Hash, nil
 	}
-	h, err := HashDir(real)
+	h, err := hash(real)
 	if err != nil {
 		return "", err
 	}
-	after, err := listDir(real)
+	after, err := list(real)
 	if err == nil && slices.Equal(files, after) {
 		// The store is a convenience here: one that can't be written costs time only.
 		_ = s.saveFingerprint(fingerprint{real, h, files})

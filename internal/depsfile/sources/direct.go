@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tofu/internal/addrs"
@@ -27,6 +28,10 @@ type Direct struct {
 	Policy SignaturePolicy
 	// Now is the time at which keys must be valid.
 	Now func() time.Time
+
+	// The documents beside packages are the same for all platforms of a version; each is fetched once.
+	mu    sync.Mutex
+	sides map[string]func() ([]byte, error)
 }
 
 // String names the method.
@@ -196,11 +201,23 @@ func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]b
 	if err != nil || ref == "" {
 		return nil, fmt.Errorf("the registry gives no URL for %s", what)
 	}
-	doc, err := d.Client.Get(ctx, u, "")
-	if err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", what, err)
+	d.mu.Lock()
+	if d.sides == nil {
+		d.sides = make(map[string]func() ([]byte, error))
 	}
-	return doc.Body, nil
+	fetch, ok := d.sides[u.String()]
+	if !ok {
+		fetch = sync.OnceValues(func() ([]byte, error) {
+			doc, err := d.Client.Get(ctx, u, "")
+			if err != nil {
+				return nil, fmt.Errorf("fetching %s: %w", what, err)
+			}
+			return doc.Body, nil
+		})
+		d.sides[u.String()] = fetch
+	}
+	d.mu.Unlock()
+	return fetch()
 }
 
 // parseSums reads lines "HEX  NAME". Others are ignored, as they can't vouch for anything.
