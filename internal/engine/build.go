@@ -73,7 +73,6 @@ type build struct {
 	functions    map[functionUse]*providerConfig
 	functionKeys map[functionUse]*keyExpr
 	rootNode     *Node
-	users        [][]dag.ID // dependents of each node, once somebody asked
 
 	// analysis of shared configuration objects, by pointer
 	resourceExprs map[*configs.Resource]*resourceExprs

@@ -35,7 +35,6 @@ type Node struct {
 	resource *resource // of Resource and Step nodes
 	module   *module   // that the node belongs to; nil for nodes of no module
 	deletes  bool      // of Steps: it takes an object away
-	check    bool      // of Values: it is a check block
 	final    bool      // of Values: it is evaluated for its own sake or read from outside the graph, so it is never pruned
 	isCheck  bool      // a check block: nobody waits for it
 }

@@ -186,7 +186,7 @@ func (n *Node) endsModule() bool {
 	case KindStep:
 		return !n.deletes
 	case KindValue:
-		return !n.check
+		return !n.isCheck
 	}
 	return n.resource == nil || n.resource.cfg == nil || n.resource.cfg.Check == nil
 }

@@ -13,14 +13,21 @@ var targetTransformer = &Transformer{
 	Doc:   "keeps what is targeted and what that depends on, or drops what is excluded and what depends on that",
 	After: []*Transformer{referenceTransformer, closeTransformer, importTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if b.phase.steps {
-			return nil // the planned changes are the selection already
+		if len(b.targets)+len(b.excludes) == 0 {
+			return nil
 		}
+		t := &targeting{build: b}
 		switch {
+		case b.phase.steps:
+			t.leaveUnplanned() // the planned changes are the selection already
+		case b.phase.destroy && len(b.targets) > 0:
+			t.destroyTargets()
+		case b.phase.destroy:
+			t.spareExcluded()
 		case len(b.targets) > 0:
-			b.keepTargets()
-		case len(b.excludes) > 0:
-			b.dropExcluded()
+			t.keepTargets()
+		default:
+			t.dropExcluded()
 		}
 		return nil
 	},
@@ -30,91 +37,213 @@ var targetTransformer = &Transformer{
 type selection struct {
 	only []addrs.Target // nil: all
 	not  []addrs.Target
+	// named are those of only and not that name one instance exactly: there may be many.
+	named map[addrs.AbsInstance]bool
 }
+
+var nothingSelected = &selection{only: []addrs.Target{}}
 
 func (s *selection) has(addr addrs.AbsInstance) bool {
 	if s == nil {
 		return true
 	}
 	in := func(list []addrs.Target) bool {
-		return slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
+		return s.named[addr] || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 	}
-	return (s.only == nil || in(s.only)) && !in(s.not)
+	if s.only != nil {
+		return in(s.only)
+	}
+	return !in(s.not)
 }
 
-func (b *build) keepTargets() {
-	var roots []dag.ID
-	targeted := map[*resource]bool{}
-	for _, r := range b.resources {
-		var hits []addrs.Target
-		for _, t := range b.targets {
-			if t.ContainsConfig(r.addr) {
-				hits = append(hits, t)
+// newSelection makes the selection of those that the targets name, or of all but those.
+func newSelection(list []addrs.Target, only bool) *selection {
+	s := &selection{named: map[addrs.AbsInstance]bool{}}
+	rest := []addrs.Target{}
+	for _, t := range list {
+		if t.HasKey && !t.IsModule() && !hasOpenStep(t.Module) {
+			s.named[t.Resource.InInstance(t.Module).Instance(t.Key)] = true
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	if only {
+		s.only = rest
+	} else {
+		s.not = rest
+	}
+	return s
+}
+
+// hasOpenStep tells whether a step of a target's module has no key, so that it may cover several instances.
+func hasOpenStep(m addrs.ModuleInstance) bool {
+	return slices.ContainsFunc(m.Steps(), func(s addrs.Step) bool { return s.Key == addrs.NoKey })
+}
+
+type targeting struct {
+	*build
+	hits map[*resource][]addrs.Target // what is targeted or excluded, with what names it
+}
+
+// match finds the resources that the addresses name.
+func (t *targeting) match(list []addrs.Target) []*resource {
+	byResource := map[addrs.ConfigResource][]addrs.Target{}
+	byModule := map[addrs.Module][]addrs.Target{}
+	for _, target := range list {
+		m := target.Module.Module()
+		if target.IsModule() {
+			byModule[m] = append(byModule[m], target)
+		} else {
+			at := target.Resource.In(m)
+			byResource[at] = append(byResource[at], target)
+		}
+	}
+	t.hits = map[*resource][]addrs.Target{}
+	var out []*resource
+	for _, r := range t.resources {
+		hits := byResource[r.addr]
+		for m := r.addr.Module; ; m, _ = m.Parent() {
+			hits = append(hits[:len(hits):len(hits)], byModule[m]...)
+			if m.IsRoot() {
+				break
 			}
 		}
 		if len(hits) > 0 {
-			targeted[r] = true
-			r.selected = &selection{only: hits}
-			roots = append(roots, r.node.ID)
+			t.hits[r] = hits
+			out = append(out, r)
 		}
 	}
-	for _, r := range b.destroyDependents(targeted) {
+	return out
+}
+
+// leaveUnplanned leaves alone, while applying a part, the outputs, checks and conditions that were no part of the plan: what a planned
+// change needs is evaluated all the same.
+func (t *targeting) leaveUnplanned() {
+	for _, n := range t.nodes {
+		if n.isCheck {
+			n.final = false
+		}
+	}
+	for _, v := range t.values {
+		root := v.kind == outputValue && v.module.parent == nil
+		if root && t.plan.Changes.Output(v.name) == nil || !root && len(v.rules) > 0 {
+			v.node.final = false
+		}
+	}
+}
+
+func (t *targeting) keepTargets() {
+	targeted := t.match(t.targets)
+	var roots []dag.ID
+	for _, r := range targeted {
+		r.selected = newSelection(t.hits[r], true)
+		roots = append(roots, r.node.ID)
+	}
+	// What only the state knows is destroyed: what depends on it goes first.
+	gone := func(r *resource) bool { return r.cfg == nil }
+	for _, r := range t.storedUsers(slices.DeleteFunc(slices.Clone(targeted), func(r *resource) bool { return !gone(r) }), gone) {
 		r.selected = nil
 		roots = append(roots, r.node.ID)
 	}
-	keep := b.graph.Reach(roots...)
-	for _, r := range b.resources {
-		if keep[r.node.ID] && !targeted[r] || b.neededByOther(r, keep, targeted) {
-			r.selected = nil // a dependency is kept whole
-		}
-	}
-	b.keepOutputs(keep)
-	b.drop(keep)
+	keep := t.graph.Reach(roots...)
+	t.keepWhole(keep)
+	t.keepOutputs(keep)
+	t.drop(keep)
 }
 
-// neededByOther tells whether a targeted resource is also a dependency of something that is kept.
-func (b *build) neededByOther(r *resource, keep []bool, targeted map[*resource]bool) bool {
-	if r.selected == nil {
-		return false
+// keepWhole gives what something kept depends on all of its instances, targeted or not.
+func (t *targeting) keepWhole(keep []bool) {
+	order, ok := t.graph.Order()
+	if !ok {
+		return // the cycle is reported at the end
 	}
-	if b.users == nil {
-		b.users = b.graph.Dependents()
-	}
-	reached := dag.ReachIn(b.users, r.node.ID)
-	for id, ok := range reached {
-		n := b.nodes[id]
-		if ok && keep[id] && n.resource != nil && n.resource != r && n == n.resource.node {
-			return true
+	users := t.graph.Dependents()
+	needed := make([]bool, len(t.nodes))
+	for _, id := range slices.Backward(order) { // dependents first
+		n := t.nodes[id]
+		for _, user := range users[id] {
+			if u := t.nodes[user]; keep[user] && (needed[user] || u.resource != nil && u.resource != n.resource) {
+				needed[id] = true
+				break
+			}
+		}
+		if needed[id] && n.resource != nil {
+			n.resource.selected = nil
 		}
 	}
-	return false
 }
 
-// destroyDependents lists what depends on the targeted resources by what is stored, where the plan destroys: it must go first.
-func (b *build) destroyDependents(targeted map[*resource]bool) []*resource {
+// destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values.
+func (t *targeting) destroyTargets() {
+	targeted := t.match(t.targets)
+	users := t.storedUsers(targeted, nil)
+	var roots []dag.ID
+	for _, r := range t.resources {
+		r.selected = nothingSelected
+	}
+	for _, r := range targeted {
+		r.selected = newSelection(t.hits[r], true)
+		roots = append(roots, r.node.ID)
+	}
+	for _, r := range users {
+		r.selected = nil
+		roots = append(roots, r.node.ID)
+	}
+	t.drop(t.graph.Reach(roots...))
+}
+
+// spareExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed.
+func (t *targeting) spareExcluded() {
+	excluded := t.match(t.excludes)
+	for _, r := range excluded {
+		r.selected = newSelection(t.hits[r], false)
+	}
+	for _, r := range t.storedNeeds(excluded, nil) {
+		r.selected = nothingSelected
+	}
+}
+
+// storedUsers lists what depends on some resources by what is stored, directly or not; only among those that fit, if asked.
+func (t *targeting) storedUsers(of []*resource, fit func(*resource) bool) []*resource {
+	if len(of) == 0 {
+		return nil
+	}
 	users := map[addrs.ConfigResource][]*resource{}
-	for _, r := range b.resources {
-		if r.cfg != nil && !b.phase.destroy {
-			continue
-		}
-		for _, dep := range b.storedDeps(r) {
-			users[dep] = append(users[dep], r)
-		}
-	}
-	var todo, out []*resource
-	for r := range targeted {
-		if r.cfg == nil || b.phase.destroy {
-			todo = append(todo, r)
+	for _, r := range t.resources {
+		if fit == nil || fit(r) {
+			for _, dep := range t.storedDeps(r) {
+				users[dep] = append(users[dep], r)
+			}
 		}
 	}
+	return closure(of, func(r *resource) []*resource { return users[r.addr] })
+}
+
+// storedNeeds lists what some resources depend on by what is stored, directly or not; only among those that fit, if asked.
+func (t *targeting) storedNeeds(of []*resource, fit func(*resource) bool) []*resource {
+	return closure(of, func(r *resource) []*resource {
+		var out []*resource
+		for _, dep := range t.storedDeps(r) {
+			if q := t.byConfig[dep]; q != nil && (fit == nil || fit(q)) {
+				out = append(out, q)
+			}
+		}
+		return out
+	})
+}
+
+// closure lists what is reached from some resources; of these only what another one reaches.
+func closure(from []*resource, next func(*resource) []*resource) []*resource {
+	var out []*resource
 	seen := map[*resource]bool{}
+	todo := slices.Clone(from)
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, user := range users[r.addr] {
-			if !seen[user] {
-				seen[user] = true
-				out, todo = append(out, user), append(todo, user)
+		for _, q := range next(r) {
+			if !seen[q] && q != r {
+				seen[q] = true
+				out, todo = append(out, q), append(todo, q)
 			}
 		}
 	}
@@ -136,75 +265,77 @@ func (b *build) storedDeps(r *resource) []addrs.ConfigResource {
 	return out
 }
 
-func (b *build) dropExcluded() {
-	var excluded []dag.ID
-	for _, r := range b.resources {
-		for _, t := range b.excludes {
-			if !t.ContainsConfig(r.addr) {
-				continue
+func (t *targeting) dropExcluded() {
+	excluded := t.match(t.excludes)
+	var roots []dag.ID
+	for _, r := range excluded {
+		r.selected = newSelection(t.hits[r], false)
+		roots = append(roots, r.node.ID)
+	}
+	// What only the state knows is destroyed: what it depends on would go after it, so that stays too.
+	gone := func(r *resource) bool { return r.cfg == nil }
+	for _, r := range t.storedNeeds(slices.DeleteFunc(slices.Clone(excluded), func(r *resource) bool { return !gone(r) }), gone) {
+		r.selected = nothingSelected
+	}
+	out := dag.ReachIn(t.graph.Dependents(), roots...)
+	roots = roots[:0]
+	for _, r := range t.resources {
+		switch {
+		case t.hits[r] == nil:
+			if !out[r.node.ID] {
+				roots = append(roots, r.node.ID)
 			}
-			if r.selected == nil {
-				r.selected = &selection{}
-			}
-			r.selected.not = append(r.selected.not, t)
-			excluded = append(excluded, r.node.ID)
+		case !t.whole(r) && !t.dependsOnExcluded(r, out):
+			roots = append(roots, r.node.ID) // its other instances stay
 		}
 	}
-	if b.users == nil {
-		b.users = b.graph.Dependents()
-	}
-	gone := dag.ReachIn(b.users, excluded...)
-	roots := []dag.ID{}
-	for _, r := range b.resources {
-		if r.selected != nil {
-			// The resource's other instances stay, unless it depends on something excluded itself.
-			if whole(r) || b.dependsOnExcluded(r, gone) {
-				continue
-			}
-			roots = append(roots, r.node.ID)
-		} else if !gone[r.node.ID] {
-			roots = append(roots, r.node.ID)
-		}
-	}
-	keep := b.graph.Reach(roots...)
-	b.keepOutputs(keep)
-	b.drop(keep)
+	keep := t.graph.Reach(roots...)
+	t.keepOutputs(keep)
+	t.drop(keep)
 }
 
 // whole tells whether every instance that a resource can have is excluded.
-func whole(r *resource) bool {
-	return slices.ContainsFunc(r.selected.not, func(t addrs.Target) bool {
-		noKeys := !slices.ContainsFunc(t.Module.Steps(), func(s addrs.Step) bool { return s.Key != addrs.NoKey })
-		return noKeys && (t.IsModule() || !t.HasKey || t.Key == addrs.NoKey)
+func (t *targeting) whole(r *resource) bool {
+	return slices.ContainsFunc(t.hits[r], func(target addrs.Target) bool {
+		keyed := slices.ContainsFunc(target.Module.Steps(), func(s addrs.Step) bool { return s.Key != addrs.NoKey })
+		return !keyed && (target.IsModule() || !target.HasKey || target.Key == addrs.NoKey)
 	})
 }
 
-func (b *build) dependsOnExcluded(r *resource, gone []bool) bool {
+func (t *targeting) dependsOnExcluded(r *resource, out []bool) bool {
 	for _, dep := range r.deps {
-		if other := b.byConfig[dep]; other != nil && gone[other.node.ID] {
+		if other := t.byConfig[dep]; other != nil && out[other.node.ID] {
 			return true
 		}
 	}
 	return false
 }
 
-// keepOutputs keeps the root outputs that depend on at least one resource and only on resources that are kept whole.
-func (b *build) keepOutputs(keep []bool) {
-	for _, v := range b.root.outputs {
-		some, all := false, true
-		for id, reached := range b.graph.Reach(v.node.ID) {
-			n := b.nodes[id]
-			if reached && n.Kind == KindResource {
-				some = true
-				all = all && keep[id]
-			}
+// keepOutputs keeps the root outputs that depend on at least one resource and only on resources that are kept.
+func (t *targeting) keepOutputs(keep []bool) {
+	order, ok := t.graph.Order()
+	if !ok {
+		return // the cycle is reported at the end
+	}
+	some, all := make([]bool, len(t.nodes)), make([]bool, len(t.nodes))
+	for _, id := range order {
+		n := t.nodes[id]
+		all[id] = true
+		if n.Kind == KindResource {
+			some[id], all[id] = true, keep[id]
 		}
-		if some && all {
-			for id, reached := range b.graph.Reach(v.node.ID) {
-				if reached {
-					keep[id] = true
-				}
-			}
+		for _, need := range t.graph.Needs(id) {
+			some[id] = some[id] || some[need]
+			all[id] = all[id] && all[need]
 		}
+	}
+	var roots []dag.ID
+	for _, v := range t.root.outputs {
+		if some[v.node.ID] && all[v.node.ID] {
+			roots = append(roots, v.node.ID)
+		}
+	}
+	for id, reached := range t.graph.Reach(roots...) {
+		keep[id] = keep[id] || reached
 	}
 }

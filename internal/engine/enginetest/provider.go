@@ -160,10 +160,11 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 func planned(req providers.PlanRequest) providers.PlanResponse {
 	out := providers.PlanResponse{Private: req.Private}
 	attrs := req.Proposed.AsValueMap()
+	attrs["w"] = cty.NullVal(cty.String) // write-only: for the provider alone
 	switch {
 	case req.Prior.IsNull():
 		attrs["id"], attrs["c"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
-	case !req.Proposed.RawEquals(req.Prior):
+	case !cty.ObjectVal(attrs).RawEquals(req.Prior):
 		attrs["c"] = cty.UnknownVal(cty.String)
 		for _, name := range []string{"f", "name"} {
 			if !attrs[name].RawEquals(req.Prior.GetAttr(name)) {
