@@ -30,7 +30,12 @@ type Operation struct {
 
 // deletes tells whether the object is to be gone afterwards. Storing that it is gone ends such a step, storing an object the others:
 // what the provider answered is known then.
-func (op *Operation) deletes() bool { return op.Planned == cty.NilVal || op.Planned.IsNull() }
+func (op *Operation) deletes() bool { return op.Action == plans.Delete }
+
+// reads tells whether the step changes nothing, so that it need not be recorded.
+func (op *Operation) reads() bool {
+	return op.Builtin || op.Action == plans.Read || op.Action == plans.Open
+}
 
 // entryKind is the first field of a journal's entry.
 type entryKind string
@@ -86,14 +91,14 @@ func storing(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Objec
 	return e, err
 }
 
-func starting(op *Operation) (*entry, error) {
+func starting(op *Operation) *entry {
 	now := op.Started
 	if now.IsZero() {
 		now = time.Now().UTC()
 	}
 	e := &entry{Kind: startEntry, Addr: op.Addr.String(), Deposed: op.Deposed, Provider: op.Provider.String(), Action: op.Action.String(), Time: &now}
-	if op.deletes() {
-		return e, nil
+	if op.Planned == cty.NilVal || op.Planned.IsNull() {
+		return e
 	}
 	bare, marked := op.Planned.UnmarkDeepWithPaths()
 	var secret []cty.Path
@@ -102,12 +107,14 @@ func starting(op *Operation) (*entry, error) {
 			secret = append(secret, pvm.Path)
 		}
 	}
-	var err error
-	if e.Planned, err = ctymsgpack.Marshal(bare, cty.DynamicPseudoType); err != nil || secret == nil {
-		return e, err
+	planned, err := ctymsgpack.Marshal(bare, cty.DynamicPseudoType)
+	if err == nil && secret != nil {
+		e.Secret, err = statefile.EncodeObject(&states.Object{SensitivePaths: secret})
 	}
-	e.Secret, err = statefile.EncodeObject(&states.Object{SensitivePaths: secret})
-	return e, err
+	if err == nil { // otherwise there is less to tell; that the step started is what counts
+		e.Planned = planned
+	}
+	return e
 }
 
 // object gives what a store entry says; a nil object is gone.

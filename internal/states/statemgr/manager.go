@@ -128,7 +128,10 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stored, m.old, m.state, m.read = *present, rec, snap.State, true
+	m.stored, m.old, m.read = *present, rec, true
+	if m.journal == nil { // a running operation knows better
+		m.state = snap.State
+	}
 	return snap, diags
 }
 

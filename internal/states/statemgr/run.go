@@ -102,11 +102,7 @@ func (m *Manager) settleOld(ctx context.Context) ([]*entry, error) {
 	m.old = nil
 	var carried []*entry
 	for i := range rec.interrupted {
-		e, err := starting(&rec.interrupted[i])
-		if err != nil {
-			return nil, err
-		}
-		carried = append(carried, e)
+		carried = append(carried, starting(&rec.interrupted[i]))
 	}
 	return carried, nil
 }
@@ -168,10 +164,10 @@ func providerOf(s *states.State, addr addrs.AbsInstance) addrs.ProviderInstance 
 
 // Started records that a provider is about to be asked for something. When it returns, that is known even if the process is killed.
 func (m *Manager) Started(op Operation) {
-	if op.Builtin {
+	if op.reads() {
 		return
 	}
-	e, err := starting(&op)
+	e := starting(&op)
 	m.mu.Lock()
 	j := m.journal
 	if j != nil {
@@ -179,7 +175,7 @@ func (m *Manager) Started(op Operation) {
 	}
 	m.mu.Unlock()
 	if j != nil {
-		j.record(e, err)
+		j.append(e)
 	}
 }
 
@@ -192,7 +188,7 @@ func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 	delete(m.steps, id)
 	m.mu.Unlock()
 	if j != nil && open {
-		j.record(&entry{Kind: endEntry, Addr: addr.String(), Deposed: deposed}, nil)
+		j.append(&entry{Kind: endEntry, Addr: addr.String(), Deposed: deposed})
 	}
 }
 
