@@ -1,0 +1,212 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// TestConfig describes the configurations of the archives, whose files are in place of modules to be installed.
+func TestConfig(t *testing.T) {
+	schemas := testSchemas(t)
+	golden(t, "config", func(t *testing.T, files map[string]string) map[string]string {
+		dir := t.TempDir()
+		for name, text := range files {
+			if !strings.HasSuffix(name, ".tf") && !strings.HasSuffix(name, ".tf.json") {
+				continue
+			}
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Resolve: func(r *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+			return filepath.Join(r.Parent.Module.Dir, r.Call.Name), "", nil
+		}})
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		var tree, module bytes.Buffer
+		if err := WriteConfig(&tree, cfg, schemas); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteModule(&module, cfg.Module); err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{"document": indented(t, tree.Bytes()), "module": indented(t, module.Bytes())}
+	})
+}
+
+// TestSchemas writes what was read from a document, which must give the document again.
+func TestSchemas(t *testing.T) {
+	text, err := os.ReadFile("testdata/schemas.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := WriteSchemas(&got, loadSchemas(t, text)); err != nil {
+		t.Fatal(err)
+	}
+	var want, back any
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(got.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back, want) {
+		t.Errorf("got %s", indented(t, got.Bytes()))
+	}
+	builtin := map[addrs.Provider]*providers.Schema{addrs.BuiltinTerraform: {Provider: loadBlock(nil)}}
+	got.Reset()
+	if err := WriteSchemas(&got, builtin); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"format_version":"1.0","provider_schemas":{"terraform.io/builtin/terraform":{"provider":{"version":0}}}}` + "\n"; got.String() != want {
+		t.Errorf("got %s", got.String())
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteFunctions(&b); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Version    string                `json:"format_version"`
+		Signatures map[string]*signature `json:"function_signatures"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	upper, core := doc.Signatures["upper"], doc.Signatures["core::upper"]
+	if upper == nil || !reflect.DeepEqual(upper, core) {
+		t.Fatalf("got %+v and %+v", upper, core)
+	}
+	if string(upper.ReturnType) != `"string"` || len(upper.Parameters) != 1 || string(upper.Parameters[0].Type) != `"string"` || upper.Description == "" {
+		t.Errorf("got %+v", upper)
+	}
+	if merge := doc.Signatures["merge"]; merge.Variadic == nil || !merge.Variadic.IsNullable {
+		t.Errorf("got %+v", merge)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteVersion(&b, VersionInfo{Version: "1.12.6", Platform: "linux_amd64", Providers: map[string]string{cloud.String(): "1.0.0"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"platform":"linux_amd64","provider_selections":{"registry.opentofu.org/example/cloud":"1.0.0"},"terraform_version":"1.12.6"}`
+	if got := strings.TrimSpace(indented(t, b.Bytes())); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestWritersReportErrors(t *testing.T) {
+	full := &limited{left: 10}
+	view := bigPlan(t, 2000)
+	for name, write := range map[string]func(io.Writer) error{
+		"plan": func(w io.Writer) error { return WritePlan(w, view, "1") },
+		"state": func(w io.Writer) error {
+			return WriteState(w, &StateView{State: testState(), Schemas: view.Schemas}, "1")
+		},
+		"json": func(w io.Writer) error { return WriteVersion(w, VersionInfo{}) },
+	} {
+		if err := write(full); err == nil {
+			t.Errorf("%s: no error on a full disk", name)
+		}
+	}
+}
+
+// limited is a writer that fails after so many bytes.
+type limited struct{ left int }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if len(p) > l.left {
+		return 0, io.ErrShortWrite
+	}
+	l.left -= len(p)
+	return len(p), nil
+}
+
+// bigPlan updates n servers in modules of a hundred.
+func bigPlan(t testing.TB, n int) *PlanView {
+	t.Helper()
+	schemas := testSchemas(t)
+	ty := schemas.resource(cloud, addrs.Resource{Mode: addrs.Managed, Type: "cloud_server"}).Block.ImpliedType()
+	changes := &plans.Changes{}
+	prior := states.New()
+	for i := range n {
+		before := decodeDoc(ty, map[string]any{
+			"id": fmt.Sprintf("i-%d", i), "name": fmt.Sprintf("server-%d", i), "size": 1.0, "password": "hush",
+			"tags": map[string]any{"a": "1", "b": "2"}, "ports": []any{80.0, 443.0}, "disk": []any{map[string]any{"size": 1.0}},
+			"member": []any{}, "label": map[string]any{},
+		}, nil, nil)
+		attrs := before.AsValueMap()
+		attrs["size"], attrs["image"] = cty.NumberIntVal(2), cty.UnknownVal(cty.String)
+		module := addrs.RootInstance.Child("m", addrs.IntKey(i/100))
+		addr := addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}.InInstance(module).Instance(addrs.IntKey(i))
+		changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provided(), Action: plans.Update, Before: before, After: cty.ObjectVal(attrs)})
+		text, sensitive, err := states.EncodeValue(before, ty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prior.SetCurrent(addr, &states.Object{Attrs: text, SensitivePaths: sensitive}, provided())
+	}
+	return &PlanView{
+		Plan:   &plans.Plan{Changes: changes, Prior: prior},
+		Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas,
+	}
+}
+
+func BenchmarkPlanDocument(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			view := bigPlan(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := WritePlan(io.Discard, view, "1"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPlanText(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			view := bigPlan(b, n)
+			p := NewHuman(Options{Out: io.Discard})
+			for b.Loop() {
+				p.Plan(view)
+			}
+		})
+	}
+}
+
+func BenchmarkEvents(b *testing.B) {
+	p := NewJSON(Options{Out: io.Discard})
+	view := bigPlan(b, 1000)
+	for b.Loop() {
+		p.Plan(view)
+	}
+}
