@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -187,7 +188,7 @@ var otherState = RemoteState{
 		}
 		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String, Required: true}}}, nil
 	},
-	Outputs: func(_ context.Context, _, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
+	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 		if config.GetAttr("path").AsString() == "broken" {
 			return nil, false, tfdiags.Diagnostics{}.Append(errors.New("the box is broken"))
 		}

@@ -147,7 +147,7 @@ func (p *provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 	if req.Type != remoteStateType {
 		return providers.ReadDataResponse{Diagnostics: unknown(kindData, req.Type)}
 	}
-	return p.readRemoteState(ctx, req.Config)
+	return p.readRemoteState(ctx, req.Addr, req.Config)
 }
 
 // OpenEphemeral implements providers.Interface.

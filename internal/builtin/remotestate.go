@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -17,9 +18,9 @@ const remoteStateType = "terraform_remote_state"
 type RemoteState struct {
 	// Schema gives the schema of a backend's configuration. Its error is a sentence that says why there is none.
 	Schema func(backend string) (*configschema.Block, error)
-	// Outputs reads the root outputs of the latest state of a workspace; found is false when there is no state. The
+	// Outputs reads the root outputs of the latest state of a workspace, for the data source at addr; found is false when there is no state. The
 	// configuration conforms to the backend's schema and carries no marks.
-	Outputs func(ctx context.Context, backend, workspace string, config cty.Value) (outputs map[string]cty.Value, found bool, diags tfdiags.Diagnostics)
+	Outputs func(ctx context.Context, addr addrs.AbsInstance, backend, workspace string, config cty.Value) (outputs map[string]cty.Value, found bool, diags tfdiags.Diagnostics)
 }
 
 func remoteStateSchema() *configschema.Block {
@@ -85,7 +86,7 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 }
 
 // readRemoteState gives what is configured, and the outputs: those of the state before the defaults.
-func (p *provider) readRemoteState(ctx context.Context, config cty.Value) (resp providers.ReadDataResponse) {
+func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, config cty.Value) (resp providers.ReadDataResponse) {
 	backend, diags := p.backendConfig(config)
 	if diags.HasErrors() {
 		return providers.ReadDataResponse{Diagnostics: diags}
@@ -98,7 +99,7 @@ func (p *provider) readRemoteState(ctx context.Context, config cty.Value) (resp 
 	if w := config.GetAttr("workspace"); !w.IsNull() && w.AsString() != "" {
 		workspace = w.AsString()
 	}
-	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, config.GetAttr("backend").AsString(), workspace, backend)
+	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(), workspace, backend)
 	resp.Diagnostics = diags
 	if diags.HasErrors() {
 		return resp

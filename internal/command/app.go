@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
+	"tofu/internal/encryption"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/version"
@@ -38,11 +39,12 @@ type App struct {
 	CLI        *cliconfig.Config
 	Interrupts *interrupts
 
-	view     viewFlags
-	lines    lineReader
-	parser   *configs.Parser
-	rootDir  string            // where the root module is; "" for the current directory
-	snapshot map[string][]byte // the files of a saved plan's configuration; nil when there is no such plan
+	view      viewFlags
+	lines     lineReader
+	parser    *configs.Parser
+	encrypted *encryption.Config // what encryptionFor gave
+	rootDir   string             // where the root module is; "" for the current directory
+	snapshot  map[string][]byte  // the files of a saved plan's configuration; nil when there is no such plan
 }
 
 // NewApp gives the App of this process.

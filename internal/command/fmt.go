@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/hclfmt"
 	"tofu/internal/tfdiags"
 )
 
@@ -135,7 +136,7 @@ func (f *formatter) source(r io.Reader, path string) {
 		f.diags = f.diags.Append(fmt.Errorf("reading %s: %w", path, err))
 		return
 	}
-	result, diags := formatSource(src, path)
+	result, diags := hclfmt.Format(src, path)
 	if diags.HasErrors() {
 		f.diags = f.diags.Append(diags)
 		return

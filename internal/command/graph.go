@@ -62,7 +62,7 @@ func runGraph(ctx context.Context, app *App, flags any, args []string) error {
 	var diags tfdiags.Diagnostics
 	if f.Plan != "" {
 		var saved *savedPlan
-		if saved, diags = app.readPlan(f.Plan); diags.HasErrors() {
+		if saved, diags = app.readPlan(ctx, f.Plan, f.varFlags); diags.HasErrors() {
 			return diags.Err()
 		}
 		cfg, plan, prior = saved.cfg, saved.Plan, saved.Plan.Prior

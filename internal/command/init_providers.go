@@ -178,6 +178,15 @@ func (a *App) tellInstall(e install.Event) {
 		a.say("- Waiting for another process to install %s v%s...", e.Provider.ForDisplay(), e.Version)
 	case install.Installed:
 		a.say("- Installed %s v%s (%s)", e.Provider.ForDisplay(), e.Version, vouched(e.Auth, e.KeyID))
+	case install.Mirroring:
+		a.say("- Mirroring %s...", e.Provider.ForDisplay())
+		if e.Locked {
+			a.say("  - Selected v%s to match dependency lock file", e.Version)
+		} else if e.Constraints != "" {
+			a.say("  - Selected v%s to meet constraints %s", e.Version, e.Constraints)
+		} else {
+			a.say("  - Selected v%s with no constraints", e.Version)
+		}
 	case install.Fetching:
 		a.say("- Fetching %s %s for %s...", e.Provider.ForDisplay(), e.Version, e.Platform)
 	case install.Fetched:

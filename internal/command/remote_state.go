@@ -3,9 +3,11 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/builtin"
@@ -29,7 +31,7 @@ func (a *App) remoteState() builtin.RemoteState {
 }
 
 // remoteOutputs reads the outputs of a workspace's latest snapshot. It takes no lock: a snapshot is whole whenever it is read.
-func (a *App) remoteOutputs(ctx context.Context, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
+func (a *App) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(name)
 	if diags.HasErrors() {
 		return nil, false, diags
@@ -46,6 +48,11 @@ func (a *App) remoteOutputs(ctx context.Context, name, workspace string, config 
 	}
 	if data == nil {
 		return nil, false, diags
+	}
+	if a.encrypted != nil {
+		if data, err = decryptFile(a.encrypted.Remote(addr), data); err != nil {
+			return nil, false, diags.Append(fmt.Errorf("decrypting the state: %w", err))
+		}
 	}
 	file, err := statefile.Parse(data)
 	if errors.Is(err, statefile.ErrEmpty) {

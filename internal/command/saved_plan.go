@@ -18,6 +18,7 @@ import (
 	"tofu/internal/backend/all"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/encryption"
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"
 	"tofu/internal/states/statemgr"
@@ -31,8 +32,12 @@ func (op *operation) savePlan(path string, plan *plans.Plan) tfdiags.Diagnostics
 	if err == nil {
 		err = planfile.Write(&text, file)
 	}
+	data := text.Bytes()
+	if target := op.app.encrypted.Plan(); err == nil && target != nil {
+		data, err = target.Encrypt(data)
+	}
 	if err == nil {
-		err = replaceFile(path, text.Bytes())
+		err = replaceFile(path, data)
 	}
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)}
@@ -129,7 +134,7 @@ type savedPlan struct {
 }
 
 // readPlan reads a plan file.
-func (a *App) readPlan(path string) (*savedPlan, tfdiags.Diagnostics) {
+func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedPlan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,8 +143,18 @@ func (a *App) readPlan(path string) (*savedPlan, tfdiags.Diagnostics) {
 	if err != nil {
 		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
 	}
+	crypt, more := a.fileEncryption(ctx, vars)
+	diags = diags.Append(more)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if planfile.Is(data) || encryption.IsEncrypted(data) {
+		if data, err = decryptFile(crypt.Plan(), data); err != nil {
+			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s can't be decrypted: %s.", path, err))
+		}
+	}
 	if !planfile.Is(data) {
-		return nil, diags.Append(tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path))
+		return nil, diags.Append(notAPlan(path, data))
 	}
 	file, err := planfile.Parse(data)
 	if err != nil {
@@ -162,9 +177,16 @@ func (a *App) readPlan(path string) (*savedPlan, tfdiags.Diagnostics) {
 	return &savedPlan{file, &loaded{cfg, given}}, diags
 }
 
+func notAPlan(path string, data []byte) tfdiags.Diagnostic {
+	if encryption.IsEncrypted(data) {
+		return tfdiags.Errorf("Encrypted plan", "%s is encrypted, and neither the configuration nor TF_ENCRYPTION says how to decrypt plans.", path)
+	}
+	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
+}
+
 // applySaved applies a saved plan: exactly what was shown, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
-	saved, diags := app.readPlan(path)
+	saved, diags := app.readPlan(ctx, path, f.varFlags)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 
+	"tofu/internal/encryption"
+	"tofu/internal/plans/planfile"
 	"tofu/internal/states"
+	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/version"
@@ -165,30 +168,34 @@ func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diag
 
 // file shows a saved plan or a state file, whichever it is.
 func (s *shower) file(ctx context.Context, path string) error {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading what is to be shown: %w", err)
 	}
-	head := make([]byte, 2)
-	_, _ = io.ReadFull(file, head) // what is shorter is no archive
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
+	crypt, diags := s.app.fileEncryption(ctx, s.flags.varFlags)
+	if diags.HasErrors() {
+		return diags.Err()
 	}
-	if string(head) == "PK" {
+	if planfile.Is(data) || s.flags.Plan != "" {
 		return s.plan(ctx, path)
 	}
-	if s.flags.Plan != "" {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)}.Err()
+	if encryption.IsEncrypted(data) {
+		if plain, err := decryptFile(crypt.Plan(), data); err == nil && planfile.Is(plain) {
+			return s.plan(ctx, path)
+		}
+		if data, err = decryptFile(crypt.State(), data); err != nil {
+			return tfdiags.Diagnostics{tfdiags.Errorf("Failed to decrypt the given file", "%s can't be decrypted: %s.", path, err)}.Err()
+		}
 	}
-	found, err := s.app.readStateFile(path)
+	found, err := statefile.Parse(data)
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the given file as a state or plan file", "%s is neither a saved plan nor a state: %s.", path, err)}.Err()
 	}
-	return s.state(ctx, found.State, nil)
+	return s.state(ctx, found.State, diags)
 }
 
 func (s *shower) plan(ctx context.Context, path string) error {
-	saved, diags := s.app.readPlan(path)
+	saved, diags := s.app.readPlan(ctx, path, s.flags.varFlags)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"tofu/internal/backend"
@@ -49,8 +48,15 @@ func (o *openedState) exists() bool { return o.snapshot.Exists }
 // errors.
 func (a *App) openState(ctx context.Context, req stateRequest) (*openedState, tfdiags.Diagnostics) {
 	if req.paths.State != "" {
-		store, workspace := a.fileStore(&req), backend.DefaultWorkspace
-		return a.readState(ctx, store, workspace, nil, req)
+		config, diags := a.fileEncryption(ctx, req.vars)
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		p := &place{store: a.fileStore(&req), workspace: backend.DefaultWorkspace, paths: req.paths}
+		if config.State() != nil {
+			p.codec = config.State()
+		}
+		return a.readState(ctx, p.store, p.workspace, p, req)
 	}
 	cfg, diags := a.loadRootModule(ctx, req.vars)
 	if diags.HasErrors() {
@@ -136,9 +142,6 @@ func (a *App) persistInterval() time.Duration {
 
 // readState locks a state where it is to be changed, and reads it.
 func (a *App) readState(ctx context.Context, store backend.Store, workspace string, p *place, req stateRequest) (*openedState, tfdiags.Diagnostics) {
-	if p == nil {
-		p = &place{store: store, workspace: workspace}
-	}
 	open := &openedState{Manager: p.manager(a), store: store, workspace: workspace, out: req.paths.StateOut}
 	diags := a.lock(ctx, open.Manager, req.operation, req.lock)
 	if diags.HasErrors() {
@@ -222,17 +225,4 @@ func timedBackupName(path string) string {
 			return name
 		}
 	}
-}
-
-// stateCodec gives the encryption of states.
-func (a *App) stateCodec(cfg *loaded) (statemgr.Codec, tfdiags.Diagnostics) {
-	if strings.TrimSpace(a.Env("TF_ENCRYPTION")) == "" && len(cfg.Module.Encryption) == 0 {
-		return nil, nil
-	}
-	d := tfdiags.Errorf("State encryption is not available yet",
-		"The configuration wants the state to be encrypted, which this version can't do. Nothing was read or written.")
-	if len(cfg.Module.Encryption) > 0 {
-		d = d.At(cfg.Module.Encryption[0].MissingItemRange())
-	}
-	return nil, tfdiags.Diagnostics{d}
 }

@@ -118,7 +118,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
-	resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.addr.Resource.Type, Config: config, Meta: meta})
+	resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
 	diags = diags.Append(p.explain(resp.Diagnostics))
 	if diags.HasErrors() {
 		return cty.NilVal, diags

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/tfdiags"
 )
@@ -237,6 +238,8 @@ type ReadDataRequest struct {
 	Type   string
 	Config cty.Value
 	Meta   cty.Value
+	// Addr is which data source it is; it stays within the program.
+	Addr addrs.AbsInstance
 }
 
 // ReadDataResponse carries the result.

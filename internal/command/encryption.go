@@ -1,0 +1,65 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/encryption"
+	"tofu/internal/encryption/all"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+// encryptionFor gives what the root module and TF_ENCRYPTION say of encryption. Keys are made once per command.
+func (a *App) encryptionFor(cfg *loaded) (*encryption.Config, tfdiags.Diagnostics) {
+	if a.encrypted != nil {
+		return a.encrypted, nil
+	}
+	src := &encryption.Source{
+		Env: a.Env("TF_ENCRYPTION"), Getenv: a.Env, Registry: all.Registry(),
+		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+			return cfg.StaticEval(expr, want, "terraform.encryption")
+		},
+	}
+	for _, block := range cfg.Module.Encryption {
+		src.Bodies = append(src.Bodies, block)
+	}
+	config, diags := encryption.Load(src)
+	if !diags.HasErrors() {
+		a.encrypted = config
+	}
+	return config, diags
+}
+
+// stateCodec gives the encryption of states, nil for none.
+func (a *App) stateCodec(cfg *loaded) (statemgr.Codec, tfdiags.Diagnostics) {
+	config, diags := a.encryptionFor(cfg)
+	if diags.HasErrors() || config.State() == nil {
+		return nil, diags
+	}
+	return config.State(), diags
+}
+
+// fileEncryption gives the encryption for a file that is named on the command line, whose configuration is the working directory's.
+func (a *App) fileEncryption(ctx context.Context, vars varFlags) (*encryption.Config, tfdiags.Diagnostics) {
+	if !a.parser.IsModuleDir(a.root()) && strings.TrimSpace(a.Env("TF_ENCRYPTION")) == "" {
+		return &encryption.Config{}, nil
+	}
+	cfg, diags := a.loadRootModule(ctx, vars)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return a.encryptionFor(cfg)
+}
+
+// decryptFile gives a file's content in clear text. Without encryption it is the file itself, unless that is encrypted.
+func decryptFile(t *encryption.Target, data []byte) ([]byte, error) {
+	if t == nil {
+		return data, nil
+	}
+	plain, _, err := t.Decrypt(data)
+	return plain, err
+}
