@@ -16,7 +16,7 @@ import (
 // Load reads the CLI configuration of the current user from files and environment. The result is usable even with
 // errors, for commands that need little of it.
 func Load() (*Config, tfdiags.Diagnostics) {
-	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2}}
+	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = ""

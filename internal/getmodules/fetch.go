@@ -44,6 +44,7 @@ var methods = map[string]method{
 	"http":  (*fetcher).http,
 	"https": (*fetcher).http,
 	"file":  (*fetcher).file,
+	"oci":   (*fetcher).oci,
 }
 
 // into puts the package of an address into a folder, in place of what is there.
@@ -97,7 +98,7 @@ func (f *fetcher) fetch(ctx context.Context, address, host, dir string, hops int
 	}
 	fetch, ok := methods[name]
 	if !ok {
-		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http and file", name)
+		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http, oci and file", name)
 	}
 	j := job{url: u, query: u.Query(), host: host, dir: dir}
 	err = fetch(f, ctx, j)

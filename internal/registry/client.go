@@ -22,6 +22,7 @@ import (
 
 // Client fetches documents and packages.
 type Client struct {
+	cfg       *cliconfig.Config
 	http      *http.Client
 	tokens    *cliconfig.Tokens
 	hosts     map[string]cliconfig.Host
@@ -46,7 +47,8 @@ func New(cfg *cliconfig.Config, version string) *Client {
 		agent += " " + more
 	}
 	return &Client{
-		http:      &http.Client{Transport: transport, CheckRedirect: checkRedirect},
+		cfg:       cfg,
+		http:      &http.Client{Transport: transport, CheckRedirect: CheckRedirect},
 		tokens:    cliconfig.NewTokens(cfg),
 		hosts:     cfg.Hosts,
 		retries:   cfg.RegistryRetries,
@@ -56,11 +58,17 @@ func New(cfg *cliconfig.Config, version string) *Client {
 	}
 }
 
+// Config is the CLI configuration the client was made for.
+func (c *Client) Config() *cliconfig.Config { return c.cfg }
+
+// UserAgent is how the program names itself to servers.
+func (c *Client) UserAgent() string { return c.userAgent }
+
 var errRedirects = errors.New("the request was redirected too many times")
 
-// checkRedirect takes the credentials away when a redirect leads to another origin. The standard library would keep
+// CheckRedirect takes the credentials away when a redirect leads to another origin. The standard library would keep
 // them for other ports and for subdomains.
-func checkRedirect(req *http.Request, via []*http.Request) error {
+func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errRedirects
 	}

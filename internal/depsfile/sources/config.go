@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
+	"tofu/internal/registry/oci"
 	"tofu/internal/tfdiags"
 )
 
@@ -76,7 +77,11 @@ func fromMethod(m cliconfig.Method, cfg *cliconfig.Config, client *registry.Clie
 		mirror.TrustAllHashes = m.TrustAllHashes
 		out.Source = mirror
 	case cliconfig.OCIMirror:
-		return Method{}, fmt.Errorf("oci_mirror isn't supported yet")
+		mirror, err := NewOCIMirror(oci.New(client), m.Location, include)
+		if err != nil {
+			return Method{}, err
+		}
+		out.Source = mirror
 	default:
 		panic("unreachable: there are four kinds of methods")
 	}

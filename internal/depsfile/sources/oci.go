@@ -1,0 +1,139 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/registry/oci"
+)
+
+// OCIMirror is a set of repositories in OCI registries, one for each provider.
+type OCIMirror struct {
+	Client   *oci.Client
+	template hclsyntax.Expression // of the repository's address
+	text     string
+}
+
+// NewOCIMirror makes a mirror of a template like "example.com/providers/${namespace}/${type}". Every part of an address
+// that the inclusion patterns leave open must be in it, or else providers would share a repository.
+func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMirror, error) {
+	expr, diags := hclsyntax.ParseTemplate([]byte(template), "repository_template", hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, fmt.Errorf("the repository_template %q isn't valid: %w", template, diags)
+	}
+	used := make(map[string]bool)
+	for _, v := range expr.Variables() {
+		used[v.RootName()] = true
+	}
+	m := &OCIMirror{Client: client, template: expr, text: template}
+	if _, err := m.repository(addrs.Provider{Host: "x.example", Namespace: "x", Type: "x"}); err != nil {
+		return nil, err
+	}
+	for part, open := range openParts(include) {
+		if open && !used[part] {
+			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, because \"include\" allows more than one %s", template, part, part)
+		}
+	}
+	return m, nil
+}
+
+// openParts tells which parts of an address patterns leave open: those with a wildcard or with several values.
+func openParts(include Patterns) map[string]bool {
+	open := map[string]bool{"hostname": len(include) == 0, "namespace": len(include) == 0, "type": len(include) == 0}
+	for _, p := range include {
+		first := include[0]
+		open["hostname"] = open["hostname"] || p.Host == "*" || p.Host != first.Host
+		open["namespace"] = open["namespace"] || p.Namespace == "*" || p.Namespace != first.Namespace
+		open["type"] = open["type"] || p.Type == "*" || p.Type != first.Type
+	}
+	return open
+}
+
+// String names the mirror.
+func (m *OCIMirror) String() string { return "the OCI mirror " + m.text }
+
+func (m *OCIMirror) repository(p addrs.Provider) (string, error) {
+	v, diags := m.template.Value(&hcl.EvalContext{Variables: map[string]cty.Value{
+		"hostname": cty.StringVal(p.Host), "namespace": cty.StringVal(p.Namespace), "type": cty.StringVal(p.Type)}})
+	if diags.HasErrors() {
+		return "", fmt.Errorf("the repository_template %q can't be used; its symbols are hostname, namespace and type: %w", m.text, diags)
+	}
+	text, err := convert.Convert(v, cty.String)
+	if err != nil || text.IsNull() || !text.IsKnown() {
+		return "", fmt.Errorf("the repository_template %q doesn't give an address", m.text)
+	}
+	return text.AsString(), nil
+}
+
+// Versions lists the tags that are versions.
+func (m *OCIMirror) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
+	repository, err := m.repository(p)
+	if err != nil {
+		return Versions{}, err
+	}
+	tags, err := m.Client.Tags(ctx, repository)
+	if err != nil && !errors.Is(err, oci.ErrNotFound) {
+		return Versions{}, err
+	}
+	var found Versions
+	for _, tag := range tags {
+		text := strings.ReplaceAll(tag, "_", "+")
+		if v, err := depsfile.ParseVersion(text); err == nil && v.String() == text {
+			found.List = append(found.List, v)
+		}
+	}
+	if len(found.List) == 0 {
+		return Versions{}, &NoProviderError{Provider: p, Sources: []string{m.String()}}
+	}
+	return found, nil
+}
+
+const (
+	releaseArtifact = "application/vnd.opentofu.provider"
+	packageArtifact = "application/vnd.opentofu.provider-target"
+)
+
+// Package finds the platform in the index of the version's tag.
+func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+	repository, err := m.repository(p)
+	if err != nil {
+		return nil, err
+	}
+	index, err := m.Client.Index(ctx, repository, strings.ReplaceAll(v.String(), "+", "_"))
+	if errors.Is(err, oci.ErrNotFound) {
+		return nil, &NoPackageError{p, v, platform}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if index.ArtifactType != releaseArtifact {
+		return nil, fmt.Errorf("%s has an artifact of type %q under %s, not a provider's release", repository, index.ArtifactType, v)
+	}
+	for _, desc := range index.Manifests {
+		if desc.ArtifactType != packageArtifact || desc.Platform == nil || desc.Platform.OS != platform.OS || desc.Platform.Architecture != platform.Arch {
+			continue
+		}
+		layer, err := m.Client.Package(ctx, repository, desc.Digest.String(), packageArtifact)
+		if err != nil {
+			return nil, err
+		}
+		pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Size: layer.Size, Auth: "verified checksum",
+			Fetch: func(ctx context.Context, dst *os.File) error { return m.Client.Fetch(ctx, repository, layer, dst) }}
+		if layer.Digest.Algorithm() == "sha256" {
+			pkg.ArchiveHash = depsfile.Hash(depsfile.SchemeArchive + ":" + layer.Digest.Encoded())
+			pkg.Reported = []depsfile.Hash{pkg.ArchiveHash}
+		}
+		return pkg, nil
+	}
+	return nil, &NoPackageError{p, v, platform}
+}
