@@ -30,6 +30,8 @@ type LoadOptions struct {
 
 	Workspace string // terraform.workspace; "" means "default"
 	WorkDir   string // path.cwd: where the command was started
+
+	Overlay *Overlay // nil: the configuration as it is
 }
 
 // A Resolver finds (or installs) the module that a call wants and gives its directory and, where sources have versions, the version.
@@ -84,7 +86,7 @@ func loadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics
 	if module == nil {
 		return nil, diags
 	}
-	root := &Config{Module: module, Children: map[string]*Config{}}
+	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}}
 	root.Root = root
 	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
 	return root, slices.Concat(diags, root.evaluateStatics())
@@ -142,7 +144,7 @@ func (l *loader) child(parent *Config, call *ModuleCall) (*Config, tfdiags.Diagn
 	if module == nil {
 		return nil, append(diags, notInstalled(call, dir))
 	}
-	cfg.Module = module
+	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
 	diags = slices.Concat(diags, more, cfg.childRules(), cfg.evaluateStatics())
 	return cfg, diags

@@ -1,0 +1,236 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+)
+
+// TestFile is one file of tests.
+type TestFile struct {
+	Name      string // path relative to the working directory
+	Variables map[string]hcl.Expression
+	// Providers are configurations for the modules under test, by the names that these have for them.
+	Providers map[addrs.LocalProviderConfig]*Provider
+	// Mocks are configurations of providers that are made up. They win over Providers.
+	Mocks     map[addrs.LocalProviderConfig]*MockProvider
+	Overrides []*Override
+	Runs      []*TestRun // names may repeat
+}
+
+// TestRun is a run block: one plan or apply, and what must hold afterwards.
+type TestRun struct {
+	Name      string
+	Plan      bool // only plan
+	Options   TestOptions
+	Variables map[string]hcl.Expression
+	Module    *TestModule // what is tested; nil for the root module
+	// Providers says which of the file's configurations take the place of the module's own.
+	Providers      []PassedProvider
+	ProvidersSet   bool
+	Asserts        []*CheckRule
+	ExpectFailures []hcl.Traversal // objects whose conditions must fail
+	Overrides      []*Override
+	Range          hcl.Range
+}
+
+// TestOptions are a run's plan_options. Addresses are read when they are used.
+type TestOptions struct {
+	RefreshOnly, SkipRefresh bool
+	Targets, Replace         []hcl.Traversal
+}
+
+// TestModule is the module that a run tests in the root module's place.
+type TestModule struct {
+	Call *ModuleCall // source and version
+	Path addrs.Module
+}
+
+// OverrideKind is what an override takes the place of.
+type OverrideKind uint8
+
+const (
+	OverrideResource OverrideKind = iota // a managed resource's objects
+	OverrideData                         // what a data source finds
+	OverrideModule                       // a module's outputs
+)
+
+// Override is an override_resource, override_data or override_module block.
+type Override struct {
+	Kind        OverrideKind
+	Target      addrs.Target // without instance keys
+	Values      cty.Value    // an object; an empty one when nothing is set
+	TargetRange hcl.Range
+	ValuesRange hcl.Range
+	Range       hcl.Range
+}
+
+// MockProvider is a mock_provider block.
+type MockProvider struct {
+	*Provider
+	Resources map[string]cty.Value // defaults by resource type
+	Data      map[string]cty.Value
+	Overrides []*Override
+}
+
+var (
+	testFileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+		{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"}, {Type: "provider", LabelNames: []string{"name"}},
+		{Type: "mock_provider", LabelNames: []string{"name"}}, {Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
+	}}
+	testRunSchema = &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"}},
+		Blocks: []hcl.BlockHeaderSchema{
+			{Type: "plan_options"}, {Type: "assert"}, {Type: "variables"}, {Type: "module"},
+			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
+		},
+	}
+	testOptionsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"}, {Name: "replace"}, {Name: "target"}}}
+	testModuleSchema  = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true}, {Name: "version"}}}
+)
+
+// overrideKinds are the kinds by block type.
+var overrideKinds = map[string]OverrideKind{"override_resource": OverrideResource, "override_data": OverrideData, "override_module": OverrideModule}
+
+// testFile reads the body of a test file.
+func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
+	f := &TestFile{Name: name, Providers: map[addrs.LocalProviderConfig]*Provider{}, Mocks: map[addrs.LocalProviderConfig]*MockProvider{}}
+	var variables once
+	for _, block := range d.content(body, testFileSchema).Blocks {
+		switch block.Type {
+		case "run":
+			if run := d.testRun(name, block); run != nil {
+				f.Runs = append(f.Runs, run)
+			}
+		case "variables":
+			if variables.accept(d, block, "Multiple \"variables\" blocks", "This test file") {
+				f.Variables = d.testVariables(block)
+			}
+		case "provider":
+			d.testProvider(f, block)
+		case "mock_provider":
+			d.mockProvider(f, block)
+		default:
+			f.Overrides = d.testOverride(f.Overrides, block)
+		}
+	}
+	return f
+}
+
+func (d *decoder) testVariables(block *hcl.Block) map[string]hcl.Expression {
+	attrs, diags := block.Body.JustAttributes()
+	d.add(diags)
+	out := make(map[string]hcl.Expression, len(attrs))
+	for name, attr := range attrs {
+		out[name] = attr.Expr
+	}
+	return out
+}
+
+func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
+	run := &TestRun{Name: block.Labels[0], Range: block.DefRange}
+	if !d.identifier(run.Name, block.LabelRanges[0], "run block name") {
+		return nil
+	}
+	content := d.content(block.Body, testRunSchema)
+	if attr, ok := content.Attributes["command"]; ok {
+		switch d.keyword(attr.Expr) {
+		case "apply":
+		case "plan":
+			run.Plan = true
+		default:
+			d.errorf(attr.Expr.Range(), "Invalid \"command\" keyword", "The \"command\" argument is one of the keywords apply and plan.")
+		}
+	}
+	if attr, ok := content.Attributes["providers"]; ok {
+		run.Providers, run.ProvidersSet = d.passedProviders(attr), true
+	}
+	if attr, ok := content.Attributes["expect_failures"]; ok {
+		run.ExpectFailures = d.traversals(attr)
+	}
+	var options, variables, module once
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "plan_options":
+			if options.accept(d, inner, "Multiple \"plan_options\" blocks", "This run") {
+				run.Options = d.testOptions(inner)
+			}
+		case "assert":
+			if rule, ok := d.checkRule(inner); ok {
+				run.Asserts = append(run.Asserts, rule)
+			}
+		case "variables":
+			if variables.accept(d, inner, "Multiple \"variables\" blocks", "This run") {
+				run.Variables = d.testVariables(inner)
+			}
+		case "module":
+			if module.accept(d, inner, "Multiple \"module\" blocks", "This run") {
+				run.Module = d.testModule(file, run.Name, inner)
+			}
+		default:
+			run.Overrides = d.testOverride(run.Overrides, inner)
+		}
+	}
+	return run
+}
+
+func (d *decoder) testOptions(block *hcl.Block) TestOptions {
+	var o TestOptions
+	attrs := d.content(block.Body, testOptionsSchema).Attributes
+	if attr, ok := attrs["mode"]; ok {
+		switch d.keyword(attr.Expr) {
+		case "normal":
+		case "refresh-only":
+			o.RefreshOnly = true
+		default:
+			d.errorf(attr.Expr.Range(), "Invalid \"mode\" keyword", "The \"mode\" argument is one of the keywords normal and refresh-only.")
+		}
+	}
+	if attr, ok := attrs["refresh"]; ok {
+		refresh := true
+		d.constant(attr, &refresh)
+		o.SkipRefresh = !refresh
+		if o.SkipRefresh && o.RefreshOnly {
+			d.errorf(attr.Range, "Incompatible plan options", "A refresh-only plan without refreshing would do nothing: leave out refresh = false or mode = refresh-only.")
+		}
+	}
+	if attr, ok := attrs["target"]; ok {
+		o.Targets = d.traversals(attr)
+	}
+	if attr, ok := attrs["replace"]; ok {
+		o.Replace = d.traversals(attr)
+	}
+	return o
+}
+
+// testModule reads what a run tests. Its place in the list of installed modules is named after the file and the run.
+func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
+	attrs := d.content(block.Body, testModuleSchema).Attributes
+	call := &ModuleCall{Name: run, Config: hcl.EmptyBody(), Range: block.DefRange}
+	if attr, ok := attrs["source"]; ok {
+		call.SourceExpr, call.SourceRange = attr.Expr, attr.Expr.Range()
+	}
+	if attr, ok := attrs["version"]; ok {
+		call.VersionExpr = attr.Expr
+	}
+	return &TestModule{Call: call, Path: testModulePath(file, run)}
+}
+
+// testProvider reads a provider block. The names in it are those of the module under test.
+func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
+	inner := &decoder{file: &file{}}
+	decodeProvider(inner, block)
+	d.add(inner.diags)
+	for _, p := range inner.file.providers {
+		if before := f.Providers[p.Local()]; before != nil {
+			d.duplicateProvider(p, before.Range)
+			continue
+		}
+		f.Providers[p.Local()] = p
+	}
+}
+
+func (d *decoder) duplicateProvider(p *Provider, before hcl.Range) {
+	d.errorf(p.Range, "Duplicate provider configuration", "There is a configuration %s in this file already, at %s.", p.Local(), place(before))
+}

@@ -1,0 +1,144 @@
+package configs
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+var (
+	mockProviderSchema = &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "for_each"}},
+		Blocks: []hcl.BlockHeaderSchema{
+			{Type: "mock_resource", LabelNames: []string{"type"}}, {Type: "mock_data", LabelNames: []string{"type"}},
+			{Type: "override_resource"}, {Type: "override_data"},
+		},
+	}
+	mockDefaultsSchema   = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"}}}
+	overrideSchema       = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true}, {Name: "values"}}}
+	overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true}, {Name: "outputs"}}}
+)
+
+// mockProvider reads a mock_provider block.
+func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
+	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{}}
+	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0], Range: block.DefRange, Mock: true}
+	if !d.providerName(m.Name, block.LabelRanges[0]) {
+		return
+	}
+	content := d.content(block.Body, mockProviderSchema)
+	if attr, ok := content.Attributes["alias"]; ok && d.constant(attr, &m.Alias) {
+		rng := attr.Expr.Range()
+		m.AliasRange = &rng
+		if !hclsyntax.ValidIdentifier(m.Alias) {
+			d.errorf(rng, "Invalid provider configuration alias", "An alias must be a valid name. %s", identifierRule)
+		}
+	}
+	if attr, ok := content.Attributes["for_each"]; ok {
+		m.ForEach = attr.Expr
+		if m.AliasRange == nil {
+			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "The for_each argument is for provider configurations with an alias.")
+		}
+	}
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "mock_resource":
+			d.mockDefaults(m, m.Resources, inner)
+		case "mock_data":
+			d.mockDefaults(m, m.Data, inner)
+		default:
+			m.Overrides = d.testOverride(m.Overrides, inner)
+		}
+	}
+	seen := map[addrs.Target]bool{}
+	for _, o := range m.Overrides {
+		if seen[o.Target] {
+			d.errorf(m.Range, "Duplicated override", "%s is overridden twice in this mock_provider block, again at %s.", o.Target, place(o.TargetRange))
+		}
+		seen[o.Target] = true
+	}
+	if before := f.Mocks[m.Local()]; before != nil {
+		d.duplicateProvider(m.Provider, before.Range)
+		return
+	}
+	f.Mocks[m.Local()] = m
+}
+
+func (d *decoder) mockDefaults(m *MockProvider, into map[string]cty.Value, block *hcl.Block) {
+	typ := block.Labels[0]
+	if _, dup := into[typ]; dup {
+		d.errorf(m.Range, "Duplicated "+block.Type+" block", "There is a second %s block for the type %q, at %s.", block.Type, typ, place(block.DefRange))
+	}
+	values := cty.EmptyObjectVal
+	if attr, ok := d.content(block.Body, mockDefaultsSchema).Attributes["defaults"]; ok {
+		values = d.constantObject(attr)
+	}
+	into[typ] = values
+}
+
+// testOverride reads an override block.
+func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
+	kind := overrideKinds[block.Type]
+	schema, argument := overrideSchema, "values"
+	if kind == OverrideModule {
+		schema, argument = overrideModuleSchema, "outputs"
+	}
+	o := &Override{Kind: kind, Values: cty.EmptyObjectVal, Range: block.DefRange}
+	attrs := d.content(block.Body, schema).Attributes
+	if attr, ok := attrs[argument]; ok {
+		o.Values, o.ValuesRange = d.constantObject(attr), attr.Expr.Range()
+	}
+	attr, ok := attrs["target"]
+	if !ok || !d.overrideTarget(o, attr) {
+		return list
+	}
+	return append(list, o)
+}
+
+// overrideTarget reads what is overridden: all instances of a block together.
+func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
+	o.TargetRange = attr.Expr.Range()
+	traversal, diags := hcl.AbsTraversalForExpr(attr.Expr)
+	if diags.HasErrors() {
+		d.add(diags)
+		return false
+	}
+	target, more := addrs.ParseTarget(traversal)
+	d.add(more)
+	if more.HasErrors() {
+		return false
+	}
+	o.Target = target
+	keyed := target.HasKey
+	for _, step := range target.Module.Steps() {
+		keyed = keyed || step.Key != addrs.NoKey
+	}
+	switch {
+	case keyed:
+		d.errorf(o.TargetRange, "Invalid override target", "An override is for all instances of a block. Leave out the instance key.")
+	case target.IsModule() != (o.Kind == OverrideModule):
+		what := map[OverrideKind]string{OverrideResource: "resource", OverrideData: "data source", OverrideModule: "module call"}[o.Kind]
+		d.errorf(o.TargetRange, "Invalid override target", "The target must be the address of a %s; this is %s.", what, target)
+	default:
+		return true
+	}
+	return false
+}
+
+// constantObject evaluates an object without references.
+func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
+	v, hclDiags := attr.Expr.Value(nil)
+	diags := tfdiags.Diagnostics(nil).Append(hclDiags)
+	d.add(diags)
+	switch {
+	case diags.HasErrors():
+	case v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType():
+		d.errorf(attr.Expr.Range(), "Invalid "+attr.Name, "The argument %q must be an object: names and values in braces.", attr.Name)
+	default:
+		return v
+	}
+	return cty.EmptyObjectVal
+}

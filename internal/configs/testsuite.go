@@ -1,0 +1,169 @@
+package configs
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// DefaultTestDirectory is where tests are looked for besides the root module's own directory.
+const DefaultTestDirectory = "tests"
+
+// testExtensions are what test files end in. One that supersedes another hides the file of the same base name.
+var testExtensions = []struct{ ext, supersedes string }{
+	{".tofutest.hcl", ".tftest.hcl"},
+	{".tofutest.json", ".tftest.json"},
+	{".tftest.hcl", ""},
+	{".tftest.json", ""},
+}
+
+// TestFiles reads the test files of a root module: those beside it and those in a directory of tests, which is relative to it.
+// They come in the order of their names.
+func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnostics) {
+	names := p.listTests(root)
+	var diags tfdiags.Diagnostics
+	switch dir := filepath.Join(root, testDir); {
+	case filepath.IsAbs(testDir):
+		diags = append(diags, tfdiags.Warningf("Test directory must be relative", "The test directory %s is not looked into: give its path from the current directory.", testDir))
+	case filepath.Clean(dir) == filepath.Clean(root):
+	default:
+		if _, err := p.fs.ReadDir(dir); err != nil && filepath.Clean(testDir) != DefaultTestDirectory {
+			diags = append(diags, tfdiags.Warningf("Test directory does not exist", "The requested test directory %s does not exist.", testDir))
+		}
+		names = append(names, p.listTests(dir)...)
+	}
+	slices.Sort(names)
+	var out []*TestFile
+	for _, name := range names {
+		d := &decoder{file: &file{name: name}}
+		source, more := p.ParseFile(name)
+		d.diags = more
+		if source != nil {
+			out = append(out, d.testFile(name, source.Body))
+		}
+		diags = append(diags, d.diags...)
+	}
+	return out, diags
+}
+
+// listTests finds the test files of a directory.
+func (p *Parser) listTests(dir string) []string {
+	entries, err := p.fs.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return nil // the caller says so where it matters
+	}
+	present := map[string]bool{}
+	for _, e := range entries {
+		if name := e.Name(); !e.IsDir() && !isIgnored(name) && testExt(name) != "" {
+			present[name] = true
+		}
+	}
+	for _, e := range testExtensions {
+		if e.supersedes == "" {
+			continue
+		}
+		for name := range present {
+			if base, ok := strings.CutSuffix(name, e.ext); ok {
+				delete(present, base+e.supersedes)
+			}
+		}
+	}
+	var out []string
+	for name := range present {
+		out = append(out, filepath.Join(dir, name))
+	}
+	return out
+}
+
+func testExt(name string) string {
+	for _, e := range testExtensions {
+		if strings.HasSuffix(name, e.ext) {
+			return e.ext
+		}
+	}
+	return ""
+}
+
+// testModulePath is the path under which a run's module is installed: test, the file's path without its ending, the run.
+func testModulePath(file, run string) addrs.Module {
+	path := addrs.Module("test")
+	for _, part := range strings.Split(filepath.ToSlash(strings.TrimSuffix(file, testExt(file))), "/") {
+		path = path.Child(part)
+	}
+	return path.Child(run)
+}
+
+// Request evaluates a run's module source, which is constant. Local ones start at the root module, which the caller loaded.
+func (m *TestModule) Request(root *Config) (*ModuleRequest, tfdiags.Diagnostics) {
+	req, diags := root.request(m.Call)
+	req.Path = m.Path
+	return req, diags
+}
+
+// Within gives a resolver for the calls of a configuration that is installed below a path.
+func (r Resolver) Within(path addrs.Module) Resolver {
+	return func(req *ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		below := *req
+		below.Path = addrs.Module(strings.Join(append(path.Names(), req.Path.Names()...), "."))
+		return r(&below)
+	}
+}
+
+// Overlay changes a configuration while it is loaded: tests put provider configurations and modules of their own in place.
+type Overlay struct {
+	// Providers are configurations of the root module, which take the place of those with the same names.
+	Providers []*Provider
+	// Outputs are what modules give without being looked into.
+	Outputs map[addrs.Module]map[string]cty.Value
+}
+
+// root gives the root module with the overlay's provider configurations.
+func (o *Overlay) root(m *Module) *Module {
+	if o == nil || len(o.Providers) == 0 {
+		return m
+	}
+	out := *m
+	out.Providers, out.LocalNames = maps.Clone(m.Providers), maps.Clone(m.LocalNames)
+	for _, p := range o.Providers {
+		placed := *p
+		placed.Provider = m.ProviderByLocalName(p.Name)
+		out.Providers[placed.Local()] = &placed
+		if _, ok := out.LocalNames[placed.Provider]; !ok {
+			out.LocalNames[placed.Provider] = p.Name
+		}
+	}
+	return &out
+}
+
+// module gives a called module: one that is overridden has its arguments, and the outputs that the overlay says.
+func (o *Overlay) module(path addrs.Module, m *Module) *Module {
+	if o == nil || o.Outputs[path] == nil {
+		return m
+	}
+	out := &Module{
+		Dir: m.Dir, RequiredProviders: m.RequiredProviders, LocalNames: m.LocalNames, Variables: map[string]*Variable{}, Outputs: map[string]*Output{},
+		Files: m.Files, arguments: m.arguments,
+	}
+	for name, v := range m.Variables {
+		plain := *v
+		plain.Validations = nil
+		out.Variables[name] = &plain
+	}
+	for name, output := range m.Outputs {
+		value, ok := o.Outputs[path][name]
+		if !ok {
+			value = cty.NullVal(cty.DynamicPseudoType)
+		}
+		plain := *output
+		plain.Expr, plain.Preconditions, plain.DependsOn = hcl.StaticExpr(value, output.Range), nil, nil
+		out.Outputs[name] = &plain
+	}
+	return out
+}
