@@ -55,7 +55,7 @@ func applyBuild(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env 
 		b.variables[name] = Variable{Value: v}
 	}
 	if opts != nil {
-		b.keep = opts.KeepReferences
+		b.inspection = opts.Inspect
 		for name := range plan.EphemeralVariables {
 			if v, ok := opts.Variables[name]; ok {
 				b.variables[name] = v

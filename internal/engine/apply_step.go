@@ -98,7 +98,7 @@ func (w *walk) newApply(s *step) (*applyStep, tfdiags.Diagnostics) {
 			"%s was planned, but count or for_each now give other instances than while planning. Make a new plan.", addr)}
 	}
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(at)), x: x, at: at}
-	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
 	p.prov = prov
 	return &applyStep{instancePlan: p, planned: s.change}, diags
 }
@@ -494,7 +494,7 @@ func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostic
 		w.record2(addr, deposed, nil, s.change.Provider)
 		return nil
 	}
-	prov, diags := w.resourceProvider(r, nil, key)
+	prov, diags := w.resourceProvider(r, addr, nil, key)
 	if diags.HasErrors() {
 		return diags
 	}

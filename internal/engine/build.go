@@ -51,7 +51,7 @@ type build struct {
 	forceReplace map[addrs.AbsInstance]bool
 	cliImports   []ImportTarget
 	generate     bool
-	keep         []*addrs.Reference
+	inspection   *Inspection
 	moves        *moveResults
 	timestamp    time.Time
 
@@ -73,6 +73,7 @@ type build struct {
 	functions    map[functionUse]*providerConfig
 	functionKeys map[functionUse]*keyExpr
 	rootNode     *Node
+	relaxed      bool // the order of destruction was contradictory, so that some of it was given up
 
 	// analysis of shared configuration objects, by pointer
 	resourceExprs map[*configs.Resource]*resourceExprs
@@ -82,7 +83,9 @@ type build struct {
 }
 
 // transform runs the passes and checks the result.
-func (b *build) transform() tfdiags.Diagnostics {
+func (b *build) transform() tfdiags.Diagnostics { return b.runPasses(transformers) }
+
+func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	b.modules = map[addrs.Module]*module{}
 	b.byConfig = map[addrs.ConfigResource]*resource{}
 	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
@@ -96,7 +99,7 @@ func (b *build) transform() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	for _, t := range transformers {
+	for _, t := range passes {
 		diags = diags.Append(t.Run(b))
 		if diags.HasErrors() {
 			return diags

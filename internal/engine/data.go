@@ -16,7 +16,7 @@ import (
 // planData reads a data source, or plans to read it while applying.
 func (p *instancePlan) planData() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
 	if diags.HasErrors() {
 		return diags
 	}

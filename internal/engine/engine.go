@@ -22,6 +22,9 @@ type Env struct {
 	// Provisioner gives a provisioner by type; nil when there is none of that name.
 	Provisioner func(typ string) Provisioner
 
+	// Mocks stand in for providers; nil for nothing.
+	Mocks Mocks
+
 	// Observe is told everything that happens, from many goroutines at once, before dependents start; nil for nobody.
 	Observe func(Event)
 
@@ -62,9 +65,8 @@ type PlanOptions struct {
 	GenerateConfig bool
 	// IgnoreForgotten leaves out the error after a destroy that forgot objects instead.
 	SuppressForgetErrors bool
-	// KeepReferences names objects of the root module that must be evaluated although nothing in the configuration reads
-	// them: test assertions read them afterwards.
-	KeepReferences []*addrs.Reference
+	// Inspect looks at the planned values.
+	Inspect *Inspection
 }
 
 // ImportTarget is an object to take over.
@@ -78,7 +80,8 @@ type ApplyOptions struct {
 	// Variables are given again; ephemeral ones must be, others must agree with the plan's.
 	Variables            map[string]Variable
 	SuppressForgetErrors bool
-	KeepReferences       []*addrs.Reference
+	// Inspect looks at the values that result.
+	Inspect *Inspection
 }
 
 // Provisioner runs something on or for an object after its creation or before its destruction.

@@ -32,7 +32,7 @@ const closeLimit = 10 * time.Second
 // planEphemeral opens an ephemeral instance, or puts that off when its configuration isn't known yet. It is the same in every phase.
 func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
 	if diags.HasErrors() {
 		return diags
 	}

@@ -53,6 +53,8 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		return c.namedValue(c.in.module.variables[s.Name], subject, rng)
 	case addrs.LocalValue:
 		return c.namedValue(c.in.module.locals[s.Name], subject, rng)
+	case addrs.OutputValue:
+		return c.namedValue(c.in.module.outputs[s.Name], subject, rng)
 	case addrs.Resource:
 		r := c.in.module.resources[s]
 		if r == nil {

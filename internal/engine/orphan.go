@@ -31,7 +31,7 @@ func (o *orphanPlan) plan() tfdiags.Diagnostics {
 		obj = o.stored.Deposed[o.deposed]
 	}
 	var diags tfdiags.Diagnostics
-	if o.prov, diags = w.resourceProvider(r, nil, o.stored.ProviderKey); diags.HasErrors() {
+	if o.prov, diags = w.resourceProvider(r, o.addr, nil, o.stored.ProviderKey); diags.HasErrors() {
 		return diags
 	}
 	if r.addr.Resource.Mode == addrs.Data {
@@ -218,7 +218,7 @@ func (w *walk) planDestroyResource(r *resource) tfdiags.Diagnostics {
 // planDestroy plans to destroy one object, whatever the configuration says of it.
 func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	w, r := o.w, o.r
-	prov, diags := w.resourceProvider(r, nil, o.stored.ProviderKey)
+	prov, diags := w.resourceProvider(r, o.addr, nil, o.stored.ProviderKey)
 	if diags.HasErrors() {
 		return diags
 	}

@@ -59,7 +59,7 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 func (o *PlanOptions) build(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env) *build {
 	b := &build{
 		ctx: ctx, phase: phasePlan, env: env, cfg: cfg, state: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
-		targets: o.Targets, excludes: o.Excludes, cliImports: o.Imports, generate: o.GenerateConfig, keep: o.KeepReferences,
+		targets: o.Targets, excludes: o.Excludes, cliImports: o.Imports, generate: o.GenerateConfig, inspection: o.Inspect,
 	}
 	if len(o.ForceReplace) > 0 {
 		b.forceReplace = map[addrs.AbsInstance]bool{}

@@ -169,7 +169,7 @@ func (l *live) exists() bool { return l != nil && l.obj != nil }
 // planManaged plans a managed instance.
 func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	prov, diags := w.resourceProvider(r, p.c, addrs.NoKey)
+	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
 	if diags.HasErrors() {
 		return diags
 	}

@@ -24,6 +24,12 @@ func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 }
 
 func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
+	if w.env.Mocks != nil && w.env.Mocks.Configuration(p.addr) {
+		p.mu.Lock()
+		p.instances[key] = nil
+		p.mu.Unlock()
+		return nil
+	}
 	release := w.call()
 	defer release()
 	impl, err := w.env.Provider(w.ctx, p.addr.Provider)
@@ -90,7 +96,9 @@ func (w *walk) closeProvider(p *providerConfig) tfdiags.Diagnostics {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, impl := range p.instances {
-		_ = impl.Close()
+		if impl != nil {
+			_ = impl.Close()
+		}
 		delete(p.instances, key)
 	}
 	return nil
@@ -130,9 +138,9 @@ type providerInstance struct {
 	addr addrs.ProviderInstance
 }
 
-// providerFor gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
+// resourceProvider gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
 // key expression of the instance's own (an orphan's), stored is used.
-func (w *walk) resourceProvider(r *resource, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
+func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
 	key, diags := stored, tfdiags.Diagnostics(nil)
 	if c != nil {
 		if key, diags = w.providerKeyValue(r.providerKey, c); diags.HasErrors() {
@@ -141,8 +149,13 @@ func (w *walk) resourceProvider(r *resource, c *EvalContext, stored addrs.Instan
 	}
 	p := r.provider
 	p.mu.Lock()
-	impl := p.instances[key]
+	impl, there := p.instances[key]
 	p.mu.Unlock()
+	if there && w.env.Mocks != nil {
+		if mock := w.env.Mocks.Instance(addr, p.addr); mock != nil {
+			impl = mock
+		}
+	}
 	if impl == nil {
 		d := tfdiags.Errorf("Provider instance not present",
 			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive the resource instances that it manages by at least one apply: put it back, destroy the resource instance, and then remove it.",

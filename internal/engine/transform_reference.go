@@ -39,9 +39,7 @@ var referenceTransformer = &Transformer{
 				b.connectRefs(t.resource.open, b.root, e.Refs, inEach(t.forEach != nil))
 			}
 		}
-		for _, ref := range b.keep {
-			b.keepReference(ref)
-		}
+		b.connectInspection()
 		return nil
 	},
 }
@@ -243,6 +241,12 @@ func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope block
 		return b.connectCallRef(n, m, s.Name, "", s.Key, ref)
 	case addrs.ModuleCallOutput:
 		return b.connectCallRef(n, m, s.Call.Name, s.Output, s.Call.Key, ref)
+	case addrs.OutputValue:
+		if v := m.outputs[s.Name]; v != nil {
+			b.after(n, v.node)
+			return nil
+		}
+		return undeclared("output value", s.Name, m, m.cfg.Module.Outputs, "")
 	default:
 		return checkBlockLocal(ref, scope)
 	}
@@ -453,28 +457,4 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 	b.after(n, p.node)
 	b.after(p.close, n)
 	return nil
-}
-
-// keepReference marks what something outside the graph is going to read.
-func (b *build) keepReference(ref *addrs.Reference) {
-	switch s := ref.Subject.(type) {
-	case addrs.LocalValue:
-		if v := b.root.locals[s.Name]; v != nil {
-			v.node.final = true
-		}
-	case addrs.Resource:
-		b.keepResource(s)
-	case addrs.ResourceInstance:
-		b.keepResource(s.Resource)
-	case addrs.ModuleCallOutput:
-		if child := b.root.calls[s.Call.Name]; child != nil && child.outputs[s.Output] != nil {
-			child.outputs[s.Output].node.final = true
-		}
-	}
-}
-
-func (b *build) keepResource(addr addrs.Resource) {
-	if r := b.root.resources[addr]; r != nil {
-		r.node.final = true
-	}
 }

@@ -62,7 +62,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		diags = diags.Append(more)
 	}
 	config := unmark(marked)
-	prov, more := p.w.resourceProvider(r, nil, p.anyKey())
+	prov, more := p.w.resourceProvider(r, p.addr, nil, p.anyKey())
 	if more.HasErrors() {
 		return unknown, diags.Append(more)
 	}

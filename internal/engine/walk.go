@@ -40,6 +40,7 @@ type walk struct {
 	// failedData are data sources nested in checks that could not be read.
 	failedData map[addrs.AbsResource]bool
 	pendingUp  []bool // by node: something it waits for, directly or not, has a pending change
+	inspected  bool   // the inspection was made in its place
 }
 
 const defaultParallelism = 10
@@ -60,6 +61,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 
 	// A node that waits for a call holds no place that a value could be computed in.
 	w.outcome = dag.Walk(w.begin, &w.build.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.inspectLate()
 	w.closeAll()
 	if w.begin.Err() != nil && !w.diags.HasErrors() {
 		w.diags = w.diags.Append(tfdiags.Errorf("Operation interrupted", "What was under way was finished and recorded; nothing new was started."))

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// Inspection looks at values of the root module once an operation has them: the assertions of a test do.
+type Inspection struct {
+	// Refs are what Do reads. They are evaluated although nothing in the configuration may need them; what they name must exist.
+	Refs lang.Refs
+	// Do is called once, unless it is nil, also when parts of the operation failed: what was not evaluated is unknown then.
+	// Provider functions work only when nothing failed.
+	Do func(*lang.Scope)
+}
+
+// Mocks stand in for providers: tests have them.
+type Mocks interface {
+	// Configuration tells whether a provider configuration is mocked as a whole. Such a one is neither started nor configured.
+	Configuration(addrs.AbsProviderConfig) bool
+	// Instance gives what serves one resource instance in the place of that provider configuration, nil when it does itself.
+	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
+}
+
+// connectInspection adds a node that waits for what the inspection reads.
+func (b *build) connectInspection() {
+	if b.inspection == nil || b.phase.destroy {
+		return
+	}
+	n := b.node(KindValue, b.root, "(inspection)", nil)
+	n.final = true
+	n.Run = func(w *walk) tfdiags.Diagnostics {
+		w.inspect()
+		return nil
+	}
+	b.connectRefs(n, b.root, b.inspection.Refs, blockScope{})
+}
+
+func (w *walk) inspect() {
+	w.inspected = true
+	if w.inspection.Do != nil && len(w.root.instances) > 0 {
+		w.inspection.Do(w.context(w.root.instances[0], repetition{}).scope())
+	}
+}
+
+// inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
+// part. Resources that took no part have the values of the state.
+func (w *walk) inspectLate() {
+	if w.inspection == nil || w.inspected || w.phase.destroy {
+		return
+	}
+	for _, ref := range w.inspection.Refs.Objects {
+		subject := ref.Subject
+		if inst, ok := subject.(addrs.ResourceInstance); ok {
+			subject = inst.Resource
+		}
+		addr, ok := subject.(addrs.Resource)
+		if !ok {
+			continue
+		}
+		if r := w.root.resources[addr]; r != nil && r.schema != nil && len(w.root.instances) > 0 && w.root.instances[0].resources[r.slot] == nil {
+			_ = w.stateValues(r) // a value that can't be had stays unknown
+		}
+	}
+	w.inspect()
+}
