@@ -2,7 +2,9 @@ package ui
 
 import (
 	"encoding/json"
+	"math/big"
 	"slices"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -36,10 +38,7 @@ func appendValue(b []byte, v cty.Value) []byte {
 	case ty == cty.String:
 		return appendString(b, v.AsString())
 	case ty == cty.Number:
-		if v.AsBigFloat().IsInf() { // there is no such number in JSON
-			return append(b, "null"...)
-		}
-		return v.AsBigFloat().Append(b, 'f', -1)
+		return appendNumber(b, v.AsBigFloat())
 	case ty == cty.Bool:
 		if v.True() {
 			return append(b, "true"...)
@@ -56,6 +55,17 @@ func appendValue(b []byte, v cty.Value) []byte {
 		return appendElements(b, v, appendValue)
 	}
 	return append(b, "null"...) // a capsule: nothing of the language's own
+}
+
+// appendNumber writes a number with all its digits. Whole numbers, which most are, need no search for the shortest form.
+func appendNumber(b []byte, f *big.Float) []byte {
+	if n, acc := f.Int64(); acc == big.Exact {
+		return strconv.AppendInt(b, n, 10)
+	}
+	if f.IsInf() { // there is no such number in JSON
+		return append(b, "null"...)
+	}
+	return f.Append(b, 'f', -1)
 }
 
 // appendMembers writes the members of a known object or map in order of their names; write says whether it wrote one.
