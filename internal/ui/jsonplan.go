@@ -3,7 +3,6 @@ package ui
 import (
 	"encoding/json"
 	"io"
-	"maps"
 	"slices"
 	"time"
 
@@ -133,7 +132,7 @@ func (p *planWriter) variables() {
 
 // plannedValues is the state as far as it is known beforehand.
 func (p *planWriter) plannedValues() {
-	tree := newModuleTree()
+	tree := newModuleTree[*plans.InstanceChange]()
 	for _, c := range p.Plan.Changes.Instances {
 		if c.Deposed == addrs.NotDeposed && c.Action != plans.Delete {
 			tree.add(c.Addr.Module, c)
@@ -155,7 +154,7 @@ func (p *planWriter) plannedValues() {
 			p.field("outputs", outputs)
 		}
 		p.name("root_module")
-		tree.write(p.stream, func(item any) { p.item(p.plannedResource(item.(*plans.InstanceChange))) })
+		tree.write(p.stream, func(c *plans.InstanceChange) { p.item(p.plannedResource(c)) })
 	})
 }
 
@@ -345,68 +344,6 @@ func (p *planWriter) relevantAttributes() {
 	p.list(func() {
 		for _, r := range p.Plan.RelevantAttributes {
 			p.item(relevantAttribute{r.Resource.String(), pathJSON(r.Attr)})
-		}
-	})
-}
-
-// moduleTree groups items by module instance, so that they can be written nested.
-type moduleTree struct {
-	items    map[addrs.ModuleInstance][]any
-	children map[addrs.ModuleInstance][]addrs.ModuleInstance
-}
-
-func newModuleTree() *moduleTree {
-	return &moduleTree{make(map[addrs.ModuleInstance][]any), make(map[addrs.ModuleInstance][]addrs.ModuleInstance)}
-}
-
-func (t *moduleTree) add(module addrs.ModuleInstance, item any) {
-	if _, known := t.items[module]; !known {
-		t.declare(module)
-	}
-	t.items[module] = append(t.items[module], item)
-}
-
-// declare makes a module instance known to its parent, and that to its own.
-func (t *moduleTree) declare(module addrs.ModuleInstance) {
-	t.items[module] = nil
-	if module.IsRoot() {
-		return
-	}
-	parent, _ := module.Parent()
-	if _, known := t.items[parent]; !known {
-		t.declare(parent)
-	}
-	t.children[parent] = append(t.children[parent], module)
-}
-
-// write writes the tree from the root down.
-func (t *moduleTree) write(s *stream, item func(any)) {
-	for parent := range maps.Keys(t.children) {
-		slices.Sort(t.children[parent])
-	}
-	t.writeModule(s, addrs.RootInstance, item)
-}
-
-func (t *moduleTree) writeModule(s *stream, module addrs.ModuleInstance, item func(any)) {
-	s.object(func() {
-		if len(t.items[module]) > 0 {
-			s.name("resources")
-			s.list(func() {
-				for _, i := range t.items[module] {
-					item(i)
-				}
-			})
-		}
-		if !module.IsRoot() {
-			s.field("address", string(module))
-		}
-		if len(t.children[module]) > 0 {
-			s.name("child_modules")
-			s.list(func() {
-				for _, child := range t.children[module] {
-					t.writeModule(s, child, item)
-				}
-			})
 		}
 	})
 }

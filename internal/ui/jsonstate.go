@@ -26,14 +26,6 @@ type stateResource struct {
 	IdentitySchemaVersion *int64          `json:"identity_schema_version,omitempty"`
 }
 
-// plain leaves out what the place in the tree says already, and values when there are none.
-func (r *stateResource) plain() {
-	r.ModuleAddress = ""
-	if v := string(r.Values); v == "{}" || v == "null" {
-		r.Values = nil
-	}
-}
-
 // WriteState writes the document of `show -json` for a state. Version is the program's.
 func WriteState(w io.Writer, view *StateView, version string) error {
 	s := newStream(w)
@@ -42,63 +34,67 @@ func WriteState(w io.Writer, view *StateView, version string) error {
 }
 
 func writeState(s *stream, view *StateView, version string) {
-	s.object(func() {
-		s.field("format_version", stateFormat)
+	w := &stateWriter{s, view}
+	w.object(func() {
+		w.field("format_version", stateFormat)
 		if view.State.Empty() {
 			return
 		}
-		s.field("terraform_version", version)
-		s.name("values")
-		s.object(func() {
-			if names := view.State.OutputNames(); len(names) > 0 {
-				s.name("outputs")
-				writeOutputs(s, view.State, names)
-			}
-			s.name("root_module")
-			stateTree(view).write(s, func(item any) { s.instance(item, view) })
-		})
+		w.field("terraform_version", version)
+		w.name("values")
+		w.object(w.values)
 		if blocks := view.State.Checks.Sorted(); len(blocks) > 0 {
-			s.name("checks")
-			writeChecks(s, blocks)
+			w.name("checks")
+			writeChecks(w.stream, blocks)
 		}
 	})
 }
 
-// stateItem is one instance on its way into the module tree.
+// stateWriter writes one state document.
+type stateWriter struct {
+	*stream
+	*StateView
+}
+
+func (w *stateWriter) values() {
+	if names := w.State.OutputNames(); len(names) > 0 {
+		w.name("outputs")
+		w.outputs(names)
+	}
+	tree := newModuleTree[stateItem]()
+	for _, item := range stateItems(w.StateView) {
+		tree.add(item.addr.Module, item)
+	}
+	w.name("root_module")
+	tree.write(w.stream, w.instance)
+}
+
+// stateItem is one instance of a state.
 type stateItem struct {
 	addr     addrs.AbsInstance
 	provider addrs.Provider
 	inst     *states.Instance
 }
 
-func stateTree(view *StateView) *moduleTree {
-	tree := newModuleTree()
-	for _, item := range stateItems(view) {
-		tree.add(item.addr.Module, item)
-	}
-	return tree
-}
-
 // instance writes an instance's objects: the current one, then the deposed ones.
-func (s *stream) instance(item any, view *StateView) {
-	it := item.(stateItem)
+func (w *stateWriter) instance(it stateItem) {
 	if it.inst.Current != nil {
-		s.stateObject(it, it.inst.Current, addrs.NotDeposed, view)
+		w.resource(it, it.inst.Current, addrs.NotDeposed)
 	}
 	for _, key := range slices.Sorted(maps.Keys(it.inst.Deposed)) {
-		s.stateObject(it, it.inst.Deposed[key], key, view)
+		w.resource(it, it.inst.Deposed[key], key)
 	}
 }
 
-func (s *stream) stateObject(it stateItem, obj *states.Object, deposed addrs.DeposedKey, view *StateView) {
-	sch := view.Schemas.resource(it.provider, it.addr.Resource)
+func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.DeposedKey) {
+	sch := w.Schemas.resource(it.provider, it.addr.Resource)
 	if sch == nil {
-		s.fail(fmt.Errorf("the provider %s has no schema for %s, so %s can't be shown", it.provider.ForDisplay(), it.addr.Resource.Type, it.addr))
+		w.fail(fmt.Errorf("the provider %s has no schema for %s, so %s can't be shown", it.provider.ForDisplay(), it.addr.Resource.Type, it.addr))
 		return
 	}
 	v, err := obj.Decode(sch.Block.ImpliedType())
 	if err != nil {
-		s.fail(fmt.Errorf("reading %s from the state: %w", it.addr, err))
+		w.fail(fmt.Errorf("reading %s from the state: %w", it.addr, err))
 		return
 	}
 	out := &stateResource{
@@ -116,7 +112,15 @@ func (s *stream) stateObject(it stateItem, obj *states.Object, deposed addrs.Dep
 	if obj.Identity != nil && string(obj.Identity) != "null" {
 		out.Identity, out.IdentitySchemaVersion = obj.Identity, &obj.IdentityVersion
 	}
-	s.item(out)
+	w.item(out)
+}
+
+// plain leaves out what the place in the tree says already, and values when there are none.
+func (r *stateResource) plain() {
+	r.ModuleAddress = ""
+	if v := string(r.Values); v == "{}" || v == "null" {
+		r.Values = nil
+	}
 }
 
 type stateOutput struct {
@@ -126,11 +130,11 @@ type stateOutput struct {
 	Type       json.RawMessage `json:"type,omitempty"`
 }
 
-func writeOutputs(s *stream, st *states.State, names []string) {
-	s.object(func() {
+func (w *stateWriter) outputs(names []string) {
+	w.object(func() {
 		for _, name := range names {
-			o := st.Output(name)
-			s.field(name, stateOutput{o.Sensitive, o.Deprecated, valueJSON(o.Value), typeJSON(o.Value.Type())})
+			o := w.State.Output(name)
+			w.field(name, stateOutput{o.Sensitive, o.Deprecated, valueJSON(o.Value), typeJSON(o.Value.Type())})
 		}
 	})
 }

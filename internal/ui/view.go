@@ -1,12 +1,14 @@
 package ui
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -44,7 +46,15 @@ func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	if sch == nil || v.IsNull() || !sch.Block.ContainsSensitive() {
 		return v
 	}
-	return states.MarkSensitive(v, sch.Block.SensitivePaths(v))
+	paths := sch.Block.SensitivePaths(v)
+	missing := slices.ContainsFunc(paths, func(path cty.Path) bool {
+		at, err := path.Apply(v)
+		return err != nil || !marks.Has(at, marks.Sensitive)
+	})
+	if !missing { // as a rule, who made the value did it
+		return v
+	}
+	return states.MarkSensitive(v, paths)
 }
 
 // PlanView is a plan with what is needed to show it.

@@ -1,0 +1,69 @@
+package ui
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+)
+
+// moduleTree groups items by module instance, so that they can be written nested.
+type moduleTree[T any] struct {
+	items    map[addrs.ModuleInstance][]T
+	children map[addrs.ModuleInstance][]addrs.ModuleInstance
+}
+
+func newModuleTree[T any]() *moduleTree[T] {
+	return &moduleTree[T]{make(map[addrs.ModuleInstance][]T), make(map[addrs.ModuleInstance][]addrs.ModuleInstance)}
+}
+
+func (t *moduleTree[T]) add(module addrs.ModuleInstance, item T) {
+	if _, known := t.items[module]; !known {
+		t.declare(module)
+	}
+	t.items[module] = append(t.items[module], item)
+}
+
+// declare makes a module instance known to its parent, and that to its own.
+func (t *moduleTree[T]) declare(module addrs.ModuleInstance) {
+	t.items[module] = nil
+	if module.IsRoot() {
+		return
+	}
+	parent, _ := module.Parent()
+	if _, known := t.items[parent]; !known {
+		t.declare(parent)
+	}
+	t.children[parent] = append(t.children[parent], module)
+}
+
+// write writes the tree from the root down.
+func (t *moduleTree[T]) write(s *stream, item func(T)) {
+	for _, list := range t.children {
+		slices.Sort(list)
+	}
+	t.writeModule(s, addrs.RootInstance, item)
+}
+
+func (t *moduleTree[T]) writeModule(s *stream, module addrs.ModuleInstance, item func(T)) {
+	s.object(func() {
+		if len(t.items[module]) > 0 {
+			s.name("resources")
+			s.list(func() {
+				for _, i := range t.items[module] {
+					item(i)
+				}
+			})
+		}
+		if !module.IsRoot() {
+			s.field("address", string(module))
+		}
+		if len(t.children[module]) > 0 {
+			s.name("child_modules")
+			s.list(func() {
+				for _, child := range t.children[module] {
+					t.writeModule(s, child, item)
+				}
+			})
+		}
+	})
+}
