@@ -243,7 +243,7 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 		diags = diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
 			"produced, when the plan of %s was completed with values that are known now, an invalid new value for %s.", a.addr, tfdiags.FormatError(err)))
 	}
-	return a.explain(diags)
+	return diags.WithAddress(a.addr.String())
 }
 
 // incompatible says where a value is not what was planned; complaints quote values, so they are worded from marked ones.
@@ -391,7 +391,7 @@ func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyR
 				"produced an unexpected new value when applying changes to %s: %s.", a.addr, tfdiags.FormatError(err)))
 		}
 	}
-	return value, a.explain(diags)
+	return value, diags.WithAddress(a.addr.String())
 }
 
 func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
@@ -417,7 +417,7 @@ func (a *applyStep) finish(prior *live, prop *proposal, final *plans.InstanceCha
 	}
 	marked := markStored(r.schema.Block, value.MarkWithPaths(prop.marks), nil)
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.schema.IdentityVersion,
-		CreateBeforeDestroy: r.cbd, SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
+		CreateBeforeDestroy: r.flagAfter(action), SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {
@@ -579,7 +579,10 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 		if err != nil {
 			return diags.Append(err)
 		}
-		obj.Private = resp.Private
+		obj.Private, obj.CreateBeforeDestroy = resp.Private, false
+		if identity := encodeIdentity(resp.Identity); identity != nil {
+			obj.Identity, obj.IdentityVersion = identity, r.schema.IdentityVersion
+		}
 		w.record2(d.addr, d.deposed, obj, d.prov.addr)
 		if !failed {
 			diags = diags.Append(providerBug("Provider returned invalid result object after apply", d.prov.addr.Config.Provider, "returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))

@@ -242,7 +242,7 @@ func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned c
 	for _, err := range objchange.AssertPlanValid(schema, from.value, marked, p.mark(planned, prop, from, config)) {
 		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
 	}
-	return p.explain(diags)
+	return diags.WithAddress(p.addr.String())
 }
 
 // mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the

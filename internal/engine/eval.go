@@ -207,12 +207,22 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		diags = diags.Append(more)
 		spec = listed[ref.Function]
 	}
+	if spec == nil && w.phase.unknownInputs {
+		return unknownFunction, diags // an unconfigured provider may not know all of its functions
+	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
 			"The provider %s has no function %q.", p.addr.Provider.ForDisplay(), ref.Function).At(rng))
 	}
 	return w.providerFunction(provider, ref.Function, spec), diags
 }
+
+// unknownFunction takes anything and gives something unknown.
+var unknownFunction = function.New(&function.Spec{
+	VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
+	Type:     function.StaticReturnType(cty.DynamicPseudoType),
+	Impl:     func([]cty.Value, cty.Type) (cty.Value, error) { return cty.DynamicVal, nil },
+})
 
 // providerFunction wraps a provider's function so that it is called with known values only.
 func (w *walk) providerFunction(provider providers.Interface, name string, spec *providers.Function) function.Function {

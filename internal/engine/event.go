@@ -25,11 +25,8 @@ type Object struct {
 type (
 	// RefreshStart and RefreshDone surround the reading of an object that is in the state already.
 	RefreshStart struct{ Object }
-	// RefreshDone: Err tells whether it failed.
-	RefreshDone struct {
-		Object
-		Failed bool
-	}
+	// RefreshDone: it was read. There is no such event where that failed.
+	RefreshDone struct{ Object }
 
 	// ImportStart and ImportDone surround the import of an object while planning.
 	ImportStart struct {

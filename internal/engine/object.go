@@ -191,7 +191,9 @@ func (w *walk) refresh(r *resource, prov *providerInstance, what Object, l *live
 	what.IDKey, what.IDValue = identify(l.value)
 	w.observe(RefreshStart{what})
 	out, diags := w.read(r, prov, what.Addr, l, c)
-	w.observe(RefreshDone{what, diags.HasErrors()})
+	if !diags.HasErrors() {
+		w.observe(RefreshDone{what})
+	}
 	return out, diags
 }
 
@@ -216,7 +218,11 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 		return nil, diags
 	}
 	if resp.State.IsNull() {
-		return &live{value: cty.NullVal(ty), identity: l.identity}, diags
+		gone := &live{value: cty.NullVal(ty)}
+		if l.obj.Status == states.Ready {
+			gone.identity = l.identity // the provider may know the object again by it
+		}
+		return gone, diags
 	}
 	state := objchange.NormalizeFromLegacy(r.schema.Block, resp.State)
 	if !state.IsWhollyKnown() {

@@ -53,6 +53,7 @@ func (o *orphanPlan) plan() tfdiags.Diagnostics {
 	}
 	w.setState(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !l.exists() {
+		l.identity = cty.NilVal
 		if o.deposed != "" && w.mode != plans.RefreshOnly {
 			w.addChange(r, o.change(l, plans.NoOp, plans.NoReason))
 		}

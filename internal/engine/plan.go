@@ -33,7 +33,8 @@ func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *En
 		return nil, diags
 	}
 	if opts.Mode == plans.Destroy {
-		return planDestroy(ctx, cfg, prior, env, opts)
+		plan, more := planDestroy(ctx, cfg, prior, env, opts)
+		return plan, diags.Append(more)
 	}
 	plan, more := planNormal(ctx, cfg, prior, env, opts, false)
 	return plan, diags.Append(more)
@@ -237,7 +238,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 // applyable tells whether applying the plan would change anything.
 func (w *walk) applyable(plan *plans.Plan) bool {
 	for _, c := range plan.Changes.Instances {
-		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil || c.Deposed != "" {
+		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil {
 			return true
 		}
 	}
@@ -270,6 +271,7 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	start, prevRun := prior, prior
+	var results *checks.Results
 	var moves *moveResults
 	if opts.SkipRefresh || prior.Empty() {
 		var more tfdiags.Diagnostics
@@ -286,7 +288,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 			return plan, diags.Append(more)
 		}
 		diags = diags.Append(withoutForgetting(more))
-		start, prevRun = plan.Prior, plan.PrevRun
+		start, prevRun, results = plan.Prior, plan.PrevRun, plan.Checks
 	}
 	b := opts.build(ctx, cfg, start, env)
 	b.phase, b.moves = phasePlanDestroy, moves
@@ -298,12 +300,17 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	walked := w.run()
 	w.prevRun = prevRun
 	w.orphanOutputs()
-	return w.finishPlan(opts, walked.HasErrors()), diags.Append(walked)
+	plan := w.finishPlan(opts, walked.HasErrors())
+	if results != nil {
+		plan.Checks = results
+	}
+	return plan, diags.Append(walked)
 }
 
-// withoutForgetting leaves out the warnings of objects that would be forgotten: the plan that follows gives them again.
+// withoutForgetting leaves out warnings that don't matter to a destruction: of objects that would be forgotten, and of conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
-		return d.Summary == "Resource will be removed from the state" || d.Summary == "Resource targeting is in effect"
+		_, condition := d.Extra.(tfdiags.CheckRule)
+		return condition || d.Summary == "Resource will be removed from the state" || d.Summary == "Resource targeting is in effect"
 	})
 }

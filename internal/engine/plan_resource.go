@@ -169,6 +169,9 @@ func (l *live) exists() bool { return l != nil && l.obj != nil }
 // planManaged plans a managed instance.
 func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	w, r := p.w, p.r
+	if r.cfg.DestroyProblem.HasErrors() {
+		return r.cfg.DestroyProblem
+	}
 	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
 	if diags.HasErrors() {
 		return diags
@@ -200,7 +203,11 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	diags = diags.Append(p.preventDestroy(change))
 	p.x.objs[p.at] = change.After
 	if change.Action == plans.NoOp && prior.exists() {
-		p.store(prior.obj, r.deps)
+		obj := prior.obj
+		if flag := r.flagAfter(plans.NoOp); flag != obj.CreateBeforeDestroy {
+			obj = changed(obj, func(o *states.Object) { o.CreateBeforeDestroy = flag })
+		}
+		p.store(obj, r.deps)
 	}
 	if diags.HasErrors() {
 		return diags
@@ -271,10 +278,19 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 // withFlags brings the object's stored lifecycle flags up to date.
 func (r *resource) withFlags(obj *states.Object) *states.Object {
 	skip := r.cfg != nil && r.cfg.Destroy != nil && !*r.cfg.Destroy
-	if obj.CreateBeforeDestroy == r.cbd && obj.SkipDestroy == skip {
+	if obj.SkipDestroy == skip {
 		return obj
 	}
-	return changed(obj, func(o *states.Object) { o.CreateBeforeDestroy, o.SkipDestroy = r.cbd, skip })
+	return changed(obj, func(o *states.Object) { o.SkipDestroy = skip })
+}
+
+// flagAfter says whether the object is stored as one to be replaced by creating first. What is forced on it by its dependents counts
+// when it is made and when it stays as it is, but not when it is updated.
+func (r *resource) flagAfter(action plans.Action) bool {
+	if action == plans.Update {
+		return r.cfg.CreateBeforeDestroy
+	}
+	return r.cbd
 }
 
 // unionDeps unites two sorted lists of dependencies, sharing a list where it contains the other.

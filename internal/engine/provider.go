@@ -24,7 +24,8 @@ func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 }
 
 func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
-	if w.env.Mocks != nil && w.env.Mocks.Configuration(p.addr) {
+	mocked := w.env.Mocks != nil && w.env.Mocks.Configuration(p.addr)
+	if mocked && !w.callsFunctions(p) {
 		p.mu.Lock()
 		p.instances[key] = nil
 		p.mu.Unlock()
@@ -42,7 +43,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	w.mu.Lock()
 	w.running[p] = true
 	w.mu.Unlock()
-	if w.phase.stateOnly || p.functionsOnly {
+	if w.phase.stateOnly || p.functionsOnly || mocked {
 		return nil
 	}
 	config, diags := w.providerValue(p, key)
@@ -55,6 +56,16 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 		return diags
 	}
 	return diags.Append(p.explain(impl.Configure(w.ctx, config)))
+}
+
+// callsFunctions tells whether functions of a provider are called: those are not mocked.
+func (b *build) callsFunctions(p *providerConfig) bool {
+	for _, used := range b.functions {
+		if used == p {
+			return true
+		}
+	}
+	return false
 }
 
 // providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
@@ -160,9 +171,6 @@ func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalCont
 		d := tfdiags.Errorf("Provider instance not present",
 			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive the resource instances that it manages by at least one apply: put it back, destroy the resource instance, and then remove it.",
 			r.addr, p.addr, key)
-		if r.cfg != nil {
-			d = d.At(r.cfg.Range)
-		}
 		return nil, diags.Append(d)
 	}
 	return &providerInstance{impl, addrs.ProviderInstance{Config: p.addr, Key: key}}, diags
