@@ -194,9 +194,12 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	roots, diags := a.findRoots(ctx, dirs)
+	roots, broken, diags := findRoots(ctx, dirs)
 	if ctx.Err() != nil {
 		return diags.Err()
+	}
+	for _, dir := range broken {
+		a.say("- %s: failed", dir)
 	}
 	var updated, current int
 	results := locker.LockAll(ctx, roots, platforms, func(i int, r install.RootResult) {
@@ -219,7 +222,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 			a.say("- %s: updated (%s)", roots[i].Dir, summary(r))
 		}
 	})
-	failed := 0
+	failed := len(broken)
 	for i, r := range results {
 		for _, d := range r.Diags {
 			if d.Severity == tfdiags.Error {
@@ -235,7 +238,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if f.Check {
 		verb = "to be updated"
 	}
-	a.say("\n%d root modules: %d %s, %d up to date, %d failed.", len(roots), updated, verb, current, failed)
+	a.say("\n%d root modules: %d %s, %d up to date, %d failed.", len(roots)+len(broken), updated, verb, current, failed)
 	if f.Check && updated > 0 {
 		diags = diags.Append(tfdiags.Errorf("Lock files are out of date", "%d lock files are incomplete or out of date. Run \"tofu providers lock -recursive\" with the same platforms to update them.", updated))
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 // findRoots gives the root modules below some directories that need providers: those with a lock file, and those that
-// no other module below the directories calls by a relative path. Errors name the directory.
-func (a *App) findRoots(ctx context.Context, dirs []string) ([]install.Root, tfdiags.Diagnostics) {
+// no other module below the directories calls by a relative path. Broken are the directories of those that can't be loaded.
+func findRoots(ctx context.Context, dirs []string) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
 	found, diags := moduleDirs(dirs)
 	parser := configs.NewParser(nil) // modules that several roots share are parsed once
 	candidates := make([]candidate, len(found))
@@ -33,7 +33,7 @@ func (a *App) findRoots(ctx context.Context, dirs []string) ([]install.Root, tfd
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, diags.Append(err)
+		return nil, nil, diags.Append(err)
 	}
 	called := make(map[string]bool)
 	for _, c := range candidates {
@@ -41,7 +41,6 @@ func (a *App) findRoots(ctx context.Context, dirs []string) ([]install.Root, tfd
 			called[dir] = true
 		}
 	}
-	var roots []install.Root
 	for i, c := range candidates {
 		if called[found[i].dir] && !found[i].locked {
 			continue
@@ -51,11 +50,14 @@ func (a *App) findRoots(ctx context.Context, dirs []string) ([]install.Root, tfd
 				diags = diags.Append(d)
 			}
 		}
-		if !c.diags.HasErrors() && (len(c.root.Reqs) > 0 || found[i].locked) {
+		switch {
+		case c.diags.HasErrors():
+			broken = append(broken, found[i].dir)
+		case len(c.root.Reqs) > 0 || found[i].locked:
 			roots = append(roots, c.root)
 		}
 	}
-	return roots, diags
+	return roots, broken, diags
 }
 
 // moduleDir is a directory with configuration files.

@@ -154,7 +154,8 @@ type result struct {
 }
 
 func failed(summary string, err error) result {
-	return result{diags: tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s.", err)}}
+	text := err.Error()
+	return result{diags: tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s%s.", strings.ToUpper(text[:1]), text[1:])}}
 }
 
 // ensure chooses a version of one provider and installs it.
