@@ -392,3 +392,27 @@ func TestCopyRoot(t *testing.T) {
 		t.Error("nothing is copied")
 	}
 }
+
+func TestNetrc(t *testing.T) {
+	const text = "# logins\nmachine a.example login me password s3cret\nmacdef x\nmachine b.example login no password no\n\nmachine\nb.example\nlogin you\npassword p\ndefault login anonymous password x\n"
+	for host, want := range map[string]string{"a.example": "me:s3cret", "b.example": "you:p", "c.example": "anonymous:x"} {
+		if got := parseNetrc(text, host); got.String() != want {
+			t.Errorf("%s: %s", host, got)
+		}
+	}
+	if got := parseNetrc("machine a.example login me", "b.example"); got != nil {
+		t.Errorf("%s", got)
+	}
+	l := newLab(t)
+	l.pages["/a.zip"] = func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "s3cret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Write(zipOf(map[string]string{"main.tf": value("1")}))
+	}
+	t.Setenv("NETRC", filepath.Join(l.top, "logins"))
+	l.bad(call("a", l.url+"/a.zip"), "401")
+	l.write(map[string]string{"logins": "machine 127.0.0.1 login me password s3cret"})
+	l.good(call("a", l.url+"/a.zip"))
+}

@@ -27,6 +27,11 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	}
 	u := *j.url
 	u.RawQuery = without(j.query, "archive", "checksum").Encode()
+	if u.User == nil && j.host == "" {
+		if u.User, err = netrcLogin(u.Hostname()); err != nil {
+			return err
+		}
+	}
 	kind := archiveKind(u.Path, j.query)
 	if kind == "" {
 		return f.page(ctx, &u, j.host)

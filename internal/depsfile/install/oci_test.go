@@ -126,7 +126,7 @@ func TestOCIMirror(t *testing.T) {
 	reg.damage = true
 	b.refuse(b.reqs(tool, "1.0.0"), nil, "mismatch")
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
-	b.refuse(b.reqs(tool, ""), nil, "finding versions")
+	b.refuse(b.reqs(tool, ""), nil, "Finding versions")
 	// Credentials of a Docker configuration file, and an artifact of another kind.
 	file := b.path("config.json")
 	if err := os.WriteFile(file, []byte(`{"auths": {"`+host+`": {"auth": "bWU6czNjcmV0"}}}`), 0o600); err != nil {

@@ -1,0 +1,83 @@
+package getmodules
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// netrcLogin finds the login for a host in the user's .netrc file, as curl has it. There may be none.
+func netrcLogin(host string) (*url.Userinfo, error) {
+	path := os.Getenv("NETRC")
+	if path == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, nil
+		}
+		name := ".netrc"
+		if runtime.GOOS == "windows" {
+			name = "_netrc"
+		}
+		path = filepath.Join(home, name)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading logins: %w", err)
+	}
+	return parseNetrc(string(data), host), nil
+}
+
+// parseNetrc reads words: "machine HOST login NAME password SECRET" or "default login …". Macros end at an empty line.
+func parseNetrc(text, host string) *url.Userinfo {
+	var words []string
+	macro := false
+	for _, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0:
+			macro = false
+			continue
+		case macro || strings.HasPrefix(fields[0], "#"):
+			continue
+		case fields[0] == "macdef":
+			macro = true
+			continue
+		}
+		words = append(words, fields...)
+	}
+	matches := false
+	var login, password string
+	for i := 0; i < len(words); i++ {
+		next := ""
+		if i+1 < len(words) {
+			next = words[i+1]
+		}
+		switch words[i] {
+		case "machine", "default":
+			if matches && login != "" {
+				return url.UserPassword(login, password)
+			}
+			matches, login, password = words[i] == "default" || next == host, "", ""
+			if words[i] == "default" {
+				continue
+			}
+		case "login":
+			login = next
+		case "password":
+			password = next
+		}
+		i++
+	}
+	if matches && login != "" {
+		return url.UserPassword(login, password)
+	}
+	return nil
+}
