@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -47,6 +48,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"json":    cmdJSON,
 			"replace": cmdReplace,
+			"wait4":   cmdWait,
 		},
 	})
 }
@@ -83,6 +85,20 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 		text, _ := json.Marshal(doc)
 		ts.Fatalf("%s has %s at %s", args[0], text, args[1])
 	}
+}
+
+// cmdWait is `wait4 FILE`: goes on when the file exists.
+func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: wait4 FILE")
+	}
+	path := ts.MkAbs(args[0])
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s did not appear", args[0])
 }
 
 // cmdReplace is `replace OLD NEW FILE…`: every OLD in the files becomes NEW. There must be one.

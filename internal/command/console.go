@@ -66,6 +66,7 @@ func runConsole(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Err()
 	}
 	variables, more := cfg.variables(ctx, app, allowUnknown)
+	more = more.Append(cfg.convertible(variables))
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}

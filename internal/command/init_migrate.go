@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"tofu/internal/backend"
@@ -70,12 +71,21 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 			return diags
 		}
 		if copied && first {
-			if err := m.from.store.Delete(ctx, name); err != nil {
-				return diags.Append(fmt.Errorf("removing the state that was moved to the new backend: %w", err))
+			if err := m.setAside(name); err != nil {
+				return diags.Append(err)
 			}
 		}
 	}
 	return diags
+}
+
+// setAside turns a local state that was moved into its backup, so that nobody goes on with it by mistake.
+func (m *migration) setAside(name string) error {
+	path := m.from.store.(backend.Filer).File(name)
+	if err := os.Rename(path, path+".backup"); err != nil {
+		return fmt.Errorf("setting aside the state that was moved to the new backend: %w", err)
+	}
+	return nil
 }
 
 // workspaces lists the old backend's workspaces that have something in them.

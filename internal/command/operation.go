@@ -114,7 +114,7 @@ func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions) (*plans
 	if op.app.Interrupts.stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
 	}
-	if plan != nil && (plan.Mode != plans.Destroy || !diags.HasErrors() || hasChanges(plan)) {
+	if plan != nil && (opts.Mode != plans.Destroy || !diags.HasErrors() || hasChanges(plan)) {
 		op.showPlan(ctx, plan, false)
 	}
 	return plan, diags
@@ -193,12 +193,15 @@ func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string,
 	if op.app.Interrupts.stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted. What was done before is in the state; plan again to see what is left."))
 	}
+	if st == plan.Prior && diags.HasErrors() {
+		return st, tally, diags // refused before anything was begun; unlocking ends the record of it
+	}
 	return st, tally, diags.Append(op.save(ctx, st))
 }
 
 // save writes the final state. When it can be saved nowhere it is printed, as the last thing that can be done for it.
 func (op *operation) save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
-	diags := op.state.Save(ctx, st)
+	diags := op.state.save(ctx, st)
 	for _, d := range diags {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
 			_, _ = op.app.Err.Write(append(unsaved.Data, '\n'))

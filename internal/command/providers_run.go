@@ -135,13 +135,7 @@ func (a *App) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.
 func requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 	reqs := make(depsfile.Requirements)
 	if cfg != nil {
-		for p, list := range cfg.ProviderRequirements() {
-			var all depsfile.Constraints
-			for _, r := range list {
-				all = append(all, r.Constraints...)
-			}
-			reqs[p] = all
-		}
+		addRequirements(reqs, cfg)
 	}
 	for _, c := range st.Providers() {
 		if _, ok := reqs[c.Provider]; !ok {
@@ -149,6 +143,17 @@ func requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 		}
 	}
 	return reqs
+}
+
+// addRequirements adds what a configuration needs.
+func addRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
+	for p, list := range cfg.ProviderRequirements() {
+		all := reqs[p]
+		for _, r := range list {
+			all = append(all, r.Constraints...)
+		}
+		reqs[p] = all
+	}
 }
 
 // overrideWarning tells that development builds are used, which the lock file knows nothing of.

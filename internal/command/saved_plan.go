@@ -144,6 +144,9 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
 	}
 	crypt, more := a.fileEncryption(ctx, vars)
+	if more.HasErrors() && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
+		crypt, more = &encryption.Config{}, nil // the plan has its own configuration, whatever became of the directory's
+	}
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags

@@ -89,3 +89,23 @@ func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (ma
 	}
 	return out, diags
 }
+
+// convertible reports values that do not fit the types of their variables.
+func (l *loaded) convertible(values map[string]engine.Variable) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, name := range sortedKeys(values) {
+		v := l.Module.Variables[name]
+		if v == nil || !values[name].Value.IsKnown() {
+			continue
+		}
+		if _, err := v.Final(values[name].Value); err != nil {
+			d := tfdiags.Errorf("Invalid value for input variable", "The value given for the variable %q does not fit its type: %s.", name, tfdiags.FormatError(err))
+			d.Subject = &v.Range
+			if at := values[name].Range; at != nil {
+				d.Subject = at
+			}
+			diags = append(diags, d)
+		}
+	}
+	return diags
+}

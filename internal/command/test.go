@@ -1,0 +1,204 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/google/uuid"
+
+	"tofu/internal/configs"
+	"tofu/internal/configs/inputs"
+	"tofu/internal/depsfile"
+	"tofu/internal/getmodules"
+	"tofu/internal/moduletest"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdTest = &Command{
+	Name: "test", Short: "Execute integration tests for modules",
+	Long: `
+Runs the test files (*.tftest.hcl, *.tftest.json, *.tofutest.hcl and
+*.tofutest.json) in the current directory and in the directory of tests. Each
+run of a file plans or applies the configuration and checks what comes of it.
+What was made is destroyed at the end of the file. The state of the working
+directory is neither read nor written.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &testFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		fs.Var((*list)(&f.Filter), "filter", "Run only this test `file`. May be repeated.")
+		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory, "Look for test files in this `path` too.")
+		fs.BoolVar(&f.Verbose, "verbose", false, "Print the plan or the state of each run.")
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		return runTest(ctx, app, flags.(*testFlags), args)
+	},
+}
+
+type testFlags struct {
+	viewFlags
+	varFlags
+	Filter        []string
+	TestDirectory string
+	Verbose       bool
+}
+
+func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	app.Input = false
+	given, diags := inputs.Collect(app.parser, inputs.Options{Environ: app.Environ, Dir: app.root(), TestDir: f.TestDirectory, Flags: f.varFlags.Vars})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	resolve, more := getmodules.Installed(app.modulesDir())
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags.Err()
+	}
+	cfg, more := app.load(ctx, given, resolve, configs.LoadRoot)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags.Err()
+	}
+	suite, more := app.loadTests(cfg, f.TestDirectory, resolve)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags.Err()
+	}
+	diags = diags.Append(filterTests(suite, f.Filter))
+	reqs := make(depsfile.Requirements)
+	for _, c := range suite.Configs() {
+		addRequirements(reqs, c)
+	}
+	running, more := app.openProviders(reqs)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return diags.Err()
+	}
+	defer running.close(app)
+	workspace, err := app.workspace()
+	if err != nil {
+		return err
+	}
+	app.Printer.Diagnostics(diags)
+	schemas := running.schemas(engineContext(ctx), &tfdiags.Diagnostics{})
+	runner := &moduletest.Runner{
+		Suite: suite, Env: *app.environment(running, workspace), Variables: given,
+		Observe: func(e moduletest.Event) { app.tellTest(e, schemas, f.Verbose) },
+		Keep:    app.keeper(cfg),
+	}
+	if !runner.Run(engineContext(ctx)) || diags.HasErrors() {
+		return exitStatus(1)
+	}
+	return nil
+}
+
+// loadTests loads the test files of a configuration and the modules that their runs name.
+func (a *App) loadTests(cfg *loaded, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
+	workspace, err := a.workspace()
+	if err != nil {
+		return nil, tfdiags.Diagnostics{}.Append(err)
+	}
+	return moduletest.Load(cfg.Config, dir, &configs.LoadOptions{
+		Parser: a.parser, Variables: cfg.given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
+	})
+}
+
+// filterTests leaves only the files that are asked for. A name without a file is worth a warning, and when there is no file at all
+// an error: nothing was tested.
+func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
+	if len(names) == 0 {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, name := range suite.Only(names) {
+		diags = diags.Append(tfdiags.Warningf("No such test file",
+			"The option -filter=%s names no test file. Give the file's path as test results show it, relative to the current directory.", name))
+	}
+	if len(suite.Files) == 0 {
+		diags = diags.Append(tfdiags.Errorf("Nothing was tested", "None of the -filter options names a test file."))
+	}
+	return diags
+}
+
+// tellTest prints what a test tells.
+func (a *App) tellTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
+	var m ui.Message
+	switch e := e.(type) {
+	case moduletest.Begun:
+		m = ui.TestAbstract{Runs: e.Runs}
+	case moduletest.FileDone:
+		m = ui.TestFile{Path: e.Path, Status: ui.TestStatus(e.Status.String())}
+	case moduletest.RunDone:
+		run := ui.TestRun{Path: e.Path, Run: e.Run, Status: ui.TestStatus(e.Status.String()), Diagnostics: e.Diagnostics}
+		if verbose && e.Plan != nil {
+			run.Plan = &ui.PlanView{Plan: e.Plan, Config: e.Config, Schemas: schemas}
+		}
+		if verbose && e.State != nil {
+			run.State = &ui.StateView{State: e.State, Config: e.Config, Schemas: schemas}
+		}
+		m = run
+	case moduletest.Cleaned:
+		m = ui.TestCleanup{Path: e.Path, Run: e.Run, Diagnostics: e.Diagnostics, Left: left(e.Left), StateFile: e.StateFile}
+	case moduletest.Abandoned:
+		m = ui.TestInterrupt{Path: e.Path, Run: e.Run, Left: left(e.Left)}
+	case moduletest.Ended:
+		m = ui.TestSummary{Status: ui.TestStatus(e.Status.String()), Passed: e.Passed, Failed: e.Failed, Errored: e.Errored, Skipped: e.Skipped}
+	}
+	a.Printer.Message(m)
+}
+
+func left(list []moduletest.Object) []ui.TestLeft {
+	out := make([]ui.TestLeft, len(list))
+	for i, o := range list {
+		out[i] = ui.TestLeft{Instance: o.Instance, DeposedKey: o.Deposed}
+	}
+	return out
+}
+
+// keeper gives a function that writes states of objects that tests could not destroy: the first to errored_test.tfstate, others of
+// the same command beside it. A file of an earlier command is kept under another name.
+func (a *App) keeper(cfg *loaded) func(*states.State) (string, error) {
+	count := 0
+	return func(st *states.State) (string, error) {
+		count++
+		name := "errored_test.tfstate"
+		if count > 1 {
+			name = fmt.Sprintf("errored_test.%d.tfstate", count)
+		}
+		if _, err := os.Lstat(name); err == nil {
+			if err := os.Rename(name, timedBackupName(name)); err != nil {
+				return "", fmt.Errorf("keeping the earlier %s: %w", name, err)
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("looking for an earlier %s: %w", name, err)
+		}
+		data, err := statefile.Encode(&statefile.File{Serial: 1, Lineage: uuid.NewString(), State: st}, &statefile.Options{Indent: true})
+		if err != nil {
+			return "", err
+		}
+		codec, diags := a.stateCodec(cfg)
+		if diags.HasErrors() {
+			return "", diags.Err()
+		}
+		if codec != nil {
+			if data, err = codec.Encrypt(data); err != nil {
+				return "", fmt.Errorf("encrypting what is left: %w", err)
+			}
+		}
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			return "", fmt.Errorf("writing down what is left: %w", err)
+		}
+		return name, nil
+	}
+}
