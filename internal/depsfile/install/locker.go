@@ -212,6 +212,10 @@ func (in *installer) hashes(ctx context.Context, pkg *sources.Package) ([]depsfi
 		found, err := in.folder(pkg, nil)
 		return []depsfile.Hash{found.content.Hash}, err
 	}
+	if pkg.Archive != "" && len(pkg.Reported) == 0 {
+		h, err := in.Store.ArchiveContentHash(pkg.Archive)
+		return depsfile.Union([]depsfile.Hash{h}, pkg.Trusted), err
+	}
 	if pkg.ContentHash != "" {
 		return depsfile.Union([]depsfile.Hash{pkg.ContentHash}, pkg.Trusted), nil
 	}

@@ -11,32 +11,45 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// fingerprint is what a folder looked like when it was hashed.
+// fingerprint is what a folder or file looked like when it was hashed.
 type fingerprint struct {
-	Dir   string
+	Path  string // with the kind of hash before it
 	Hash  depsfile.Hash
 	Files []fileStat
 }
 
+// A remembered hash is kept in a file named after what was hashed and how.
+const (
+	ofFolder         = ""
+	ofArchive        = "archive\x00"
+	ofArchiveContent = "content\x00"
+)
+
 // ContentHash gives the content hash of a folder: the remembered one while the stat data of all its files are the
 // remembered ones, else it is computed and remembered.
 func (s *Store) ContentHash(dir string) (depsfile.Hash, error) {
-	return s.remembered(dir, listDir, HashDir)
+	return s.remembered(ofFolder, dir, listDir, HashDir)
 }
 
 // ArchiveHash gives the archive hash of a file that may be asked for often, remembered in the same way.
 func (s *Store) ArchiveHash(path string) (depsfile.Hash, error) {
-	list := func(path string) ([]fileStat, error) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		return []fileStat{{"", info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode()}}, nil
-	}
-	return s.remembered(path, list, ArchiveHash)
+	return s.remembered(ofArchive, path, listFile, ArchiveHash)
 }
 
-func (s *Store) remembered(path string, list func(string) ([]fileStat, error), hash func(string) (depsfile.Hash, error)) (depsfile.Hash, error) {
+// ArchiveContentHash gives the content hash of such a file, whose archive hash isn't wanted.
+func (s *Store) ArchiveContentHash(path string) (depsfile.Hash, error) {
+	return s.remembered(ofArchiveContent, path, listFile, HashArchive)
+}
+
+func listFile(path string) ([]fileStat, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return []fileStat{{"", info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode()}}, nil
+}
+
+func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, error), hash func(string) (depsfile.Hash, error)) (depsfile.Hash, error) {
 	real, err := realPath(path)
 	if err != nil {
 		return "", err
@@ -46,8 +59,8 @@ func (s *Store) remembered(path string, list func(string) ([]fileStat, error), h
 		return "", err
 	}
 	var known fingerprint
-	if data, err := os.ReadFile(s.statFile(real)); err == nil && json.Unmarshal(data, &known) == nil &&
-		known.Dir == real && known.Hash != "" && slices.Equal(known.Files, files) {
+	if data, err := os.ReadFile(s.statFile(kind + real)); err == nil && json.Unmarshal(data, &known) == nil &&
+		known.Path == kind+real && known.Hash != "" && slices.Equal(known.Files, files) {
 		return known.Hash, nil
 	}
 	h, err := hash(real)
@@ -57,7 +70,7 @@ func (s *Store) remembered(path string, list func(string) ([]fileStat, error), h
 	after, err := list(real)
 	if err == nil && slices.Equal(files, after) {
 		// The store is a convenience here: one that can't be written costs time only.
-		_ = s.saveFingerprint(fingerprint{real, h, files})
+		_ = s.saveFingerprint(fingerprint{kind + real, h, files})
 	}
 	return h, nil
 }
@@ -80,11 +93,11 @@ func (s *Store) saveFingerprint(f fingerprint) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(s.statFile(f.Dir), data)
+	return s.writeFile(s.statFile(f.Path), data)
 }
 
-func (s *Store) statFile(real string) string {
-	name := sha256.Sum256([]byte(real))
+func (s *Store) statFile(key string) string {
+	name := sha256.Sum256([]byte(key))
 	return filepath.Join(s.root, "stat", hex.EncodeToString(name[:16]))
 }
 
