@@ -223,7 +223,8 @@ func writeFile(path string, data []byte) error {
 }
 
 // Push replaces the state by another snapshot, with that one's serial and lineage, as migration and `state push` do. Without force
-// it must be of the same lineage and not older. Read must have been called.
+// it must be of the same lineage and not older; a snapshot without lineage, made by hand or by early versions, can't be compared and
+// is taken as it is. Read must have been called.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdiags.Diagnostics {
 	m.mu.Lock()
 	ready := m.read
@@ -235,9 +236,9 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 	defer m.writing.Unlock()
 	present := &m.stored
 	same := present.exists && statefile.Equal(f.State, present.state)
-	if present.exists && !force {
+	if present.exists && !force && f.Lineage != "" && present.lineage != "" {
 		switch {
-		case f.Lineage != present.lineage && f.Lineage != "" && present.lineage != "":
+		case f.Lineage != present.lineage:
 			return refused("The states have different lineages, %q and %q: they are of different things. The present state would be lost.", f.Lineage, present.lineage)
 		case f.Serial < present.serial:
 			return refused("The present state has the serial %d, which is newer than %d.", present.serial, f.Serial)

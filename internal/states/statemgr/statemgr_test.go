@@ -656,6 +656,7 @@ func TestPush(t *testing.T) {
 		{file("l", 6, "y"), false, ""},
 		{file("l", 5, "x"), false, ""},
 		{file("", 7, "y"), false, ""},
+		{file("", 0), false, ""},
 		{file("l", 5, "y"), false, "same serial, 5"},
 		{file("l", 4, "x"), false, "serial 5, which is newer than 4"},
 		{file("m", 9, "x"), false, "different lineages"},
