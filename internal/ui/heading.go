@@ -85,8 +85,8 @@ func reasonText(c *plans.InstanceChange) string {
 	if c.Deposed != addrs.NotDeposed {
 		return "left over from a partially-failed replacement of this instance"
 	}
-	if c.Action.IsReplace() {
-		return ""
+	if c.Action.IsReplace() || c.Action == plans.Forget && c.Reason == plans.DeleteNoResourceConfig {
+		return "" // the heading says it, or the configuration does
 	}
 	switch c.Reason {
 	case plans.DeleteNoResourceConfig:

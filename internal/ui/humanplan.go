@@ -87,22 +87,37 @@ func (p *planText) render() string {
 	return p.b.String()
 }
 
-// shownChanges lists what people see, by module and address, outer modules first.
+// shownChanges lists what people see.
 func (p *planText) shownChanges() []*plans.InstanceChange {
 	var out []*plans.InstanceChange
-	names := make(map[*plans.InstanceChange]string)
-	depths := make(map[*plans.InstanceChange]int)
 	for _, c := range p.Plan.Changes.Instances {
 		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil {
 			out = append(out, c)
-			names[c] = c.Addr.Resource.String()
-			depths[c] = len(c.Addr.Module.Steps())
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *plans.InstanceChange) int {
-		return cmp.Or(cmp.Compare(depths[a], depths[b]), cmp.Compare(a.Addr.Module, b.Addr.Module), cmp.Compare(names[a], names[b]), a.Addr.Key.Compare(b.Addr.Key), cmp.Compare(a.Deposed, b.Deposed))
-	})
+	forPeople(out, func(c *plans.InstanceChange) (addrs.AbsInstance, addrs.DeposedKey) { return c.Addr, c.Deposed })
 	return out
+}
+
+// forPeople sorts by address as people read it: outer modules first, the resources of a module by their names as written.
+func forPeople[T any](items []T, address func(T) (addrs.AbsInstance, addrs.DeposedKey)) {
+	type key struct {
+		depth    int
+		resource string
+	}
+	keys := make(map[addrs.AbsResource]key)
+	for _, item := range items {
+		addr, _ := address(item)
+		if abs := addr.Abs(); keys[abs] == (key{}) {
+			keys[abs] = key{len(addr.Module.Steps()), addr.Resource.String()}
+		}
+	}
+	slices.SortStableFunc(items, func(x, y T) int {
+		a, da := address(x)
+		b, db := address(y)
+		ka, kb := keys[a.Abs()], keys[b.Abs()]
+		return cmp.Or(cmp.Compare(ka.depth, kb.depth), cmp.Compare(a.Module, b.Module), cmp.Compare(ka.resource, kb.resource), a.Key.Compare(b.Key), cmp.Compare(da, db))
+	})
 }
 
 func (p *planText) legend(changes []*plans.InstanceChange) {

@@ -18,7 +18,9 @@ func stateText(v *StateView, s style, showSensitive bool) string {
 	}
 	d := &differ{showSensitive: showSensitive}
 	var b strings.Builder
-	for _, item := range stateItems(v) {
+	items := stateItems(v)
+	forPeople(items, func(it stateItem) (addrs.AbsInstance, addrs.DeposedKey) { return it.addr, "" })
+	for _, item := range items {
 		if item.inst.Current != nil {
 			b.WriteString(stateObject(v, d, s, item, item.inst.Current, addrs.NotDeposed))
 		}

@@ -193,7 +193,7 @@ func (p *jsonPrinter) testMessage(m Message) {
 	case TestAbstract:
 		runs := make(map[string][]string, len(m.Runs))
 		for path, list := range m.Runs {
-			runs[path] = append([]string{}, list...)
+			runs[path] = list
 		}
 		p.line("info", m.text(), "test_abstract", entry{"test_abstract": runs})
 	case TestFile:
