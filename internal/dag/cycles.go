@@ -115,3 +115,37 @@ func (g *Graph) way(members []ID) []ID {
 	}
 	panic("unreachable: a component's first member lies on a cycle")
 }
+
+// Cyclic marks the vertices that lie on a cycle, or on a way from one cycle to another.
+func (g *Graph) Cyclic() []bool {
+	dependents := g.Dependents()
+	ahead, behind := unordered(g.needs, dependents), unordered(dependents, g.needs)
+	for id := range ahead {
+		ahead[id] = ahead[id] && behind[id]
+	}
+	return ahead
+}
+
+// unordered marks the vertices that can't be ordered after what they wait for: those on a cycle, and those that wait for one.
+func unordered(needs, dependents [][]ID) []bool {
+	left := make([]bool, len(needs))
+	pending := make([]int, len(needs))
+	var ready []ID
+	for id := range needs {
+		left[id] = true
+		if pending[id] = len(needs[id]); pending[id] == 0 {
+			ready = append(ready, ID(id))
+		}
+	}
+	for len(ready) > 0 {
+		id := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		left[id] = false
+		for _, from := range dependents[id] {
+			if pending[from]--; pending[from] == 0 {
+				ready = append(ready, from)
+			}
+		}
+	}
+	return left
+}

@@ -157,6 +157,34 @@ func TestCyclesAreClosedWays(t *testing.T) {
 	})
 }
 
+func TestCyclicIsWhatCyclesReach(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := &Graph{}
+		n := rapid.IntRange(1, 25).Draw(t, "vertices")
+		for range n {
+			g.Add()
+		}
+		for range rapid.IntRange(0, 2*n).Draw(t, "edges") {
+			g.Connect(ID(rapid.IntRange(0, n-1).Draw(t, "from")), ID(rapid.IntRange(0, n-1).Draw(t, "to")))
+		}
+		var on []ID // vertices that wait for themselves
+		for id := range ID(n) {
+			for _, need := range g.Needs(id) {
+				if g.Reach(need)[id] {
+					on = append(on, id)
+					break
+				}
+			}
+		}
+		below, above := g.Reach(on...), ReachIn(g.Dependents(), on...)
+		for id, cyclic := range g.Cyclic() {
+			if want := below[id] && above[id]; cyclic != want {
+				t.Fatalf("vertex %d: %v, want %v", id, cyclic, want)
+			}
+		}
+	})
+}
+
 func benchmarkWalk(b *testing.B, build func(n int) *Graph, n int) {
 	g := build(n)
 	b.ReportAllocs()

@@ -119,7 +119,7 @@ func (w *walk) finishState(plan *plans.Plan) {
 		}
 	}
 	w.state.Prune()
-	w.inheritDependencies(plan)
+	w.inheritDependencies(plan, nil)
 	if w.phase.conditions {
 		if plan.Mode == plans.RefreshOnly {
 			w.keepChecks(plan)

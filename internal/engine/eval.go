@@ -127,7 +127,7 @@ func (c *EvalContext) Module(call string, outputs []string, rng hcl.Range) (cty.
 	if child == nil {
 		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
 	}
-	instances := c.in.calls[call]
+	instances := c.in.calls[child.callSlot]
 	if instances == nil || instances.mode == repeatUnknown {
 		return cty.DynamicVal, nil
 	}

@@ -305,8 +305,8 @@ func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInst
 			return v.expr, in.parent
 		}
 	case addrs.ModuleCallOutput:
-		if child := in.module.calls[s.Call.Name]; child != nil && in.calls[s.Call.Name] != nil && child.outputs[s.Output] != nil {
-			if of := in.calls[s.Call.Name].of; len(of) > 0 {
+		if child := in.module.calls[s.Call.Name]; child != nil && in.calls[child.callSlot] != nil && child.outputs[s.Output] != nil {
+			if of := in.calls[child.callSlot].of; len(of) > 0 {
 				return child.outputs[s.Output].expr, of[0]
 			}
 		}
@@ -353,7 +353,7 @@ func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
 				w.addInstance(m, parent, ci, key, x.repetition(i))
 			}
 		}
-		parent.calls[m.call.Name] = ci
+		parent.calls[m.callSlot] = ci
 	}
 	return diags
 }
@@ -369,7 +369,7 @@ func (w *walk) addInstance(m *module, parent *moduleInstance, ci *callInstances,
 func newModuleInstance(m *module, addr addrs.ModuleInstance) *moduleInstance {
 	return &moduleInstance{
 		addr: addr, module: m, values: make([]cty.Value, m.valueSlots), resources: make([]*expansion, m.resourceSlots),
-		calls: make(map[string]*callInstances, len(m.calls)),
+		calls: make([]*callInstances, len(m.calls)),
 	}
 }
 

@@ -9,12 +9,18 @@ import (
 )
 
 // inheritDependencies keeps the order of destruction whole where a link of it has no object (any more): only the nearest
-// dependencies are stored, so whatever depended on something without objects takes over what that depended on.
-func (w *walk) inheritDependencies(plan *plans.Plan) {
+// dependencies are stored, so whatever depended on something without objects takes over what that depended on. What is coming counts as
+// if it were there.
+func (w *walk) inheritDependencies(plan *plans.Plan, coming []*plans.InstanceChange) {
 	h := &inheritance{w: w, before: []*states.State{plan.Prior, plan.PrevRun}, present: map[addrs.ConfigResource]bool{},
 		links: map[addrs.ConfigResource][]addrs.ConfigResource{}, lists: map[*addrs.ConfigResource][]addrs.ConfigResource{}}
 	for r := range w.state.Resources() {
 		h.present[r.Addr.Config()] = true
+	}
+	for _, c := range coming {
+		if c.Action == plans.Create {
+			h.present[c.Addr.Config()] = true
+		}
 	}
 	for r := range w.state.Resources() {
 		for _, inst := range r.Instances {

@@ -229,6 +229,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 			c.ReplaceDeposed = newDeposedKey(w.state.Instance(c.Addr))
 		}
 	}
+	w.inheritDependencies(plan, plan.Changes.Instances)
 	plan.Drift = w.drift()
 	plan.RelevantAttributes = w.relevantAttributes()
 	plan.Applyable = !errored && w.applyable(plan)

@@ -28,6 +28,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 	}
 	b.modules[m.path] = m
 	if parent != nil {
+		m.callSlot = len(parent.calls)
 		parent.calls[cfg.Call.Name] = m
 		m.expand = b.node(KindModule, parent, m.path.String()+" (expand)", b.childRange(cfg.Call.Range))
 		m.expand.Run = func(w *walk) tfdiags.Diagnostics { return w.expandModule(m) }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -18,18 +19,20 @@ import (
 //	clearedUp(R)    R's ordinary deletions,        and clearedUp(S)   for S in D(R)
 //	clearedDown(R)  R's ordinary deletions,        and clearedDown(Q) for Q in N(R)
 //	settled(R)      R's creations and updates,     and settled(S)     for S in D(R)
+//	changed(R)      the same less what is new,     and changed(S)     for S in D(R)
 //	made(R)         R's creations and updates,     and made(Q)        for Q in N(R)
 //
 //	ordinary deletion of R[i]   waits for gone(S), S in D(R)            dependents are destroyed first
 //	create or update R[i]       waits for its own ordinary deletion, clearedDown(Q) for Q in N(R), and clearedUp(S) for S in D(R)
-//	late deletion of R[i]       waits for gone(S) and settled(S), S in D(R), made(Q), Q in N(R), and its own creation
+//	late deletion of R[i]       waits for gone(S), changed(S) and settled(S), S in D(R), made(Q), Q in N(R), and its own creation
 //
 // A deletion is late when the new object was created before, when it is of an object deposed earlier, and when the object goes away
 // for good and what is left of D(R) doesn't refer to R any more: then whoever used it lets go of it first. All other deletions are
 // ordinary. Two resources with a thousand instances each cost some thousands of edges; wired pairwise they would cost a million.
 //
-// One thing can't be had. Where a provider's configuration depends on a resource R that is created or updated, the provider deletes
-// its objects after that; so neither R nor what R needs deleted first may wait for those deletions (remade, below).
+// What was stored and what is configured may contradict each other, so that this order goes round in a circle: the provider that is to
+// delete something may be configured from what must wait for that; what is deleted late may need what is replaced. Then the waits that
+// matter least are given up, in the order of gateKinds.
 
 var destroySplitTransformer = &Transformer{
 	Name:  "DestroySplit",
@@ -58,18 +61,12 @@ func (b *build) deletesAnything() bool {
 type destroyOrder struct {
 	relations
 	lateSteps map[*step]bool
-	remade    []*remade
-	families  map[familyKey][]*Node
-}
-
-// familyKey names a family of Barriers; without is a set of remade providers whose deletions are left out, as bits.
-type familyKey struct {
-	name    string
-	without uint64
+	families  map[familyName][]*Node
+	gates     [len(gateKinds)][]*Node
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
-	d := &destroyOrder{relations: newRelations(b), lateSteps: map[*step]bool{}, families: map[familyKey][]*Node{}}
+	d := &destroyOrder{relations: newRelations(b), lateSteps: map[*step]bool{}, families: map[familyName][]*Node{}}
 	for _, x := range d.all {
 		letGo := d.letGo(x)
 		for _, s := range x.steps {
@@ -78,7 +75,6 @@ func newDestroyOrder(b *build) *destroyOrder {
 			}
 		}
 	}
-	d.findRemade()
 	return d
 }
 
@@ -142,110 +138,197 @@ func (d *destroyOrder) connect() {
 				own[s.change.Addr.Key] = s
 			}
 		}
-		c := connecting{destroyOrder: d, x: x, gates: map[string]*Node{}}
+		c := connecting{destroyOrder: d, x: x}
 		for _, s := range x.steps {
 			c.step(s, own[s.change.Addr.Key])
 		}
 	}
+	d.relax()
 }
 
-// connecting is the wiring of one resource; gates are Barriers that its steps share.
+// connecting is the wiring of one resource; its steps share gates.
 type connecting struct {
 	*destroyOrder
-	x     *related
-	gates map[string]*Node
+	x    *related
+	open [len(gateKinds)]*Node
 }
 
 // step wires one step; create is the step of the same instance that creates, nil for none.
 func (c *connecting) step(s, create *step) {
-	b, x := c.b, c.x
+	b := c.b
 	switch {
 	case s.makes():
-		b.after(s.node, c.gate("ready", func(gate *Node) {
-			b.after(gate, c.family("cleared below", 0, x.needs)...)
-			b.after(gate, c.family("cleared above", c.without(x, true), x.users)...)
-		}))
+		b.after(s.node, c.gate(usersCleared), c.gate(needsCleared))
 	case s.part == stepForget && create != nil:
 		b.after(create.node, s.node)
 	case !s.deletes():
 	case c.lateSteps[s]:
-		b.after(s.node, c.gate("let go", func(gate *Node) {
-			b.after(gate, c.family("gone", 0, x.users)...)
-			b.after(gate, c.family("settled", 0, x.users)...)
-			b.after(gate, c.family("made", 0, x.needs)...)
-		}))
+		b.after(s.node, c.gate(usersGone), c.gate(usersChanged), c.gate(usersSettled), c.gate(needsMade))
 		if create != nil {
 			b.after(s.node, create.node)
 		}
+	case create != nil:
+		b.after(s.node, c.gate(usersGoneBefore))
+		b.after(create.node, s.node)
 	default:
-		without := c.without(x, create != nil)
-		name := "unused"
-		if without != 0 && create != nil {
-			name = "unused but for what is left out"
-		}
-		b.after(s.node, c.gate(name, func(gate *Node) { b.after(gate, c.family("gone", without, x.users)...) }))
-		if create != nil {
-			b.after(create.node, s.node)
-		}
+		b.after(s.node, c.gate(usersGone))
 	}
+}
+
+// gateKind is what the steps of a resource may wait for.
+type gateKind uint8
+
+const (
+	needsMade       gateKind = iota // late deletions
+	usersSettled                    // late deletions
+	needsCleared                    // creations and updates
+	usersCleared                    // creations and updates
+	usersGoneBefore                 // deletions that a replacement begins with
+	usersChanged                    // late deletions
+	usersGone                       // deletions
+	hardGates
+)
+
+// gateKinds say what opens each kind of gate: a family's Barriers of the users or of the needs. The first ones are given up before the
+// later ones; without the last two an object could be destroyed under somebody's hands, so these stay.
+var gateKinds = [hardGates]struct {
+	family familyName
+	users  bool
+	hard   bool
+}{
+	needsMade:       {family: made},
+	usersSettled:    {family: settled, users: true},
+	needsCleared:    {family: clearedDown},
+	usersCleared:    {family: clearedUp, users: true},
+	usersGoneBefore: {family: gone, users: true},
+	usersChanged:    {family: changedUp, users: true, hard: true},
+	usersGone:       {family: gone, users: true, hard: true},
 }
 
 // gate gives a Barrier of x, nil when it would wait for nothing.
-func (c *connecting) gate(name string, connect func(*Node)) *Node {
-	if len(c.x.needs)+len(c.x.users) == 0 {
-		return nil
+func (c *connecting) gate(kind gateKind) *Node {
+	what, of := gateKinds[kind], c.x.needs
+	if what.users {
+		of = c.x.users
 	}
-	gate := c.gates[name]
-	if gate == nil {
-		gate = c.b.node(KindBarrier, nil, c.x.name+" ("+name+")", nil)
-		c.gates[name] = gate
-		connect(gate)
-	}
-	return gate
-}
-
-// families are made as a whole when they are first asked for. upward ones wait for a resource's users, the others for its needs.
-var barrierFamilies = map[string]struct {
-	upward bool
-	own    func(d *destroyOrder, s *step) bool
-}{
-	"gone":          {true, func(_ *destroyOrder, s *step) bool { return s.deletes() }},
-	"cleared above": {true, (*destroyOrder).ordinary},
-	"cleared below": {false, (*destroyOrder).ordinary},
-	"settled":       {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
-	"made":          {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
-}
-
-func (d *destroyOrder) ordinary(s *step) bool { return s.deletes() && !d.lateSteps[s] }
-
-// family gives the Barriers of some resources.
-func (d *destroyOrder) family(name string, without uint64, of []*related) []*Node {
 	if len(of) == 0 {
 		return nil
 	}
-	key := familyKey{name, without}
-	if d.families[key] == nil {
-		d.families[key] = d.makeFamily(key)
+	if c.open[kind] == nil {
+		gate := c.b.node(KindBarrier, nil, c.x.name+" (waits until "+string(what.family)+")", nil)
+		c.b.after(gate, c.family(what.family, of)...)
+		c.open[kind] = gate
+		c.gates[kind] = append(c.gates[kind], gate)
 	}
-	out := make([]*Node, len(of))
-	for i, x := range of {
-		out[i] = d.families[key][x.index]
+	return c.open[kind]
+}
+
+// relax gives up waits that are part of a circle: kind by kind, those that matter least first, until there is an order. Kinds that
+// need not have been given up for that, as it turns out, are waited for again.
+func (d *destroyOrder) relax() {
+	var cuts [][]cutGate
+	for kind := gateKind(0); kind < hardGates && !d.ordered(); kind++ {
+		cuts = append(cuts, d.cut(kind))
+	}
+	d.b.relaxed = len(cuts) > 0
+	for i := len(cuts) - 2; i >= 0; i-- {
+		for _, c := range cuts[i] {
+			d.mend(c)
+		}
+		if d.ordered() {
+			continue
+		}
+		for _, c := range cuts[i] {
+			d.b.graph.Disconnect(c.gate)
+		}
+	}
+}
+
+func (d *destroyOrder) ordered() bool {
+	_, ok := d.b.graph.Order()
+	return ok
+}
+
+func (d *destroyOrder) mend(c cutGate) {
+	for _, need := range c.needs {
+		d.b.graph.Connect(c.gate, need)
+	}
+}
+
+type cutGate struct {
+	gate  dag.ID
+	needs []dag.ID
+}
+
+// cut opens the gates of a kind that are part of a circle.
+func (d *destroyOrder) cut(kind gateKind) []cutGate {
+	if len(d.gates[kind]) == 0 || gateKinds[kind].hard {
+		return nil
+	}
+	var out []cutGate
+	cyclic := d.b.graph.Cyclic()
+	for _, gate := range d.gates[kind] {
+		if cyclic[gate.ID] {
+			out = append(out, cutGate{gate.ID, d.b.graph.Needs(gate.ID)})
+			d.b.graph.Disconnect(gate.ID)
+		}
 	}
 	return out
 }
 
-func (d *destroyOrder) makeFamily(key familyKey) []*Node {
-	kind := barrierFamilies[key.name]
+// familyName names a family of Barriers, and says when one of them is passed.
+type familyName string
+
+const (
+	gone        familyName = "gone"
+	clearedUp   familyName = "users cleared"
+	clearedDown familyName = "cleared"
+	settled     familyName = "settled"
+	changedUp   familyName = "changed"
+	made        familyName = "made"
+)
+
+// barrierFamilies say which steps a family's Barriers wait for; upward ones wait for a resource's users too, the others for its needs.
+// A family is made as a whole when it is first asked for.
+var barrierFamilies = map[familyName]struct {
+	upward bool
+	own    func(d *destroyOrder, s *step) bool
+}{
+	gone:        {true, func(_ *destroyOrder, s *step) bool { return s.deletes() }},
+	clearedUp:   {true, (*destroyOrder).ordinary},
+	clearedDown: {false, (*destroyOrder).ordinary},
+	settled:     {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+	changedUp:   {true, func(d *destroyOrder, s *step) bool { return s.makes() && d.existed(s) }},
+	made:        {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+}
+
+// existed tells whether a step changes or replaces an object: only who was there can have used what goes.
+func (d *destroyOrder) existed(s *step) bool { return s.change.Action != plans.Create }
+
+func (d *destroyOrder) ordinary(s *step) bool { return s.deletes() && !d.lateSteps[s] }
+
+// family gives the Barriers of some resources.
+func (d *destroyOrder) family(name familyName, of []*related) []*Node {
+	if d.families[name] == nil {
+		d.families[name] = d.makeFamily(name)
+	}
+	out := make([]*Node, len(of))
+	for i, x := range of {
+		out[i] = d.families[name][x.index]
+	}
+	return out
+}
+
+func (d *destroyOrder) makeFamily(name familyName) []*Node {
+	kind := barrierFamilies[name]
 	nodes := make([]*Node, len(d.all))
 	for i, x := range d.all {
-		nodes[i] = d.b.node(KindBarrier, nil, x.name+" ("+key.name+")", nil)
+		nodes[i] = d.b.node(KindBarrier, nil, x.name+" ("+string(name)+")", nil)
 	}
 	for i, x := range d.all {
-		if !d.leftOut(x, key.without) {
-			for _, s := range x.steps {
-				if kind.own(d, s) {
-					d.b.after(nodes[i], s.node)
-				}
+		for _, s := range x.steps {
+			if kind.own(d, s) {
+				d.b.after(nodes[i], s.node)
 			}
 		}
 		next := x.needs
@@ -257,104 +340,4 @@ func (d *destroyOrder) makeFamily(key familyKey) []*Node {
 		}
 	}
 	return nodes
-}
-
-// remade is a provider that deletes something, and whose configuration depends on resources that are created or updated.
-type remade struct {
-	reach map[*resource]bool // what the configuration depends on
-	gates map[*related]bool  // what has to be deleted before something of reach is created or updated
-	users map[*related]bool  // where it deletes something, and what has to wait for that
-}
-
-// maxRemade bounds the providers that are looked at, so that sets of them fit a word; the rest is ordered without leave.
-const maxRemade = 64
-
-func (d *destroyOrder) findRemade() {
-	if d.b.phase.destroy {
-		return
-	}
-	deletes := map[*providerConfig][]*related{}
-	var order []*providerConfig
-	for _, x := range d.all {
-		for _, s := range x.steps {
-			if s.deletes() {
-				if deletes[x.resource.provider] == nil {
-					order = append(order, x.resource.provider)
-				}
-				deletes[x.resource.provider] = append(deletes[x.resource.provider], x)
-				break
-			}
-		}
-	}
-	for _, p := range order {
-		if m := d.remadeBy(p, deletes[p]); m != nil && len(d.remade) < maxRemade {
-			d.remade = append(d.remade, m)
-		}
-	}
-}
-
-func (d *destroyOrder) remadeBy(p *providerConfig, deletes []*related) *remade {
-	if len(d.b.graph.Needs(p.node.ID)) == 0 {
-		return nil
-	}
-	m := &remade{reach: map[*resource]bool{}}
-	for id, reached := range d.b.graph.Reach(p.node.ID) {
-		if reached && d.b.nodes[id].Kind == KindResource {
-			m.reach[d.b.nodes[id].resource] = true
-		}
-	}
-	var made []*related
-	for _, x := range d.all {
-		if m.reach[x.resource] && x.makes() {
-			made = append(made, x)
-		}
-	}
-	if len(made) == 0 {
-		return nil
-	}
-	m.gates = below(made)
-	m.users = below(deletes)
-	for _, x := range deletes {
-		m.users[x] = true
-	}
-	return m
-}
-
-// below gives everything that some resources need, directly or not; themselves only where one needs another.
-func below(from []*related) map[*related]bool {
-	out := map[*related]bool{}
-	todo := from
-	for len(todo) > 0 {
-		x := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, q := range x.needs {
-			if !out[q] {
-				out[q] = true
-				todo = append(todo[:len(todo):len(todo)], q)
-			}
-		}
-	}
-	return out
-}
-
-// without gives the set of providers whose deletions x must not wait for; making tells whether the waiting step is a creation or
-// update, or comes before one of the same instance.
-func (d *destroyOrder) without(x *related, making bool) uint64 {
-	set := uint64(0)
-	for i, m := range d.remade {
-		if m.reach[x.resource] && making || m.gates[x] {
-			set |= 1 << i
-		}
-	}
-	return set
-}
-
-// leftOut tells whether x's deletions are not waited for in a family without some providers' deletions.
-func (d *destroyOrder) leftOut(x *related, without uint64) bool {
-	for i, m := range d.remade {
-		if without&(1<<i) != 0 && m.users[x] {
-			return true
-		}
-	}
-	return false
 }

@@ -92,7 +92,9 @@ func (d *relations) add(x *related) *related {
 	return x
 }
 
-// stored gives the dependencies stored with a resource's objects, each once; an object without any uses its configuration's.
+// stored gives the dependencies stored with a resource's objects, each once. What has none stored uses its configuration's where that
+// says anything: data sources store none, and a state that is destroyed as it stands may come from a program that stored none. What
+// the configuration wants otherwise has had its dependencies written into the state while planning.
 func (d *relations) stored(x *related) []addrs.ConfigResource {
 	prior := d.b.state.Resource(x.addr)
 	if prior == nil {
@@ -110,15 +112,12 @@ func (d *relations) stored(x *related) []addrs.ConfigResource {
 	}
 	var last *addrs.ConfigResource // instances mostly share one list: look at each list once
 	for _, inst := range prior.Instances {
-		objs := []*stateObject{inst.Current}
-		for _, o := range inst.Deposed {
-			objs = append(objs, o)
-		}
-		for _, o := range objs {
+		for o := range inst.Objects() {
 			switch {
-			case o == nil:
 			case len(o.Dependencies) == 0:
-				add(x.resource.deps)
+				if x.addr.Resource.Mode != addrs.Managed || d.b.phase.destroy {
+					add(x.resource.deps)
+				}
 			case last != &o.Dependencies[0]:
 				last = &o.Dependencies[0]
 				add(o.Dependencies)
@@ -149,37 +148,44 @@ func (d *relations) dependency(x *related, dep addrs.ConfigResource) *related {
 	return h
 }
 
-// breakCycles makes an order possible where what is stored has none: lists were stored at different times, and an object that was
-// deposed long ago may need what needs its successor today. On and between such cycles only the configuration's dependencies count.
+// breakCycles makes an order possible where what is stored has none: lists were stored at different times, and planning has added
+// what the configuration wants now. On and between such cycles only what objects really depended on counts, which is what was stored
+// before planning; and where that has no order either, since an object was deposed long ago that needs what needs its successor today,
+// only what the configuration says.
 func (d *relations) breakCycles() {
-	forward, backward := d.graph(), dag.Graph{}
-	order, ok := forward.Order()
-	if ok {
+	d.restrict(func(x, q *related) bool { return d.before(x)[q.resource.addr] })
+	d.restrict(func(x, q *related) bool { return x.resource.cfg != nil && x.resource.refersTo(q.resource.addr) })
+}
+
+// restrict drops, on and between cycles, the dependencies that don't count.
+func (d *relations) restrict(counts func(x, q *related) bool) {
+	graph := d.graph()
+	if _, ok := graph.Order(); ok {
 		return
 	}
-	for range d.all {
-		backward.Add()
-	}
+	cyclic := graph.Cyclic()
 	for _, x := range d.all {
-		for _, q := range x.needs {
-			backward.Connect(dag.ID(q.index), dag.ID(x.index))
+		if !x.hub && cyclic[x.index] {
+			x.needs = slices.DeleteFunc(slices.Clone(x.needs), func(q *related) bool { return cyclic[q.index] && !counts(x, q) })
 		}
 	}
-	free := make([]bool, len(d.all))
-	for _, id := range order {
-		free[id] = true
+}
+
+// before gives the dependencies that were stored with a resource's objects before they were planned.
+func (d *relations) before(x *related) map[addrs.ConfigResource]bool {
+	out := map[addrs.ConfigResource]bool{}
+	prior := d.b.plan.PrevRun.Resource(x.addr)
+	if prior == nil {
+		return out
 	}
-	order, _ = backward.Order()
-	for _, id := range order {
-		free[id] = true
-	}
-	for _, x := range d.all {
-		if !x.hub && !free[x.index] {
-			x.needs = slices.DeleteFunc(slices.Clone(x.needs), func(q *related) bool {
-				return !free[q.index] && (x.resource.cfg == nil || !x.resource.refersTo(q.resource.addr))
-			})
+	for _, inst := range prior.Instances {
+		for o := range inst.Objects() {
+			for _, dep := range o.Dependencies {
+				out[dep] = true
+			}
 		}
 	}
+	return out
 }
 
 func (d *relations) graph() *dag.Graph {

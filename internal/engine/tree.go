@@ -23,6 +23,8 @@ type module struct {
 	call   *configs.ModuleCall
 	rep    repetitionExprs
 
+	callSlot int // position among the calls of the parent
+
 	expand *Node // nil for the root and for modules that are in the state only
 	closed *Node // waits for everything in the module
 
@@ -46,7 +48,7 @@ type moduleInstance struct {
 
 	values    []cty.Value  // by value.slot: written by the Value's node
 	resources []*expansion // by resource.slot: written by the Resource's node
-	calls     map[string]*callInstances
+	calls     []*callInstances // by the called module's callSlot: written by its Module node
 }
 
 // callInstances are the instances of a module call within one instance of the calling module.

@@ -104,6 +104,20 @@ func (s *State) Clone() *State {
 	return out
 }
 
+// Objects lists the instance's objects, the current one first.
+func (i *Instance) Objects() func(yield func(*Object) bool) {
+	return func(yield func(*Object) bool) {
+		if i.Current != nil && !yield(i.Current) {
+			return
+		}
+		for _, o := range i.Deposed {
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
 // Resource gives a resource, nil when the state has none of that address.
 func (s *State) Resource(addr addrs.AbsResource) *Resource {
 	if s == nil {

@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/states"
+)
+
+// checkCalls holds the calls of one apply against the dependencies that were stored before and after it.
+func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool) error {
+	c := callCheck{relaxed: relaxed, resources: map[string]addrs.AbsResource{}, before: closedNeeds(directNeeds(before, true)), after: directNeeds(after, false)}
+	c.learn(before)
+	c.learn(after)
+	var ops []operation
+	for _, call := range calls {
+		if op, ok := c.operation(call); ok {
+			ops = append(ops, op)
+		}
+	}
+	for _, x := range ops {
+		for _, y := range ops {
+			if err := c.pair(x, y, ops); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type callCheck struct {
+	relaxed       bool                         // some of the order was given up: what is made may overlap with what is destroyed
+	resources     map[string]addrs.AbsResource // by name of the object without its own key
+	before, after needs
+}
+
+// operation is a call that changes an object.
+type operation struct {
+	enginetest.Call
+	kind     string
+	resource addrs.AbsResource
+}
+
+// learn notes which objects belong to which resource: see drawUnit for how they are named.
+func (c *callCheck) learn(s *states.State) {
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				var attrs struct{ Name string }
+				if json.Unmarshal(o.Attrs, &attrs) == nil {
+					c.resources[withoutKey(attrs.Name)] = r.Addr
+				}
+			}
+		}
+	}
+}
+
+func withoutKey(name string) string { return name[:strings.LastIndexByte(name, ':')+1] }
+
+func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
+	kind, name, _ := strings.Cut(strings.TrimPrefix(call.What, "fail "), " ")
+	if kind != "create" && kind != "update" && kind != "delete" {
+		return operation{}, false
+	}
+	r, ok := c.resources[withoutKey(name)]
+	return operation{call, kind, r}, ok
+}
+
+// pair checks two operations of which the first's resource depends on the second's.
+func (c *callCheck) pair(x, y operation, ops []operation) error {
+	fail := func(rule string) error {
+		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start, x.End, y.What, y.Start, y.End, x.resource, y.resource, rule)
+	}
+	mutual := c.before[y.resource][x.resource]
+	overlap := x.Start < y.End && y.Start < x.End
+	stored := c.before[x.resource][y.resource] && !mutual && x.resource != y.resource
+	if x.kind != "delete" && y.kind != "delete" {
+		if c.after[x.resource][y.resource] && !c.after[y.resource][x.resource] && x.resource != y.resource && x.Start < y.End {
+			return fail("what is depended on is made first")
+		}
+		return nil
+	}
+	if !stored || otherDeletes(ops) {
+		return nil // what a provider deletes that is itself made anew comes late
+	}
+	if overlap && (!c.relaxed || x.kind == y.kind) {
+		return fail("they overlap")
+	}
+	if x.kind == "delete" && y.kind == "delete" && x.Start > y.Start {
+		return fail("dependents are destroyed first")
+	}
+	return nil
+}
+
+func otherDeletes(ops []operation) bool {
+	for _, op := range ops {
+		if op.kind == "delete" && strings.HasPrefix(op.resource.Resource.Type, "other") {
+			return true
+		}
+	}
+	return false
+}
+
+// needs are which resources, each of one module instance, depend on which.
+type needs map[addrs.AbsResource]map[addrs.AbsResource]bool
+
+// directNeeds gives what is stored: of the same module instance within one module, else of all. Deposed objects count on request.
+func directNeeds(s *states.State, deposed bool) needs {
+	instances := map[addrs.ConfigResource][]addrs.AbsResource{}
+	for r := range s.Resources() {
+		instances[r.Addr.Config()] = append(instances[r.Addr.Config()], r.Addr)
+	}
+	out := needs{}
+	for r := range s.Resources() {
+		out[r.Addr] = map[addrs.AbsResource]bool{}
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				if o != inst.Current && !deposed {
+					continue
+				}
+				for _, dep := range o.Dependencies {
+					for _, q := range instances[dep] {
+						if dep.Module != r.Addr.Config().Module || q.Module == r.Addr.Module {
+							out[r.Addr][q] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// closedNeeds gives what each resource depends on directly or not.
+func closedNeeds(direct needs) needs {
+	out := needs{}
+	for r := range direct {
+		seen := map[addrs.AbsResource]bool{}
+		todo := []addrs.AbsResource{r}
+		for len(todo) > 0 {
+			x := todo[0]
+			todo = todo[1:]
+			for q := range direct[x] {
+				if !seen[q] {
+					seen[q] = true
+					todo = append(todo, q)
+				}
+			}
+		}
+		out[r] = seen
+	}
+	return out
+}
