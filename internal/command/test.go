@@ -145,7 +145,7 @@ func (a *App) tellTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 			run.Plan = &ui.PlanView{Plan: e.Plan, Config: e.Config, Schemas: schemas}
 		}
 		if verbose && e.State != nil {
-			run.State = &ui.StateView{State: e.State, Config: e.Config, Schemas: schemas}
+			run.State = &ui.StateView{State: e.State, Schemas: schemas}
 		}
 		m = run
 	case moduletest.Cleaned:

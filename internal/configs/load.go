@@ -32,6 +32,8 @@ type LoadOptions struct {
 	WorkDir   string // path.cwd: where the command was started
 
 	Overlay *Overlay // nil: the configuration as it is
+	// Called: the module is only looked at as if it was called, so that rules for root modules don't apply.
+	Called bool
 }
 
 // A Resolver finds (or installs) the module that a call wants and gives its directory and, where sources have versions, the version.
@@ -60,9 +62,11 @@ func LoadRoot(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 		return root, diags
 	}
 	l := &loader{opts: opts, parser: root.static.env.parser}
-	diags = append(diags, root.checkRootOutputs()...)
+	if !opts.Called {
+		diags = append(diags, root.checkRootOutputs()...)
+	}
 	diags = append(diags, l.tree(root)...)
-	if !diags.HasErrors() { // in an incomplete tree much looks as if it was missing
+	if !diags.HasErrors() && !opts.Called { // in an incomplete tree much looks as if it was missing
 		diags = append(diags, root.checkProviders()...)
 	}
 	return root, diags

@@ -72,6 +72,8 @@ type MockProvider struct {
 	Resources map[string]cty.Value // defaults by resource type
 	Data      map[string]cty.Value
 	Overrides []*Override
+
+	byTarget map[addrs.ConfigResource]*Override
 }
 
 var (

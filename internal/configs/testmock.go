@@ -53,12 +53,13 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 			m.Overrides = d.testOverride(m.Overrides, inner)
 		}
 	}
-	seen := map[addrs.Target]bool{}
+	m.byTarget = map[addrs.ConfigResource]*Override{}
 	for _, o := range m.Overrides {
-		if seen[o.Target] {
+		at := o.Target.Resource.In(o.Target.Module.Module())
+		if m.byTarget[at] != nil {
 			d.errorf(m.Range, "Duplicated override", "%s is overridden twice in this mock_provider block, again at %s.", o.Target, place(o.TargetRange))
 		}
-		seen[o.Target] = true
+		m.byTarget[at] = o
 	}
 	if before := f.Mocks[m.Local()]; before != nil {
 		d.duplicateProvider(m.Provider, before.Range)
@@ -138,6 +139,24 @@ func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 	case v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType():
 		d.errorf(attr.Expr.Range(), "Invalid "+attr.Name, "The argument %q must be an object: names and values in braces.", attr.Name)
 	default:
+		return v
+	}
+	return cty.EmptyObjectVal
+}
+
+// OverrideOf gives the override that the block has for a resource; nil when it has none.
+func (m *MockProvider) OverrideOf(r addrs.ConfigResource) *Override { return m.byTarget[r] }
+
+// Defaults gives the default values for objects of a resource's type; an empty object when there are none.
+func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {
+	if m == nil {
+		return cty.EmptyObjectVal
+	}
+	table := m.Resources
+	if r.Mode == addrs.Data {
+		table = m.Data
+	}
+	if v, ok := table[r.Type]; ok {
 		return v
 	}
 	return cty.EmptyObjectVal

@@ -122,11 +122,17 @@ type Overlay struct {
 	Providers []*Provider
 	// Outputs are what modules give without being looked into.
 	Outputs map[addrs.Module]map[string]cty.Value
+	// Unprotected leaves out prevent_destroy.
+	Unprotected bool
 }
 
 // root gives the root module with the overlay's provider configurations.
 func (o *Overlay) root(m *Module) *Module {
-	if o == nil || len(o.Providers) == 0 {
+	if o == nil {
+		return m
+	}
+	m = o.unprotected(m)
+	if len(o.Providers) == 0 {
 		return m
 	}
 	out := *m
@@ -144,8 +150,11 @@ func (o *Overlay) root(m *Module) *Module {
 
 // module gives a called module: one that is overridden has its arguments, and the outputs that the overlay says.
 func (o *Overlay) module(path addrs.Module, m *Module) *Module {
-	if o == nil || o.Outputs[path] == nil {
+	if o == nil {
 		return m
+	}
+	if o.Outputs[path] == nil {
+		return o.unprotected(m)
 	}
 	out := &Module{
 		Dir: m.Dir, RequiredProviders: m.RequiredProviders, LocalNames: m.LocalNames, Variables: map[string]*Variable{}, Outputs: map[string]*Output{},
@@ -166,4 +175,22 @@ func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 		out.Outputs[name] = &plain
 	}
 	return out
+}
+
+// unprotected gives the module with resources that may all be destroyed, where the overlay says so.
+func (o *Overlay) unprotected(m *Module) *Module {
+	if !o.Unprotected {
+		return m
+	}
+	out := *m
+	out.Resources = make(map[addrs.Resource]*Resource, len(m.Resources))
+	for addr, r := range m.Resources {
+		if r.PreventDestroy != nil {
+			plain := *r
+			plain.PreventDestroy = nil
+			r = &plain
+		}
+		out.Resources[addr] = r
+	}
+	return &out
 }

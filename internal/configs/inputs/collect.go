@@ -27,6 +27,7 @@ type Flag struct {
 type Options struct {
 	Environ []string // as os.Environ gives it
 	Dir     string   // where automatic files lie: the root module's directory
+	TestDir string   // where more of them lie, for tests; relative to Dir, "" for nowhere
 	Flags   []Flag   // in the order of the command line
 }
 
@@ -34,7 +35,7 @@ type Options struct {
 var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 
 // Collect finds all values given, weakest sources first: environment, terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
-// *.auto.tfvars.json by name, options in their order. Files are parsed by p, which remembers them for excerpts.
+// *.auto.tfvars.json by name, the same files of tests, options in their order. Files are parsed by p, which remembers them for excerpts.
 func Collect(p *configs.Parser, o Options) (map[string]configs.Given, tfdiags.Diagnostics) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
 	for _, entry := range o.Environ {
@@ -43,8 +44,14 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, tfdiags.Di
 			c.given[name] = configs.Given{Text: value, From: "the environment variable " + EnvPrefix + name}
 		}
 	}
-	for _, name := range c.automaticFiles(o.Dir) {
-		c.file(filepath.Join(o.Dir, name))
+	dirs := []string{o.Dir}
+	if tests := filepath.Join(o.Dir, o.TestDir); o.TestDir != "" && tests != filepath.Clean(o.Dir) {
+		dirs = append(dirs, tests)
+	}
+	for _, dir := range dirs {
+		for _, name := range c.automaticFiles(dir) {
+			c.file(filepath.Join(dir, name))
+		}
 	}
 	for _, flag := range o.Flags {
 		if flag.File {

@@ -1,0 +1,176 @@
+package moduletest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// assertion is an assert block and what came of it.
+type assertion struct {
+	rule               *configs.CheckRule
+	condition, message *lang.Expr
+	status             Status
+	diags              tfdiags.Diagnostics
+}
+
+// analyseAsserts finds what the assertions refer to.
+func (e *execution) analyseAsserts() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, rule := range e.run.Asserts {
+		a := &assertion{rule: rule, status: Error}
+		var more tfdiags.Diagnostics
+		a.condition, more = lang.Analyse(rule.Condition, addrs.TestScope)
+		diags = append(diags, more...)
+		a.message, more = lang.Analyse(rule.ErrorMessage, addrs.TestScope)
+		diags = append(diags, more...)
+		e.asserts = append(e.asserts, a)
+	}
+	return diags
+}
+
+// inspection asks the engine for what the assertions refer to, and evaluates them there where that is wanted now.
+func (e *execution) inspection(evaluate bool) *engine.Inspection {
+	in := &engine.Inspection{}
+	for _, a := range e.asserts {
+		for _, expr := range []*lang.Expr{a.condition, a.message} {
+			refs := lang.Refs{Functions: expr.Refs.Functions}
+			for _, ref := range expr.Refs.Objects {
+				if !e.own(ref.Subject) {
+					refs.Objects = append(refs.Objects, ref)
+				}
+			}
+			in.Refs.Add(refs)
+		}
+	}
+	if evaluate {
+		in.Do = e.evaluateAsserts
+	}
+	return in
+}
+
+// own tells whether something is the test's and not the module's: runs, and variables that the module doesn't declare.
+func (e *execution) own(subject addrs.Referenceable) bool {
+	switch s := subject.(type) {
+	case addrs.Run:
+		return true
+	case addrs.InputVariable:
+		if e.config.Module.Variables[s.Name] != nil {
+			return false
+		}
+		value, diags := e.vars.value(variable{s.Name, fromRun})
+		return diags.HasErrors() || value != cty.NilVal
+	}
+	return false
+}
+
+// testData gives the values that assertions see: the module's, and the test's own.
+type testData struct {
+	lang.Data
+	e *execution
+}
+
+// Value implements lang.Data.
+func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	if !d.e.own(subject) {
+		return d.Data.Value(subject, rng)
+	}
+	if run, ok := subject.(addrs.Run); ok {
+		if diags := d.e.checkRun(run.Name, rng); diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		return d.e.outputs[run.Name].object(), nil
+	}
+	value, diags := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
+	return value, at2(slices.Clone(diags), rng)
+}
+
+// evaluateAsserts evaluates all assertions in the module's scope.
+func (e *execution) evaluateAsserts(scope *lang.Scope) {
+	scope = &lang.Scope{Data: testData{scope.Data, e}, Functions: scope.Functions}
+	for _, a := range e.asserts {
+		a.evaluate(scope)
+	}
+}
+
+// evaluate decides whether the assertion holds. Its message is evaluated in any case: what is wrong with it should be known before
+// it is needed.
+func (a *assertion) evaluate(scope *lang.Scope) {
+	message, wrong := a.text(scope)
+	ctx, diags := scope.Context(a.condition.Refs)
+	var v cty.Value
+	if !diags.HasErrors() {
+		var more tfdiags.Diagnostics
+		v, more = lang.EvalIn(ctx, a.condition, cty.DynamicPseudoType)
+		diags = append(diags, more...)
+	}
+	if diags.HasErrors() {
+		a.status, a.diags = Error, append(diags, wrong...)
+		return
+	}
+	v, vm := v.UnmarkDeep()
+	problem := func(summary, detail string) tfdiags.Diagnostic {
+		rng, context := a.condition.Range(), a.rule.Range
+		d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng, Context: &context}
+		if _, hidden := vm[marks.Sensitive]; !hidden {
+			d.Expression, d.EvalContext = a.condition, ctx
+		}
+		return d
+	}
+	a.status = Error
+	result, err := convert.Convert(v, cty.Bool)
+	switch {
+	case v.IsNull():
+		diags = append(diags, problem("Invalid condition result", "The condition must be true or false, not null."))
+	case err != nil:
+		diags = append(diags, problem("Invalid condition result", "The condition must be true or false: "+tfdiags.FormatError(err)+"."))
+	case !result.IsKnown():
+		d := problem("Unknown condition value",
+			"The condition can't be decided: it depends on values that are not known here. Values that are known only after apply need a run with command = apply.")
+		d.Extra = tfdiags.CausedByUnknown{}
+		diags = append(diags, d)
+	case result.True():
+		a.status = Pass
+	default:
+		a.status = Fail
+		diags = append(diags, problem("Test assertion failed", message))
+	}
+	if wrong.HasErrors() {
+		a.status = Error
+	}
+	a.diags = append(diags, wrong...)
+}
+
+// text evaluates the assertion's message. One that can't be shown gives a text that says so.
+func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
+	rng := a.message.Range()
+	v, diags := scope.Eval(a.message, cty.String)
+	if diags.HasErrors() {
+		return "The error message could not be evaluated.", diags
+	}
+	for mark, what := range map[any]string{marks.Sensitive: "sensitive", marks.Ephemeral: "ephemeral"} {
+		if marks.Has(v, mark) {
+			return "The error message is not shown because it refers to " + what + " values.", append(diags,
+				tfdiags.Warningf("Error message refers to "+what+" values",
+					"The message of this assertion refers to %s values, so it is not shown. Remove the reference, or use nonsensitive() where the result reveals nothing.", what).At(rng))
+		}
+	}
+	v, _ = v.Unmark()
+	switch {
+	case v.IsNull():
+		return "", append(diags, tfdiags.Errorf("Invalid error message", "The error message must be a string, not null.").At(rng))
+	case !v.IsKnown():
+		return "The error message depends on values that are known only after apply.", diags
+	}
+	return strings.TrimSpace(v.AsString()), diags
+}

@@ -1,0 +1,89 @@
+package moduletest
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// bindRuns gives a body of the module under test in which run.NAME means the outputs of a test's earlier runs. Everything else in
+// it is evaluated where the module is.
+func (f *fileRun) bindRuns(body hcl.Body) hcl.Body { return &boundBody{body, f} }
+
+type boundBody struct {
+	hcl.Body
+	file *fileRun
+}
+
+// Content implements hcl.Body.
+func (b *boundBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	content, diags := b.Body.Content(schema)
+	return b.content(content), diags
+}
+
+// PartialContent implements hcl.Body.
+func (b *boundBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
+	content, rest, diags := b.Body.PartialContent(schema)
+	return b.content(content), b.file.bindRuns(rest), diags
+}
+
+// JustAttributes implements hcl.Body.
+func (b *boundBody) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
+	attrs, diags := b.Body.JustAttributes()
+	return b.attributes(attrs), diags
+}
+
+func (b *boundBody) content(content *hcl.BodyContent) *hcl.BodyContent {
+	if content == nil {
+		return nil
+	}
+	out := *content
+	out.Attributes = b.attributes(content.Attributes)
+	out.Blocks = make(hcl.Blocks, len(content.Blocks))
+	for i, block := range content.Blocks {
+		bound := *block
+		bound.Body = b.file.bindRuns(block.Body)
+		out.Blocks[i] = &bound
+	}
+	return &out
+}
+
+func (b *boundBody) attributes(attrs hcl.Attributes) hcl.Attributes {
+	out := make(hcl.Attributes, len(attrs))
+	for name, attr := range attrs {
+		bound := *attr
+		bound.Expr = &boundExpr{attr.Expr, b.file}
+		out[name] = &bound
+	}
+	return out
+}
+
+type boundExpr struct {
+	hcl.Expression
+	file *fileRun
+}
+
+func isRun(tr hcl.Traversal) bool { return !tr.IsRelative() && tr.RootName() == "run" }
+
+// Variables implements hcl.Expression: runs are no business of the module.
+func (e *boundExpr) Variables() []hcl.Traversal {
+	return slices.DeleteFunc(slices.Clone(e.Expression.Variables()), isRun)
+}
+
+// Value implements hcl.Expression.
+func (e *boundExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	for _, tr := range e.Expression.Variables() {
+		if name := secondName(tr); isRun(tr) && name != "" {
+			if diags := e.file.checkRun(name, tr.SourceRange()); diags.HasErrors() {
+				return cty.DynamicVal, diags.HCL()
+			}
+		}
+	}
+	inner := &hcl.EvalContext{}
+	if ctx != nil {
+		inner = ctx.NewChild()
+	}
+	inner.Variables = map[string]cty.Value{"run": e.file.runsObject()}
+	return e.Expression.Value(inner)
+}

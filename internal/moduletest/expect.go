@@ -1,0 +1,142 @@
+package moduletest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// expectation is an object whose conditions have to fail.
+type expectation struct {
+	subject addrs.Referenceable
+	rng     hcl.Range
+	met     bool
+}
+
+func expectations(run *configs.TestRun) ([]*expectation, tfdiags.Diagnostics) {
+	var out []*expectation
+	var diags tfdiags.Diagnostics
+	for _, tr := range run.ExpectFailures {
+		ref, more := addrs.ParseRef(tr, addrs.TestScope)
+		if more.HasErrors() {
+			diags = append(diags, more...)
+			continue
+		}
+		switch ref.Subject.(type) {
+		case addrs.InputVariable, addrs.OutputValue, addrs.Check, addrs.Resource, addrs.ResourceInstance:
+			out = append(out, &expectation{subject: ref.Subject, rng: tr.SourceRange()})
+		default:
+			diags = append(diags, tfdiags.Errorf("Invalid \"expect_failures\" reference",
+				"Only objects with conditions can be expected to fail: variables, outputs, resources, data sources and checks. %s has none.", ref.Subject).At(tr.SourceRange()))
+		}
+	}
+	return out, diags
+}
+
+// covers tells whether the expectation is about an object of the root module with that address.
+func (x *expectation) covers(addr string) bool {
+	text := x.subject.String()
+	if _, whole := x.subject.(addrs.Resource); whole && strings.HasPrefix(addr, text+"[") {
+		return true
+	}
+	return addr == text
+}
+
+// judge holds what went wrong against what was expected to: expected failures are fine, others are errors, and so are expected ones
+// that did not happen.
+func judge(diags tfdiags.Diagnostics, results *checks.Results, cfg *configs.Config, expected []*expectation) tfdiags.Diagnostics {
+	status := map[string]checks.Status{}
+	for _, block := range results.Sorted() {
+		for _, o := range block.Objects {
+			status[o.Addr] = o.Status
+		}
+	}
+	for addr, s := range status {
+		for _, x := range expected {
+			x.met = x.met || s >= checks.Fail && x.covers(addr)
+		}
+	}
+	var out tfdiags.Diagnostics
+	seen := map[failure]bool{}
+	for _, d := range diags {
+		addr := failedObject(d, cfg)
+		if addr == "" {
+			out = append(out, d)
+			continue
+		}
+		key := failure{addr: addr, summary: d.Summary}
+		if d.Subject != nil {
+			key.at = *d.Subject
+		}
+		if seen[key] {
+			continue // planning and applying say it
+		}
+		seen[key] = true
+		if i := slices.IndexFunc(expected, func(x *expectation) bool { return x.covers(addr) }); i >= 0 {
+			if status[addr] >= checks.Fail || d.Severity == tfdiags.Error {
+				expected[i].met = true
+				continue
+			}
+		}
+		if status[addr] >= checks.Fail {
+			d.Severity = tfdiags.Error // the failure of a check stops nothing elsewhere, but nobody expects it here
+		}
+		out = append(out, d)
+	}
+	for _, x := range expected {
+		if !x.met {
+			out = append(out, tfdiags.Errorf("Missing expected failure", "The checkable object %s was expected to report an error but did not.", x.subject).At(x.rng))
+		}
+	}
+	return out
+}
+
+type failure struct {
+	addr, summary string
+	at            hcl.Range
+}
+
+// failedObject gives the object whose condition a diagnostic is about, "" for others. Data sources nested in a check count as the
+// check.
+func failedObject(d tfdiags.Diagnostic, cfg *configs.Config) string {
+	if rule, ok := d.Extra.(tfdiags.CheckRule); ok {
+		return rule.Address
+	}
+	for name, c := range cfg.Module.Checks {
+		if c.Data != nil && c.Data.Addr.String() == d.Address {
+			return addrs.Check{Name: name}.String()
+		}
+	}
+	return ""
+}
+
+// withoutPending leaves out what planning says of conditions that applying decides.
+func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
+		_, rule := d.Extra.(tfdiags.CheckRule)
+		return rule && d.Severity == tfdiags.Warning && strings.HasSuffix(d.Summary, "known after apply")
+	})
+}
+
+// unreachable warns of expected failures that kept a plan from being applied.
+func unreachable(diags tfdiags.Diagnostics, expected []*expectation) tfdiags.Diagnostics {
+	var out tfdiags.Diagnostics
+	for _, x := range expected {
+		v, ok := x.subject.(addrs.InputVariable)
+		if !ok || !slices.ContainsFunc(diags, func(d tfdiags.Diagnostic) bool {
+			rule, is := d.Extra.(tfdiags.CheckRule)
+			return is && x.covers(rule.Address)
+		}) {
+			continue
+		}
+		out = append(out, tfdiags.Warningf("Invalid variable in test file",
+			"The variable %s has an invalid value in this run. Although this failure was expected, nothing could be applied because of it, so the run fails. Use command = plan to test the variable's validation rules.", v))
+	}
+	return out
+}

@@ -1,0 +1,256 @@
+package moduletest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/configs/configschema"
+)
+
+// generator makes up the values that providers compute. The same object gets the same values every time, others get others.
+type generator struct{ seed string }
+
+// block completes a block's configuration: computed attributes that are not set get the given value or a made-up one.
+func (g *generator) block(schema *configschema.Block, config, values cty.Value, path cty.Path) (cty.Value, error) {
+	if config.IsNull() || !config.IsKnown() {
+		return config, nil
+	}
+	given, err := members(values, path)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if schema.Attributes[name] == nil && schema.BlockTypes[name] == nil {
+			return cty.NilVal, path.NewErrorf("there is no attribute or block %q", name)
+		}
+	}
+	out := config.AsValueMap()
+	if out == nil {
+		out = map[string]cty.Value{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Attributes)) {
+		value, ok := given[name]
+		if out[name], err = g.attribute(schema.Attributes[name], out[name], value, ok, extend(path, name)); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.BlockTypes)) {
+		value, ok := given[name]
+		if !ok {
+			value = cty.EmptyObjectVal
+		}
+		if out[name], err = g.blocks(schema.BlockTypes[name], out[name], value, extend(path, name)); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	return cty.ObjectVal(out), nil
+}
+
+func extend(path cty.Path, name string) cty.Path {
+	return append(path[:len(path):len(path)], cty.GetAttrStep{Name: name})
+}
+
+// members gives an object's attributes; values for blocks must be objects, which serve all blocks of the type.
+func members(values cty.Value, path cty.Path) (map[string]cty.Value, error) {
+	ty := values.Type()
+	if values.IsNull() || !ty.IsObjectType() && !ty.IsMapType() {
+		return nil, path.NewErrorf("an object with values for the block's attributes is required")
+	}
+	return values.AsValueMap(), nil
+}
+
+func (g *generator) attribute(attr *configschema.Attribute, config, value cty.Value, given bool, path cty.Path) (cty.Value, error) {
+	switch {
+	case given && !attr.Computed:
+		return cty.NilVal, path.NewErrorf("this attribute is not computed by the provider, so it can't be made up: it is what the configuration says")
+	case attr.WriteOnly:
+		return cty.NullVal(attr.ImpliedType()), nil
+	case !config.IsNull():
+		if attr.NestedType != nil && config.IsKnown() {
+			return g.nested(attr.NestedType, config, path)
+		}
+		return config, nil
+	case !attr.Computed:
+		return config, nil
+	case given:
+		return g.convert(attr, value, path)
+	case attr.NestedType != nil:
+		return g.emptyNested(attr.NestedType, path)
+	}
+	return g.make(attr.Type, path), nil
+}
+
+// convert brings a given value into the attribute's type; what it leaves out of objects is made up.
+func (g *generator) convert(attr *configschema.Attribute, value cty.Value, path cty.Path) (cty.Value, error) {
+	want := attr.ImpliedType()
+	if want.IsObjectType() && value.Type().IsObjectType() && !value.IsNull() && value.IsKnown() {
+		attrs := value.AsValueMap()
+		if attrs == nil {
+			attrs = map[string]cty.Value{}
+		}
+		for name := range attrs {
+			if !want.HasAttribute(name) {
+				return cty.NilVal, path.NewErrorf("there is no attribute %q", name)
+			}
+		}
+		for name, ty := range want.AttributeTypes() {
+			if _, ok := attrs[name]; !ok {
+				attrs[name] = g.make(ty, extend(path, name))
+			}
+		}
+		value = cty.ObjectVal(attrs)
+	}
+	out, err := convert.Convert(value, want)
+	if err != nil {
+		return cty.NilVal, path.NewError(err)
+	}
+	return out, nil
+}
+
+// nested completes configured nested attributes.
+func (g *generator) nested(obj *configschema.Object, config cty.Value, path cty.Path) (cty.Value, error) {
+	if obj.Nesting == configschema.NestingSingle {
+		return g.nestedObject(obj, config, path)
+	}
+	return mapElements(config, func(key string, elem cty.Value) (cty.Value, error) {
+		return g.nestedObject(obj, elem, extend(path, key))
+	})
+}
+
+func (g *generator) nestedObject(obj *configschema.Object, config cty.Value, path cty.Path) (cty.Value, error) {
+	if config.IsNull() || !config.IsKnown() {
+		return config, nil
+	}
+	out := config.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(obj.Attributes)) {
+		v, err := g.attribute(obj.Attributes[name], out[name], cty.NilVal, false, extend(path, name))
+		if err != nil {
+			return cty.NilVal, err
+		}
+		out[name] = v
+	}
+	return cty.ObjectVal(out), nil
+}
+
+// emptyNested makes up a nested attribute that nothing configures.
+func (g *generator) emptyNested(obj *configschema.Object, path cty.Path) (cty.Value, error) {
+	if obj.Nesting != configschema.NestingSingle {
+		return g.make(obj.ImpliedType(), path), nil
+	}
+	attrs := make(map[string]cty.Value, len(obj.Attributes))
+	for name, attr := range obj.Attributes {
+		attrs[name] = cty.NullVal(attr.ImpliedType())
+	}
+	if len(attrs) == 0 {
+		return cty.EmptyObjectVal, nil
+	}
+	return g.nestedObject(obj, cty.ObjectVal(attrs), path)
+}
+
+// blocks completes the blocks of one type.
+func (g *generator) blocks(schema *configschema.NestedBlock, config, values cty.Value, path cty.Path) (cty.Value, error) {
+	if _, err := members(values, path); err != nil {
+		return cty.NilVal, err
+	}
+	switch {
+	case config.IsNull() || !config.IsKnown():
+		return config, nil
+	case schema.Nesting == configschema.NestingSingle || schema.Nesting == configschema.NestingGroup:
+		return g.block(&schema.Block, config, values, path)
+	}
+	return mapElements(config, func(key string, elem cty.Value) (cty.Value, error) {
+		return g.block(&schema.Block, elem, values, extend(path, key))
+	})
+}
+
+// mapElements gives a collection of the same kind with other elements.
+func mapElements(v cty.Value, f func(key string, elem cty.Value) (cty.Value, error)) (cty.Value, error) {
+	ty := v.Type()
+	if v.LengthInt() == 0 {
+		return v, nil
+	}
+	var list []cty.Value
+	byKey := map[string]cty.Value{}
+	for it := v.ElementIterator(); it.Next(); {
+		key, elem := it.Element()
+		name := fmt.Sprint(len(list))
+		if key.Type() == cty.String && !ty.IsSetType() {
+			name = key.AsString()
+		}
+		out, err := f(name, elem)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		list = append(list, out)
+		byKey[name] = out
+	}
+	switch {
+	case ty.IsListType():
+		return cty.ListVal(list), nil
+	case ty.IsSetType():
+		return cty.SetVal(list), nil
+	case ty.IsTupleType():
+		return cty.TupleVal(list), nil
+	case ty.IsMapType():
+		return cty.MapVal(byKey), nil
+	}
+	return cty.ObjectVal(byKey), nil
+}
+
+// make makes up a value of a type.
+func (g *generator) make(ty cty.Type, path cty.Path) cty.Value {
+	switch {
+	case ty == cty.String:
+		return cty.StringVal(g.text(path))
+	case ty == cty.Number:
+		return cty.Zero
+	case ty == cty.Bool:
+		return cty.False
+	case ty.IsListType():
+		return cty.ListValEmpty(ty.ElementType())
+	case ty.IsSetType():
+		return cty.SetValEmpty(ty.ElementType())
+	case ty.IsMapType():
+		return cty.MapValEmpty(ty.ElementType())
+	case ty.IsObjectType():
+		attrs := map[string]cty.Value{}
+		for name, attr := range ty.AttributeTypes() {
+			attrs[name] = g.make(attr, extend(path, name))
+		}
+		return cty.ObjectVal(attrs)
+	case ty.IsTupleType():
+		var elems []cty.Value
+		for i, elem := range ty.TupleElementTypes() {
+			elems = append(elems, g.make(elem, extend(path, fmt.Sprint(i))))
+		}
+		return cty.TupleVal(elems)
+	}
+	return cty.NullVal(ty) // of any type
+}
+
+const (
+	letters    = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	textLength = 12
+)
+
+// text makes up a word of letters and digits that is the object's own.
+func (g *generator) text(path cty.Path) string {
+	h := sha256.New()
+	h.Write([]byte(g.seed))
+	for _, step := range path {
+		if attr, ok := step.(cty.GetAttrStep); ok {
+			h.Write([]byte("\x00" + attr.Name))
+		}
+	}
+	sum := h.Sum(nil)
+	out := make([]byte, textLength)
+	for i := range out {
+		out[i] = letters[int(sum[i])%len(letters)]
+	}
+	return string(out)
+}

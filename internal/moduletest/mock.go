@@ -1,0 +1,172 @@
+package moduletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// mockObject is the provider of one resource instance whose objects are made up: what the configuration says, and values for all
+// that a real provider would compute. It implements providers.Interface.
+type mockObject struct {
+	addr   addrs.AbsInstance
+	schema *providers.ResourceSchema
+	values cty.Value // instead of made-up ones
+	origin string    // of values, for messages
+	diags  tfdiags.Diagnostics
+}
+
+func place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
+
+// object makes the object for a configuration.
+func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
+	if m.diags.HasErrors() {
+		return cty.DynamicVal, m.diags
+	}
+	g := &generator{seed: m.addr.String()}
+	v, err := g.block(blockOf(m.schema), config, m.values, nil)
+	if err != nil {
+		text := tfdiags.FormatError(err)
+		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Diagnostics{tfdiags.Errorf("Invalid values for a made-up object",
+			"The values of %s for %s don't fit: %s.", m.origin, m.addr, text)}
+	}
+	return v, nil
+}
+
+// Schema implements providers.Interface.
+func (m *mockObject) Schema(context.Context) (*providers.Schema, tfdiags.Diagnostics) {
+	return &providers.Schema{}, nil
+}
+
+// ValidateProviderConfig implements providers.Interface.
+func (m *mockObject) ValidateProviderConfig(context.Context, cty.Value) tfdiags.Diagnostics {
+	return nil
+}
+
+// ValidateResource implements providers.Interface.
+func (m *mockObject) ValidateResource(context.Context, string, cty.Value) tfdiags.Diagnostics {
+	return m.diags
+}
+
+// ValidateDataSource implements providers.Interface.
+func (m *mockObject) ValidateDataSource(context.Context, string, cty.Value) tfdiags.Diagnostics {
+	return m.diags
+}
+
+// ValidateEphemeral implements providers.Interface.
+func (m *mockObject) ValidateEphemeral(context.Context, string, cty.Value) tfdiags.Diagnostics {
+	return m.diags
+}
+
+// Configure implements providers.Interface.
+func (m *mockObject) Configure(context.Context, cty.Value) tfdiags.Diagnostics { return nil }
+
+// UpgradeResourceState implements providers.Interface: what is stored was made in the same test.
+func (m *mockObject) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
+	v, err := ctyjson.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
+	if err != nil {
+		return providers.UpgradeResponse{Diagnostics: m.diags.Append(fmt.Errorf("reading the stored object: %w", err))}
+	}
+	return providers.UpgradeResponse{Value: v}
+}
+
+// UpgradeResourceIdentity implements providers.Interface.
+func (m *mockObject) UpgradeResourceIdentity(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
+	if m.schema == nil || m.schema.Identity == nil {
+		return providers.UpgradeResponse{}
+	}
+	v, err := ctyjson.Unmarshal(req.JSON, m.schema.Identity.ImpliedType())
+	if err != nil {
+		return providers.UpgradeResponse{Diagnostics: m.diags.Append(fmt.Errorf("reading the stored identity: %w", err))}
+	}
+	return providers.UpgradeResponse{Value: v}
+}
+
+// ReadResource implements providers.Interface: nothing changes by itself.
+func (m *mockObject) ReadResource(_ context.Context, req providers.ReadRequest) providers.ReadResponse {
+	return providers.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+}
+
+// PlanResourceChange implements providers.Interface. Everything is known at once.
+func (m *mockObject) PlanResourceChange(_ context.Context, req providers.PlanRequest) providers.PlanResponse {
+	if req.Proposed.IsNull() {
+		return providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
+	}
+	v, diags := m.object(req.Config)
+	return providers.PlanResponse{Planned: v, Identity: req.Identity, Diagnostics: diags}
+}
+
+// ApplyResourceChange implements providers.Interface.
+func (m *mockObject) ApplyResourceChange(_ context.Context, req providers.ApplyRequest) providers.ApplyResponse {
+	if req.Planned.IsNull() {
+		return providers.ApplyResponse{New: req.Planned}
+	}
+	v, diags := m.object(req.Config)
+	return providers.ApplyResponse{New: v, Identity: req.Identity, Diagnostics: diags}
+}
+
+// ImportResourceState implements providers.Interface: whatever is asked for exists.
+func (m *mockObject) ImportResourceState(_ context.Context, req providers.ImportRequest) providers.ImportResponse {
+	block := blockOf(m.schema)
+	v, diags := m.object(block.EmptyValue())
+	if diags.HasErrors() {
+		return providers.ImportResponse{Diagnostics: diags}
+	}
+	if id := block.Attributes["id"]; id != nil && id.Type == cty.String && req.ID != "" {
+		attrs := v.AsValueMap()
+		attrs["id"] = cty.StringVal(req.ID)
+		v = cty.ObjectVal(attrs)
+	}
+	return providers.ImportResponse{Imported: []providers.ImportedObject{{Type: req.Type, State: v, Identity: req.Identity}}}
+}
+
+// MoveResourceState implements providers.Interface: an object of another type is made anew.
+func (m *mockObject) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
+	v, diags := m.object(blockOf(m.schema).EmptyValue())
+	return providers.MoveResponse{State: v, Diagnostics: diags}
+}
+
+// ReadDataSource implements providers.Interface.
+func (m *mockObject) ReadDataSource(_ context.Context, req providers.ReadDataRequest) providers.ReadDataResponse {
+	v, diags := m.object(req.Config)
+	return providers.ReadDataResponse{State: v, Diagnostics: diags}
+}
+
+// OpenEphemeral implements providers.Interface.
+func (m *mockObject) OpenEphemeral(_ context.Context, _ string, config cty.Value) providers.OpenResponse {
+	v, diags := m.object(config)
+	return providers.OpenResponse{Result: v, RenewAt: time.Time{}, Diagnostics: diags}
+}
+
+// RenewEphemeral implements providers.Interface.
+func (m *mockObject) RenewEphemeral(context.Context, string, []byte) providers.RenewResponse {
+	return providers.RenewResponse{}
+}
+
+// CloseEphemeral implements providers.Interface.
+func (m *mockObject) CloseEphemeral(context.Context, string, []byte) tfdiags.Diagnostics { return nil }
+
+// Functions implements providers.Interface.
+func (m *mockObject) Functions(context.Context) (map[string]*providers.Function, tfdiags.Diagnostics) {
+	return nil, nil
+}
+
+// CallFunction implements providers.Interface. Functions are not mocked: nobody calls this.
+func (m *mockObject) CallFunction(_ context.Context, name string, _ []cty.Value) (cty.Value, error) {
+	return cty.NilVal, errors.New("a made-up object has no function " + name)
+}
+
+// Stop implements providers.Interface.
+func (m *mockObject) Stop(context.Context) error { return nil }
+
+// Close implements providers.Interface.
+func (m *mockObject) Close() error { return nil }

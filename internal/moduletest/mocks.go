@@ -1,0 +1,90 @@
+package moduletest
+
+import (
+	"context"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// mocks are what one run makes up: whole provider configurations, and single resources and data sources. It implements
+// engine.Mocks.
+type mocks struct {
+	schema    func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
+	configs   map[addrs.AbsProviderConfig]*configs.MockProvider
+	overrides map[addrs.ConfigResource]*configs.Override
+	// used maps each resource of the configuration to the provider configuration that serves it.
+	used map[addrs.ConfigResource]addrs.AbsProviderConfig
+}
+
+func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)) *mocks {
+	return &mocks{
+		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{}, overrides: map[addrs.ConfigResource]*configs.Override{},
+		used: map[addrs.ConfigResource]addrs.AbsProviderConfig{},
+	}
+}
+
+// attach learns which provider configurations the loaded configuration's resources use.
+func (m *mocks) attach(cfg *configs.Config) tfdiags.Diagnostics {
+	for module := range cfg.AllModules() {
+		for addr, r := range module.Module.Resources {
+			if use, ok := module.ProviderOf(r); ok {
+				m.used[addr.In(module.Path)] = use.Config
+			}
+		}
+	}
+	return nil
+}
+
+// Configuration implements engine.Mocks.
+func (m *mocks) Configuration(addr addrs.AbsProviderConfig) bool { return m.configs[addr] != nil }
+
+// covers tells whether an object that the state knows under a provider configuration is made up in this run.
+func (m *mocks) covers(addr addrs.AbsInstance, stored addrs.AbsProviderConfig) bool {
+	if used, ok := m.used[addr.Config()]; ok {
+		stored = used
+	}
+	return m.overrides[addr.Config()] != nil || m.configs[stored] != nil
+}
+
+// Instance implements engine.Mocks.
+func (m *mocks) Instance(addr addrs.AbsInstance, config addrs.AbsProviderConfig) providers.Interface {
+	mock := m.configs[config]
+	override := m.overrides[addr.Config()]
+	if override == nil && mock != nil {
+		override = mock.OverrideOf(addr.Config())
+	}
+	out := &mockObject{addr: addr}
+	switch defaults := mock.Defaults(addr.Resource); {
+	case override != nil:
+		out.values, out.origin = override.Values, "the override at "+place(override.Range)
+	case mock == nil:
+		return nil
+	default:
+		out.values, out.origin = defaults, "the defaults of the mocked provider at "+place(mock.Range)
+	}
+	schema, diags := m.schema(context.Background(), config.Provider)
+	out.schema, out.diags = schemaOf(schema, addr.Resource), diags
+	return out
+}
+
+func schemaOf(schema *providers.Schema, r addrs.Resource) *providers.ResourceSchema {
+	if schema == nil {
+		return nil
+	}
+	table := map[addrs.ResourceMode]providers.TypeTable{addrs.Managed: schema.Resources, addrs.Data: schema.DataSources, addrs.Ephemeral: schema.Ephemerals}[r.Mode]
+	if table == nil {
+		return nil
+	}
+	return table.Type(r.Type)
+}
+
+func blockOf(s *providers.ResourceSchema) *configschema.Block {
+	if s == nil || s.Block == nil {
+		return configschema.Empty()
+	}
+	return s.Block
+}

@@ -1,0 +1,172 @@
+package moduletest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// findProviders chooses the file's provider configurations that take the place of the module's own in this run.
+func (e *execution) findProviders() tfdiags.Diagnostics {
+	e.overlay = &configs.Overlay{Outputs: map[addrs.Module]map[string]cty.Value{}}
+	e.mocks = newMocks(e.Env.Schema)
+	if e.run.ProvidersSet {
+		return e.mappedProviders()
+	}
+	var diags tfdiags.Diagnostics
+	names := map[addrs.LocalProviderConfig]bool{}
+	for local := range e.file.Providers {
+		names[local] = true
+	}
+	for local := range e.file.Mocks {
+		names[local] = true
+	}
+	for _, local := range slices.SortedFunc(maps.Keys(names), func(a, b addrs.LocalProviderConfig) int { return compare(a.String(), b.String()) }) {
+		switch {
+		case e.subject.knows(local.LocalName):
+			e.place(local, local)
+		case !slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool { return e.Suite.subjects[r].knows(local.LocalName) }):
+			diags = append(diags, tfdiags.Errorf("Configuration of an unknown provider",
+				"%s has a provider block for %q, but no module that it tests uses a provider of that name. Remove the block, or add the provider to required_providers of a module.",
+				e.file.Name, local.LocalName))
+		}
+	}
+	return diags
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// mappedProviders follows the run's providers argument. The module's other configurations stay as they are.
+func (e *execution) mappedProviders() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, pair := range e.run.Providers {
+		from, to := pair.InParent.Local(), pair.InChild.Local()
+		p := e.provider(from)
+		if p == nil {
+			diags = append(diags, tfdiags.Errorf("Missing provider configuration",
+				"%s has no provider block %s. The providers argument of a run chooses among the provider blocks of its file.", e.file.Name, from).At(pair.InParent.NameRange))
+			continue
+		}
+		own := e.subject.config.Module.Providers[to]
+		if own != nil && (own.ForEach != nil) != (p.ForEach != nil) {
+			diags = append(diags, tfdiags.Errorf("Provider instances don't fit",
+				"In the run %q, %s takes the place of %s, but only one of them has for_each: the module under test names its instances.", e.run.Name, from, to))
+			continue
+		}
+		e.place(from, to)
+	}
+	return diags
+}
+
+// provider gives the file's configuration of that name, mocked or not; nil when it has none.
+func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider {
+	if m := e.file.Mocks[local]; m != nil {
+		return m.Provider
+	}
+	return e.file.Providers[local]
+}
+
+// place puts a configuration of the file in the place of one of the module's.
+func (e *execution) place(from, to addrs.LocalProviderConfig) {
+	placed := *e.provider(from)
+	placed.Name, placed.Alias = to.LocalName, to.Alias
+	if mock := e.file.Mocks[from]; mock != nil {
+		e.mocks.configs[e.address(to)] = mock
+	} else {
+		placed.Config = e.bindRuns(placed.Config)
+	}
+	e.overlay.Providers = append(e.overlay.Providers, &placed)
+}
+
+func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderConfig {
+	return addrs.AbsProviderConfig{Provider: e.subject.config.Module.ProviderByLocalName(local.LocalName), Alias: local.Alias}
+}
+
+// findOverrides gathers the overrides of the run and of the file, which gives way where both are about one target.
+func (e *execution) findOverrides() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	byTarget := map[addrs.Target]*configs.Override{}
+	for i, list := range [][]*configs.Override{e.run.Overrides, e.file.Overrides} {
+		seen := map[addrs.Target]bool{}
+		for _, o := range list {
+			switch {
+			case seen[o.Target]:
+				diags = append(diags, tfdiags.Errorf("Duplicated override", "%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
+			case byTarget[o.Target] != nil:
+				diags = append(diags, tfdiags.Warningf("Override without effect",
+					"The run %q has an override of its own for %s, which is used instead of the file's.", e.run.Name, o.Target).At(o.TargetRange))
+			default:
+				byTarget[o.Target] = o
+				diags = append(diags, e.override(o, i == 0)...)
+			}
+			seen[o.Target] = true
+		}
+	}
+	return diags
+}
+
+// override takes in one override. The file's may be for modules that other runs test.
+func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostics {
+	if problem := unsuitable(o, e.subject.config); problem != "" {
+		elsewhere := !ofRun && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
+			return unsuitable(o, e.Suite.subjects[r].config) == ""
+		})
+		if elsewhere {
+			return nil
+		}
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange)}
+	}
+	if o.Kind != configs.OverrideModule {
+		e.mocks.overrides[o.Target.Resource.In(o.Target.Module.Module())] = o
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	path := o.Target.Module.Module()
+	declared := e.subject.config.Descendant(path).Module.Outputs
+	outputs := map[string]cty.Value{}
+	for it := o.Values.ElementIterator(); it.Next(); {
+		name, value := it.Element()
+		outputs[name.AsString()] = value
+		if declared[name.AsString()] == nil {
+			diags = append(diags, tfdiags.Warningf("Override of an unknown output", "%s has no output %q.", o.Target, name.AsString()).At(o.ValuesRange))
+		}
+	}
+	e.overlay.Outputs[path] = outputs
+	return diags
+}
+
+// unsuitable says why an override can't be for its target; empty when it can.
+func unsuitable(o *configs.Override, cfg *configs.Config) string {
+	module := cfg.Descendant(o.Target.Module.Module())
+	if module == nil {
+		return fmt.Sprintf("There is no %s in the module under test.", o.Target.Module)
+	}
+	if o.Kind == configs.OverrideModule {
+		return ""
+	}
+	wanted, block := addrs.Managed, "override_resource"
+	if o.Kind == configs.OverrideData {
+		wanted, block = addrs.Data, "override_data"
+	}
+	switch {
+	case o.Target.Resource.Mode != wanted:
+		return fmt.Sprintf("%s can't be the target of an %s block.", o.Target, block)
+	case module.Module.Resources[o.Target.Resource] == nil:
+		return fmt.Sprintf("There is no %s in the module under test.", o.Target)
+	}
+	return ""
+}

@@ -1,0 +1,105 @@
+package moduletest
+
+import (
+	"path/filepath"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// Suite is everything that is tested: test files with the modules that their runs name.
+type Suite struct {
+	Root     *configs.Config
+	Files    []*configs.TestFile
+	subjects map[*configs.TestRun]*subject
+	root     *subject
+	opts     configs.LoadOptions
+}
+
+// subject is a module under test.
+type subject struct {
+	dir     string
+	key     string // runs with the same key share a state; "" for the root module
+	path    addrs.Module
+	version string
+	config  *configs.Config // as it is, for what it needs
+}
+
+// Load reads the test files of a root module that was loaded with the options, and loads the modules that runs name in its place.
+func Load(root *configs.Config, testDir string, opts *configs.LoadOptions) (*Suite, tfdiags.Diagnostics) {
+	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{}, root: &subject{dir: root.Module.Dir, config: root}}
+	files, diags := opts.Parser.TestFiles(root.Module.Dir, testDir)
+	s.Files = files
+	for _, file := range files {
+		for _, run := range file.Runs {
+			if run.Module == nil {
+				s.subjects[run] = s.root
+				continue
+			}
+			subject, more := s.load(run.Module)
+			diags = append(diags, more...)
+			s.subjects[run] = subject
+		}
+	}
+	return s, diags
+}
+
+// load finds and loads the module that a run names.
+func (s *Suite) load(m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
+	req, diags := m.Request(s.Root)
+	if diags.HasErrors() || s.opts.Resolve == nil {
+		return nil, diags
+	}
+	dir, version, more := s.opts.Resolve(req)
+	diags = append(diags, more...)
+	if more.HasErrors() || dir == "" {
+		return nil, diags
+	}
+	if !s.opts.Parser.IsModuleDir(dir) {
+		return nil, append(diags, tfdiags.Errorf("Module not installed",
+			"There is no module in %s. Run \"tofu init\" to install all modules that the tests need.", dir).At(m.Call.Range))
+	}
+	sub := &subject{dir: dir, path: m.Path, version: version, key: req.Source.String() + "@" + version}
+	if req.Source.Kind == addrs.LocalModule {
+		sub.key = filepath.Clean(dir) // ways to one directory are many
+	}
+	opts := s.opts
+	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
+	sub.config, more = configs.LoadRoot(dir, &opts)
+	return sub, append(diags, more...)
+}
+
+// Configs are the configurations under test, each once per run that names it: what they need must be installed.
+func (s *Suite) Configs() []*configs.Config {
+	out := []*configs.Config{s.Root}
+	for _, file := range s.Files {
+		for _, run := range file.Runs {
+			if sub := s.subjects[run]; sub != nil && sub != s.root && sub.config != nil {
+				out = append(out, sub.config)
+			}
+		}
+	}
+	return out
+}
+
+// Only keeps the files of these names, as they are written on the command line. It gives the names that no file has.
+func (s *Suite) Only(names []string) (unknown []string) {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		clean := filepath.Clean(name)
+		if name == "" || !slices.ContainsFunc(s.Files, func(f *configs.TestFile) bool { return f.Name == clean }) {
+			unknown = append(unknown, name)
+		}
+		wanted[clean] = name != ""
+	}
+	s.Files = slices.DeleteFunc(s.Files, func(f *configs.TestFile) bool { return !wanted[f.Name] })
+	return unknown
+}
+
+// knows tells whether a provider plays a part in the module.
+func (s *subject) knows(localName string) bool {
+	_, ok := s.config.ProviderRequirements()[s.config.Module.ProviderByLocalName(localName)]
+	return ok
+}
