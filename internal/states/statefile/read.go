@@ -41,13 +41,15 @@ func Read(r io.Reader) (*File, error) {
 }
 
 // ReadAll reads a snapshot's bytes, up to MaxSize.
-func ReadAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+func ReadAll(r io.Reader) ([]byte, error) { return readUpTo(r, MaxSize) }
+
+func readUpTo(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("the state is larger than %d MiB and can't be read", MaxSize>>20)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("the state is larger than %d MiB and can't be read", limit>>20)
 	}
 	return data, nil
 }

@@ -1,0 +1,4 @@
+package statefile
+
+// ReadUpTo lets the test of the limit do with less than a gigabyte.
+var ReadUpTo = readUpTo
