@@ -177,7 +177,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return &savedPlan{file, &loaded{cfg, given}}, diags
+	return &savedPlan{file, &loaded{Config: cfg, given: given}}, diags
 }
 
 func notAPlan(path string, data []byte) tfdiags.Diagnostic {
@@ -202,7 +202,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	op := &operation{app: app, cfg: &loaded{saved.cfg.Config, given}}
+	op := &operation{app: app, cfg: &loaded{Config: saved.cfg.Config, given: given}}
 	op.variables, more = op.cfg.planVariables(ctx, app, saved.Plan)
 	diags = diags.Append(more)
 	if diags.HasErrors() {

@@ -27,16 +27,9 @@ func (e *NoServiceError) Error() string {
 
 // Service finds the base URL of a service ("providers.v1") of a host.
 func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, error) {
-	c.mu.Lock()
-	find, ok := c.services[host]
-	if !ok {
-		find = sync.OnceValues(func() (services, error) { return c.discover(ctx, host) })
-		c.services[host] = find
-	}
-	c.mu.Unlock()
-	found, err := find()
+	found, err := c.offers(ctx, host)
 	if err != nil {
-		return nil, fmt.Errorf("service discovery for %s: %w", host, err)
+		return nil, err
 	}
 	text, ok := found.urls[name].(string)
 	if !ok {
@@ -50,6 +43,22 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 		u.Path += "/"
 	}
 	return u, nil
+}
+
+// offers gives what a host offers; each host is asked once.
+func (c *Client) offers(ctx context.Context, host string) (services, error) {
+	c.mu.Lock()
+	find, ok := c.services[host]
+	if !ok {
+		find = sync.OnceValues(func() (services, error) { return c.discover(ctx, host) })
+		c.services[host] = find
+	}
+	c.mu.Unlock()
+	found, err := find()
+	if err != nil {
+		return services{}, fmt.Errorf("service discovery for %s: %w", host, err)
+	}
+	return found, nil
 }
 
 // discover asks the host, unless the CLI configuration says what it offers.

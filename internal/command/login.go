@@ -1,0 +1,189 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"runtime"
+
+	"github.com/opentofu/svchost"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
+	"tofu/internal/version"
+)
+
+var cmdLogin = &Command{
+	Name: "login", Args: "HOSTNAME", Short: "Obtain and save credentials for a remote host",
+	Long: `
+Gets a token for a host and keeps it: with the credentials helper if the CLI
+configuration names one, else in the file credentials.tfrc.json in the
+configuration folder. The host shows a page in your browser on which you
+agree.`,
+	Flags: colorFlagSet,
+	Run:   runLogin,
+}
+
+var cmdLogout = &Command{
+	Name: "logout", Args: "HOSTNAME", Short: "Remove locally-stored credentials for a remote host",
+	Long: `
+Removes the token for a host that "tofu login" keeps on this machine. On the
+host it stays valid until it is revoked there.`,
+	Flags: colorFlagSet,
+	Run: func(ctx context.Context, app *App, _ any, args []string) error {
+		host, err := hostArgument(args)
+		if err != nil {
+			return err
+		}
+		tokens := cliconfig.NewTokens(app.CLI)
+		if err := tokens.Forget(ctx, host); err != nil {
+			return fmt.Errorf("removing the token for %s: %w", host, err)
+		}
+		app.success(fmt.Sprintf("Success! The token for %s, if there was one, has been removed.", host))
+		return nil
+	},
+}
+
+func colorFlagSet(fs *flag.FlagSet) any {
+	f := &viewFlags{}
+	f.addColor(fs)
+	return f
+}
+
+func hostArgument(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", badUsage("Invalid number of arguments", "Expected a single argument, the name of a host.")
+	}
+	host, err := svchost.ForComparison(args[0])
+	if err != nil {
+		return "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid hostname", "The given hostname %q is not valid: %s.", args[0], err)}.Err()
+	}
+	return string(host), nil
+}
+
+func runLogin(ctx context.Context, app *App, _ any, args []string) error {
+	host, err := hostArgument(args)
+	if err != nil {
+		return err
+	}
+	client := registry.New(app.CLI, version.String)
+	service, err := client.Login(ctx, host)
+	if registry.IsNoService(err) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Host does not support login", "The host %s does not offer a login service, so a token must be made on "+
+			"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment variable TF_TOKEN_<host>.", host)}.Err()
+	}
+	if err != nil {
+		return err
+	}
+	tokens := client.Tokens()
+	where := "the file " + tokens.File() + ", in plain text"
+	if app.CLI.Helper != nil {
+		where = "the credentials helper " + app.CLI.Helper.Name
+	}
+	ok, err := app.confirm(ctx, question{
+		Title: "Do you want to proceed?",
+		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is kept for use by other commands in %s.\n"+
+			"Only 'yes' will be accepted to confirm.", host, where),
+	})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		app.say("Login cancelled.")
+		return exitStatus(1)
+	}
+	token, err := app.browserLogin(ctx, client, service)
+	if err != nil {
+		return fmt.Errorf("getting a token from %s: %w", host, err)
+	}
+	if err := tokens.Store(ctx, host, token); err != nil {
+		return fmt.Errorf("keeping the token: %w", err)
+	}
+	app.success("\nSuccess! A token for " + host + " was obtained and kept in " + where + ".")
+	return nil
+}
+
+// browserLogin lets the user agree in a browser and waits for the code on a local port. The code is worth nothing without the
+// verifier, which never leaves this process but for the exchange.
+func (a *App) browserLogin(ctx context.Context, client *registry.Client, service *registry.Login) (string, error) {
+	listener, err := listenLocally(service.Ports)
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	redirect := fmt.Sprintf("http://localhost:%d/login", listener.Addr().(*net.TCPAddr).Port)
+	state, verifier := rand.Text(), rand.Text()+rand.Text()
+	digest := sha256.Sum256([]byte(verifier))
+	page := service.AuthzURL(state, base64.RawURLEncoding.EncodeToString(digest[:]), redirect)
+
+	codes := make(chan string, 1)
+	failures := make(chan error, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		switch {
+		case r.URL.Path != "/login" || q.Get("state") != state:
+			http.NotFound(w, r)
+		case q.Get("code") == "":
+			fmt.Fprintln(w, "The login was not granted. You can close this page.")
+			failures <- fmt.Errorf("the login was not granted: %s", q.Get("error"))
+		default:
+			fmt.Fprintln(w, "The login went well. You can close this page and go back to the terminal.")
+			codes <- q.Get("code")
+		}
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+
+	a.say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
+	openBrowser(a.Env("BROWSER"), page)
+	select {
+	case code := <-codes:
+		return client.Exchange(ctx, service, code, verifier, redirect)
+	case err := <-failures:
+		return "", err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// listenLocally takes a port in the range that the host allows.
+func listenLocally(ports [2]int) (net.Listener, error) {
+	if ports[0] == 0 {
+		return net.Listen("tcp", "127.0.0.1:0")
+	}
+	var problems []error
+	for port := ports[0]; port <= ports[1]; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return l, nil
+		}
+		problems = append(problems, err)
+	}
+	return nil, fmt.Errorf("none of the ports that the host allows is free: %w", errors.Join(problems...))
+}
+
+// openBrowser shows a page. That it can't is no failure: the page's address was printed.
+func openBrowser(program, page string) {
+	args := []string{page}
+	if program == "" {
+		switch runtime.GOOS {
+		case "darwin":
+			program = "open"
+		case "windows":
+			program, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
+		default:
+			program = "xdg-open"
+		}
+	}
+	if cmd := exec.Command(program, args...); cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }()
+	}
+}

@@ -1,0 +1,124 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Login is how a host gives out tokens: its login.v1 service. Only the authorization code grant is known.
+type Login struct {
+	Client       string // the client_id
+	Authz, Token *url.URL
+	Ports        [2]int // the range that the local listener may use; zero for any
+	Scopes       []string
+}
+
+// Login finds a host's login service. The error is a *NoServiceError when it has none.
+func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
+	found, err := c.offers(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	raw, ok := found.urls["login.v1"]
+	if !ok {
+		return nil, &NoServiceError{host, "login.v1"}
+	}
+	text, err := json.Marshal(raw) // what discovery gave, in the form it came in
+	if err != nil {
+		return nil, fmt.Errorf("reading the login service of %s: %w", host, err)
+	}
+	var service struct {
+		Client     string   `json:"client"`
+		GrantTypes []string `json:"grant_types"`
+		Authz      string   `json:"authz"`
+		Token      string   `json:"token"`
+		Ports      []int    `json:"ports"`
+		Scopes     []string `json:"scopes"`
+	}
+	if err := json.Unmarshal(text, &service); err != nil {
+		return nil, fmt.Errorf("the login service of %s is described in an unknown form: %w", host, err)
+	}
+	if service.GrantTypes != nil && !slices.Contains(service.GrantTypes, "authz_code") {
+		return nil, fmt.Errorf("%s gives tokens by %q only, and this program knows how to ask by \"authz_code\"", host, service.GrantTypes)
+	}
+	out := &Login{Client: service.Client, Scopes: service.Scopes}
+	if len(service.Ports) == 2 {
+		out.Ports = [2]int{service.Ports[0], service.Ports[1]}
+	}
+	for _, part := range []struct {
+		name, text string
+		into       **url.URL
+	}{{"authz", service.Authz, &out.Authz}, {"token", service.Token, &out.Token}} {
+		u, err := found.base.Parse(part.text)
+		if err != nil || part.text == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, fmt.Errorf("the login service of %s has no usable %q URL", host, part.name)
+		}
+		*part.into = u
+	}
+	if out.Client == "" {
+		return nil, fmt.Errorf("the login service of %s does not say which \"client\" to be", host)
+	}
+	return out, nil
+}
+
+// AuthzURL is the page at which the user agrees; the host then sends a code to the redirect URL.
+func (l *Login) AuthzURL(state, challenge, redirect string) string {
+	u := *l.Authz
+	q := u.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": l.Client, "state": state, "redirect_uri": redirect,
+		"code_challenge": challenge, "code_challenge_method": "S256",
+	} {
+		q.Set(name, value)
+	}
+	if len(l.Scopes) > 0 {
+		q.Set("scope", strings.Join(l.Scopes, " "))
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Exchange turns the code into a token.
+func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirect string) (string, error) {
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {l.Client}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect},
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Token.String(), strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", fmt.Errorf("asking for the token: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.userAgent)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("asking for the token: %w", err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
+	switch {
+	case answer.Error != "":
+		return "", fmt.Errorf("the host refused to give a token: %s %s", answer.Error, answer.Description)
+	case resp.StatusCode != http.StatusOK:
+		return "", &StatusError{URL: l.Token.Redacted(), Code: resp.StatusCode}
+	case err != nil:
+		return "", fmt.Errorf("the host's answer with the token can't be read: %w", err)
+	case answer.AccessToken == "":
+		return "", errors.New("the host's answer has no token")
+	}
+	return answer.AccessToken, nil
+}
