@@ -64,8 +64,7 @@ type plannedOutput struct {
 }
 
 type variableValue struct {
-	Value      json.RawMessage `json:"value"`
-	Deprecated string          `json:"deprecated,omitempty"`
+	Value json.RawMessage `json:"value"`
 }
 
 type relevantAttribute struct {
@@ -108,22 +107,17 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 	return p.finish()
 }
 
-// variables lists the root values that were given, and the defaults of the others.
+// variables lists the root values that were given, and the defaults of the others. An ephemeral value is never in a plan, so its
+// variable counts as one that was not given.
 func (p *planWriter) variables() {
 	values := make(map[string]variableValue)
-	for name, v := range p.Plan.Variables {
-		values[name] = variableValue{Value: valueJSON(v)}
-	}
 	for name, decl := range p.Config.Module.Variables {
-		entry, given := values[name]
-		switch {
-		case given:
-		case decl.Default.Set && !p.Plan.EphemeralVariables[name]:
-			entry.Value = valueJSON(decl.Default.Value)
-		default:
-			continue
+		if decl.Default.Set {
+			values[name] = variableValue{valueJSON(decl.Default.Value)}
 		}
-		values[name] = entry
+	}
+	for name, v := range p.Plan.Variables {
+		values[name] = variableValue{valueJSON(v)}
 	}
 	if len(values) > 0 {
 		p.field("variables", values)
