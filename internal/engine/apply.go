@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/plans"
@@ -119,6 +120,9 @@ func (w *walk) finishState(plan *plans.Plan) {
 		}
 	}
 	w.state.Prune()
+	if w.diags.HasErrors() {
+		w.declareEmpty()
+	}
 	w.inheritDependencies(plan, nil)
 	if w.phase.conditions {
 		if plan.Mode == plans.RefreshOnly {
@@ -127,6 +131,21 @@ func (w *walk) finishState(plan *plans.Plan) {
 		w.state.Checks = w.checks
 	} else {
 		w.state.Checks = nil
+	}
+}
+
+// declareEmpty keeps, after a run that failed, an empty entry for each resource whose instances were decided but none of which exists:
+// it says that the configuration asks for something that is not there yet.
+func (w *walk) declareEmpty() {
+	for _, r := range w.resources {
+		if r.cfg == nil || r.addr.Resource.Mode == addrs.Ephemeral || r.open.Run == nil {
+			continue
+		}
+		for _, in := range r.module.instances {
+			if in.resources[r.slot] != nil {
+				w.state.EnsureResource(r.addr.Resource.InInstance(in.addr), r.provider.addr)
+			}
+		}
 	}
 }
 

@@ -406,6 +406,20 @@ func (x *expansion) rep(i int) repetition {
 	return (&instances{mode: x.mode, keys: x.keys, each: x.each}).repetition(i)
 }
 
+// dropAbsent leaves out repeated instances that have no object: where nothing is planned, what doesn't exist is not going to.
+func (x *expansion) dropAbsent() {
+	if x.mode != repeatCount && x.mode != repeatForEach {
+		return
+	}
+	keys, objs := x.keys, x.objs
+	x.keys, x.objs = nil, nil
+	for i, v := range objs {
+		if v != cty.NilVal {
+			x.keys, x.objs = append(x.keys, keys[i]), append(x.objs, v)
+		}
+	}
+}
+
 // finish builds the whole resource's value out of its instances' objects. ty is the type's implied type.
 func (x *expansion) finish(ty cty.Type) {
 	switch x.mode {

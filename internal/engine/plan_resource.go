@@ -50,6 +50,9 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 		return diags
 	}
 	for _, x := range done {
+		if w.mode == plans.RefreshOnly {
+			x.dropAbsent()
+		}
 		x.finish(r.schema.Block.ImpliedType())
 	}
 	return diags

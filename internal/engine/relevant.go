@@ -11,24 +11,32 @@ import (
 )
 
 // relevantAttributes lists the attributes of resources that the planned changes and output values were made from, followed through
-// variables, locals and module outputs. Each named value is looked at once for each module instance, so the cost is that of the
-// references.
+// variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
+// once for each module instance, so the cost is that of the references.
 func (w *walk) relevantAttributes() []plans.RelevantAttribute {
-	t := &tracer{w: w, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}}
+	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}}
 	for _, change := range w.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.byConfig[change.Addr.Config()], change.Addr.Module)
 		}
 	}
 	for _, v := range w.values {
-		if v.kind != outputValue || v.node.Run == nil {
+		if v.kind != outputValue {
 			continue
 		}
-		if change := w.changes.Output(v.name); v.module == w.root && (change == nil || change.Action == plans.NoOp) {
+		if v.module == w.root {
+			if change := w.changes.Output(v.name); change != nil && change.Action != plans.NoOp {
+				t.value(v, addrs.RootInstance)
+			}
+			continue
+		}
+		if w.phase.destroy {
 			continue
 		}
 		for _, in := range v.module.instances {
-			t.value(v, in)
+			if val := in.values[v.slot]; v.node.Run != nil && (val == cty.NilVal || !unmark(val).IsNull()) {
+				t.value(v, in.addr)
+			}
 		}
 	}
 	out := make([]plans.RelevantAttribute, 0, len(t.found))
@@ -40,11 +48,18 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 
 type tracedValue struct {
 	v  *value
-	in *moduleInstance
+	at addrs.ModuleInstance
+}
+
+type tracedAttribute struct {
+	r    *resource
+	at   addrs.ModuleInstance
+	name string
 }
 
 type tracer struct {
 	w      *walk
+	attrs  map[tracedAttribute]bool
 	seen   map[tracedValue]bool
 	blocks map[*resource]map[addrs.ModuleInstance]bool
 	found  map[string]plans.RelevantAttribute
@@ -55,87 +70,94 @@ func (t *tracer) resource(r *resource, at addrs.ModuleInstance) {
 	if r == nil || r.cfg == nil || r.exprs.body == nil || t.blocks[r][at] {
 		return
 	}
-	in := r.module.index[at]
-	if in == nil {
-		return
-	}
 	if t.blocks[r] == nil {
 		t.blocks[r] = map[addrs.ModuleInstance]bool{}
 	}
 	t.blocks[r][at] = true
-	t.refs(r.exprs.body.Refs, in, r.exprs.rep)
+	t.refs(r.exprs.body.Refs, r.module, at, r.exprs.rep)
 	for _, e := range []*lang.Expr{r.exprs.rep.count, r.exprs.rep.forEach, r.exprs.rep.enabled} {
 		if e != nil {
-			t.refs(e.Refs, in, repetitionExprs{})
+			t.refs(e.Refs, r.module, at, repetitionExprs{})
 		}
 	}
 }
 
-func (t *tracer) value(v *value, in *moduleInstance) {
-	key := tracedValue{v, in}
+func (t *tracer) value(v *value, at addrs.ModuleInstance) {
+	key := tracedValue{v, at}
 	if v == nil || v.expr == nil || t.seen[key] {
 		return
 	}
 	t.seen[key] = true
 	if v.kind != variableValue {
-		t.refs(v.expr.Refs, in, repetitionExprs{})
+		t.refs(v.expr.Refs, v.module, at, repetitionExprs{})
 		return
 	}
-	if in.parent != nil {
-		t.refs(v.expr.Refs, in.parent, v.module.rep)
+	if v.module.parent != nil {
+		parent, _ := at.Parent()
+		t.refs(v.expr.Refs, v.module.parent, parent, v.module.rep)
 	}
 }
 
 // refs follows references that are written in a module instance; rep is what count and each mean there.
-func (t *tracer) refs(refs lang.Refs, in *moduleInstance, rep repetitionExprs) {
+func (t *tracer) refs(refs lang.Refs, m *module, at addrs.ModuleInstance, rep repetitionExprs) {
 	for _, ref := range refs.Objects {
 		switch s := ref.Subject.(type) {
 		case addrs.Resource:
-			t.add(addrs.Target{Module: in.addr, Resource: s}, ref.Remaining)
+			t.add(addrs.Target{Module: at, Resource: s}, ref.Remaining)
+			t.attribute(m.resources[s], at, ref.Remaining)
 		case addrs.ResourceInstance:
-			t.add(addrs.Target{Module: in.addr, Resource: s.Resource, Key: s.Key, HasKey: true}, ref.Remaining)
+			t.add(addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}, ref.Remaining)
+			t.attribute(m.resources[s.Resource], at, ref.Remaining)
 		case addrs.LocalValue:
-			t.value(in.module.locals[s.Name], in)
+			t.value(m.locals[s.Name], at)
 		case addrs.InputVariable:
-			t.value(in.module.variables[s.Name], in)
+			t.value(m.variables[s.Name], at)
 		case addrs.ModuleCall:
-			t.call(in, s.Name, nil, "")
+			t.call(m.calls[s.Name], at.Child(s.Name, addrs.NoKey), "")
 		case addrs.ModuleCallInstance:
-			t.call(in, s.Name, &s.Key, "")
+			t.call(m.calls[s.Name], at.Child(s.Name, s.Key), "")
 		case addrs.ModuleCallOutput:
-			if s.Call.Key == addrs.NoKey {
-				t.call(in, s.Call.Name, nil, s.Output)
-			} else {
-				t.call(in, s.Call.Name, &s.Call.Key, s.Output)
-			}
+			t.call(m.calls[s.Call.Name], at.Child(s.Call.Name, s.Call.Key), s.Output)
 		case addrs.ForEachAttr:
 			if rep.forEach != nil {
-				t.refs(rep.forEach.Refs, in, repetitionExprs{})
+				t.refs(rep.forEach.Refs, m, at, repetitionExprs{})
 			}
 		case addrs.CountAttr:
 			if rep.count != nil {
-				t.refs(rep.count.Refs, in, repetitionExprs{})
+				t.refs(rep.count.Refs, m, at, repetitionExprs{})
 			}
 		}
 	}
 }
 
-// call follows the outputs of a module call: one or all, of one instance or all.
-func (t *tracer) call(in *moduleInstance, name string, key *addrs.InstanceKey, output string) {
-	ci, child := in.calls[name], in.module.calls[name]
-	if ci == nil || child == nil {
+// attribute goes on behind an attribute of a resource that is set in its block: what it was made from counts as well.
+func (t *tracer) attribute(r *resource, at addrs.ModuleInstance, rest hcl.Traversal) {
+	if r == nil || r.cfg == nil || r.exprs.body == nil || len(rest) == 0 {
 		return
 	}
-	for i, inst := range ci.of {
-		if key != nil && i < len(ci.keys) && ci.keys[i] != *key {
-			continue
-		}
-		if output != "" {
-			t.value(child.outputs[output], inst)
-			continue
-		}
+	step, ok := rest[0].(hcl.TraverseAttr)
+	if !ok || t.attrs[tracedAttribute{r, at, step.Name}] {
+		return
+	}
+	t.attrs[tracedAttribute{r, at, step.Name}] = true
+	content, _, _ := r.cfg.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
+	if content == nil || content.Attributes[step.Name] == nil {
+		return
+	}
+	if e := t.w.expr(content.Attributes[step.Name].Expr, new(tfdiags.Diagnostics)); e != nil {
+		t.refs(e.Refs, r.module, at, r.exprs.rep)
+	}
+}
+
+// call follows the outputs of a module call: one, or all when output is empty.
+func (t *tracer) call(child *module, at addrs.ModuleInstance, output string) {
+	switch {
+	case child == nil:
+	case output != "":
+		t.value(child.outputs[output], at)
+	default:
 		for _, v := range child.outputs {
-			t.value(v, inst)
+			t.value(v, at)
 		}
 	}
 }

@@ -46,8 +46,8 @@ type moduleInstance struct {
 	parent *moduleInstance
 	rep    repetition // count and each as the call's arguments see them
 
-	values    []cty.Value  // by value.slot: written by the Value's node
-	resources []*expansion // by resource.slot: written by the Resource's node
+	values    []cty.Value      // by value.slot: written by the Value's node
+	resources []*expansion     // by resource.slot: written by the Resource's node
 	calls     []*callInstances // by the called module's callSlot: written by its Module node
 }
 

@@ -180,6 +180,10 @@ func (w *walk) rootOutput(v *value, val cty.Value) {
 	switch {
 	case w.phase.recordsOutputs:
 		w.changes.AddOutput(outputChange(v.output, w.build.state.Output(v.name), val))
+		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.preDestroy || w.mode == plans.RefreshOnly) {
+			// What only takes note of how things are takes note of outputs too.
+			w.storeOutput(v.output, val)
+		}
 	case w.phase.storesOutputs:
 		w.storeOutput(v.output, val)
 	}
