@@ -140,7 +140,11 @@ func (p *planWriter) plannedValues() {
 			}
 			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
-				out.Type, out.Value = typeJSON(o.After.Type()), valueJSON(o.After)
+				ty := o.After.Type()
+				if o.After.IsNull() { // plans know of no type here
+					ty = cty.DynamicPseudoType
+				}
+				out.Type, out.Value = typeJSON(ty), valueJSON(o.After)
 			}
 			outputs[o.Name] = out
 		}
