@@ -57,7 +57,9 @@ func (g generator) n(name string, max int) int { return rapid.IntRange(0, max).D
 func (g generator) word() string { return rapid.StringMatching(`[a-z]{1,4}`).Draw(g.t, "word") }
 
 // text draws a string in the normal form that the language's strings have.
-func (g generator) text() string { return cty.StringVal(rapid.StringN(0, 6, -1).Draw(g.t, "text")).AsString() }
+func (g generator) text() string {
+	return cty.StringVal(rapid.StringN(0, 6, -1).Draw(g.t, "text")).AsString()
+}
 
 func (g generator) yes() bool { return rapid.Bool().Draw(g.t, "yes") }
 
