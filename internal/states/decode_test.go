@@ -1,0 +1,90 @@
+package states
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"pgregory.net/rapid"
+)
+
+var decodedType = cty.Object(map[string]cty.Type{
+	"id": cty.String, "size": cty.Number, "on": cty.Bool,
+	"tags": cty.Map(cty.String), "ports": cty.List(cty.Number), "names": cty.Set(cty.String),
+	"rules": cty.List(cty.Object(map[string]cty.Type{"port": cty.Number, "to": cty.Set(cty.String)})),
+	"pair":  cty.Tuple([]cty.Type{cty.String, cty.Bool}), "free": cty.DynamicPseudoType, "mixed": cty.Map(cty.DynamicPseudoType),
+})
+
+// same tells whether the own decoder and ctyjson make the same of a text, errors included.
+func same(text string, ty cty.Type) error {
+	got, gotErr := unmarshal([]byte(text), ty)
+	want, wantErr := ctyjson.Unmarshal([]byte(text), ty)
+	switch {
+	case (gotErr == nil) != (wantErr == nil):
+		return fmt.Errorf("got error %v, want %v", gotErr, wantErr)
+	case gotErr == nil && !got.RawEquals(want):
+		return fmt.Errorf("got %#v, want %#v", got, want)
+	}
+	return nil
+}
+
+func TestDecodeAgreesWithCtyjson(t *testing.T) {
+	texts := []string{
+		`{}`, `{"id":null}`, `null`, ` {"id" : "a" , "size":1.50,"on":true} `, `{"id":"a","id":"b"}`, `{"what":1}`, `{"id":1,"size":"2","on":"true"}`,
+		`{"size":123456789012345678901234567890.125}`, `{"size":-0}`, `{"size":1e3}`, `{"size":01}`, `{"size":-}`, `{"size":12345678901234567}`, `{"size":0}`,
+		`{"id":"a\u0041\n\"\\"}`, `{"id":"é e\u0301 \ud83d\ude00 \ud83d"}`, "{\"id\":\"\xff\"}", "{\"id\":\"\x01\"}", `{"id":"a`, `{"id":"a"`, `{"id"}`,
+		`{"tags":{},"ports":[],"names":[],"rules":[]}`, `{"tags":{"a":"b","c":null},"ports":[1, 2 ,3],"names":["b","a","b"]}`, `{"tags":{"a":"b","a":"c"}}`,
+		`{"rules":[{"port":1,"to":["x"]},{"to":null},{}]}`, `{"pair":["a",true]}`, `{"pair":["a"]}`, `{"pair":["a",true,1]}`, `{"ports":[1,]}`, `{"ports":[,]}`,
+		`{"free":{"value":{"a":[1,"}]"]},"type":["object",{"a":["tuple",["number","string"]]}]}}`, `{"free":1}`, `{"free":null}`, `{"free":"x"}`, `{"free":[`,
+		`{"mixed":{"a":{"value":1,"type":"number"}}}`, `{"mixed":{}}`,
+		`{"id":"a"} x`, `{"id":"a"}{}`, ``, `[`, `{,}`, `{"id":"a",}`, `{"on":tru}`, `{"on":nul}`,
+	}
+	for _, text := range texts {
+		if err := same(text, decodedType); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestDecodeAgreesOnMangledText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(`{"free":{"value":[1],"type":["tuple",["number"]]},"id":"a\"b","names":["x","y"],"on":false,"pair":["p",true],"ports":[1,-2.5e3],"rules":[{"port":8,"to":[]}],"size":10,"tags":{"k":"v"}}`)
+		for range rapid.IntRange(0, 3).Draw(t, "edits") {
+			at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+			text[at] = rapid.SampledFrom([]byte("\"{}[],:0n\\ e-x")).Draw(t, "byte")
+		}
+		if err := same(string(text), decodedType); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	})
+}
+
+func TestDecodedNumbersCalculateAlike(t *testing.T) {
+	v, err := unmarshal([]byte(`1`), cty.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ctyjson.Unmarshal([]byte(`1`), cty.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := cty.MustParseNumberVal("3")
+	if !v.Divide(three).RawEquals(w.Divide(three)) {
+		t.Error("1/3 depends on who decoded the 1")
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	text := []byte(`{"id":"i-123","size":10,"on":true,"tags":{"a":"1","b":"2"},"ports":[80,443],"names":["x"],"rules":[{"port":8,"to":["y"]}],"pair":["a",true],"free":null,"mixed":null}`)
+	for name, decode := range map[string]func([]byte, cty.Type) (cty.Value, error){"own": unmarshal, "ctyjson": ctyjson.Unmarshal} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := decode(text, decodedType); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
