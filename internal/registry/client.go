@@ -41,7 +41,6 @@ const maxDocument = 64 << 20
 func New(cfg *cliconfig.Config, version string) *Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 16
-	transport.ResponseHeaderTimeout = 0 // the requests have limits of their own
 	agent := "tofu/" + version
 	if more := strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")); more != "" {
 		agent += " " + more

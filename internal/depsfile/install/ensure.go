@@ -24,6 +24,11 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	for _, p := range reqs.Providers() {
+		if p.IsBuiltin() {
+			in.tell(Builtin{p})
+		}
+	}
 	results := make([]result, len(providers))
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -74,9 +79,7 @@ func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, 
 		case p.IsBuiltin():
 			if err := checkBuiltin(p, reqs[p]); err != nil {
 				diags = diags.Append(tfdiags.Errorf("Invalid built-in provider", "%s.", err))
-				continue
 			}
-			in.tell(Builtin{p})
 		case p.Namespace == "-":
 			diags = diags.Append(tfdiags.Errorf("Invalid legacy provider address",
 				"The state or configuration names the provider %q as Terraform 0.12 did. Replace the address in the state with \"tofu state replace-provider\" before going on.", p))

@@ -31,15 +31,10 @@ func (s *Store) Place(c Content, target string) error {
 		return fmt.Errorf("copying the package to %s: %w", target, err)
 	}
 	err = os.Rename(filepath.Join(tmp, "package"), target)
-	if err != nil && alreadyThere(err) {
-		// Another process was faster.
-		done, occErr := s.occupied(target, c.Hash)
-		if done {
+	if err != nil {
+		if done, _ := s.occupied(target, c.Hash); done { // another process was faster
 			return nil
 		}
-		err = errors.Join(err, occErr)
-	}
-	if err != nil {
 		return fmt.Errorf("putting the package into place: %w", err)
 	}
 	// Only a convenience: without it the next command hashes the package once.
@@ -116,7 +111,8 @@ func tempBeside(target string) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder for a package: %w", err)
 	}
-	return os.MkdirTemp(parent, ".tmp-")
+	removeStale(parent)
+	return os.MkdirTemp(parent, tempPrefix)
 }
 
 func copyTree(from, to string) error {

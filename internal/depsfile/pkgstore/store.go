@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -70,14 +69,26 @@ func (s *Store) Close() error {
 // is removed after a day.
 func (s *Store) TempDir() (string, error) {
 	tmp := filepath.Join(s.root, "tmp")
-	if entries, err := os.ReadDir(tmp); err == nil {
-		for _, e := range entries {
-			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-				os.RemoveAll(filepath.Join(tmp, e.Name()))
-			}
+	removeStale(tmp)
+	return os.MkdirTemp(tmp, tempPrefix)
+}
+
+const tempPrefix = ".tmp-"
+
+// removeStale removes temporary files and folders that killed processes left behind a day ago or earlier.
+func removeStale(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
-	return os.MkdirTemp(tmp, "p-")
 }
 
 // Find gives the stored package that has one of the hashes, if there is one and it is intact.
@@ -147,7 +158,10 @@ func (s *Store) Add(archive string, hash depsfile.Hash) (Content, error) {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return Content{}, err
 	}
-	if err := os.Rename(tmp, dir); err != nil && !alreadyThere(err) {
+	if err := os.Rename(tmp, dir); err != nil {
+		if c, ok := s.intact(content); ok { // another process was faster
+			return c, s.Remember(hash, content)
+		}
 		return Content{}, fmt.Errorf("storing the package: %w", err)
 	}
 	// Its stat data can be remembered without reading it again: this process has just written it.
@@ -155,10 +169,6 @@ func (s *Store) Add(archive string, hash depsfile.Hash) (Content, error) {
 		return Content{}, err
 	}
 	return Content{dir, content}, s.Remember(hash, content)
-}
-
-func alreadyThere(err error) bool {
-	return errors.Is(err, fs.ErrExist) || strings.Contains(err.Error(), "not empty")
 }
 
 // discard moves a damaged package away before it is removed, so that nobody takes what is left of it.
@@ -220,7 +230,7 @@ func ReplaceFile(path string, content io.Reader) error {
 }
 
 func replaceFile(path string, content io.Reader, tmp string, mode fs.FileMode) error {
-	f, err := os.CreateTemp(tmp, ".tmp-")
+	f, err := os.CreateTemp(tmp, tempPrefix)
 	if err != nil {
 		return err
 	}
