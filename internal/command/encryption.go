@@ -24,9 +24,7 @@ func (a *App) encryptionFor(cfg *loaded) (*encryption.Config, tfdiags.Diagnostic
 			return cfg.StaticEval(expr, want, "terraform.encryption")
 		},
 	}
-	for _, block := range cfg.Module.Encryption {
-		src.Bodies = append(src.Bodies, block)
-	}
+	src.Bodies = append(src.Bodies, cfg.Module.Encryption...)
 	config, diags := encryption.Load(src)
 	if !diags.HasErrors() {
 		a.encrypted = config

@@ -24,8 +24,6 @@ type planFlags struct {
 	Refresh              bool
 	Replace              []string
 	SuppressForgetErrors bool
-
-	set map[string]bool // the options that were given
 }
 
 func (f *planFlags) add(fs *flag.FlagSet) {

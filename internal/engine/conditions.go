@@ -91,9 +91,6 @@ func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
 	block.Set(set.object, status, messages)
 }
 
-// recordUnknown notes an object whose conditions can't be looked at yet.
-func (w *walk) recordUnknown(set ruleSet) { w.record(set, checks.Unknown, nil) }
-
 func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
 	rng := r.condition.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {

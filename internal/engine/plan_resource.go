@@ -141,8 +141,6 @@ type instancePlan struct {
 	prov *providerInstance
 }
 
-func (p *instancePlan) object() Object { return Object{Addr: p.addr} }
-
 // keep leaves an instance that doesn't take part as the state has it.
 func (p *instancePlan) keep() tfdiags.Diagnostics {
 	inst := p.w.build.state.Instance(p.addr)

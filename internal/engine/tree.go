@@ -157,13 +157,12 @@ type keyExpr struct {
 
 // expansion is what became of a resource in one module instance.
 type expansion struct {
-	mode   repetitionMode
-	keys   []addrs.InstanceKey
-	each   []cty.Value // parallel to keys for for_each
-	known  map[addrs.InstanceKey]int
-	objs   []cty.Value // parallel to keys; NilVal: none
-	value  cty.Value   // the whole, built once
-	absent cty.Value   // what single means without an object
+	mode  repetitionMode
+	keys  []addrs.InstanceKey
+	each  []cty.Value // parallel to keys for for_each
+	known map[addrs.InstanceKey]int
+	objs  []cty.Value // parallel to keys; NilVal: none
+	value cty.Value   // the whole, built once
 }
 
 func (b *build) childRange(rng hcl.Range) *hcl.Range { return &rng }
