@@ -12,7 +12,13 @@ import (
 
 // checkCalls holds the calls of one apply against the dependencies that were stored before and after it.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool) error {
-	c := callCheck{relaxed: relaxed, resources: map[string]addrs.AbsResource{}, before: closedNeeds(directNeeds(before, true)), after: directNeeds(after, false)}
+	c := callCheck{relaxed: relaxed, resources: map[string]addrs.AbsResource{}, before: closedNeeds(before), after: objectNeeds(after)}
+	for r := range c.before {
+		if c.before[r][r] {
+			c.before = nil // what is stored goes round in a circle: there is no order to hold
+			break
+		}
+	}
 	c.learn(before)
 	c.learn(after)
 	var ops []operation
@@ -32,15 +38,16 @@ func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bo
 }
 
 type callCheck struct {
-	relaxed       bool                         // some of the order was given up: what is made may overlap with what is destroyed
-	resources     map[string]addrs.AbsResource // by name of the object without its own key
-	before, after needs
+	relaxed   bool                         // some of the order was given up: what is made may overlap with what is destroyed
+	resources map[string]addrs.AbsResource // by name of the object without its own key
+	before    needs
+	after     map[string]map[addrs.AbsResource]bool // of current objects, by ID
 }
 
 // operation is a call that changes an object.
 type operation struct {
 	enginetest.Call
-	kind     string
+	kind, id string
 	resource addrs.AbsResource
 }
 
@@ -66,7 +73,7 @@ func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
 		return operation{}, false
 	}
 	r, ok := c.resources[withoutKey(name)]
-	return operation{call, kind, r}, ok
+	return operation{call, kind, name, r}, ok
 }
 
 // pair checks two operations of which the first's resource depends on the second's.
@@ -74,17 +81,16 @@ func (c *callCheck) pair(x, y operation, ops []operation) error {
 	fail := func(rule string) error {
 		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start, x.End, y.What, y.Start, y.End, x.resource, y.resource, rule)
 	}
-	mutual := c.before[y.resource][x.resource]
 	overlap := x.Start < y.End && y.Start < x.End
-	stored := c.before[x.resource][y.resource] && !mutual && x.resource != y.resource
+	stored := c.before[x.resource][y.resource] && x.resource != y.resource
 	if x.kind != "delete" && y.kind != "delete" {
-		if c.after[x.resource][y.resource] && !c.after[y.resource][x.resource] && x.resource != y.resource && x.Start < y.End {
+		if c.after[x.id][y.resource] && x.Start < y.End {
 			return fail("what is depended on is made first")
 		}
 		return nil
 	}
-	if !stored || otherDeletes(ops) {
-		return nil // what a provider deletes that is itself made anew comes late
+	if !stored || otherDeletes(ops) || x.kind == "create" || y.kind == "create" {
+		return nil // new objects used nothing, and what a provider deletes that is itself made anew comes late
 	}
 	if overlap && (!c.relaxed || x.kind == y.kind) {
 		return fail("they overlap")
@@ -107,35 +113,51 @@ func otherDeletes(ops []operation) bool {
 // needs are which resources, each of one module instance, depend on which.
 type needs map[addrs.AbsResource]map[addrs.AbsResource]bool
 
-// directNeeds gives what is stored: of the same module instance within one module, else of all. Deposed objects count on request.
-func directNeeds(s *states.State, deposed bool) needs {
+// eachNeed lists what an object's stored dependencies mean: of the same module instance within one module, else of all.
+func eachNeed(s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource)) {
 	instances := map[addrs.ConfigResource][]addrs.AbsResource{}
 	for r := range s.Resources() {
 		instances[r.Addr.Config()] = append(instances[r.Addr.Config()], r.Addr)
 	}
-	out := needs{}
 	for r := range s.Resources() {
-		out[r.Addr] = map[addrs.AbsResource]bool{}
 		for _, inst := range r.Instances {
 			for o := range inst.Objects() {
-				if o != inst.Current && !deposed {
-					continue
-				}
 				for _, dep := range o.Dependencies {
 					for _, q := range instances[dep] {
 						if dep.Module != r.Addr.Config().Module || q.Module == r.Addr.Module {
-							out[r.Addr][q] = true
+							visit(r, inst, o, q)
 						}
 					}
 				}
 			}
 		}
 	}
+}
+
+// objectNeeds gives the direct dependencies of each current object.
+func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
+	out := map[string]map[addrs.AbsResource]bool{}
+	eachNeed(s, func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource) {
+		if o == inst.Current && q != r.Addr {
+			id := idOf(o.Attrs)
+			if out[id] == nil {
+				out[id] = map[addrs.AbsResource]bool{}
+			}
+			out[id][q] = true
+		}
+	})
 	return out
 }
 
 // closedNeeds gives what each resource depends on directly or not.
-func closedNeeds(direct needs) needs {
+func closedNeeds(s *states.State) needs {
+	direct := needs{}
+	eachNeed(s, func(r *states.Resource, _ *states.Instance, _ *states.Object, q addrs.AbsResource) {
+		if direct[r.Addr] == nil {
+			direct[r.Addr] = map[addrs.AbsResource]bool{}
+		}
+		direct[r.Addr][q] = true
+	})
 	out := needs{}
 	for r := range direct {
 		seen := map[addrs.AbsResource]bool{}

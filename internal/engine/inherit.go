@@ -23,11 +23,20 @@ func (w *walk) inheritDependencies(plan *plans.Plan, coming []*plans.InstanceCha
 		}
 	}
 	for r := range w.state.Resources() {
-		for _, inst := range r.Instances {
-			inst.Current = h.object(inst.Current)
-			for key, obj := range inst.Deposed {
-				inst.Deposed[key] = h.object(obj)
-			}
+		h.resource(r)
+	}
+	if w.prevRun != nil {
+		for r := range w.prevRun.Resources() {
+			h.resource(r)
+		}
+	}
+}
+
+func (h *inheritance) resource(r *states.Resource) {
+	for _, inst := range r.Instances {
+		inst.Current = h.object(inst.Current)
+		for key, obj := range inst.Deposed {
+			inst.Deposed[key] = h.object(obj)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (p *player) apply(files map[string]string, opts engine.PlanOptions, mayFail
 	if diags.HasErrors() && !mayFail {
 		return describe(detailed(diags))
 	}
-	if err := checkCalls(s.Cloud.Calls(), before, state, relaxed); err != nil {
+	if err := checkCalls(s.Cloud.Calls(), plan.PrevRun, state, relaxed); err != nil {
 		return describe(err)
 	}
 	if err := p.objectsMatch(); err != nil {

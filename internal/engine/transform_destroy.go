@@ -19,7 +19,7 @@ import (
 //	clearedUp(R)    R's ordinary deletions,        and clearedUp(S)   for S in D(R)
 //	clearedDown(R)  R's ordinary deletions,        and clearedDown(Q) for Q in N(R)
 //	settled(R)      R's creations and updates,     and settled(S)     for S in D(R)
-//	changed(R)      the same less what is new,     and changed(S)     for S in D(R)
+//	changed(R)      R's updates,                   and changed(S)     for S in D(R)
 //	made(R)         R's creations and updates,     and made(Q)        for Q in N(R)
 //
 //	ordinary deletion of R[i]   waits for gone(S), S in D(R)            dependents are destroyed first
@@ -183,14 +183,14 @@ const (
 	usersSettled                    // late deletions
 	needsCleared                    // creations and updates
 	usersCleared                    // creations and updates
-	usersGoneBefore                 // deletions that a replacement begins with
 	usersChanged                    // late deletions
+	usersGoneBefore                 // deletions that a replacement begins with
 	usersGone                       // deletions
 	hardGates
 )
 
 // gateKinds say what opens each kind of gate: a family's Barriers of the users or of the needs. The first ones are given up before the
-// later ones; without the last two an object could be destroyed under somebody's hands, so these stay.
+// later ones; the last stays, so that no object goes before what was made from it unless the same place needs a new one first.
 var gateKinds = [hardGates]struct {
 	family familyName
 	users  bool
@@ -200,8 +200,8 @@ var gateKinds = [hardGates]struct {
 	usersSettled:    {family: settled, users: true},
 	needsCleared:    {family: clearedDown},
 	usersCleared:    {family: clearedUp, users: true},
+	usersChanged:    {family: changedUp, users: true},
 	usersGoneBefore: {family: gone, users: true},
-	usersChanged:    {family: changedUp, users: true, hard: true},
 	usersGone:       {family: gone, users: true, hard: true},
 }
 
@@ -298,12 +298,9 @@ var barrierFamilies = map[familyName]struct {
 	clearedUp:   {true, (*destroyOrder).ordinary},
 	clearedDown: {false, (*destroyOrder).ordinary},
 	settled:     {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
-	changedUp:   {true, func(d *destroyOrder, s *step) bool { return s.makes() && d.existed(s) }},
+	changedUp:   {true, func(_ *destroyOrder, s *step) bool { return s.part == stepApply && s.change.Action == plans.Update }},
 	made:        {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
 }
-
-// existed tells whether a step changes or replaces an object: only who was there can have used what goes.
-func (d *destroyOrder) existed(s *step) bool { return s.change.Action != plans.Create }
 
 func (d *destroyOrder) ordinary(s *step) bool { return s.deletes() && !d.lateSteps[s] }
 

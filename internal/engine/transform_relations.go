@@ -12,7 +12,8 @@ type relations struct {
 	b   *build
 	all []*related
 	at  map[addrs.AbsResource]*related
-	// of lists the module instances of a resource; hub joins them for dependents in other modules.
+	// of lists the module instances of a resource that has objects: nothing depends on what is new. hub joins them for dependents in
+	// other modules.
 	of  map[addrs.ConfigResource][]*related
 	hub map[addrs.ConfigResource]*related
 }
@@ -24,6 +25,7 @@ type related struct {
 	addr     addrs.AbsResource // zero for a hub
 	resource *resource
 	hub      bool
+	old      bool // it has objects
 	steps    []*step
 	needs    []*related
 	users    []*related
@@ -53,7 +55,9 @@ func newRelations(b *build) relations {
 		hub: map[addrs.ConfigResource]*related{}}
 	for _, r := range b.resources {
 		for _, prior := range r.prior {
-			d.ensure(prior.Addr, r)
+			x := d.ensure(prior.Addr, r)
+			d.of[r.addr] = append(d.of[r.addr], x)
+			x.old = true
 		}
 		for _, s := range b.steps[r] {
 			x := d.ensure(s.change.Addr.Abs(), r)
@@ -81,7 +85,6 @@ func (d *relations) ensure(addr addrs.AbsResource, r *resource) *related {
 	if x == nil {
 		x = d.add(&related{addr: addr, resource: r, name: addr.String()})
 		d.at[addr] = x
-		d.of[r.addr] = append(d.of[r.addr], x)
 	}
 	return x
 }
@@ -92,11 +95,15 @@ func (d *relations) add(x *related) *related {
 	return x
 }
 
-// stored gives the dependencies stored with a resource's objects, each once. What has none stored uses its configuration's where that
-// says anything: data sources store none, and a state that is destroyed as it stands may come from a program that stored none. What
-// the configuration wants otherwise has had its dependencies written into the state while planning.
+// stored gives the dependencies of a resource's objects as they were stored before planning, each once: planning adds what the
+// configuration wants now, which says nothing of what the objects are made from. What is new has its configuration's, and so has what
+// has none stored where that may be for want of a record: data sources store none, and a state that is destroyed as it stands may come
+// from a program that stored none.
 func (d *relations) stored(x *related) []addrs.ConfigResource {
-	prior := d.b.state.Resource(x.addr)
+	prior := d.b.plan.PrevRun.Resource(x.addr)
+	if prior == nil {
+		prior = d.b.state.Resource(x.addr)
+	}
 	if prior == nil {
 		return x.resource.deps
 	}
@@ -131,7 +138,10 @@ func (d *relations) stored(x *related) []addrs.ConfigResource {
 // through their hub.
 func (d *relations) dependency(x *related, dep addrs.ConfigResource) *related {
 	if dep.Module == x.resource.addr.Module {
-		return d.at[dep.Resource.InInstance(x.addr.Module)]
+		if q := d.at[dep.Resource.InInstance(x.addr.Module)]; q != nil && q.old {
+			return q
+		}
+		return nil
 	}
 	of := d.of[dep]
 	switch len(of) {
@@ -148,17 +158,9 @@ func (d *relations) dependency(x *related, dep addrs.ConfigResource) *related {
 	return h
 }
 
-// breakCycles makes an order possible where what is stored has none: lists were stored at different times, and planning has added
-// what the configuration wants now. On and between such cycles only what objects really depended on counts, which is what was stored
-// before planning; and where that has no order either, since an object was deposed long ago that needs what needs its successor today,
-// only what the configuration says.
+// breakCycles makes an order possible where what is stored has none: lists were stored at different times, and an object that was
+// deposed long ago may need what needs its successor today. On and between such cycles only the configuration's dependencies count.
 func (d *relations) breakCycles() {
-	d.restrict(func(x, q *related) bool { return d.before(x)[q.resource.addr] })
-	d.restrict(func(x, q *related) bool { return x.resource.cfg != nil && x.resource.refersTo(q.resource.addr) })
-}
-
-// restrict drops, on and between cycles, the dependencies that don't count.
-func (d *relations) restrict(counts func(x, q *related) bool) {
 	graph := d.graph()
 	if _, ok := graph.Order(); ok {
 		return
@@ -166,26 +168,11 @@ func (d *relations) restrict(counts func(x, q *related) bool) {
 	cyclic := graph.Cyclic()
 	for _, x := range d.all {
 		if !x.hub && cyclic[x.index] {
-			x.needs = slices.DeleteFunc(slices.Clone(x.needs), func(q *related) bool { return cyclic[q.index] && !counts(x, q) })
+			x.needs = slices.DeleteFunc(slices.Clone(x.needs), func(q *related) bool {
+				return cyclic[q.index] && (x.resource.cfg == nil || !x.resource.refersTo(q.resource.addr))
+			})
 		}
 	}
-}
-
-// before gives the dependencies that were stored with a resource's objects before they were planned.
-func (d *relations) before(x *related) map[addrs.ConfigResource]bool {
-	out := map[addrs.ConfigResource]bool{}
-	prior := d.b.plan.PrevRun.Resource(x.addr)
-	if prior == nil {
-		return out
-	}
-	for _, inst := range prior.Instances {
-		for o := range inst.Objects() {
-			for _, dep := range o.Dependencies {
-				out[dep] = true
-			}
-		}
-	}
-	return out
 }
 
 func (d *relations) graph() *dag.Graph {
