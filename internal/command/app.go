@@ -258,7 +258,7 @@ func (a *App) setView(view viewFlags) {
 		a.Printer = ui.NewJSON(a.viewOptions(a.Out))
 		return
 	}
-	a.Printer = ui.NewHuman(a.viewOptions(a.Out))
+	a.Printer = withDeprecation(ui.NewHuman(a.viewOptions(a.Out)), view.Deprecation)
 }
 
 func (a *App) viewOptions(out io.Writer) ui.Options {

@@ -17,6 +17,9 @@ type DeprecatedVariable struct {
 	Source string       // where it comes from, for users who only care about their own modules
 }
 
+// ModuleSource is where the module that deprecates comes from, by which users choose which deprecations they want to see.
+func (d DeprecatedVariable) ModuleSource() string { return d.Source }
+
 // CheckArguments compares the arguments of every module call with the variables of the called module. It is apart from loading
 // because commands that never evaluate calls accept a tree in which they don't agree.
 func (c *Config) CheckArguments() tfdiags.Diagnostics {

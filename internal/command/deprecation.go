@@ -1,0 +1,37 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+// deprecation is what the Extra of a warning implements that something in a module is deprecated.
+type deprecation interface{ ModuleSource() string }
+
+// lessDeprecation is a printer for people who want to see fewer such warnings. Programs get them all.
+type lessDeprecation struct {
+	ui.Printer
+	local bool // show those of modules with a relative path
+}
+
+// withDeprecation gives the printer that -deprecation asks for.
+func withDeprecation(p ui.Printer, mode string) ui.Printer {
+	switch mode {
+	case "module:local":
+		return lessDeprecation{p, true}
+	case "module:none":
+		return lessDeprecation{p, false}
+	}
+	return p
+}
+
+// Diagnostics implements ui.Printer.
+func (l lessDeprecation) Diagnostics(diags tfdiags.Diagnostics) {
+	l.Printer.Diagnostics(slices.DeleteFunc(slices.Clone(diags), func(d tfdiags.Diagnostic) bool {
+		by, ok := d.Extra.(deprecation)
+		return ok && d.Severity == tfdiags.Warning && !(l.local && strings.HasPrefix(by.ModuleSource(), "."))
+	}))
+}
