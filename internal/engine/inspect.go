@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"github.com/zclconf/go-cty/cty"
+
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
 	"tofu/internal/providers"
@@ -46,9 +48,9 @@ func (w *walk) inspect() {
 }
 
 // inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
-// part. Resources that took no part have the values of the state.
+// part. Resources that took no part have the values of the state; so have those that were applied and failed.
 func (w *walk) inspectLate() {
-	if w.inspection == nil || w.inspected || w.phase.destroy {
+	if w.inspection == nil || w.inspected || w.phase.destroy || len(w.root.instances) == 0 {
 		return
 	}
 	for _, ref := range w.inspection.Refs.Objects {
@@ -60,8 +62,16 @@ func (w *walk) inspectLate() {
 		if !ok {
 			continue
 		}
-		if r := w.root.resources[addr]; r != nil && r.schema != nil && len(w.root.instances) > 0 && w.root.instances[0].resources[r.slot] == nil {
-			_ = w.stateValues(r) // a value that can't be had stays unknown
+		r := w.root.resources[addr]
+		if r == nil || r.schema == nil {
+			continue
+		}
+		// A value that can't be had stays unknown.
+		switch x := w.root.instances[0].resources[r.slot]; {
+		case x == nil:
+			_ = w.stateValues(r)
+		case x.value == cty.NilVal && w.phase.steps:
+			_ = w.settleResource(r)
 		}
 	}
 	w.inspect()

@@ -141,6 +141,7 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 		diags = append(diags, d)
 	case result.True():
 		a.status = Pass
+	case wrong.HasErrors(): // which stands for the failure
 	default:
 		a.status = Fail
 		diags = append(diags, problem("Test assertion failed", message))

@@ -84,8 +84,11 @@ func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State)
 	env := e.env()
 	env.Stop = env.Kill
 	plan, more := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values, SuppressForgetErrors: true})
-	diags = append(diags, more...)
-	if plan == nil || more.HasErrors() {
+	// What the conditions say of objects that go away is no news.
+	diags = append(diags, slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool {
+		return d.Severity == tfdiags.Warning && failedObject(d, config) != ""
+	})...)
+	if plan == nil || diags.HasErrors() {
 		return st, diags
 	}
 	after, more := engine.Apply(ctx, config, plan, env, &engine.ApplyOptions{Variables: e.values})

@@ -20,15 +20,8 @@ func (g *generator) block(schema *configschema.Block, config, values cty.Value, 
 	if config.IsNull() || !config.IsKnown() {
 		return config, nil
 	}
-	given, err := members(values, path)
-	if err != nil {
-		return cty.NilVal, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if schema.Attributes[name] == nil && schema.BlockTypes[name] == nil {
-			return cty.NilVal, path.NewErrorf("there is no attribute or block %q", name)
-		}
-	}
+	given := values.AsValueMap()
+	var err error
 	out := config.AsValueMap()
 	if out == nil {
 		out = map[string]cty.Value{}
@@ -55,19 +48,32 @@ func extend(path cty.Path, name string) cty.Path {
 	return append(path[:len(path):len(path)], cty.GetAttrStep{Name: name})
 }
 
-// members gives an object's attributes; values for blocks must be objects, which serve all blocks of the type.
-func members(values cty.Value, path cty.Path) (map[string]cty.Value, error) {
+// checkValues holds values against a block: they are for attributes that the provider computes. Values for nested blocks are objects,
+// which serve all blocks of the type.
+func checkValues(schema *configschema.Block, values cty.Value, path cty.Path) error {
 	ty := values.Type()
 	if values.IsNull() || !ty.IsObjectType() && !ty.IsMapType() {
-		return nil, path.NewErrorf("an object with values for the block's attributes is required")
+		return path.NewErrorf("an object with values for the block's attributes is required")
 	}
-	return values.AsValueMap(), nil
+	given := values.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		at := extend(path, name)
+		switch attr, block := schema.Attributes[name], schema.BlockTypes[name]; {
+		case block != nil:
+			if err := checkValues(&block.Block, given[name], at); err != nil {
+				return err
+			}
+		case attr == nil:
+			return path.NewErrorf("there is no attribute or block %q", name)
+		case !attr.Computed:
+			return at.NewErrorf("this attribute is not computed by the provider, so it can't be made up: it is what the configuration says")
+		}
+	}
+	return nil
 }
 
 func (g *generator) attribute(attr *configschema.Attribute, config, value cty.Value, given bool, path cty.Path) (cty.Value, error) {
 	switch {
-	case given && !attr.Computed:
-		return cty.NilVal, path.NewErrorf("this attribute is not computed by the provider, so it can't be made up: it is what the configuration says")
 	case attr.WriteOnly:
 		return cty.NullVal(attr.ImpliedType()), nil
 	case !config.IsNull():
@@ -154,9 +160,6 @@ func (g *generator) emptyNested(obj *configschema.Object, path cty.Path) (cty.Va
 
 // blocks completes the blocks of one type.
 func (g *generator) blocks(schema *configschema.NestedBlock, config, values cty.Value, path cty.Path) (cty.Value, error) {
-	if _, err := members(values, path); err != nil {
-		return cty.NilVal, err
-	}
 	switch {
 	case config.IsNull() || !config.IsKnown():
 		return config, nil

@@ -33,7 +33,11 @@ func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 		return cty.DynamicVal, m.diags
 	}
 	g := &generator{seed: m.addr.String()}
-	v, err := g.block(blockOf(m.schema), config, m.values, nil)
+	var v cty.Value
+	err := checkValues(blockOf(m.schema), m.values, nil)
+	if err == nil {
+		v, err = g.block(blockOf(m.schema), config, m.values, nil)
+	}
 	if err != nil {
 		text := tfdiags.FormatError(err)
 		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Diagnostics{tfdiags.Errorf("Invalid values for a made-up object",

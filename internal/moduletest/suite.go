@@ -71,7 +71,8 @@ func (s *Suite) load(m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
 	return sub, append(diags, more...)
 }
 
-// Configs are the configurations under test, each once per run that names it: what they need must be installed.
+// Configs are the configurations under test, the root module first, others once per run that names them: what they need must be
+// installed.
 func (s *Suite) Configs() []*configs.Config {
 	out := []*configs.Config{s.Root}
 	for _, file := range s.Files {

@@ -186,19 +186,14 @@ func secondName(tr hcl.Traversal) string {
 	return ""
 }
 
-// variableFor gives what var.NAME means in the expression of a variable: what the file or the outside says, and then what stands
-// beside it in the same block.
+// variableFor gives what var.NAME means in the expression of a variable: what the outside says, or the file, or what stands beside
+// it in the same block, or the module's default.
 func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
-	search := []variable{{name, fromFile}, {name, fromRun}}
-	if from.level == fromFile {
-		search = []variable{{name, fromFile}}
-		if name == from.name {
-			search = []variable{{name, fromOutside}}
+	for level := fromOutside; level <= from.level; level++ {
+		where := variable{name, level}
+		if where == from {
+			break // a variable's own expression may build on a weaker value of it
 		}
-	} else if name == from.name {
-		search = search[:1]
-	}
-	for _, where := range search {
 		value, diags := v.value(where)
 		if diags.HasErrors() || value != cty.NilVal {
 			return value, at2(diags, at)

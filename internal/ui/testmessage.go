@@ -158,6 +158,10 @@ func (h *human) testCleanup(m TestCleanup) {
 	}
 	text := strings.Replace(m.text(), "some resources", "the following resources", 1)
 	h.write(h.Err, "\n"+wrap(text, columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
+	if m.StateFile != "" {
+		how := fmt.Sprintf("To destroy them, solve the problem and run \"tofu destroy -state=%s\" in the directory of the module under test, with the path of that file and the values that the run gave to the module's variables.", m.StateFile)
+		h.write(h.Err, "\n"+wrap(how, columns(h.ErrWidth)-1)+"\n")
+	}
 }
 
 func leftText(left []TestLeft) string {

@@ -1,0 +1,223 @@
+package moduletest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"tofu/internal/configs"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+var update = flag.Bool("update", false, "write the golden sections anew")
+
+// TestGolden runs each archive's test files. The comment holds options, one on a line: "fail CALL HOW" makes calls to the cloud fail.
+func TestGolden(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no archives", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			synctest.Test(t, func(t *testing.T) { got = runArchive(t, archive) })
+			last := &archive.Files[len(archive.Files)-1]
+			if last.Name != "golden" {
+				t.Fatal("the last section must be golden")
+			}
+			if *update {
+				last.Data = []byte(got)
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(last.Data), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func runArchive(t *testing.T, archive *txtar.Archive) string {
+	t.Helper()
+	session := enginetest.NewSession("")
+	session.Cloud.Delay = time.Second // calls of one time are listed together
+	for line := range strings.Lines(string(archive.Comment)) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "fail "); ok {
+			call, how, _ := strings.Cut(rest, ": ")
+			if session.Cloud.Fail == nil {
+				session.Cloud.Fail = map[string]string{}
+			}
+			session.Cloud.Fail[call] = how
+		}
+	}
+	var out strings.Builder
+	suite, diags := loadSuite(t, archive)
+	writeDiags(&out, "", diags)
+	if diags.HasErrors() {
+		return out.String()
+	}
+	kept := 0
+	runner := &Runner{
+		Suite: suite, Env: *session.Env(), Variables: map[string]configs.Given{"outside": {Text: "from outside"}},
+		Observe: func(e Event) { writeEvent(&out, e) },
+		Keep: func(st *states.State) (string, error) {
+			kept++
+			fmt.Fprintf(&out, "keep %d\n%s", kept, indent(enginetest.Describe(st)))
+			return fmt.Sprintf("file %d", kept), nil
+		},
+	}
+	fmt.Fprintf(&out, "passed: %t\n", runner.Run(context.Background()))
+	fmt.Fprintf(&out, "calls:\n%s", indent(session.Cloud.Log()))
+	if left := session.Cloud.Objects(); len(left) > 0 {
+		fmt.Fprintf(&out, "still there: %s\n", strings.Join(left, " "))
+	}
+	return out.String()
+}
+
+func loadSuite(t *testing.T, archive *txtar.Archive) (*Suite, tfdiags.Diagnostics) {
+	t.Helper()
+	files := &configs.Snapshot{Files: map[string][]byte{}}
+	for _, f := range archive.Files {
+		if f.Name != "golden" {
+			files.Files[f.Name] = f.Data
+		}
+	}
+	opts := &configs.LoadOptions{Parser: configs.NewParser(files.FS()), Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		return req.LocalDir(), "", nil
+	}}
+	root, diags := configs.LoadRoot(".", opts)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return Load(root, configs.DefaultTestDirectory, opts)
+}
+
+func indent(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString("  " + line)
+	}
+	return out.String()
+}
+
+func writeDiags(out *strings.Builder, prefix string, diags tfdiags.Diagnostics) {
+	for _, d := range diags {
+		at := "-"
+		if d.Subject != nil {
+			at = fmt.Sprintf("%s:%d", filepath.Base(d.Subject.Filename), d.Subject.Start.Line)
+		}
+		text := d.Summary
+		if d.Detail != "" {
+			text += ": " + strings.ReplaceAll(d.Detail, "\n", " ")
+		}
+		fmt.Fprintf(out, "%s%s %s %s\n", prefix, d.Severity, at, text)
+	}
+}
+
+func writeEvent(out *strings.Builder, e Event) {
+	switch e := e.(type) {
+	case Begun:
+	case FileDone:
+		fmt.Fprintf(out, "%s: %s\n", e.Path, e.Status)
+	case RunDone:
+		fmt.Fprintf(out, "  %s: %s\n", e.Run, e.Status)
+		writeDiags(out, "    ", e.Diagnostics)
+	case Cleaned:
+		fmt.Fprintf(out, "  cleaned after %s: left %v in %q\n", e.Run, e.Left, e.StateFile)
+		writeDiags(out, "    ", e.Diagnostics)
+	case Abandoned:
+		fmt.Fprintf(out, "  abandoned after %s: left %v\n", e.Run, e.Left)
+	case Ended:
+		fmt.Fprintf(out, "%s: %d passed, %d failed, %d errored, %d skipped\n", e.Status, e.Passed, e.Failed, e.Errored, e.Skipped)
+	}
+}
+
+// TestInterrupt ends a test in the middle of a run: what was made is destroyed all the same, unless it is interrupted again.
+func TestInterrupt(t *testing.T) {
+	archive := txtar.Parse([]byte(`
+-- main.tf --
+resource "fake_thing" "a" {
+  name = "a"
+}
+resource "fake_thing" "b" {
+  name = fake_thing.a.name == "a" ? "b" : fake_thing.a.id
+}
+-- t.tftest.hcl --
+run "one" {
+}
+run "two" {
+}
+`))
+	for _, twice := range []bool{false, true} {
+		t.Run(fmt.Sprintf("twice %t", twice), func(t *testing.T) {
+			session := enginetest.NewSession("")
+			session.Stop, session.Kill = make(chan struct{}), make(chan struct{})
+			interrupt := func(c chan struct{}) func() {
+				return func() {
+					close(c)
+					time.Sleep(50 * time.Millisecond) // for the engine to hear of it
+				}
+			}
+			session.Cloud.On = map[string]func(){"create b": interrupt(session.Stop)}
+			if twice {
+				session.Cloud.On["delete b-1"] = interrupt(session.Kill)
+			}
+			suite, diags := loadSuite(t, archive)
+			if diags.HasErrors() {
+				t.Fatal(diags.Err())
+			}
+			var out strings.Builder
+			var kept *states.State
+			runner := &Runner{Suite: suite, Env: *session.Env(), Observe: func(e Event) { writeEvent(&out, e) },
+				Keep: func(st *states.State) (string, error) { kept = st; return "", errors.New("no place") }}
+			if runner.Run(context.Background()) {
+				t.Error("an interrupted test passed")
+			}
+			for _, part := range []string{"one: error", "two: skip"} {
+				if !strings.Contains(out.String(), part) {
+					t.Errorf("%q is missing in:\n%s", part, &out)
+				}
+			}
+			if left := session.Cloud.Objects(); !twice && len(left) > 0 {
+				t.Errorf("left: %s", left)
+			}
+			if twice {
+				if kept == nil || len(objects(kept)) == 0 || !strings.Contains(out.String(), "abandoned after one") || !strings.Contains(out.String(), "No place") {
+					t.Errorf("what is left is not told:\n%s", &out)
+				}
+			}
+		})
+	}
+}
+
+func TestOnly(t *testing.T) {
+	s := &Suite{Files: []*configs.TestFile{{Name: "a.tftest.hcl"}, {Name: "tests/b.tftest.hcl"}, {Name: "tests/c.tftest.hcl"}}}
+	unknown := s.Only([]string{"./tests/c.tftest.hcl", "a.tftest.hcl", "b.tftest.hcl", "a.tftest.hcl", ""})
+	if diff := cmp.Diff([]string{"b.tftest.hcl", ""}, unknown); diff != "" {
+		t.Error(diff)
+	}
+	var names []string
+	for _, f := range s.Files {
+		names = append(names, f.Name)
+	}
+	if diff := cmp.Diff([]string{"a.tftest.hcl", "tests/c.tftest.hcl"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
