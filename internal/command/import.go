@@ -5,10 +5,13 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
 
@@ -70,8 +73,10 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Append(tfdiags.Errorf("Nothing was imported", "The provider gave no object for the ID %q.", args[1])).Err()
 	}
 	provider := addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: imported.ProviderKey}
+	object := *imported.Current
+	object.Dependencies, object.Encoded = nil, nil // the next apply finds out what it depends on
 	st := op.state.State().Clone()
-	st.SetCurrent(addr, imported.Current, provider)
+	st.SetCurrent(addr, &object, provider)
 	if diags = diags.Append(op.save(ctx, st)); diags.HasErrors() {
 		return diags.Err()
 	}
@@ -82,8 +87,28 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 
 // planImport plans with nothing but the import.
 func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
+	start := op.env.Provider
+	op.env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {
+		running, err := start(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return knownConfig{running}, nil
+	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
 	return op.planQuietly(ctx, &engine.PlanOptions{Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}}})
+}
+
+// knownConfig is a provider that must not be configured with unknown values: an import asks it for a real object.
+type knownConfig struct{ providers.Interface }
+
+// Configure implements providers.Interface.
+func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
+	if !config.IsWhollyKnown() {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration", "The configuration of the provider depends on values that "+
+			"are known only after an apply, so nothing can be imported with it. Apply what it depends on first, or write the values out.")}
+	}
+	return k.Interface.Configure(ctx, config)
 }
 
 // canImport makes sure that the configuration has the resource and the state hasn't.

@@ -93,7 +93,7 @@ func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags
 	return targets, excludes, diags
 }
 
-// targetFile reads a file of addresses: one a line, blank lines and lines that start with # left out.
+// targetFile reads a file of addresses: one a line; lines that start with # are left out. A blank line is none of these.
 func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -109,10 +109,13 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 		text := strings.TrimSpace(lines.Text())
 		start := hcl.Pos{Line: number, Column: 1, Byte: offset}
 		offset += len(lines.Bytes()) + 1
-		if text == "" || strings.HasPrefix(text, "#") {
+		if strings.HasPrefix(text, "#") {
 			continue
 		}
 		target, more := addrs.ParseTargetText(text)
+		if text == "" {
+			more = tfdiags.Diagnostics{tfdiags.Errorf("Missing address", "Each line of the file has one address. Remove the empty line, or let it start with #.")}
+		}
 		end := hcl.Pos{Line: number, Column: len([]rune(lines.Text())) + 1, Byte: offset - 1}
 		for _, d := range more {
 			diags = diags.Append(d.At(hcl.Range{Filename: path, Start: start, End: end}))

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -59,6 +60,9 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 		}
 		program, err := packages.Program(p)
 		launch.Exec, launch.PackageHash = program.Path, string(program.Hash)
+		if launch.PackageHash != "" {
+			launch.PackageHash += switches(a.Environ)
+		}
 		return launch, err
 	}
 	terraform := builtin.New(builtin.Options{RemoteState: a.remoteState()})
@@ -172,3 +176,23 @@ func (a *App) overrideWarning(reqs depsfile.Requirements) tfdiags.Diagnostics {
 			"released version of the provider, and applying changes may cause the state to become incompatible with published releases.",
 		strings.Join(used, ""))}
 }
+
+// switches names what in the environment may change a provider's schema, which is kept from run to run: some providers have
+// features that a variable turns on. Such a variable has a short value, unlike secrets and paths.
+func switches(environ []string) string {
+	var found []string
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if len(value) <= maxSwitch && !strings.HasPrefix(name, "TF_") && !slices.Contains(noSwitches, name) {
+			found = append(found, entry)
+		}
+	}
+	slices.Sort(found)
+	return fmt.Sprintf(" %x", sha256.Sum256([]byte(strings.Join(found, "\n"))))
+}
+
+// maxSwitch is the length of the longest value that may be a switch's: "enabled", "disabled".
+const maxSwitch = 8
+
+// noSwitches change from shell to shell.
+var noSwitches = []string{"SHLVL", "LINES", "COLUMNS", "WINDOWID", "TMUX_PANE", "TERM", "_"}
