@@ -15,6 +15,7 @@ import (
 type loaded struct {
 	*configs.Config
 	given map[string]configs.Given
+	tests []*configs.Config // what tests need besides, where that was asked for
 }
 
 // loadConfig loads the root module and all installed modules. There is a configuration unless the diagnostics have errors.
@@ -72,7 +73,7 @@ func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve 
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return &loaded{cfg, given}, diags
+	return &loaded{Config: cfg, given: given}, diags
 }
 
 // root is the root module's directory.

@@ -119,7 +119,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			return diags.Err()
 		}
 	}
-	cfg, more := app.installModules(ctx, given, f.Get, f.Upgrade, client)
+	cfg, more := app.installModules(ctx, given, &moduleWants{Get: f.Get, Upgrade: f.Upgrade, TestDirectory: f.TestDirectory}, client)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -164,15 +164,26 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	return a.done(diags)
 }
 
-// installModules installs what the configuration calls, and gives the whole configuration. With get unset it only finds what is
-// installed.
-func (a *App) installModules(ctx context.Context, given map[string]configs.Given, get, upgrade bool, client *registry.Client) (*loaded, tfdiags.Diagnostics) {
-	if !get {
-		return a.loadConfigGiven(ctx, given)
+// moduleWants say which modules are installed, and how.
+type moduleWants struct {
+	Get           bool // else what is installed is only looked at
+	Upgrade       bool
+	TestDirectory string // modules that tests in this directory name are wanted too
+}
+
+// installModules installs what the configuration calls, and what its tests name, and gives the whole configuration.
+func (a *App) installModules(ctx context.Context, given map[string]configs.Given, want *moduleWants, client *registry.Client) (*loaded, tfdiags.Diagnostics) {
+	if !want.Get {
+		resolve, diags := getmodules.Installed(a.modulesDir())
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, resolve)
+		return cfg, diags.Append(more)
 	}
 	announced := false
 	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{
-		Dir: a.modulesDir(), Client: client, Upgrade: upgrade,
+		Dir: a.modulesDir(), Client: client, Upgrade: want.Upgrade,
 		Observe: func(e getmodules.Event) {
 			if !announced {
 				announced = true
@@ -184,7 +195,7 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	cfg, more := a.load(ctx, given, in.Resolve, configs.LoadRoot)
+	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags
@@ -228,7 +239,8 @@ so you rarely need this command.`,
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		_, more := app.installModules(ctx, given, true, f.Update, registry.New(app.CLI, version.String))
+		want := &moduleWants{Get: true, Upgrade: f.Update, TestDirectory: f.TestDirectory}
+		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
 		return app.done(diags.Append(more))
 	},
 }

@@ -46,6 +46,9 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	}
 	defer func() { _ = store.Close() }()
 	reqs := requirements(cfg.Config, st)
+	for _, c := range cfg.tests {
+		addRequirements(reqs, c)
+	}
 	diags = diags.Append(a.overrideWarning(reqs))
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.providersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,

@@ -114,6 +114,21 @@ func (a *App) loadTests(cfg *loaded, dir string, resolve configs.Resolver) (*mod
 	})
 }
 
+// loadWithTests loads a configuration and the modules that its tests name.
+func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver) (*loaded, tfdiags.Diagnostics) {
+	cfg, diags := a.load(ctx, given, resolve, configs.LoadRoot)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	suite, more := a.loadTests(cfg, dir, resolve)
+	diags = diags.Append(more)
+	if more.HasErrors() {
+		return nil, diags
+	}
+	cfg.tests = suite.Configs()[1:]
+	return cfg, diags
+}
+
 // filterTests leaves only the files that are asked for. A name without a file is worth a warning, and when there is no file at all
 // an error: nothing was tested.
 func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {

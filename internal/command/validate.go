@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"tofu/internal/engine"
+	"tofu/internal/getmodules"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -82,6 +83,17 @@ func runValidate(ctx context.Context, app *App, flags any, args []string) error 
 
 func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostics {
 	cfg, diags := a.loadConfig(ctx, f.varFlags)
+	if diags.HasErrors() {
+		return diags
+	}
+	if !f.NoTests {
+		resolve, more := getmodules.Installed(a.modulesDir())
+		diags = diags.Append(more)
+		if !more.HasErrors() {
+			_, more = a.loadTests(cfg, f.TestDirectory, resolve)
+			diags = diags.Append(more)
+		}
+	}
 	if diags.HasErrors() {
 		return diags
 	}
