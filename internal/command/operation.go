@@ -9,7 +9,6 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
-	"tofu/internal/provisioner"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
@@ -84,18 +83,10 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 // environment is what the engine finds around it.
 func (a *App) environment(running *runningProviders, workspace string) *engine.Env {
 	return &engine.Env{
-		Provider: running.Provider, Schema: running.Schema, Provisioner: provisionerByName,
+		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
 		Observe: a.Printer.Event, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.root(),
 		Stop: a.Interrupts.Stop, Kill: a.Interrupts.Kill,
 	}
-}
-
-// provisionerByName gives a provisioner, nil when there is none of that name.
-func provisionerByName(typ string) engine.Provisioner {
-	if p := provisioner.Builtin(typ); p != nil {
-		return p
-	}
-	return nil
 }
 
 // close ends the providers and gives back the lock.

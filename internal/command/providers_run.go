@@ -26,8 +26,9 @@ import (
 // runningProviders starts the providers of one command and ends them.
 type runningProviders struct {
 	*plugin.Pool
-	locks *depsfile.Locks
-	store *pkgstore.Store
+	locks        *depsfile.Locks
+	store        *pkgstore.Store
+	provisioners *provisioners
 }
 
 // openProviders checks that what is required is locked and installed, and gives the pool that starts it. Nothing is started yet.
@@ -67,13 +68,17 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 	}
 	terraform := builtin.New(builtin.Options{RemoteState: a.remoteState()})
 	builtins := map[addrs.Provider]func() providers.Interface{addrs.BuiltinTerraform: func() providers.Interface { return terraform }}
-	return &runningProviders{Pool: &plugin.Pool{Find: find, Builtin: builtins}, locks: locks, store: store}, diags
+	return &runningProviders{Pool: &plugin.Pool{Find: find, Builtin: builtins}, locks: locks, store: store,
+		provisioners: &provisioners{dirs: a.provisionerDirs(), log: a.Logs.Provider}}, diags
 }
 
 // Close ends what still runs.
 func (r *runningProviders) close(a *App) {
 	if err := r.Pool.Close(); err != nil {
 		a.Logs.Core.Warn("ending providers", "error", err)
+	}
+	if err := r.provisioners.close(); err != nil {
+		a.Logs.Core.Warn("ending provisioners", "error", err)
 	}
 	if err := r.store.Close(); err != nil {
 		a.Logs.Core.Warn("closing the package store", "error", err)

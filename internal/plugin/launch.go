@@ -56,11 +56,30 @@ var handshake = goplugin.HandshakeConfig{
 
 // Start starts (or attaches to) a provider and shakes hands with it; ctx bounds the start, not the provider's life.
 func Start(ctx context.Context, l Launch) (providers.Interface, error) {
-	log := newLogger(l.Log, l.Provider)
+	config, tail := clientConfig(newLogger(l.Log, "provider", l.Provider.String()), 5, 6)
+	if l.Reattach != nil {
+		return attach(config, l)
+	}
+	p, conn, err := run(ctx, config, tail, l)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("starting provider %s: %w", l.Provider, ctx.Err())
+	case err != nil:
+		return nil, startError(l, err, tail)
+	}
+	return newClient(l, p, conn, p.client.NegotiatedVersion()), nil
+}
+
+// clientConfig is what go-plugin needs to know of any plugin.
+func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderrTail) {
 	tail := &stderrTail{}
-	config := &goplugin.ClientConfig{
+	sets := make(map[int]goplugin.PluginSet, len(versions))
+	for _, v := range versions {
+		sets[v] = goplugin.PluginSet{}
+	}
+	return &goplugin.ClientConfig{
 		HandshakeConfig:  handshake,
-		VersionedPlugins: map[int]goplugin.PluginSet{5: {}, 6: {}},
+		VersionedPlugins: sets,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage))},
 		Logger:           log,
@@ -69,10 +88,11 @@ func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 		SyncStderr:       log.writer("stderr"),
 		StartTimeout:     startTimeout,
 		SkipHostEnv:      true,
-	}
-	if l.Reattach != nil {
-		return attach(config, l)
-	}
+	}, tail
+}
+
+// run starts the plugin's process and connects to it. With an error the process is gone; ctx bounds the start, not the process's life.
+func run(ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch) (*process, *grpc.ClientConn, error) {
 	life, kill := context.WithCancel(context.Background())
 	config.Cmd = exec.CommandContext(life, l.Exec, l.Args...)
 	config.Cmd.Env = environment(l.Env)
@@ -81,15 +101,14 @@ func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 
 	cancelStart := context.AfterFunc(ctx, kill)
 	rpc, err := p.client.Client()
-	if !cancelStart() && ctx.Err() != nil {
-		p.close()
-		return nil, fmt.Errorf("starting provider %s: %w", l.Provider, ctx.Err())
+	if !cancelStart() && err == nil {
+		err = ctx.Err()
 	}
 	if err != nil {
 		p.close()
-		return nil, startError(l, err, tail)
+		return nil, nil, err
 	}
-	return newClient(l, p, rpc.(*goplugin.GRPCClient).Conn, p.client.NegotiatedVersion()), nil
+	return p, rpc.(*goplugin.GRPCClient).Conn, nil
 }
 
 func startError(l Launch, err error, tail *stderrTail) error {

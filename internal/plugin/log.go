@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
-
-	"tofu/internal/addrs"
 )
 
 // logLevels pairs the levels of the plugins' log library with slog's.
@@ -31,11 +29,11 @@ type logger struct {
 	args []any
 }
 
-func newLogger(to *slog.Logger, provider addrs.Provider) *logger {
+func newLogger(to *slog.Logger, kind, name string) *logger {
 	if to == nil {
 		to = slog.New(slog.DiscardHandler)
 	}
-	return &logger{to: to.With("provider", provider.String())}
+	return &logger{to: to.With(kind, name)}
 }
 
 func (l *logger) Log(level hclog.Level, msg string, args ...any) {

@@ -28,6 +28,10 @@ var built = struct {
 }{paths: map[string]string{}}
 
 func TestMain(m *testing.M) {
+	if os.Getenv(serveProvisionerEnv) != "" {
+		serveProvisioner()
+		return
+	}
 	dir, err := os.MkdirTemp("", "plugins")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -3209,6 +3209,287 @@ func (x *CallFunctionResponse) GetError() *FunctionError {
 	return nil
 }
 
+type GetProvisionerSchemaRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProvisionerSchemaRequest) Reset() {
+	*x = GetProvisionerSchemaRequest{}
+	mi := &file_tfplugin_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProvisionerSchemaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProvisionerSchemaRequest) ProtoMessage() {}
+
+func (x *GetProvisionerSchemaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProvisionerSchemaRequest.ProtoReflect.Descriptor instead.
+func (*GetProvisionerSchemaRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{50}
+}
+
+type GetProvisionerSchemaResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Provisioner   *Schema                `protobuf:"bytes,1,opt,name=provisioner,proto3" json:"provisioner,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProvisionerSchemaResponse) Reset() {
+	*x = GetProvisionerSchemaResponse{}
+	mi := &file_tfplugin_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProvisionerSchemaResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProvisionerSchemaResponse) ProtoMessage() {}
+
+func (x *GetProvisionerSchemaResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProvisionerSchemaResponse.ProtoReflect.Descriptor instead.
+func (*GetProvisionerSchemaResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *GetProvisionerSchemaResponse) GetProvisioner() *Schema {
+	if x != nil {
+		return x.Provisioner
+	}
+	return nil
+}
+
+func (x *GetProvisionerSchemaResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type ValidateProvisionerConfigRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Config        *DynamicValue          `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidateProvisionerConfigRequest) Reset() {
+	*x = ValidateProvisionerConfigRequest{}
+	mi := &file_tfplugin_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateProvisionerConfigRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateProvisionerConfigRequest) ProtoMessage() {}
+
+func (x *ValidateProvisionerConfigRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateProvisionerConfigRequest.ProtoReflect.Descriptor instead.
+func (*ValidateProvisionerConfigRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *ValidateProvisionerConfigRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+type ValidateProvisionerConfigResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValidateProvisionerConfigResponse) Reset() {
+	*x = ValidateProvisionerConfigResponse{}
+	mi := &file_tfplugin_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateProvisionerConfigResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateProvisionerConfigResponse) ProtoMessage() {}
+
+func (x *ValidateProvisionerConfigResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateProvisionerConfigResponse.ProtoReflect.Descriptor instead.
+func (*ValidateProvisionerConfigResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ValidateProvisionerConfigResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type ProvisionResourceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Config        *DynamicValue          `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	Connection    *DynamicValue          `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"` // a map of strings
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProvisionResourceRequest) Reset() {
+	*x = ProvisionResourceRequest{}
+	mi := &file_tfplugin_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProvisionResourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProvisionResourceRequest) ProtoMessage() {}
+
+func (x *ProvisionResourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProvisionResourceRequest.ProtoReflect.Descriptor instead.
+func (*ProvisionResourceRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *ProvisionResourceRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *ProvisionResourceRequest) GetConnection() *DynamicValue {
+	if x != nil {
+		return x.Connection
+	}
+	return nil
+}
+
+// Any number of these comes in answer to one request.
+type ProvisionResourceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Output        string                 `protobuf:"bytes,1,opt,name=output,proto3" json:"output,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProvisionResourceResponse) Reset() {
+	*x = ProvisionResourceResponse{}
+	mi := &file_tfplugin_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProvisionResourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProvisionResourceResponse) ProtoMessage() {}
+
+func (x *ProvisionResourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProvisionResourceResponse.ProtoReflect.Descriptor instead.
+func (*ProvisionResourceResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *ProvisionResourceResponse) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
+func (x *ProvisionResourceResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
 type AttributePath_Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Selector:
@@ -3223,7 +3504,7 @@ type AttributePath_Step struct {
 
 func (x *AttributePath_Step) Reset() {
 	*x = AttributePath_Step{}
-	mi := &file_tfplugin_proto_msgTypes[51]
+	mi := &file_tfplugin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3235,7 +3516,7 @@ func (x *AttributePath_Step) String() string {
 func (*AttributePath_Step) ProtoMessage() {}
 
 func (x *AttributePath_Step) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[51]
+	mi := &file_tfplugin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3603,7 @@ type Schema_Block struct {
 
 func (x *Schema_Block) Reset() {
 	*x = Schema_Block{}
-	mi := &file_tfplugin_proto_msgTypes[52]
+	mi := &file_tfplugin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3615,7 @@ func (x *Schema_Block) String() string {
 func (*Schema_Block) ProtoMessage() {}
 
 func (x *Schema_Block) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[52]
+	mi := &file_tfplugin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +3701,7 @@ type Schema_Attribute struct {
 
 func (x *Schema_Attribute) Reset() {
 	*x = Schema_Attribute{}
-	mi := &file_tfplugin_proto_msgTypes[53]
+	mi := &file_tfplugin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3432,7 +3713,7 @@ func (x *Schema_Attribute) String() string {
 func (*Schema_Attribute) ProtoMessage() {}
 
 func (x *Schema_Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[53]
+	mi := &file_tfplugin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3545,7 +3826,7 @@ type Schema_NestedBlock struct {
 
 func (x *Schema_NestedBlock) Reset() {
 	*x = Schema_NestedBlock{}
-	mi := &file_tfplugin_proto_msgTypes[54]
+	mi := &file_tfplugin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3557,7 +3838,7 @@ func (x *Schema_NestedBlock) String() string {
 func (*Schema_NestedBlock) ProtoMessage() {}
 
 func (x *Schema_NestedBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[54]
+	mi := &file_tfplugin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3899,7 @@ type Schema_Object struct {
 
 func (x *Schema_Object) Reset() {
 	*x = Schema_Object{}
-	mi := &file_tfplugin_proto_msgTypes[55]
+	mi := &file_tfplugin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3630,7 +3911,7 @@ func (x *Schema_Object) String() string {
 func (*Schema_Object) ProtoMessage() {}
 
 func (x *Schema_Object) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[55]
+	mi := &file_tfplugin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3673,7 +3954,7 @@ type ResourceIdentitySchema_IdentityAttribute struct {
 
 func (x *ResourceIdentitySchema_IdentityAttribute) Reset() {
 	*x = ResourceIdentitySchema_IdentityAttribute{}
-	mi := &file_tfplugin_proto_msgTypes[56]
+	mi := &file_tfplugin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3685,7 +3966,7 @@ func (x *ResourceIdentitySchema_IdentityAttribute) String() string {
 func (*ResourceIdentitySchema_IdentityAttribute) ProtoMessage() {}
 
 func (x *ResourceIdentitySchema_IdentityAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[56]
+	mi := &file_tfplugin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +4031,7 @@ type Function_Parameter struct {
 
 func (x *Function_Parameter) Reset() {
 	*x = Function_Parameter{}
-	mi := &file_tfplugin_proto_msgTypes[57]
+	mi := &file_tfplugin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +4043,7 @@ func (x *Function_Parameter) String() string {
 func (*Function_Parameter) ProtoMessage() {}
 
 func (x *Function_Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[57]
+	mi := &file_tfplugin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4110,7 @@ type Function_Return struct {
 
 func (x *Function_Return) Reset() {
 	*x = Function_Return{}
-	mi := &file_tfplugin_proto_msgTypes[58]
+	mi := &file_tfplugin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3841,7 +4122,7 @@ func (x *Function_Return) String() string {
 func (*Function_Return) ProtoMessage() {}
 
 func (x *Function_Return) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[58]
+	mi := &file_tfplugin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +4157,7 @@ type ImportResourceStateResponse_ImportedResource struct {
 
 func (x *ImportResourceStateResponse_ImportedResource) Reset() {
 	*x = ImportResourceStateResponse_ImportedResource{}
-	mi := &file_tfplugin_proto_msgTypes[65]
+	mi := &file_tfplugin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +4169,7 @@ func (x *ImportResourceStateResponse_ImportedResource) String() string {
 func (*ImportResourceStateResponse_ImportedResource) ProtoMessage() {}
 
 func (x *ImportResourceStateResponse_ImportedResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[65]
+	mi := &file_tfplugin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4535,23 @@ const file_tfplugin_proto_rawDesc = "" +
 	"\targuments\x18\x02 \x03(\v2\x19.tofu.plugin.DynamicValueR\targuments\"{\n" +
 	"\x14CallFunctionResponse\x121\n" +
 	"\x06result\x18\x01 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06result\x120\n" +
-	"\x05error\x18\x02 \x01(\v2\x1a.tofu.plugin.FunctionErrorR\x05error*%\n" +
+	"\x05error\x18\x02 \x01(\v2\x1a.tofu.plugin.FunctionErrorR\x05error\"\x1d\n" +
+	"\x1bGetProvisionerSchemaRequest\"\x90\x01\n" +
+	"\x1cGetProvisionerSchemaResponse\x125\n" +
+	"\vprovisioner\x18\x01 \x01(\v2\x13.tofu.plugin.SchemaR\vprovisioner\x129\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"U\n" +
+	" ValidateProvisionerConfigRequest\x121\n" +
+	"\x06config\x18\x01 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\"^\n" +
+	"!ValidateProvisionerConfigResponse\x129\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"\x88\x01\n" +
+	"\x18ProvisionResourceRequest\x121\n" +
+	"\x06config\x18\x01 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x129\n" +
+	"\n" +
+	"connection\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\n" +
+	"connection\"n\n" +
+	"\x19ProvisionResourceResponse\x12\x16\n" +
+	"\x06output\x18\x01 \x01(\tR\x06output\x129\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics*%\n" +
 	"\n" +
 	"StringKind\x12\t\n" +
 	"\x05PLAIN\x10\x00\x12\f\n" +
@@ -4273,7 +4570,7 @@ func file_tfplugin_proto_rawDescGZIP() []byte {
 }
 
 var file_tfplugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tfplugin_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_tfplugin_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_tfplugin_proto_goTypes = []any{
 	(StringKind)(0),                                      // 0: tofu.plugin.StringKind
 	(Diagnostic_Severity)(0),                             // 1: tofu.plugin.Diagnostic.Severity
@@ -4329,48 +4626,54 @@ var file_tfplugin_proto_goTypes = []any{
 	(*CloseEphemeralResourceResponse)(nil),               // 51: tofu.plugin.CloseEphemeralResourceResponse
 	(*CallFunctionRequest)(nil),                          // 52: tofu.plugin.CallFunctionRequest
 	(*CallFunctionResponse)(nil),                         // 53: tofu.plugin.CallFunctionResponse
-	nil,                                                  // 54: tofu.plugin.RawState.FlatmapEntry
-	(*AttributePath_Step)(nil),                           // 55: tofu.plugin.AttributePath.Step
-	(*Schema_Block)(nil),                                 // 56: tofu.plugin.Schema.Block
-	(*Schema_Attribute)(nil),                             // 57: tofu.plugin.Schema.Attribute
-	(*Schema_NestedBlock)(nil),                           // 58: tofu.plugin.Schema.NestedBlock
-	(*Schema_Object)(nil),                                // 59: tofu.plugin.Schema.Object
-	(*ResourceIdentitySchema_IdentityAttribute)(nil),     // 60: tofu.plugin.ResourceIdentitySchema.IdentityAttribute
-	(*Function_Parameter)(nil),                           // 61: tofu.plugin.Function.Parameter
-	(*Function_Return)(nil),                              // 62: tofu.plugin.Function.Return
-	nil,                                                  // 63: tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
-	nil,                                                  // 64: tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
-	nil,                                                  // 65: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
-	nil,                                                  // 66: tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
-	nil,                                                  // 67: tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
-	nil,                                                  // 68: tofu.plugin.GetFunctionsResponse.FunctionsEntry
-	(*ImportResourceStateResponse_ImportedResource)(nil), // 69: tofu.plugin.ImportResourceStateResponse.ImportedResource
-	(*timestamppb.Timestamp)(nil),                        // 70: google.protobuf.Timestamp
+	(*GetProvisionerSchemaRequest)(nil),                  // 54: tofu.plugin.GetProvisionerSchemaRequest
+	(*GetProvisionerSchemaResponse)(nil),                 // 55: tofu.plugin.GetProvisionerSchemaResponse
+	(*ValidateProvisionerConfigRequest)(nil),             // 56: tofu.plugin.ValidateProvisionerConfigRequest
+	(*ValidateProvisionerConfigResponse)(nil),            // 57: tofu.plugin.ValidateProvisionerConfigResponse
+	(*ProvisionResourceRequest)(nil),                     // 58: tofu.plugin.ProvisionResourceRequest
+	(*ProvisionResourceResponse)(nil),                    // 59: tofu.plugin.ProvisionResourceResponse
+	nil,                                                  // 60: tofu.plugin.RawState.FlatmapEntry
+	(*AttributePath_Step)(nil),                           // 61: tofu.plugin.AttributePath.Step
+	(*Schema_Block)(nil),                                 // 62: tofu.plugin.Schema.Block
+	(*Schema_Attribute)(nil),                             // 63: tofu.plugin.Schema.Attribute
+	(*Schema_NestedBlock)(nil),                           // 64: tofu.plugin.Schema.NestedBlock
+	(*Schema_Object)(nil),                                // 65: tofu.plugin.Schema.Object
+	(*ResourceIdentitySchema_IdentityAttribute)(nil),     // 66: tofu.plugin.ResourceIdentitySchema.IdentityAttribute
+	(*Function_Parameter)(nil),                           // 67: tofu.plugin.Function.Parameter
+	(*Function_Return)(nil),                              // 68: tofu.plugin.Function.Return
+	nil,                                                  // 69: tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
+	nil,                                                  // 70: tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
+	nil,                                                  // 71: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
+	nil,                                                  // 72: tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
+	nil,                                                  // 73: tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
+	nil,                                                  // 74: tofu.plugin.GetFunctionsResponse.FunctionsEntry
+	(*ImportResourceStateResponse_ImportedResource)(nil), // 75: tofu.plugin.ImportResourceStateResponse.ImportedResource
+	(*timestamppb.Timestamp)(nil),                        // 76: google.protobuf.Timestamp
 }
 var file_tfplugin_proto_depIdxs = []int32{
-	54,  // 0: tofu.plugin.RawState.flatmap:type_name -> tofu.plugin.RawState.FlatmapEntry
+	60,  // 0: tofu.plugin.RawState.flatmap:type_name -> tofu.plugin.RawState.FlatmapEntry
 	4,   // 1: tofu.plugin.ResourceIdentityData.identity_data:type_name -> tofu.plugin.DynamicValue
-	55,  // 2: tofu.plugin.AttributePath.steps:type_name -> tofu.plugin.AttributePath.Step
+	61,  // 2: tofu.plugin.AttributePath.steps:type_name -> tofu.plugin.AttributePath.Step
 	1,   // 3: tofu.plugin.Diagnostic.severity:type_name -> tofu.plugin.Diagnostic.Severity
 	7,   // 4: tofu.plugin.Diagnostic.attribute:type_name -> tofu.plugin.AttributePath
 	2,   // 5: tofu.plugin.Deferred.reason:type_name -> tofu.plugin.Deferred.Reason
-	56,  // 6: tofu.plugin.Schema.block:type_name -> tofu.plugin.Schema.Block
-	60,  // 7: tofu.plugin.ResourceIdentitySchema.identity_attributes:type_name -> tofu.plugin.ResourceIdentitySchema.IdentityAttribute
-	61,  // 8: tofu.plugin.Function.parameters:type_name -> tofu.plugin.Function.Parameter
-	61,  // 9: tofu.plugin.Function.variadic_parameter:type_name -> tofu.plugin.Function.Parameter
-	62,  // 10: tofu.plugin.Function.return:type_name -> tofu.plugin.Function.Return
+	62,  // 6: tofu.plugin.Schema.block:type_name -> tofu.plugin.Schema.Block
+	66,  // 7: tofu.plugin.ResourceIdentitySchema.identity_attributes:type_name -> tofu.plugin.ResourceIdentitySchema.IdentityAttribute
+	67,  // 8: tofu.plugin.Function.parameters:type_name -> tofu.plugin.Function.Parameter
+	67,  // 9: tofu.plugin.Function.variadic_parameter:type_name -> tofu.plugin.Function.Parameter
+	68,  // 10: tofu.plugin.Function.return:type_name -> tofu.plugin.Function.Return
 	0,   // 11: tofu.plugin.Function.description_kind:type_name -> tofu.plugin.StringKind
 	13,  // 12: tofu.plugin.GetProviderSchemaResponse.provider:type_name -> tofu.plugin.Schema
-	63,  // 13: tofu.plugin.GetProviderSchemaResponse.resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
-	64,  // 14: tofu.plugin.GetProviderSchemaResponse.data_source_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
+	69,  // 13: tofu.plugin.GetProviderSchemaResponse.resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
+	70,  // 14: tofu.plugin.GetProviderSchemaResponse.data_source_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
 	8,   // 15: tofu.plugin.GetProviderSchemaResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
 	13,  // 16: tofu.plugin.GetProviderSchemaResponse.provider_meta:type_name -> tofu.plugin.Schema
 	12,  // 17: tofu.plugin.GetProviderSchemaResponse.server_capabilities:type_name -> tofu.plugin.ServerCapabilities
-	65,  // 18: tofu.plugin.GetProviderSchemaResponse.functions:type_name -> tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
-	66,  // 19: tofu.plugin.GetProviderSchemaResponse.ephemeral_resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
-	67,  // 20: tofu.plugin.GetResourceIdentitySchemasResponse.identity_schemas:type_name -> tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
+	71,  // 18: tofu.plugin.GetProviderSchemaResponse.functions:type_name -> tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
+	72,  // 19: tofu.plugin.GetProviderSchemaResponse.ephemeral_resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
+	73,  // 20: tofu.plugin.GetResourceIdentitySchemasResponse.identity_schemas:type_name -> tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
 	8,   // 21: tofu.plugin.GetResourceIdentitySchemasResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	68,  // 22: tofu.plugin.GetFunctionsResponse.functions:type_name -> tofu.plugin.GetFunctionsResponse.FunctionsEntry
+	74,  // 22: tofu.plugin.GetFunctionsResponse.functions:type_name -> tofu.plugin.GetFunctionsResponse.FunctionsEntry
 	8,   // 23: tofu.plugin.GetFunctionsResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
 	4,   // 24: tofu.plugin.ValidateProviderConfigRequest.config:type_name -> tofu.plugin.DynamicValue
 	8,   // 25: tofu.plugin.ValidateProviderConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
@@ -4415,7 +4718,7 @@ var file_tfplugin_proto_depIdxs = []int32{
 	6,   // 64: tofu.plugin.ApplyResourceChangeResponse.new_identity:type_name -> tofu.plugin.ResourceIdentityData
 	11,  // 65: tofu.plugin.ImportResourceStateRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
 	6,   // 66: tofu.plugin.ImportResourceStateRequest.identity:type_name -> tofu.plugin.ResourceIdentityData
-	69,  // 67: tofu.plugin.ImportResourceStateResponse.imported_resources:type_name -> tofu.plugin.ImportResourceStateResponse.ImportedResource
+	75,  // 67: tofu.plugin.ImportResourceStateResponse.imported_resources:type_name -> tofu.plugin.ImportResourceStateResponse.ImportedResource
 	8,   // 68: tofu.plugin.ImportResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
 	10,  // 69: tofu.plugin.ImportResourceStateResponse.deferred:type_name -> tofu.plugin.Deferred
 	5,   // 70: tofu.plugin.MoveResourceStateRequest.source_state:type_name -> tofu.plugin.RawState
@@ -4432,34 +4735,41 @@ var file_tfplugin_proto_depIdxs = []int32{
 	4,   // 81: tofu.plugin.OpenEphemeralResourceRequest.config:type_name -> tofu.plugin.DynamicValue
 	11,  // 82: tofu.plugin.OpenEphemeralResourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
 	8,   // 83: tofu.plugin.OpenEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	70,  // 84: tofu.plugin.OpenEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
+	76,  // 84: tofu.plugin.OpenEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
 	4,   // 85: tofu.plugin.OpenEphemeralResourceResponse.result:type_name -> tofu.plugin.DynamicValue
 	10,  // 86: tofu.plugin.OpenEphemeralResourceResponse.deferred:type_name -> tofu.plugin.Deferred
 	8,   // 87: tofu.plugin.RenewEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	70,  // 88: tofu.plugin.RenewEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
+	76,  // 88: tofu.plugin.RenewEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
 	8,   // 89: tofu.plugin.CloseEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
 	4,   // 90: tofu.plugin.CallFunctionRequest.arguments:type_name -> tofu.plugin.DynamicValue
 	4,   // 91: tofu.plugin.CallFunctionResponse.result:type_name -> tofu.plugin.DynamicValue
 	9,   // 92: tofu.plugin.CallFunctionResponse.error:type_name -> tofu.plugin.FunctionError
-	57,  // 93: tofu.plugin.Schema.Block.attributes:type_name -> tofu.plugin.Schema.Attribute
-	58,  // 94: tofu.plugin.Schema.Block.block_types:type_name -> tofu.plugin.Schema.NestedBlock
-	0,   // 95: tofu.plugin.Schema.Block.description_kind:type_name -> tofu.plugin.StringKind
-	0,   // 96: tofu.plugin.Schema.Attribute.description_kind:type_name -> tofu.plugin.StringKind
-	59,  // 97: tofu.plugin.Schema.Attribute.nested_type:type_name -> tofu.plugin.Schema.Object
-	56,  // 98: tofu.plugin.Schema.NestedBlock.block:type_name -> tofu.plugin.Schema.Block
-	3,   // 99: tofu.plugin.Schema.NestedBlock.nesting:type_name -> tofu.plugin.Schema.NestingMode
-	57,  // 100: tofu.plugin.Schema.Object.attributes:type_name -> tofu.plugin.Schema.Attribute
-	3,   // 101: tofu.plugin.Schema.Object.nesting:type_name -> tofu.plugin.Schema.NestingMode
-	0,   // 102: tofu.plugin.Function.Parameter.description_kind:type_name -> tofu.plugin.StringKind
-	15,  // 103: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
-	15,  // 104: tofu.plugin.GetFunctionsResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
-	4,   // 105: tofu.plugin.ImportResourceStateResponse.ImportedResource.state:type_name -> tofu.plugin.DynamicValue
-	6,   // 106: tofu.plugin.ImportResourceStateResponse.ImportedResource.identity:type_name -> tofu.plugin.ResourceIdentityData
-	107, // [107:107] is the sub-list for method output_type
-	107, // [107:107] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	13,  // 93: tofu.plugin.GetProvisionerSchemaResponse.provisioner:type_name -> tofu.plugin.Schema
+	8,   // 94: tofu.plugin.GetProvisionerSchemaResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 95: tofu.plugin.ValidateProvisionerConfigRequest.config:type_name -> tofu.plugin.DynamicValue
+	8,   // 96: tofu.plugin.ValidateProvisionerConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 97: tofu.plugin.ProvisionResourceRequest.config:type_name -> tofu.plugin.DynamicValue
+	4,   // 98: tofu.plugin.ProvisionResourceRequest.connection:type_name -> tofu.plugin.DynamicValue
+	8,   // 99: tofu.plugin.ProvisionResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	63,  // 100: tofu.plugin.Schema.Block.attributes:type_name -> tofu.plugin.Schema.Attribute
+	64,  // 101: tofu.plugin.Schema.Block.block_types:type_name -> tofu.plugin.Schema.NestedBlock
+	0,   // 102: tofu.plugin.Schema.Block.description_kind:type_name -> tofu.plugin.StringKind
+	0,   // 103: tofu.plugin.Schema.Attribute.description_kind:type_name -> tofu.plugin.StringKind
+	65,  // 104: tofu.plugin.Schema.Attribute.nested_type:type_name -> tofu.plugin.Schema.Object
+	62,  // 105: tofu.plugin.Schema.NestedBlock.block:type_name -> tofu.plugin.Schema.Block
+	3,   // 106: tofu.plugin.Schema.NestedBlock.nesting:type_name -> tofu.plugin.Schema.NestingMode
+	63,  // 107: tofu.plugin.Schema.Object.attributes:type_name -> tofu.plugin.Schema.Attribute
+	3,   // 108: tofu.plugin.Schema.Object.nesting:type_name -> tofu.plugin.Schema.NestingMode
+	0,   // 109: tofu.plugin.Function.Parameter.description_kind:type_name -> tofu.plugin.StringKind
+	15,  // 110: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
+	15,  // 111: tofu.plugin.GetFunctionsResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
+	4,   // 112: tofu.plugin.ImportResourceStateResponse.ImportedResource.state:type_name -> tofu.plugin.DynamicValue
+	6,   // 113: tofu.plugin.ImportResourceStateResponse.ImportedResource.identity:type_name -> tofu.plugin.ResourceIdentityData
+	114, // [114:114] is the sub-list for method output_type
+	114, // [114:114] is the sub-list for method input_type
+	114, // [114:114] is the sub-list for extension type_name
+	114, // [114:114] is the sub-list for extension extendee
+	0,   // [0:114] is the sub-list for field type_name
 }
 
 func init() { file_tfplugin_proto_init() }
@@ -4472,7 +4782,7 @@ func file_tfplugin_proto_init() {
 	file_tfplugin_proto_msgTypes[44].OneofWrappers = []any{}
 	file_tfplugin_proto_msgTypes[45].OneofWrappers = []any{}
 	file_tfplugin_proto_msgTypes[46].OneofWrappers = []any{}
-	file_tfplugin_proto_msgTypes[51].OneofWrappers = []any{
+	file_tfplugin_proto_msgTypes[57].OneofWrappers = []any{
 		(*AttributePath_Step_AttributeName)(nil),
 		(*AttributePath_Step_ElementKeyString)(nil),
 		(*AttributePath_Step_ElementKeyInt)(nil),
@@ -4483,7 +4793,7 @@ func file_tfplugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tfplugin_proto_rawDesc), len(file_tfplugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   66,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

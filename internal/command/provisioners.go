@@ -1,0 +1,71 @@
+package command
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"tofu/internal/engine"
+	"tofu/internal/plugin"
+	"tofu/internal/provisioner"
+)
+
+// provisioners finds provisioners by their types: those that are built in, and plugins, which it starts and ends.
+type provisioners struct {
+	dirs []string // where plugins may lie
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	plugins map[string]*plugin.Provisioner // nil: there is none of that name
+}
+
+// byType gives a provisioner, nil when there is none of that name.
+func (p *provisioners) byType(typ string) engine.Provisioner {
+	if builtin := provisioner.Builtin(typ); builtin != nil {
+		return builtin
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, known := p.plugins[typ]
+	if !known {
+		found = plugin.FindProvisioner(p.dirs, typ, p.log)
+		if p.plugins == nil {
+			p.plugins = make(map[string]*plugin.Provisioner)
+		}
+		p.plugins[typ] = found
+	}
+	if found == nil {
+		return nil
+	}
+	return found
+}
+
+// close ends the plugins that were started.
+func (p *provisioners) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var first error
+	for _, found := range p.plugins {
+		if found == nil {
+			continue
+		}
+		if err := found.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// provisionerDirs are the directories of provisioner plugins: the working directory, this program's own, and those of the user.
+func (a *App) provisionerDirs() []string {
+	dirs := []string{"."}
+	if self, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(self))
+	}
+	for _, dir := range a.CLI.ImpliedDirs {
+		dirs = append(dirs, dir, filepath.Join(dir, runtime.GOOS+"_"+runtime.GOARCH))
+	}
+	return dirs
+}

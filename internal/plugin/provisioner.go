@@ -1,0 +1,242 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/msgpack"
+	"google.golang.org/grpc"
+
+	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// The calls of the service for provisioners, which only protocol version 5 has.
+const (
+	provisionerSchema   = "/tfplugin5.Provisioner/GetSchema"
+	provisionerValidate = "/tfplugin5.Provisioner/ValidateProvisionerConfig"
+	provisionerRun      = "/tfplugin5.Provisioner/ProvisionResource"
+	provisionerStop     = "/tfplugin5.Provisioner/Stop"
+)
+
+// runStream describes the one call that is answered bit by bit.
+var runStream = &grpc.StreamDesc{StreamName: "ProvisionResource", ServerStreams: true}
+
+// provisionerStopTimeout is how long a provisioner may take to end after it was asked to.
+const provisionerStopTimeout = 10 * time.Second
+
+// Provisioner is a provisioner plugin. Its process starts with the first call and serves all others, several at once, until Close.
+type Provisioner struct {
+	typ, path string
+	log       *slog.Logger
+
+	mu      sync.Mutex // held while the process is started
+	process *process
+	conn    *grpc.ClientConn
+	schema  *providers.ResourceSchema
+}
+
+var provisionerName = regexp.MustCompile(`^terraform-provisioner-([^_.]+)(?:_v(\d[\w.+-]*?))?(?:_x\d+)?(?:\.exe)?$`)
+
+// FindProvisioner looks for the plugin of a provisioner type in some directories; nil when none has it. Of several versions in one
+// directory the newest is taken, of several directories the first.
+func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // most people have none of these directories
+		}
+		best, version := "", ""
+		for _, e := range entries {
+			m := provisionerName.FindStringSubmatch(e.Name())
+			if m == nil || m[1] != typ || e.IsDir() {
+				continue
+			}
+			if best == "" || compareVersions(m[2], version) > 0 {
+				best, version = e.Name(), m[2]
+			}
+		}
+		if best != "" {
+			return &Provisioner{typ: typ, path: filepath.Join(dir, best), log: log}
+		}
+	}
+	return nil
+}
+
+// compareVersions compares the numbers of two versions one by one; none at all comes first.
+func compareVersions(a, b string) int {
+	number := func(text string) int {
+		n := 0
+		fmt.Sscanf(text, "%d", &n)
+		return n
+	}
+	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int { return number(x) - number(y) })
+}
+
+// Schema starts the plugin where needed and gives the schema of the provisioner's block.
+func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.schema != nil {
+		return p.schema, nil
+	}
+	if p.process == nil {
+		if err := p.start(); err != nil {
+			return nil, err
+		}
+	}
+	out := &tfplugin.GetProvisionerSchemaResponse{}
+	if err := p.conn.Invoke(context.Background(), provisionerSchema, &tfplugin.GetProvisionerSchemaRequest{}, out); err != nil {
+		return nil, p.failed("asking for its schema", err)
+	}
+	if diags := said(out.Diagnostics); diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	block, err := schemaBlock(out.Provisioner, 5)
+	if err != nil {
+		return nil, p.failed("reading its schema", err)
+	}
+	p.schema = &providers.ResourceSchema{Block: block}
+	return p.schema, nil
+}
+
+func (p *Provisioner) start() error {
+	config, tail := clientConfig(newLogger(p.log, "provisioner", p.typ), 5)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	process, conn, err := run(ctx, config, tail, Launch{Exec: p.path})
+	if err != nil {
+		return p.failed("starting "+p.path, err)
+	}
+	p.process, p.conn = process, conn
+	return nil
+}
+
+func (p *Provisioner) failed(doing string, err error) error {
+	return fmt.Errorf("provisioner plugin %s: %s: %w", p.typ, doing, err)
+}
+
+// said converts what a plugin has to say.
+func said(in []*tfplugin.Diagnostic) tfdiags.Diagnostics {
+	x := &exchange{}
+	x.said(in)
+	return x.diags
+}
+
+// encode writes a value of the block's type.
+func (p *Provisioner) encode(config cty.Value) (*tfplugin.DynamicValue, error) {
+	schema, err := p.Schema()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := msgpack.Marshal(config, schema.Block.ImpliedType())
+	if err != nil {
+		return nil, p.failed("encoding its configuration", err)
+	}
+	return &tfplugin.DynamicValue{Msgpack: raw}, nil
+}
+
+// Validate checks a configuration, which may be partly unknown.
+func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	value, err := p.encode(config)
+	if err != nil {
+		return diags.Append(err)
+	}
+	out := &tfplugin.ValidateProvisionerConfigResponse{}
+	if err := p.conn.Invoke(context.Background(), provisionerValidate, &tfplugin.ValidateProvisionerConfigRequest{Config: value}, out); err != nil {
+		return diags.Append(p.failed("validating its configuration", err))
+	}
+	return said(out.Diagnostics)
+}
+
+// Run does the work. The connection is null when there is none. Output goes to out, which is nil when nothing may be shown. When ctx
+// ends the plugin is asked to stop, and after a while not waited for any more.
+func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	in := &tfplugin.ProvisionResourceRequest{}
+	var err error
+	if in.Config, err = p.encode(config); err == nil {
+		in.Connection, err = encodeConnection(connection)
+	}
+	if err != nil {
+		return diags.Append(err)
+	}
+	calls, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(provisionerStopTimeout, cancel)
+		_ = p.conn.Invoke(calls, provisionerStop, &tfplugin.StopProviderRequest{}, &tfplugin.StopProviderResponse{})
+	})
+	defer stop()
+	stream, err := p.conn.NewStream(calls, runStream, provisionerRun)
+	if err == nil {
+		err = errors.Join(stream.SendMsg(in), stream.CloseSend())
+	}
+	for err == nil {
+		answer := &tfplugin.ProvisionResourceResponse{}
+		if err = stream.RecvMsg(answer); err != nil {
+			break
+		}
+		if answer.Output != "" && out != nil {
+			for line := range strings.Lines(answer.Output) {
+				out(strings.TrimRight(line, "\r\n"))
+			}
+		}
+		diags = diags.Append(said(answer.Diagnostics))
+	}
+	if !errors.Is(err, io.EOF) {
+		diags = diags.Append(p.failed("running", err))
+	}
+	return diags
+}
+
+// encodeConnection writes a connection, which plugins take as a map of strings.
+func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
+	ty := cty.Map(cty.String)
+	texts := cty.NullVal(ty)
+	if !connection.IsNull() {
+		attrs := connection.AsValueMap()
+		for name, v := range attrs {
+			text, err := convert.Convert(v, cty.String)
+			if err != nil {
+				return nil, fmt.Errorf("the connection's %s: %w", name, err)
+			}
+			attrs[name] = text
+		}
+		texts = cty.MapVal(attrs)
+	}
+	raw, err := msgpack.Marshal(texts, ty)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the connection: %w", err)
+	}
+	return &tfplugin.DynamicValue{Msgpack: raw}, nil
+}
+
+// Close ends the plugin's process, if there is one.
+func (p *Provisioner) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return nil
+	}
+	process := p.process
+	p.process, p.conn, p.schema = nil, nil, nil
+	if err := process.close(); err != nil {
+		return p.failed("ending", err)
+	}
+	return nil
+}
