@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -76,7 +75,7 @@ var stepNames = [...]string{stepApply: "", stepDelete: " (destroy)", stepDeposed
 func (b *build) addStep(s *step) {
 	r := s.resource
 	name := s.change.Addr.String()
-	if s.part == stepApply && s.change.Addr.Key == addrs.NoKey && s.change.Addr.Module.IsRoot() {
+	if s.part == stepApply && name == r.node.Name {
 		name += " (apply)"
 	}
 	s.node = b.node(KindStep, r.module, name+stepNames[s.part], r.node.Range)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/plans"
@@ -62,11 +64,13 @@ type destroyOrder struct {
 	relations
 	lateSteps map[*step]bool
 	families  map[familyName][]*Node
+	some      map[familyName]bool // whether a family has anything to wait for
 	gates     [len(gateKinds)][]*Node
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
-	d := &destroyOrder{relations: newRelations(b), lateSteps: map[*step]bool{}, families: map[familyName][]*Node{}}
+	d := &destroyOrder{relations: newRelations(b), lateSteps: map[*step]bool{}, families: map[familyName][]*Node{},
+		some: map[familyName]bool{}}
 	for _, x := range d.all {
 		letGo := d.letGo(x)
 		for _, s := range x.steps {
@@ -211,7 +215,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if what.users {
 		of = c.x.users
 	}
-	if len(of) == 0 {
+	if len(of) == 0 || !c.present(what.family) {
 		return nil
 	}
 	if c.open[kind] == nil {
@@ -300,6 +304,18 @@ var barrierFamilies = map[familyName]struct {
 	settled:     {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
 	changedUp:   {true, func(_ *destroyOrder, s *step) bool { return s.part == stepApply && s.change.Action == plans.Update }},
 	made:        {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+}
+
+// present tells whether there is any step that a family's Barriers could wait for.
+func (d *destroyOrder) present(name familyName) bool {
+	found, known := d.some[name]
+	if !known {
+		found = slices.ContainsFunc(d.all, func(x *related) bool {
+			return slices.ContainsFunc(x.steps, func(s *step) bool { return barrierFamilies[name].own(d, s) })
+		})
+		d.some[name] = found
+	}
+	return found
 }
 
 func (d *destroyOrder) ordinary(s *step) bool { return s.deletes() && !d.lateSteps[s] }

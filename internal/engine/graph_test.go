@@ -1,0 +1,132 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/tools/txtar"
+
+	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/plans"
+)
+
+// TestTransformers holds the order of the passes against what each says must come before it.
+func TestTransformers(t *testing.T) {
+	done := map[*engine.Transformer]bool{}
+	names := map[string]bool{}
+	for _, pass := range engine.Transformers() {
+		for _, before := range pass.After {
+			if !done[before] {
+				t.Errorf("%s has to come after %s", pass.Name, before.Name)
+			}
+		}
+		if names[pass.Name] || pass.Doc == "" {
+			t.Errorf("%q needs a name of its own and a sentence of what it does", pass.Name)
+		}
+		done[pass], names[pass.Name] = true, true
+	}
+}
+
+// TestGraphs draws graphs. The archives in testdata/graph have steps like those of sessions; all but the last are applied, and the
+// last one's graphs are in the golden sections "plan graph" and "apply graph". A section "destroy" makes it a destruction.
+func TestGraphs(t *testing.T) {
+	files, err := filepath.Glob("testdata/graph/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no graphs: %v", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			golden(t, path, func(t *testing.T, in *txtar.Archive) (out *txtar.Archive, err error) {
+				dir := t.TempDir()
+				synctest.Test(t, func(*testing.T) { out, err = drawGraphs(in, dir) })
+				return out, err
+			})
+		})
+	}
+}
+
+func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
+	out := &txtar.Archive{Comment: in.Comment}
+	var steps []map[string]string
+	opts := &engine.PlanOptions{}
+	for _, f := range in.Files {
+		if strings.HasSuffix(f.Name, " graph") {
+			continue
+		}
+		out.Files = append(out.Files, f)
+		base, isStep := strings.CutSuffix(f.Name, ".tf")
+		switch {
+		case f.Name == "destroy":
+			opts.Mode = plans.Destroy
+		case isStep && !strings.Contains(base, "/"):
+			steps = append(steps, map[string]string{"main.tf": string(f.Data)})
+		default:
+			_, name, _ := strings.Cut(f.Name, "/")
+			steps[len(steps)-1][name] = string(f.Data)
+		}
+	}
+	s := enginetest.NewSession(dir)
+	for _, files := range steps[:len(steps)-1] {
+		if got, err := s.Do(&enginetest.Step{Files: files}); err != nil || got.Problems != "" {
+			return nil, fmt.Errorf("%w%s", err, got.Problems)
+		}
+	}
+	ctx := context.Background()
+	cfg, diags, err := s.Load(steps[len(steps)-1], nil)
+	if err != nil || diags.HasErrors() {
+		return nil, fmt.Errorf("loading: %w %w", err, diags.Err())
+	}
+	plan, diags := engine.Plan(ctx, cfg, s.State, s.Env(), opts)
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	for _, kind := range []engine.GraphKind{engine.GraphPlan, engine.GraphApply} {
+		drawing, diags := engine.Graph(ctx, cfg, s.State, s.Env(), kind, plan)
+		if diags.HasErrors() {
+			return nil, diags.Err()
+		}
+		name := map[engine.GraphKind]string{engine.GraphPlan: "plan graph", engine.GraphApply: "apply graph"}[kind]
+		if kind == engine.GraphApply || opts.Mode == plans.Normal {
+			out.Files = append(out.Files, txtar.File{Name: name, Data: []byte(drawingText(drawing))})
+		}
+	}
+	return out, nil
+}
+
+// drawingText writes a graph: every node with what it waits for below it. The root, which waits for everything, is left out.
+func drawingText(d *engine.Drawing) string {
+	needs := map[string][]string{}
+	for _, n := range d.Nodes {
+		needs[n.Name] = nil
+	}
+	for _, e := range d.Edges {
+		from := d.Nodes[e[0]].Name
+		needs[from] = append(needs[from], d.Nodes[e[1]].Name)
+	}
+	delete(needs, "root")
+	var names []string
+	for name := range needs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(short(name) + "\n")
+		slices.Sort(needs[name])
+		for _, need := range slices.Compact(needs[name]) {
+			b.WriteString("  " + short(need) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// short leaves out where providers come from.
+func short(name string) string {
+	return strings.ReplaceAll(name, "registry.opentofu.org/hashicorp/", "")
+}
