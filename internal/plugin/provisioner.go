@@ -69,9 +69,14 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 				best, version = e.Name(), m[2]
 			}
 		}
-		if best != "" {
-			return &Provisioner{typ: typ, path: filepath.Join(dir, best), log: log}
+		if best == "" {
+			continue
 		}
+		path := filepath.Join(dir, best)
+		if abs, err := filepath.Abs(path); err == nil { // names without a slash would be looked for in PATH
+			path = abs
+		}
+		return &Provisioner{typ: typ, path: path, log: log}
 	}
 	return nil
 }
