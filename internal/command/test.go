@@ -76,6 +76,9 @@ func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
 		return diags.Err()
 	}
 	diags = diags.Append(filterTests(suite, f.Filter))
+	if diags.HasErrors() {
+		return diags.Err()
+	}
 	reqs := make(depsfile.Requirements)
 	for _, c := range suite.Configs() {
 		addRequirements(reqs, c)
@@ -97,7 +100,7 @@ func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
 		Observe: func(e moduletest.Event) { app.tellTest(e, schemas, f.Verbose) },
 		Keep:    app.keeper(cfg),
 	}
-	if !runner.Run(engineContext(ctx)) || diags.HasErrors() {
+	if !runner.Run(engineContext(ctx)) {
 		return exitStatus(1)
 	}
 	return nil
@@ -129,19 +132,21 @@ func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given,
 	return cfg, diags
 }
 
-// filterTests leaves only the files that are asked for. A name without a file is worth a warning, and when there is no file at all
-// an error: nothing was tested.
+// filterTests leaves only the files that are asked for. A name without a file is worth a warning, and when that leaves no file at
+// all, so that nothing would be tested, an error.
 func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
 	if len(names) == 0 {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, name := range suite.Only(names) {
-		diags = diags.Append(tfdiags.Warningf("No such test file",
-			"The option -filter=%s names no test file. Give the file's path as test results show it, relative to the current directory.", name))
-	}
+	report := tfdiags.Warningf
+	unknown := suite.Only(names)
 	if len(suite.Files) == 0 {
-		diags = diags.Append(tfdiags.Errorf("Nothing was tested", "None of the -filter options names a test file."))
+		report = tfdiags.Errorf
+	}
+	for _, name := range unknown {
+		diags = diags.Append(report("No such test file",
+			"The option -filter=%s names no test file. Give the file's path as test results show it, relative to the current directory.", name))
 	}
 	return diags
 }
