@@ -101,8 +101,8 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		}
 	}
 	if !app.parser.IsModuleDir(".") {
-		app.say("%sinitialized in an empty directory!%s\n\nThe directory has no configuration files. You may begin working with tofu\n"+
-			"by creating some.", "tofu ", "")
+		app.say("tofu initialized in an empty directory!\n\nThe directory has no configuration files. You may begin working with tofu\n" +
+			"by creating some.")
 		return nil
 	}
 	given, diags := app.collect(f.varFlags)

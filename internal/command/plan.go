@@ -93,11 +93,11 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 		}
 	case plan.Applyable && !a.Automated:
 		a.Printer.Message(ui.Rule{})
-		a.say("\nNote: You didn't use the -out option to save this plan, so tofu can't guarantee to take exactly these actions if you " +
-			"run \"tofu apply\" now.")
+		a.say("\nNote: You didn't use the -out option to save this plan, so tofu can't\n" +
+			"guarantee to take exactly these actions if you run \"tofu apply\" now.")
 	}
 	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
-		a.say("\nConfiguration for imported resources was written to %s. Please review it and edit it as necessary before adding it to "+
+		a.say("\nConfiguration for imported resources was written to %s. Please review\nit and edit it as necessary before adding it to "+
 			"version control.", f.GenerateConfig)
 	}
 }

@@ -85,8 +85,11 @@ func runReplaceProvider(ctx context.Context, app *App, flags any, args []string)
 	})
 }
 
-// confirm asks for a yes.
+// confirm asks for a yes. Programs that read JSON are not asked.
 func (a *App) confirm(ctx context.Context, q question) (bool, error) {
+	if a.view.JSON {
+		return false, errNoInput
+	}
 	answer, err := a.ask(ctx, q)
 	if err != nil {
 		return false, fmt.Errorf("asking for approval: %w", err)
