@@ -131,3 +131,10 @@ func (d *destroyOrder) connectPlainly(s *step, x *related, needs, users []*relat
 		after(users, (*step).deletes)
 	}
 }
+
+// BuildGraphs builds the graphs of planning a configuration from nothing and of applying a plan.
+func BuildGraphs(cfg *configs.Config, plan *plans.Plan, env *Env) tfdiags.Diagnostics {
+	ctx := context.Background()
+	diags := (&PlanOptions{}).build(ctx, cfg, plan.PrevRun, env).transform()
+	return diags.Append(applyBuild(ctx, cfg, plan, env, nil).transform())
+}
