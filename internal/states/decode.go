@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -147,17 +148,58 @@ func (d *decoder) number() (cty.Value, bool) {
 	return v, err == nil
 }
 
-// dynamic leaves a value that brings its type along to ctyjson.
+// dynamic reads a value that brings its type along.
 func (d *decoder) dynamic() (cty.Value, bool) {
-	start := d.pos
-	if !d.skip() {
+	var value, typ []byte
+	ok := d.members(func(name string) bool {
+		raw, ok := d.raw()
+		switch {
+		case name == "value" && value == nil:
+			value = raw
+		case name == "type" && typ == nil:
+			typ = raw
+		default:
+			return false
+		}
+		return ok
+	})
+	if !ok || value == nil || typ == nil {
 		return cty.NilVal, false
 	}
-	v, err := ctyjson.Unmarshal(d.text[start:d.pos], cty.DynamicPseudoType)
-	return v, err == nil
+	ty, known := dynamicTypes[string(typ)]
+	if !known {
+		var err error
+		if ty, err = ctyjson.UnmarshalType(typ); err != nil {
+			return cty.NilVal, false
+		}
+	}
+	inner := decoder{text: value}
+	v, ok := inner.value(ty)
+	return v, ok && inner.end()
 }
 
-// skip passes over one value without looking at what it is.
+// dynamicTypes are the types that most values of no fixed type have.
+var dynamicTypes = map[string]cty.Type{`"string"`: cty.String, `"number"`: cty.Number, `"bool"`: cty.Bool}
+
+// raw passes over one value and gives its text.
+func (d *decoder) raw() ([]byte, bool) {
+	c := d.space()
+	start := d.pos
+	ok := true
+	switch c {
+	case '{', '[':
+		ok = d.skip()
+	case '"':
+		_, ok = d.str()
+	default:
+		for d.pos < len(d.text) && !strings.ContainsRune(",}] \t\n\r", rune(d.text[d.pos])) {
+			d.pos++
+		}
+	}
+	return d.text[start:d.pos], ok && d.pos > start
+}
+
+// skip passes over an object or array without looking at what is in it.
 func (d *decoder) skip() bool {
 	depth := 0
 	for ; d.pos < len(d.text); d.pos++ {
@@ -175,9 +217,6 @@ func (d *decoder) skip() bool {
 				d.pos++
 				return true
 			}
-		}
-		if depth == 0 {
-			return false // a dynamic value is an object
 		}
 	}
 	return false

@@ -37,6 +37,9 @@ func TestDecodeAgreesWithCtyjson(t *testing.T) {
 		`{"tags":{},"ports":[],"names":[],"rules":[]}`, `{"tags":{"a":"b","c":null},"ports":[1, 2 ,3],"names":["b","a","b"]}`, `{"tags":{"a":"b","a":"c"}}`,
 		`{"rules":[{"port":1,"to":["x"]},{"to":null},{}]}`, `{"pair":["a",true]}`, `{"pair":["a"]}`, `{"pair":["a",true,1]}`, `{"ports":[1,]}`, `{"ports":[,]}`,
 		`{"free":{"value":{"a":[1,"}]"]},"type":["object",{"a":["tuple",["number","string"]]}]}}`, `{"free":1}`, `{"free":null}`, `{"free":"x"}`, `{"free":[`,
+		`{"free":{"type":"string","value":"x"}}`, `{"free":{"value":null,"type":"bool"}}`, `{"free":{"value":"x"}}`, `{"free":{"type":"string"}}`,
+		`{"free":{"value":1,"type":"string"}}`, `{"free":{"value":"x","type":"string","more":1}}`, `{"free":{"value":"x","value":"y","type":"string"}}`,
+		`{"free":{"value":{"value":1,"type":"number"},"type":"dynamic"}}`, `{"free":{"value":"x","type":"what"}}`, `{"free":{ "value" : 1 , "type" : "number" }}`,
 		`{"mixed":{"a":{"value":1,"type":"number"}}}`, `{"mixed":{}}`,
 		`{"id":"a"} x`, `{"id":"a"}{}`, ``, `[`, `{,}`, `{"id":"a",}`, `{"on":tru}`, `{"on":nul}`,
 	}
