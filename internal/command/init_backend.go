@@ -47,7 +47,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 		return diags
 	case current == nil:
 		current = localSettings()
-		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, true))
+		diags = diags.Append(inBackendBlock(a.migrate(ctx, root, current, wanted, f, true), root))
 	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
 		wanted.config = current.config
 	case !f.Migrate:
@@ -64,6 +64,16 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 	return diags.Append(a.noteBackend(ctx, root, wanted, hasBlock, record))
 }
 
+// inBackendBlock gives complaints about an argument the argument's place.
+func inBackendBlock(diags tfdiags.Diagnostics, root *loaded) tfdiags.Diagnostics {
+	for i, d := range diags {
+		if d.Path != nil && root.Module.Backend != nil {
+			copy(diags[i:i+1], tfdiags.Diagnostics{d}.InConfigBody(root.Module.Backend.Config, ""))
+		}
+	}
+	return diags
+}
+
 // noteBackend writes down which backend is used from now on, after a look whether it can be.
 func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSettings, hasBlock bool, old *backendRecord) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
@@ -74,7 +84,7 @@ func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSett
 		return diags
 	}
 	p, more := a.openSettings(ctx, root, wanted, backend.DefaultWorkspace, stateRequest{})
-	diags = diags.Append(more.InConfigBody(root.Module.Backend.Config, ""))
+	diags = diags.Append(inBackendBlock(more, root))
 	if diags.HasErrors() {
 		return diags
 	}

@@ -71,7 +71,8 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 	if diags.HasErrors() {
 		return diags
 	}
-	op.providers, more = op.app.openProviders(requirements(op.cfg.Config, op.state.State()))
+	// Providers that only the state needs are checked after planning, which is more to the point about what they serve.
+	op.providers, more = op.app.openProviders(requirements(op.cfg.Config, nil))
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags.Append(op.state.close())
@@ -121,7 +122,14 @@ func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	opts.Variables = op.variables
 	plan, more := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
-	return plan, withoutRepeats(diags, more)
+	diags = withoutRepeats(diags, more)
+	if !diags.HasErrors() {
+		diags = diags.Append(op.providers.check(requirements(nil, op.state.State())))
+		if diags.HasErrors() {
+			plan = nil
+		}
+	}
+	return plan, diags
 }
 
 // withoutRepeats joins two lists and leaves out of the second what the first says in the same words of the same place.

@@ -26,8 +26,10 @@ import (
 // runningProviders starts the providers of one command and ends them.
 type runningProviders struct {
 	*plugin.Pool
-	locks        *depsfile.Locks
-	store        *pkgstore.Store
+	locks *depsfile.Locks
+	store *pkgstore.Store
+	// check tells what of some requirements is not locked or not installed.
+	check        func(depsfile.Requirements) tfdiags.Diagnostics
 	provisioners *provisioners
 }
 
@@ -42,7 +44,10 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 		return nil, diags
 	}
 	diags = diags.Append(a.overrideWarning(reqs))
-	diags = diags.Append(install.Check(reqs, locks, a.providersDir(), a.elsewhere(attached)))
+	check := func(reqs depsfile.Requirements) tfdiags.Diagnostics {
+		return install.Check(reqs, locks, a.providersDir(), a.elsewhere(attached))
+	}
+	diags = diags.Append(check(reqs))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -68,7 +73,7 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 	}
 	terraform := builtin.New(builtin.Options{RemoteState: a.remoteState()})
 	builtins := map[addrs.Provider]func() providers.Interface{addrs.BuiltinTerraform: func() providers.Interface { return terraform }}
-	return &runningProviders{Pool: &plugin.Pool{Find: find, Builtin: builtins}, locks: locks, store: store,
+	return &runningProviders{Pool: &plugin.Pool{Find: find, Builtin: builtins}, locks: locks, store: store, check: check,
 		provisioners: &provisioners{dirs: a.provisionerDirs(), log: a.Logs.Provider}}, diags
 }
 

@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 
 	"tofu/internal/addrs"
@@ -172,9 +170,6 @@ func (a *App) readStateFile(path string) (*statefile.File, error) {
 		in = file
 	}
 	found, err := statefile.Read(in)
-	if errors.Is(err, io.EOF) || errors.Is(err, statefile.ErrEmpty) {
-		return &statefile.File{State: states.New()}, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the state in %s: %w", path, err)
 	}
