@@ -76,20 +76,21 @@ func (w *walk) watchSignals() (end func()) {
 	begin, stop := context.WithCancel(calls)
 	w.ctx, w.begin = calls, begin
 	done := make(chan struct{})
+	onStop, onKill := w.env.Stop, w.env.Kill // the caller may use its environment again before the goroutine has ended
 	go func() {
 		select {
 		case <-done:
 			return
-		case <-w.env.Stop:
+		case <-onStop:
 			stop()
 			w.stopProviders()
-		case <-w.env.Kill:
+		case <-onKill:
 			kill()
 			return
 		}
 		select {
 		case <-done:
-		case <-w.env.Kill:
+		case <-onKill:
 			kill()
 		}
 	}()
