@@ -262,7 +262,7 @@ func (p *instancePlan) explainRead(diags tfdiags.Diagnostics) tfdiags.Diagnostic
 
 // store puts the object into the refreshed state with those dependencies.
 func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
-	if !slices.Equal(obj.Dependencies, deps) {
+	if !sameDeps(obj.Dependencies, deps) {
 		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
 	}
 	p.w.setState(p.addr, "", obj, p.prov.addr)
@@ -294,9 +294,14 @@ func (r *resource) flagAfter(action plans.Action) bool {
 	return r.cbd
 }
 
+// sameDeps compares two lists, which are often one.
+func sameDeps(a, b []addrs.ConfigResource) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
 // unionDeps unites two sorted lists of dependencies, sharing a list where it contains the other.
 func unionDeps(a, b []addrs.ConfigResource) []addrs.ConfigResource {
-	if len(b) == 0 || slices.Equal(a, b) {
+	if len(b) == 0 || sameDeps(a, b) {
 		return a
 	}
 	if len(a) == 0 {

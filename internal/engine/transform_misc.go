@@ -42,11 +42,12 @@ func (b *build) nearest(order []dag.ID) {
 		index[r] = int32(i)
 	}
 	reached := make([][]int32, b.graph.Len())
+	lists := map[*int32][]addrs.ConfigResource{} // by the first element of a set: sets are shared, so lists are
 	for _, id := range order {
 		n := b.nodes[id]
 		set := b.union(reached, b.graph.Needs(id))
 		if r := n.resource; r != nil && n == r.open {
-			r.deps = b.depAddrs(set)
+			r.deps = b.depAddrs(set, lists)
 		}
 		if r := n.resource; r != nil && n == r.node {
 			own := []int32{index[r]}
@@ -59,31 +60,54 @@ func (b *build) nearest(order []dag.ID) {
 	}
 }
 
+// union unites what the needs of a node reach. A set that has all the others in it is shared.
 func (b *build) union(reached [][]int32, needs []dag.ID) []int32 {
-	var out []int32
+	var sets [][]int32
+	largest, total := 0, 0
 	for _, to := range needs {
-		if other := reached[to]; len(other) > 0 {
-			out = merge(out, other)
+		set := reached[to]
+		if len(set) == 0 {
+			continue
+		}
+		sets = append(sets, set)
+		total += len(set)
+		if len(set) > len(sets[largest]) {
+			largest = len(sets) - 1
 		}
 	}
-	return out
+	switch {
+	case len(sets) == 0:
+		return nil
+	case contains(sets[largest], sets):
+		return sets[largest]
+	case len(sets) == 2:
+		return merge(sets[0], sets[1])
+	}
+	out := make([]int32, 0, total)
+	for _, set := range sets {
+		out = append(out, set...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-// merge unites two sorted sets; where one contains the other it is returned as it is.
-func merge(a, b []int32) []int32 {
-	if len(a) == 0 {
-		return b
-	}
-	if len(b) == 0 || len(a) == len(b) && &a[0] == &b[0] {
-		return a
-	}
-	if len(b) == 1 {
-		if at, ok := slices.BinarySearch(a, b[0]); ok {
-			return a
-		} else if at == len(a) {
-			return append(a[:len(a):len(a)], b[0])
+// contains tells whether all elements of some sorted sets are in one.
+func contains(all []int32, sets [][]int32) bool {
+	for _, set := range sets {
+		if &set[0] == &all[0] {
+			continue
+		}
+		for _, n := range set {
+			if _, ok := slices.BinarySearch(all, n); !ok {
+				return false
+			}
 		}
 	}
+	return true
+}
+
+// merge unites two sorted sets.
+func merge(a, b []int32) []int32 {
 	out := make([]int32, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		switch {
@@ -98,15 +122,19 @@ func merge(a, b []int32) []int32 {
 	return append(append(out, a...), b...)
 }
 
-func (b *build) depAddrs(set []int32) []addrs.ConfigResource {
+func (b *build) depAddrs(set []int32, lists map[*int32][]addrs.ConfigResource) []addrs.ConfigResource {
 	if len(set) == 0 {
 		return nil
+	}
+	if list := lists[&set[0]]; len(list) == len(set) {
+		return list
 	}
 	out := make([]addrs.ConfigResource, len(set))
 	for i, n := range set {
 		out[i] = b.resources[n].addr
 	}
 	slices.SortFunc(out, compareStored)
+	lists[&set[0]] = out
 	return out
 }
 

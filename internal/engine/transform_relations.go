@@ -16,15 +16,18 @@ type relations struct {
 	// other modules.
 	of  map[addrs.ConfigResource][]*related
 	hub map[addrs.ConfigResource]*related
+	// lists are hubs of long lists of dependencies.
+	lists map[sharedList]*related
 }
 
-// related is a resource of one module instance, or the hub of all of a resource's module instances.
+// related is a resource of one module instance; or a hub: of all of a resource's module instances, or of a list of dependencies.
 type related struct {
 	index    int
 	name     string
-	addr     addrs.AbsResource // zero for a hub
+	addr     addrs.AbsResource // zero for a hub of module instances
 	resource *resource
 	hub      bool
+	list     bool // a hub of a list of dependencies
 	old      bool // it has objects
 	steps    []*step
 	needs    []*related
@@ -41,7 +44,7 @@ func (x *related) allUsers() func(yield func(*related) bool) {
 				}
 				continue
 			}
-			for _, u := range user.users {
+			for u := range user.allUsers() {
 				if !yield(u) {
 					return
 				}
@@ -52,7 +55,7 @@ func (x *related) allUsers() func(yield func(*related) bool) {
 
 func newRelations(b *build) relations {
 	d := relations{b: b, at: map[addrs.AbsResource]*related{}, of: map[addrs.ConfigResource][]*related{},
-		hub: map[addrs.ConfigResource]*related{}}
+		hub: map[addrs.ConfigResource]*related{}, lists: map[sharedList]*related{}}
 	for _, r := range b.resources {
 		for _, prior := range r.prior {
 			x := d.ensure(prior.Addr, r)
@@ -65,11 +68,7 @@ func newRelations(b *build) relations {
 		}
 	}
 	for _, x := range slices.Clone(d.all) {
-		for _, dep := range d.stored(x) {
-			if q := d.dependency(x, dep); q != nil {
-				x.needs = append(x.needs, q)
-			}
-		}
+		d.relate(x, d.stored(x))
 	}
 	d.breakCycles()
 	for _, x := range d.all {
@@ -95,39 +94,79 @@ func (d *relations) add(x *related) *related {
 	return x
 }
 
-// stored gives the dependencies of a resource's objects as they were stored before planning, each once: planning adds what the
+// relate resolves lists of dependencies.
+func (d *relations) relate(x *related, lists [][]addrs.ConfigResource) {
+	if len(lists) == 1 && len(lists[0]) >= longList {
+		if !slices.Contains(lists[0], x.resource.addr) {
+			x.needs = []*related{d.shared(x, lists[0])}
+			return
+		}
+	}
+	seen := map[addrs.ConfigResource]bool{x.resource.addr: true}
+	for _, list := range lists {
+		for _, dep := range list {
+			if seen[dep] {
+				continue
+			}
+			seen[dep] = true
+			if q := d.dependency(x, dep); q != nil {
+				x.needs = append(x.needs, q)
+			}
+		}
+	}
+}
+
+// longList is the length from which a list of dependencies has a hub of its own, so that many resources that depend on the same many
+// cost their sum and not their product.
+const longList = 8
+
+type sharedList struct {
+	first  *addrs.ConfigResource
+	len    int
+	module addrs.ModuleInstance // what a dependency in the same module means depends on the module instance
+}
+
+func (d *relations) shared(x *related, list []addrs.ConfigResource) *related {
+	key := sharedList{&list[0], len(list), x.addr.Module}
+	h := d.lists[key]
+	if h == nil {
+		h = d.add(&related{addr: x.addr, resource: x.resource, name: x.name + " (dependencies)", hub: true, list: true})
+		for _, dep := range list {
+			if q := d.dependency(h, dep); q != nil {
+				h.needs = append(h.needs, q)
+			}
+		}
+		d.lists[key] = h
+	}
+	return h
+}
+
+// stored gives the lists of dependencies of a resource's objects as they were stored before planning: planning adds what the
 // configuration wants now, which says nothing of what the objects are made from. What is new has its configuration's, and so has what
 // has none stored where that may be for want of a record: data sources store none, and a state that is destroyed as it stands may come
 // from a program that stored none.
-func (d *relations) stored(x *related) []addrs.ConfigResource {
+func (d *relations) stored(x *related) [][]addrs.ConfigResource {
 	prior := d.b.plan.PrevRun.Resource(x.addr)
 	if prior == nil {
 		prior = d.b.state.Resource(x.addr)
 	}
 	if prior == nil {
-		return x.resource.deps
+		return [][]addrs.ConfigResource{x.resource.deps}
 	}
-	var out []addrs.ConfigResource
-	seen := map[addrs.ConfigResource]bool{}
-	add := func(deps []addrs.ConfigResource) {
-		for _, dep := range deps {
-			if !seen[dep] && dep != x.resource.addr {
-				seen[dep] = true
-				out = append(out, dep)
-			}
+	var out [][]addrs.ConfigResource
+	seen := map[*addrs.ConfigResource]bool{} // instances mostly share one list
+	add := func(list []addrs.ConfigResource) {
+		if len(list) > 0 && !seen[&list[0]] {
+			seen[&list[0]] = true
+			out = append(out, list)
 		}
 	}
-	var last *addrs.ConfigResource // instances mostly share one list: look at each list once
 	for _, inst := range prior.Instances {
 		for o := range inst.Objects() {
-			switch {
-			case len(o.Dependencies) == 0:
-				if x.addr.Resource.Mode != addrs.Managed || d.b.phase.destroy {
-					add(x.resource.deps)
-				}
-			case last != &o.Dependencies[0]:
-				last = &o.Dependencies[0]
+			if len(o.Dependencies) > 0 {
 				add(o.Dependencies)
+			} else if x.addr.Resource.Mode != addrs.Managed || d.b.phase.destroy {
+				add(x.resource.deps)
 			}
 		}
 	}
@@ -167,10 +206,34 @@ func (d *relations) breakCycles() {
 	}
 	cyclic := graph.Cyclic()
 	for _, x := range d.all {
-		if !x.hub && cyclic[x.index] {
-			x.needs = slices.DeleteFunc(slices.Clone(x.needs), func(q *related) bool {
-				return cyclic[q.index] && (x.resource.cfg == nil || !x.resource.refersTo(q.resource.addr))
-			})
+		if x.hub || !cyclic[x.index] {
+			continue
+		}
+		var kept []*related
+		for q := range x.eachNeed() {
+			if !cyclic[q.index] || x.resource.cfg != nil && x.resource.refersTo(q.resource.addr) {
+				kept = append(kept, q)
+			}
+		}
+		x.needs = kept
+	}
+}
+
+// eachNeed lists what x depends on, with what is in lists that it shares.
+func (x *related) eachNeed() func(yield func(*related) bool) {
+	return func(yield func(*related) bool) {
+		for _, q := range x.needs {
+			if !q.list {
+				if !yield(q) {
+					return
+				}
+				continue
+			}
+			for _, each := range q.needs {
+				if !yield(each) {
+					return
+				}
+			}
 		}
 	}
 }

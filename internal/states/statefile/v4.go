@@ -152,7 +152,8 @@ type decoder struct {
 	modules   map[string]addrs.ModuleInstance
 	providers map[string]addrs.ProviderInstance
 	resources map[string]addrs.ConfigResource
-	paths     map[string][]cty.Path // by their JSON text
+	paths     map[string][]cty.Path             // by their JSON text
+	lists     map[string][]addrs.ConfigResource // of dependencies, by their texts: instances share them
 }
 
 func newDecoder() *decoder {
@@ -161,6 +162,7 @@ func newDecoder() *decoder {
 		providers: make(map[string]addrs.ProviderInstance),
 		resources: make(map[string]addrs.ConfigResource),
 		paths:     make(map[string][]cty.Path),
+		lists:     make(map[string][]addrs.ConfigResource),
 	}
 }
 
@@ -276,10 +278,21 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		}
 		obj.SensitivePaths = paths
 	}
-	if len(in.Dependencies) > 0 {
-		obj.Dependencies = make([]addrs.ConfigResource, len(in.Dependencies))
+	var err error
+	obj.Dependencies, err = d.dependencies(in.Dependencies)
+	return obj, err
+}
+
+func (d *decoder) dependencies(texts []string) ([]addrs.ConfigResource, error) {
+	if len(texts) == 0 {
+		return nil, nil
 	}
-	for i, text := range in.Dependencies {
+	key := strings.Join(texts, "\n")
+	if list, ok := d.lists[key]; ok {
+		return list, nil
+	}
+	list := make([]addrs.ConfigResource, len(texts))
+	for i, text := range texts {
 		dep, ok := d.resources[text]
 		if !ok {
 			if dep, ok = addrs.ParseConfigResourceText(text); !ok {
@@ -287,9 +300,10 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 			}
 			d.resources[text] = dep
 		}
-		obj.Dependencies[i] = dep
+		list[i] = dep
 	}
-	return obj, nil
+	d.lists[key] = list
+	return list, nil
 }
 
 func (d *decoder) module(text string) (addrs.ModuleInstance, error) {
