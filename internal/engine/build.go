@@ -75,11 +75,21 @@ type build struct {
 	rootNode     *Node
 	relaxed      bool // the order of destruction was contradictory, so that some of it was given up
 
-	// analysis of shared configuration objects, by pointer
+	*analysis
+}
+
+// analysis is what is known of the expressions of configuration objects, by pointer. It is the same for every graph of a
+// configuration.
+type analysis struct {
 	resourceExprs map[*configs.Resource]*resourceExprs
 	exprs         map[any]*lang.Expr
 	exprProblems  map[any]tfdiags.Diagnostics
 	callArgs      map[*configs.ModuleCall]map[string]*lang.Expr
+}
+
+func newAnalysis() *analysis {
+	return &analysis{map[*configs.Resource]*resourceExprs{}, map[any]*lang.Expr{}, map[any]tfdiags.Diagnostics{},
+		map[*configs.ModuleCall]map[string]*lang.Expr{}}
 }
 
 // transform runs the passes and checks the result.
@@ -89,10 +99,9 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	b.modules = map[addrs.Module]*module{}
 	b.byConfig = map[addrs.ConfigResource]*resource{}
 	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
-	b.resourceExprs = map[*configs.Resource]*resourceExprs{}
-	b.exprs = map[any]*lang.Expr{}
-	b.exprProblems = map[any]tfdiags.Diagnostics{}
-	b.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
+	if b.analysis == nil {
+		b.analysis = newAnalysis()
+	}
 	b.steps = map[*resource][]*step{}
 	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
 	diags := b.cfg.CheckArguments()

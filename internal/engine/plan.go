@@ -100,9 +100,11 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	}
 	diags = diags.Append(walked)
 	plan := w.finishPlan(opts, walked.HasErrors())
-	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy {
-		// What can't be ordered is said now and not in the middle of applying.
-		diags = diags.Append(applyBuild(ctx, cfg, plan, env, nil).transform())
+	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
+		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
+		check := applyBuild(ctx, cfg, plan, env, nil)
+		check.analysis = b.analysis
+		diags = diags.Append(check.transform())
 		plan.Errored = diags.HasErrors()
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}

@@ -53,6 +53,16 @@ type Plan struct {
 	GeneratedConfig map[string]string
 }
 
+// Destroys tells whether applying the plan destroys anything.
+func (p *Plan) Destroys() bool {
+	for _, c := range p.Changes.Instances {
+		if c.Action == Delete || c.Action == DeleteThenCreate || c.Action == CreateThenDelete {
+			return true
+		}
+	}
+	return false
+}
+
 // RelevantAttribute names an attribute of a resource instance (or of all instances, when HasKey is false).
 type RelevantAttribute struct {
 	Resource addrs.Target
