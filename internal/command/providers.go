@@ -4,11 +4,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/getmodules"
+	"tofu/internal/moduletest"
 	"tofu/internal/providers"
 	"tofu/internal/ui"
 )
@@ -43,8 +46,17 @@ func runProviders(ctx context.Context, app *App, flags any, args []string) error
 	if err := app.requireConfig(); err != nil {
 		return err
 	}
-	cfg, diags := app.loadConfig(ctx, f.varFlags)
-	if diags.HasErrors() {
+	given, diags := app.collect(f.varFlags)
+	resolve, more := getmodules.Installed(app.modulesDir())
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	cfg, more := app.load(ctx, given, resolve, configs.LoadRoot)
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	suite, more := app.loadTests(cfg, f.TestDirectory, resolve)
+	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
 	open, more := app.openState(ctx, stateRequest{vars: f.varFlags})
@@ -53,18 +65,11 @@ func runProviders(ctx context.Context, app *App, flags any, args []string) error
 		return diags.Err()
 	}
 	defer func() { app.Printer.Diagnostics(open.close()) }()
-	byModule := make(map[addrs.Module][]configs.Requirement)
-	all := cfg.ProviderRequirements()
-	for _, p := range sortedProviders(all) {
-		for _, r := range all[p] {
-			r.Provider = p
-			byModule[r.Module] = append(byModule[r.Module], r)
-		}
-	}
-	fmt.Fprint(app.Out, "\nProviders required by configuration:\n.\n")
-	var tree strings.Builder
-	moduleTree(&tree, cfg.Config, byModule, "")
-	fmt.Fprintln(app.Out, tree.String())
+	tree := requirementTree(cfg.Config)
+	tree.below = append(tree.below, testTrees(suite)...)
+	var text strings.Builder
+	tree.draw(&text, "")
+	fmt.Fprintf(app.Out, "\nProviders required by configuration:\n.\n%s\n", text.String())
 	if used := requirements(nil, open.State()).Providers(); len(used) > 0 {
 		fmt.Fprint(app.Out, "Providers required by state:\n\n")
 		for _, p := range used {
@@ -74,28 +79,77 @@ func runProviders(ctx context.Context, app *App, flags any, args []string) error
 	return app.done(diags)
 }
 
-// moduleTree draws a module's requirements and the modules below it.
-func moduleTree(b *strings.Builder, cfg *configs.Config, byModule map[addrs.Module][]configs.Requirement, indent string) {
-	list := byModule[cfg.Path]
-	children := sortedKeys(cfg.Children)
-	for i, r := range list {
-		branch := "├── "
-		if i == len(list)-1 && len(children) == 0 {
-			branch = "└── "
+// requiring is what requires providers: a module, a test file or a run.
+type requiring struct {
+	name      string
+	providers []string // with their constraints
+	below     []*requiring
+}
+
+// requirementTree gives what a module and the modules that it calls require.
+func requirementTree(root *configs.Config) *requiring {
+	byModule := make(map[addrs.Module][]string)
+	all := root.ProviderRequirements()
+	for _, p := range sortedProviders(all) {
+		for _, r := range all[p] {
+			line := fmt.Sprintf("provider[%s]", p)
+			if text := depsfile.ConstraintsString(r.Constraints); text != "" {
+				line += " " + text
+			}
+			byModule[r.Module] = append(byModule[r.Module], line)
 		}
-		line := fmt.Sprintf("provider[%s]", r.Provider)
-		if text := depsfile.ConstraintsString(r.Constraints); text != "" {
-			line += " " + text
+	}
+	var of func(cfg *configs.Config) *requiring
+	of = func(cfg *configs.Config) *requiring {
+		out := &requiring{providers: byModule[cfg.Path]}
+		for _, name := range sortedKeys(cfg.Children) {
+			child := of(cfg.Children[name])
+			child.name = "module." + name
+			out.below = append(out.below, child)
+		}
+		return out
+	}
+	return of(root)
+}
+
+// testTrees gives what test files require besides: the providers that they configure, and what the modules of their runs need.
+func testTrees(suite *moduletest.Suite) []*requiring {
+	var out []*requiring
+	for _, file := range suite.Files {
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.ToSlash(file.Name), ".json"), ".hcl")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, ".tftest"), ".tofutest")
+		node := &requiring{name: "test." + strings.ReplaceAll(name, "/", ".")}
+		for _, p := range suite.Configured(file) {
+			node.providers = append(node.providers, fmt.Sprintf("provider[%s]", p))
+		}
+		for _, run := range file.Runs {
+			if cfg := suite.Own(run); cfg != nil {
+				below := requirementTree(cfg)
+				below.name = "run." + run.Name
+				node.below = append(node.below, below)
+			}
+		}
+		out = append(out, node)
+	}
+	return out
+}
+
+// draw writes what is below, as branches of a tree.
+func (r *requiring) draw(b *strings.Builder, indent string) {
+	for i, line := range r.providers {
+		branch := "├── "
+		if i == len(r.providers)-1 && len(r.below) == 0 {
+			branch = "└── "
 		}
 		b.WriteString(indent + branch + line + "\n")
 	}
-	for i, name := range children {
-		branch, below := "├── ", "│   "
-		if i == len(children)-1 {
-			branch, below = "└── ", "    "
+	for i, child := range r.below {
+		branch, deeper := "├── ", "│   "
+		if i == len(r.below)-1 {
+			branch, deeper = "└── ", "    "
 		}
-		b.WriteString(indent + branch + "module." + name + "\n")
-		moduleTree(b, cfg.Children[name], byModule, indent+below)
+		b.WriteString(indent + branch + child.name + "\n")
+		child.draw(b, indent+deeper)
 	}
 }
 

@@ -71,6 +71,8 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 // tellMirror says what happens to a provider that is mirrored.
 func (a *App) tellMirror(e install.Event) {
 	switch e := e.(type) {
+	case install.Builtin:
+		a.say("- Skipping %s, which is built in to tofu", e.Provider.ForDisplay())
 	case install.Mirroring:
 		reason := "with no constraints"
 		switch {

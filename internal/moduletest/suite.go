@@ -1,6 +1,7 @@
 package moduletest
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -83,6 +84,30 @@ func (s *Suite) Configs() []*configs.Config {
 		}
 	}
 	return out
+}
+
+// Own is the configuration that a run tests in place of the root module; nil when it tests that.
+func (s *Suite) Own(run *configs.TestRun) *configs.Config {
+	if sub := s.subjects[run]; sub != nil && sub != s.root {
+		return sub.config
+	}
+	return nil
+}
+
+// Configured lists the providers that a file has configurations for. A name that only a module of its runs declares means what
+// it means there.
+func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
+	found := map[addrs.Provider]bool{}
+	for local := range file.Providers {
+		module := s.Root.Module
+		for _, run := range file.Runs {
+			if cfg := s.Own(run); cfg != nil && module.RequiredProviders[local.LocalName] == nil && cfg.Module.RequiredProviders[local.LocalName] != nil {
+				module = cfg.Module
+			}
+		}
+		found[module.ProviderByLocalName(local.LocalName)] = true
+	}
+	return slices.SortedFunc(maps.Keys(found), addrs.Provider.Compare)
 }
 
 // Only keeps the files of these names, as they are written on the command line. It gives the names that no file has.

@@ -28,6 +28,11 @@ func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	if diags.HasErrors() {
 		return diags
 	}
+	for _, p := range reqs.Providers() {
+		if p.IsBuiltin() {
+			m.in.tell(Builtin{p})
+		}
+	}
 	if !prev.Empty() {
 		diags = diags.Append(inconsistencies(reqs, prev, nil))
 	}
