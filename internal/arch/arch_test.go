@@ -18,6 +18,7 @@ var layers = map[string]int{
 	"tfdiags": 0, "dag": 0, "version": 0,
 	"addrs":                1,
 	"checks":               1,
+	"timings":              1,
 	"configs/configschema": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3,
 	"engine": 4, "moduletest": 4, "builtin": 4,

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/encryption"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 	"tofu/internal/ui"
 	"tofu/internal/version"
 )
@@ -44,6 +45,7 @@ type App struct {
 	parser    *configs.Parser
 	encrypted *encryption.Config // what encryptionFor gave
 	rootDir   string             // where the root module is; "" for the current directory
+	timings   *timings.Recorder  // what -timings asks for; nil without it
 	snapshot  map[string][]byte  // the files of a saved plan's configuration; nil when there is no such plan
 }
 
@@ -155,11 +157,11 @@ func (a *App) run(args []string) int {
 		printCommandHelp(a.Out, cmd, path)
 		return 1
 	}
-	return a.runCommand(cmd, path, rest)
+	return a.runCommand(cmd, path, rest, global.measure)
 }
 
 // runCommand parses the options, runs the command and reports its error.
-func (a *App) runCommand(cmd *Command, path, args []string) int {
+func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) int {
 	if slices.Contains(args, "-no-color") || slices.Contains(args, "--no-color") {
 		a.setView(viewFlags{NoColor: true, ConsolidateWarnings: true}) // also for complaints about the options themselves
 	}
@@ -169,6 +171,7 @@ func (a *App) runCommand(cmd *Command, path, args []string) int {
 	if cmd.Flags != nil {
 		flags = cmd.Flags(fs)
 	}
+	measured.add(fs)
 	parseErr := fs.Parse(args)
 	if f, ok := flags.(interface{ flagsGiven(map[string]bool) }); ok {
 		given := make(map[string]bool)
@@ -184,6 +187,11 @@ func (a *App) runCommand(cmd *Command, path, args []string) int {
 		return a.fail(badUsage("Failed to parse command-line options", "%s", sentence(parseErr)), path)
 	}
 
+	endMeasure, err := a.measure(measured)
+	defer endMeasure()
+	if err != nil {
+		return a.fail(err, path)
+	}
 	unwatch := a.Interrupts.watch()
 	defer unwatch()
 	a.Interrupts.onInterrupt(a.tellInterrupt)
@@ -325,6 +333,7 @@ type globals struct {
 	chdir         string
 	help, version bool
 	completion    *bool // install or uninstall it; nil for neither
+	measure       measureFlags
 }
 
 func parseGlobal(args []string) (globals, []string, error) {
@@ -332,7 +341,12 @@ func parseGlobal(args []string) (globals, []string, error) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		name := strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-")
 		dir, isDir := strings.CutPrefix(name, "chdir=")
+		profile, isProfile := strings.CutPrefix(name, "profile=")
 		switch {
+		case isProfile && profile != "":
+			g.measure.Profile = profile
+		case name == "timings":
+			g.measure.Timings = true
 		case isDir && dir != "":
 			g.chdir = dir
 		case name == "chdir" || isDir:

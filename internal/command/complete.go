@@ -30,7 +30,7 @@ func complete(w io.Writer, table []*Command, line string) {
 	var candidates []string
 	switch {
 	case strings.HasPrefix(last, "-") && cmd == nil:
-		candidates = []string{"-chdir=", "-help", "-version"}
+		candidates = []string{"-chdir=", "-help", "-profile=", "-timings", "-version"}
 	case strings.HasPrefix(last, "-") && cmd.Flags != nil:
 		set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
 		cmd.Flags(set)

@@ -56,6 +56,7 @@ func (a *App) collect(vars varFlags) (map[string]configs.Given, tfdiags.Diagnost
 // load loads a configuration. Values that static evaluation had to ask for are added to those given, so that each is asked for once.
 func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
 	from func(string, *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics)) (*loaded, tfdiags.Diagnostics) {
+	defer a.timings.Phase("configuration")()
 	workspace, err := a.workspace()
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(err)

@@ -14,6 +14,10 @@ Global options (use these before the subcommand, if any):
   -chdir=DIR    Switch to a different working directory before executing the
                 given subcommand.
   -help         Show this help output, or the help for a specified subcommand.
+  -profile=FILE Write a CPU profile, as "go tool pprof" reads it. The variable
+                TOFU_CPU_PROFILE does the same.
+  -timings      Show at the end what took how long: phases, provider calls,
+                waits, the slowest instances and the critical path.
   -version      An alias for the "version" subcommand.
 `
 

@@ -85,7 +85,7 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 func (a *App) environment(running *runningProviders, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
-		Observe: a.Printer.Event, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.root(),
+		Observe: a.Printer.Event, Timings: a.timings, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.root(),
 		Stop: a.Interrupts.Stop, Kill: a.Interrupts.Kill,
 	}
 }
@@ -169,6 +169,7 @@ func hasChanges(plan *plans.Plan) bool {
 }
 
 func (op *operation) showPlan(ctx context.Context, plan *plans.Plan, saved bool) {
+	defer op.app.timings.Phase("output")()
 	var ignored tfdiags.Diagnostics // whatever is planned has its schema
 	op.app.Printer.Plan(&ui.PlanView{
 		Plan: plan, Config: op.cfg.Config, Schemas: op.providers.schemas(engineContext(ctx), &ignored), Saved: saved,
@@ -200,7 +201,9 @@ func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string,
 
 // save writes the final state. When it can be saved nowhere it is printed, as the last thing that can be done for it.
 func (op *operation) save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
+	end := op.app.timings.Phase("saving the state")
 	diags := op.state.save(ctx, st)
+	end()
 	for _, d := range diags {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
 			_, _ = op.app.Err.Write(append(unsaved.Data, '\n'))

@@ -35,6 +35,7 @@ type runningProviders struct {
 
 // openProviders checks that what is required is locked and installed, and gives the pool that starts it. Nothing is started yet.
 func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdiags.Diagnostics) {
+	defer a.timings.Phase("lock file and packages")()
 	locks, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
 	if err != nil {

@@ -147,7 +147,9 @@ func (a *App) readState(ctx context.Context, store backend.Store, workspace stri
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	end := a.timings.Phase("state")
 	snapshot, more := open.Read(ctx)
+	end()
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags.Append(open.close())
@@ -166,6 +168,8 @@ func (a *App) lock(ctx context.Context, m *statemgr.Manager, operation string, f
 	if operation == "" || !f.Lock {
 		return nil
 	}
+	asked := time.Now()
+	defer func() { a.timings.Waited("for the state lock", time.Since(asked)) }()
 	progress := func(w statemgr.Waiting) {
 		if w.Elapsed < time.Second {
 			a.say("Acquiring state lock. This may take a few moments...")

@@ -19,6 +19,7 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	if plan.Errored {
 		return plan.Prior, tfdiags.Diagnostics{tfdiags.Errorf("Cannot apply failed plan", "The plan was made with errors, so it can't be applied. Mend what they name and plan again.")}
 	}
+	defer env.Timings.Phase("apply")()
 	b := applyBuild(ctx, cfg, plan, env, opts)
 	if diags := b.checkVariables(opts); diags.HasErrors() {
 		return plan.Prior, diags

@@ -53,6 +53,7 @@ func (w *walk) settleResource(r *resource) tfdiags.Diagnostics {
 
 // runStep carries out one part of a planned change.
 func (w *walk) runStep(s *step) tfdiags.Diagnostics {
+	defer w.work(stepVerbs[s.part], s.change.Addr)()
 	switch s.part {
 	case stepDelete:
 		return w.applyDelete(s, s.change.Deposed)
@@ -304,7 +305,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 	if a.planned.Action == plans.CreateThenDelete {
 		old = a.depose()
 	}
-	release := w.call()
+	release := w.call(a.prov, "ApplyResourceChange")
 	resp := a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 		Type: r.addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
 		Meta: prop.meta, Identity: final.AfterIdentity,
@@ -557,7 +558,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	release := w.call()
+	release := w.call(d.prov, "ApplyResourceChange")
 	resp := d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 		Type: r.addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
 	})

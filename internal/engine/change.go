@@ -39,7 +39,7 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	if out.meta, more = w.providerMeta(r, p.c); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
-	release := w.call()
+	release := w.call(p.prov, "ValidateResourceConfig")
 	more = p.prov.ValidateResource(w.ctx, r.addr.Resource.Type, out.config)
 	release()
 	diags = diags.Append(p.explain(more))
@@ -189,7 +189,7 @@ func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) 
 	if from.exists() {
 		req.Private = from.obj.Private
 	}
-	release := w.call()
+	release := w.call(p.prov, "PlanResourceChange")
 	resp := p.prov.PlanResourceChange(w.ctx, req)
 	release()
 	diags := p.explain(resp.Diagnostics)
@@ -213,7 +213,7 @@ func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) 
 func (p *instancePlan) askAgain(prop *proposal, private []byte) (providers.PlanResponse, tfdiags.Diagnostics) {
 	none := &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}
 	w, r := p.w, p.r
-	release := w.call()
+	release := w.call(p.prov, "PlanResourceChange")
 	resp := p.prov.PlanResourceChange(w.ctx, providers.PlanRequest{
 		Type: r.addr.Resource.Type, Prior: none.value, Proposed: objchange.Proposed(r.schema.Block, none.value, prop.config),
 		Config: prop.config, Private: private, Meta: prop.meta,

@@ -112,7 +112,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 
 func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
-	release := w.call()
+	release := w.call(p.prov, "ReadDataSource")
 	defer release()
 	diags := p.explain(p.prov.ValidateDataSource(w.ctx, r.addr.Resource.Type, config))
 	if diags.HasErrors() {

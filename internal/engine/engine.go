@@ -11,6 +11,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 )
 
 // Env is what an operation finds around it. The zero value of every optional field is usable.
@@ -30,6 +31,9 @@ type Env struct {
 
 	// Parallelism bounds what talks to providers and provisioners at one time; 0 means 10.
 	Parallelism int
+
+	// Timings is told how long everything takes; nil for nobody.
+	Timings *timings.Recorder
 
 	// Now is the clock; nil for time.Now. UUID and Random stay in the functions' hands.
 	Now func() time.Time

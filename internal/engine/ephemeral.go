@@ -66,7 +66,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	w.observe(EphemeralStart{what, "open"})
-	release := w.call()
+	release := w.call(p.prov, "OpenEphemeralResource")
 	diags := p.explain(p.prov.ValidateEphemeral(w.ctx, r.addr.Resource.Type, config))
 	if diags.HasErrors() {
 		release()

@@ -214,7 +214,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
 			"The provider %s has no function %q.", p.addr.Provider.ForDisplay(), ref.Function).At(rng))
 	}
-	return w.providerFunction(provider, ref.Function, spec), diags
+	return w.providerFunction(p, provider, ref.Function, spec), diags
 }
 
 // unknownFunction takes anything and gives something unknown.
@@ -225,7 +225,7 @@ var unknownFunction = function.New(&function.Spec{
 })
 
 // providerFunction wraps a provider's function so that it is called with known values only.
-func (w *walk) providerFunction(provider providers.Interface, name string, spec *providers.Function) function.Function {
+func (w *walk) providerFunction(p *providerConfig, provider providers.Interface, name string, spec *providers.Function) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, Description: p.Description}
 	}
@@ -241,7 +241,7 @@ func (w *walk) providerFunction(provider providers.Interface, name string, spec 
 		if provider == nil {
 			return cty.UnknownVal(ret), nil
 		}
-		defer w.call()()
+		defer w.call(p, "CallFunction")()
 		v, err := provider.CallFunction(w.ctx, name, args)
 		if fe, ok := asFunctionError(err); ok && fe.Arg >= 0 {
 			return cty.NilVal, function.NewArgErrorf(min(fe.Arg, len(args)-1), "%s", fe.Text)

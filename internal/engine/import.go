@@ -202,7 +202,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	what := Object{Addr: p.addr}
 	id := req.id
 	w.observe(ImportStart{what, id})
-	release := w.call()
+	release := w.call(p.prov, "ImportResourceState")
 	resp := p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.addr.Resource.Type, ID: req.id, Identity: req.identity})
 	release()
 	diags := p.explain(resp.Diagnostics)

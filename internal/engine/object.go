@@ -64,7 +64,7 @@ func sameJSON(a, b []byte) bool {
 // upgradeValue asks the provider for the object in its current form.
 func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
 	ty := r.schema.Block.ImpliedType()
-	release := w.call()
+	release := w.call(prov, "UpgradeResourceState")
 	defer release()
 	if from := w.moves.source(addr); from != nil {
 		resp := prov.MoveResourceState(w.ctx, providers.MoveRequest{
@@ -137,7 +137,7 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
 			"The identity of %s was stored by a newer version of the %s provider than is currently selected.", addr, prov.addr.Config.Provider.Type))
 	case l.obj.IdentityVersion < r.schema.IdentityVersion:
-		release := w.call()
+		release := w.call(prov, "UpgradeResourceIdentity")
 		resp := prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		release()
 		diags = diags.Append(resp.Diagnostics.WithAddress(addr.String()))
@@ -203,7 +203,7 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 		return nil, diags
 	}
 	prior := unmark(l.value)
-	release := w.call()
+	release := w.call(prov, "ReadResource")
 	resp := prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	release()
 	diags = diags.Append(resp.Diagnostics)

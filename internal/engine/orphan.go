@@ -25,6 +25,7 @@ type orphanPlan struct {
 }
 
 func (o *orphanPlan) plan() tfdiags.Diagnostics {
+	defer o.w.work("plan", o.addr)()
 	w, r := o.w, o.r
 	obj := o.stored.Current
 	if o.deposed != "" {
@@ -165,7 +166,7 @@ func (w *walk) planDeletion(r *resource, prov *providerInstance, addr addrs.AbsI
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	release := w.call()
+	release := w.call(prov, "PlanResourceChange")
 	resp := prov.PlanResourceChange(w.ctx, providers.PlanRequest{
 		Type: r.addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})

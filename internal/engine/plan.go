@@ -28,6 +28,7 @@ func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *En
 	if prior == nil {
 		prior = states.New()
 	}
+	defer env.Timings.Phase("plan")()
 	diags := opts.check()
 	if diags.HasErrors() {
 		return nil, diags
@@ -102,6 +103,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	plan := w.finishPlan(opts, walked.HasErrors())
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
+		defer env.Timings.Phase("order of the changes")()
 		check := applyBuild(ctx, cfg, plan, env, nil)
 		check.analysis = b.analysis
 		diags = diags.Append(check.transform())
@@ -113,7 +115,9 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 
 // newWalk builds the graph and makes a walk of it that starts from a state. The walk is nil when there is no graph to walk.
 func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
+	end := b.env.Timings.Phase("graph")
 	diags := b.transform()
+	end()
 	if diags.HasErrors() {
 		return nil, diags
 	}

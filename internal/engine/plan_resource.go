@@ -62,6 +62,7 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) tfdiags.Diagnostics {
 	addr := r.addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(i)), x: x, at: i}
+	defer w.work("plan", addr)()
 	if !r.selected.has(addr) {
 		return p.keep()
 	}

@@ -31,7 +31,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 		p.mu.Unlock()
 		return nil
 	}
-	release := w.call()
+	release := w.call(p, "ConfigureProvider")
 	defer release()
 	impl, err := w.env.Provider(w.ctx, p.addr.Provider)
 	if err != nil {
@@ -148,6 +148,10 @@ type providerInstance struct {
 	providers.Interface
 	addr addrs.ProviderInstance
 }
+
+func (p *providerInstance) label() string { return p.addr.Config.Provider.ForDisplay() }
+
+func (p *providerConfig) label() string { return p.addr.Provider.ForDisplay() }
 
 // resourceProvider gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
 // key expression of the instance's own (an orphan's), stored is used.

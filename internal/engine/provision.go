@@ -57,7 +57,7 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		out("(output suppressed due to sensitive or ephemeral value in config)")
 		out = nil
 	}
-	release := w.call()
+	release := w.call(provisionerName(prov.cfg.Type), "Run")
 	more := w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
 	release()
 	w.observe(ProvisionDone{what, prov.cfg.Type, more.HasErrors()})
@@ -68,6 +68,11 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 	}
 	return diags.Append(more.WithAddress(addr.String()))
 }
+
+// provisionerName is how a provisioner appears among those who are called.
+type provisionerName string
+
+func (n provisionerName) label() string { return "provisioner " + string(n) }
 
 func hides(v cty.Value) bool {
 	return marks.Contains(v, marks.Sensitive) || marks.Contains(v, marks.Ephemeral)

@@ -70,6 +70,9 @@ func (r *resource) hasConditions() bool {
 	return r.cfg != nil && len(r.exprs.pre)+len(r.exprs.post) > 0
 }
 
+// stepVerbs are for people who want to know what took long.
+var stepVerbs = [...]string{stepApply: "apply", stepDelete: "destroy", stepDeposed: "destroy deposed", stepForget: "forget"}
+
 var stepNames = [...]string{stepApply: "", stepDelete: " (destroy)", stepDeposed: " (destroy deposed)", stepForget: " (forget)"}
 
 func (b *build) addStep(s *step) {

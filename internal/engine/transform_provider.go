@@ -164,6 +164,7 @@ func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	for addr := range b.providers {
 		needed[addr.Provider] = true
 	}
+	defer b.env.Timings.Phase("schemas")()
 	b.schemas = make(map[addrs.Provider]*providers.Schema, len(needed))
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 // Validate checks a configuration as far as that is possible without values: references, types, schemas, and what providers say
 // of configurations that may be partly unknown.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
+	defer env.Timings.Phase("validate")()
 	b := &build{ctx: ctx, phase: phaseValidate, env: env, cfg: cfg, state: states.New(), mode: plans.Normal}
 	w, diags := b.newWalk(nil)
 	if w == nil {

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 )
 
 // walk is one run over a finished graph. Values and module instances are written by the node that makes them and read by nodes that
@@ -41,6 +42,7 @@ type walk struct {
 	failedData map[addrs.AbsResource]bool
 	pendingUp  []bool // by node: something it waits for, directly or not, has a pending change
 	inspected  bool   // the inspection was made in its place
+	times      *timings.Walk
 }
 
 const defaultParallelism = 10
@@ -58,9 +60,12 @@ func (w *walk) run() tfdiags.Diagnostics {
 	w.pendingUp = make([]bool, w.graph.Len())
 	stop := w.watchSignals()
 	defer stop()
+	defer w.env.Timings.Phase("walk")()
+	w.times = w.env.Timings.Walk(w.phase.name, len(w.nodes))
 
 	// A node that waits for a call holds no place that a value could be computed in.
 	w.outcome = dag.Walk(w.begin, &w.build.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.times.End(&w.build.graph, func(id dag.ID) string { return w.nodes[id].Name })
 	w.inspectLate()
 	w.closeAll()
 	if w.begin.Err() != nil && !w.diags.HasErrors() {
@@ -98,6 +103,7 @@ func (w *walk) watchSignals() (end func()) {
 }
 
 func (w *walk) visit(id dag.ID) bool {
+	defer w.times.Visit(id)()
 	n := w.nodes[id]
 	for _, need := range w.build.graph.Needs(id) {
 		if w.pendingUp[need] {
@@ -127,9 +133,35 @@ func (w *walk) observe(e Event) {
 }
 
 // call takes a place for a call to a provider or provisioner; the result gives it back.
-func (w *walk) call() (release func()) {
+func (w *walk) call(on callee, method string) (release func()) {
+	if w.env.Timings == nil {
+		w.calls <- struct{}{}
+		return func() { <-w.calls }
+	}
+	asked := time.Now()
 	w.calls <- struct{}{}
-	return func() { <-w.calls }
+	began := time.Now()
+	w.env.Timings.Waited("for one of -parallelism places", began.Sub(asked))
+	return func() {
+		<-w.calls
+		w.env.Timings.Called(timings.Call{Provider: on.label(), Method: method}, time.Since(began))
+	}
+}
+
+// callee is a provider or provisioner; its label is for people.
+type callee interface{ label() string }
+
+// work takes note of the time that an instance takes; the result ends it.
+func (w *walk) work(what string, addr addrs.AbsInstance) (end func()) {
+	if w.env.Timings == nil {
+		return func() {}
+	}
+	began := time.Now()
+	return func() {
+		if took := time.Since(began); w.env.Timings.Slow(took) {
+			w.env.Timings.Worked(timings.Instance{What: what, Addr: addr.String(), Took: took})
+		}
+	}
 }
 
 // halted tells whether nothing new may start.

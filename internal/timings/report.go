@@ -1,0 +1,115 @@
+package timings
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"tofu/internal/dag"
+)
+
+// lockMetric is how long goroutines have waited for locks, as the runtime counts it.
+const lockMetric = "/sync/mutex/wait/total:seconds"
+
+// Report prints what was recorded. Parts about which there is nothing to say are left out.
+func (r *Recorder) Report(out io.Writer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nTimings: %s in all\n", seconds(time.Since(r.began)))
+	r.reportPhases(&b)
+	r.reportCalls(&b)
+	r.reportWaits(&b)
+	r.reportInstances(&b)
+	for _, p := range r.paths {
+		p.report(&b)
+	}
+	_, _ = io.WriteString(out, b.String())
+}
+
+func (r *Recorder) reportPhases(b *strings.Builder) {
+	if len(r.phases) == 0 {
+		return
+	}
+	b.WriteString("\nPhases:\n")
+	for _, p := range r.phases {
+		fmt.Fprintf(b, "  %s  %s%s\n", seconds(p.took), strings.Repeat("  ", p.depth), p.name)
+	}
+}
+
+func (r *Recorder) reportCalls(b *strings.Builder) {
+	if len(r.calls) == 0 {
+		return
+	}
+	b.WriteString("\nProvider calls:\n")
+	keys := slices.SortedFunc(maps.Keys(r.calls), func(x, y Call) int {
+		return cmp.Or(cmp.Compare(r.calls[y].total, r.calls[x].total), cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Method, y.Method))
+	})
+	fmt.Fprintf(b, "  %10s  %7s  %10s  %10s\n", "total", "calls", "mean", "longest")
+	for _, k := range keys {
+		t := r.calls[k]
+		fmt.Fprintf(b, "  %s  %7d  %s  %s  %s %s\n", seconds(t.total), t.count, seconds(t.total/time.Duration(t.count)), seconds(t.longest), k.Provider, k.Method)
+	}
+}
+
+func (r *Recorder) reportWaits(b *strings.Builder) {
+	b.WriteString("\nWaits:\n")
+	fmt.Fprintf(b, "  %10s  %7s  %10s\n", "total", "times", "longest")
+	for _, what := range slices.Sorted(maps.Keys(r.waits)) {
+		t := r.waits[what]
+		fmt.Fprintf(b, "  %s  %7d  %s  %s\n", seconds(t.total), t.count, seconds(t.longest), what)
+	}
+	sample := []metrics.Sample{{Name: lockMetric}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() == metrics.KindFloat64 {
+		fmt.Fprintf(b, "  %s  %7s  %10s  for locks within the program\n", seconds(time.Duration(sample[0].Value.Float64()*float64(time.Second))), "", "")
+	}
+}
+
+func (r *Recorder) reportInstances(b *strings.Builder) {
+	if len(r.instances) == 0 {
+		return
+	}
+	b.WriteString("\nSlowest instances:\n")
+	for _, i := range r.instances {
+		fmt.Fprintf(b, "  %s  %s %s\n", seconds(i.Took), i.What, i.Addr)
+	}
+}
+
+// report prints the longest steps of the path, in the order in which they ran.
+func (p path) report(b *strings.Builder) {
+	var worked, idle time.Duration
+	for _, s := range p.steps {
+		worked, idle = worked+s.took, idle+s.idle
+	}
+	fmt.Fprintf(b, "\nCritical path of %s: %d of %d nodes, which worked for %s and waited for their turn for %s:\n",
+		p.name, len(p.steps), p.nodes, strings.TrimSpace(seconds(worked)), strings.TrimSpace(seconds(idle)))
+	least := slices.Clone(p.steps)
+	slices.SortFunc(least, func(x, y step) int { return cmp.Compare(y.took+y.idle, x.took+x.idle) })
+	shown := map[dag.ID]bool{}
+	for _, s := range least[:min(slowest, len(least))] {
+		shown[s.node] = true
+	}
+	left := 0
+	for _, s := range p.steps {
+		if !shown[s.node] {
+			left++
+			continue
+		}
+		fmt.Fprintf(b, "  %s  %s", seconds(s.took), s.name)
+		if s.idle >= time.Millisecond {
+			fmt.Fprintf(b, ", after waiting for %s", strings.TrimSpace(seconds(s.idle)))
+		}
+		b.WriteByte('\n')
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "  and %d shorter ones\n", left)
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%8.3f s", d.Seconds()) }

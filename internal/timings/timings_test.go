@@ -1,0 +1,94 @@
+package timings
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tofu/internal/dag"
+)
+
+func TestNobodyAsked(t *testing.T) {
+	var r *Recorder
+	r.Phase("plan")()
+	r.Called(Call{"p", "m"}, time.Second)
+	r.Waited("x", time.Second)
+	r.Worked(Instance{Addr: "a"})
+	w := r.Walk("plan", 1)
+	w.Visit(0)()
+	w.End(nil, nil)
+}
+
+func TestSlowestInstances(t *testing.T) {
+	r := New()
+	for i := range 1000 {
+		r.Worked(Instance{Addr: fmt.Sprint("a", i*7%1000), What: "plan", Took: time.Duration(i*7%1000) * time.Second})
+	}
+	var got []string
+	for _, i := range r.instances {
+		got = append(got, i.Addr)
+	}
+	if want := "a999 a998 a997 a996 a995 a994 a993 a992 a991 a990"; strings.Join(got, " ") != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// The path leads through what ended last, not through what worked longest.
+func TestPath(t *testing.T) {
+	needs := [][]dag.ID{{}, {}, {0, 1}, {1}, {2, 3}, {}}
+	var g dag.Graph
+	for range needs {
+		g.Add()
+	}
+	for from, all := range needs {
+		for _, to := range all {
+			g.Connect(dag.ID(from), to)
+		}
+	}
+	r := New()
+	w := r.Walk("plan", len(needs))
+	w.nodes[0] = span{0, 3 * time.Second}
+	w.nodes[1] = span{0, 2 * time.Second}
+	w.nodes[2] = span{4 * time.Second, 5 * time.Second}
+	w.nodes[3] = span{2 * time.Second, 4500 * time.Millisecond}
+	w.nodes[4] = span{5 * time.Second, 7 * time.Second} // 5 was not visited
+	w.End(&g, func(n dag.ID) string { return fmt.Sprint("node ", n) })
+	var b strings.Builder
+	r.Report(&b)
+	want := `Critical path of plan: 3 of 6 nodes, which worked for 6.000 s and waited for their turn for 1.000 s:
+     3.000 s  node 0
+     1.000 s  node 2, after waiting for 1.000 s
+     2.000 s  node 4
+`
+	if !strings.HasSuffix(b.String(), want) {
+		t.Errorf("got %s", b.String())
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := New()
+	end := r.Phase("plan")
+	r.Phase("graph")()
+	end()
+	r.Phase("show")()
+	r.Called(Call{"a/b", "ReadResource"}, 1500*time.Millisecond)
+	r.Called(Call{"a/b", "ReadResource"}, 500*time.Millisecond)
+	r.Called(Call{"a/b", "PlanResourceChange"}, 3*time.Second)
+	r.Waited("for the state lock", 2*time.Second)
+	for i := range r.phases {
+		r.phases[i].took = time.Duration(i+1) * time.Second
+	}
+	var b strings.Builder
+	r.Report(&b)
+	for _, want := range []string{
+		"Phases:\n     1.000 s  plan\n     2.000 s    graph\n     3.000 s  show\n",
+		"3.000 s        1     3.000 s     3.000 s  a/b PlanResourceChange\n", "2.000 s        2     1.000 s     1.500 s  a/b ReadResource\n",
+		"2.000 s        1     2.000 s  for the state lock\n",
+		"for locks within the program\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("there is no\n%s\nin\n%s", want, b.String())
+		}
+	}
+}
