@@ -125,14 +125,10 @@ func (w *walk) finishState(plan *plans.Plan) {
 		w.declareEmpty()
 	}
 	w.inheritDependencies(plan, nil)
-	if w.phase.conditions {
-		if plan.Mode == plans.RefreshOnly {
-			w.keepChecks(plan)
-		}
-		w.state.Checks = w.checks
-	} else {
-		w.state.Checks = nil
+	if plan.Mode == plans.RefreshOnly {
+		w.keepChecks(plan)
 	}
+	w.state.Checks = w.checks
 }
 
 // declareEmpty keeps, after a run that failed, an empty entry for each resource whose instances were decided but none of which exists:

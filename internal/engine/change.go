@@ -134,7 +134,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 		return nil, diags
 	}
 	if resp.LegacyTypes && from.exists() {
-		resp.Planned = ignoreChanges(r.cfg, schema, fromBare, resp.Planned)
+		resp.Planned = ignoreInPlan(r.cfg, fromBare, resp.Planned)
 	} else if !resp.LegacyTypes {
 		diags = diags.Append(p.assertValid(from, prop, config, resp.Planned))
 		if diags.HasErrors() {
@@ -340,6 +340,17 @@ func ignoreChanges(cfg configLifecycle, schema *configschema.Block, prior, confi
 		config = ignoreOne(prior, config, tr)
 	}
 	return config
+}
+
+// ignoreInPlan does the same to what a provider planned, for providers whose plans may differ from the configuration.
+func ignoreInPlan(cfg configLifecycle, prior, planned cty.Value) cty.Value {
+	if cfg.IgnoreAll && !planned.IsNull() {
+		return prior
+	}
+	for _, tr := range cfg.IgnoreChanges {
+		planned = ignoreOne(prior, planned, tr)
+	}
+	return planned
 }
 
 // ignoreOne puts the prior value at one path.

@@ -15,9 +15,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// declareChecks lists everything that has conditions, so that the results name it even when it is never reached.
+// declareChecks lists everything that has conditions, so that the results name it even when it is never reached. Where everything is
+// destroyed nothing is.
 func (w *walk) declareChecks() {
-	if !w.phase.conditions {
+	if !w.phase.conditions && !w.phase.destroy {
 		return
 	}
 	for _, m := range w.modules {
@@ -27,7 +28,10 @@ func (w *walk) declareChecks() {
 	}
 	for _, v := range w.values {
 		if len(v.rules) > 0 {
-			w.checks.Declare(v.checkKind(), v.node.Name)
+			block := w.checks.Declare(v.checkKind(), v.node.Name)
+			if w.phase.destroy && v.kind == outputValue && v.module == w.root {
+				block.Set(v.node.Name, checks.Unknown, nil)
+			}
 		}
 	}
 	for _, r := range w.resources {

@@ -159,7 +159,9 @@ func samePaths(a, b []cty.Path) bool {
 // checkData takes the outcome of a data source that is nested in a check: its problems are the check's, and it is read again after
 // all changes when there are any that could matter.
 func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
+	after := *v
 	if outcome.HasErrors() {
+		after = objchange.PlannedUnknown(p.r.schema.Block, config)
 		w.mu.Lock()
 		w.failedData[p.addr.Abs()] = true
 		w.mu.Unlock()
@@ -168,7 +170,7 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 	if w.phase.recordsOutputs && w.mode == plans.Normal && w.pendingBefore(p.r.open) {
 		w.addChange(p.r, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
-			Before: cty.NullVal(p.r.schema.Block.ImpliedType()), After: objchange.PlannedUnknown(p.r.schema.Block, config),
+			Before: cty.NullVal(p.r.schema.Block.ImpliedType()), After: after,
 		})
 	}
 	return outcome.AsWarnings()

@@ -278,7 +278,6 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	start, prevRun := prior, prior
-	var results *checks.Results
 	var moves *moveResults
 	if opts.SkipRefresh || prior.Empty() {
 		var more tfdiags.Diagnostics
@@ -295,7 +294,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 			return plan, diags.Append(more)
 		}
 		diags = diags.Append(withoutForgetting(more))
-		start, prevRun, results = plan.Prior, plan.PrevRun, plan.Checks
+		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	b := opts.build(ctx, cfg, start, env)
 	b.phase, b.moves = phasePlanDestroy, moves
@@ -308,9 +307,6 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	w.prevRun = prevRun
 	w.orphanOutputs()
 	plan := w.finishPlan(opts, walked.HasErrors())
-	if results != nil {
-		plan.Checks = results
-	}
 	return plan, diags.Append(walked)
 }
 

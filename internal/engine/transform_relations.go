@@ -57,6 +57,9 @@ func newRelations(b *build) relations {
 	d := relations{b: b, at: map[addrs.AbsResource]*related{}, of: map[addrs.ConfigResource][]*related{},
 		hub: map[addrs.ConfigResource]*related{}, lists: map[sharedList]*related{}}
 	for _, r := range b.resources {
+		if r.cfg != nil && r.cfg.Check != nil {
+			continue // it judges what the others have become, so it waits for all of them, deletions too
+		}
 		for _, prior := range r.prior {
 			x := d.ensure(prior.Addr, r)
 			d.of[r.addr] = append(d.of[r.addr], x)

@@ -90,7 +90,7 @@ func (p *planText) render() string {
 // shownChanges lists what people see.
 func (p *planText) shownChanges() []*plans.InstanceChange {
 	var out []*plans.InstanceChange
-	for _, c := range p.Plan.Changes.Instances {
+	for _, c := range p.listed() {
 		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil {
 			out = append(out, c)
 		}

@@ -88,7 +88,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.name("planned_values")
 		p.plannedValues()
 		p.changes("resource_drift", p.shownDrift(), false)
-		p.changes("resource_changes", p.Plan.Changes.Instances, true)
+		p.changes("resource_changes", p.listed(), true)
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")

@@ -233,7 +233,7 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 			p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift", entry{"change": l})
 		}
 	}
-	for _, c := range v.Plan.Changes.Instances {
+	for _, c := range v.listed() {
 		if c.Action == plans.NoOp && (v.Saved || !c.Moved() && c.Importing == nil) {
 			continue
 		}

@@ -47,7 +47,7 @@ type Counts struct{ Import, Add, Change, Remove, Forget int }
 // PlanCounts counts what a plan would do. A replacement is an addition and a removal.
 func PlanCounts(p *plans.Plan) Counts {
 	var c Counts
-	for _, change := range p.Changes.Instances {
+	for _, change := range listedChanges(p) {
 		if change.Importing != nil {
 			c.Import++
 		}

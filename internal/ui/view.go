@@ -69,6 +69,20 @@ type PlanView struct {
 	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
 }
 
+// listed are the changes that are shown and counted: that the results of data sources leave the state when everything is destroyed is
+// no news.
+func (v *PlanView) listed() []*plans.InstanceChange { return listedChanges(v.Plan) }
+
+func listedChanges(p *plans.Plan) []*plans.InstanceChange {
+	quiet := func(c *plans.InstanceChange) bool {
+		return c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data
+	}
+	if !slices.ContainsFunc(p.Changes.Instances, quiet) {
+		return p.Changes.Instances
+	}
+	return slices.DeleteFunc(slices.Clone(p.Changes.Instances), quiet)
+}
+
 // StateView is a state with what is needed to show it.
 type StateView struct {
 	State   *states.State
