@@ -55,6 +55,9 @@ func Graph(ctx context.Context, cfg *configs.Config, prior *states.State, env *E
 	if kind == GraphPlanDestroy {
 		b.drawDestruction()
 	}
+	if kind != GraphPlan {
+		b.dropIdle()
+	}
 	return b.draw(), diags
 }
 
@@ -73,6 +76,37 @@ func (b *build) drawDestruction() {
 			}
 		}
 	}
+}
+
+// dropIdle takes out resources of which nothing is done, unless a value that is evaluated needs them, and providers without users. A
+// walk visits these resources to build their values; people who ask what would happen aren't helped by them.
+func (b *build) dropIdle() {
+	changed := make(map[*resource]bool)
+	for _, n := range b.nodes {
+		if n.Kind == KindStep {
+			changed[n.resource] = true
+		}
+	}
+	var busy []dag.ID
+	for id, n := range b.nodes {
+		switch {
+		case n.Kind == KindStep, n.Kind == KindResource && (changed[n.resource] || b.phase == phasePlanDestroy && len(n.resource.prior) > 0):
+			busy = append(busy, dag.ID(id))
+		case n.Kind == KindValue && n.final && !b.phase.destroy:
+			for _, need := range b.graph.Needs(dag.ID(id)) {
+				if b.nodes[need].Kind == KindValue {
+					busy = append(busy, need)
+				}
+			}
+		}
+	}
+	keep := b.graph.Reach(busy...)
+	for id, n := range b.nodes {
+		if n.Kind != KindResource && n.Kind != KindProvider {
+			keep[id] = true
+		}
+	}
+	b.drop(keep)
 }
 
 var drawnShapes = map[Kind]string{KindResource: "box", KindStep: "box", KindProvider: "diamond", KindValue: "note"}
