@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,22 +26,26 @@ func instanceAddrs(st *states.State, targets []addrs.Target) []addrs.AbsInstance
 	return found
 }
 
-// sortByModuleTree sorts addresses by how deep their module lies, then by address.
+// sortByModuleTree sorts addresses by how deep their module lies, then by the modules' names and keys, then by resource with data
+// sources first.
 func sortByModuleTree(list []addrs.AbsInstance) {
-	depths := make(map[addrs.ModuleInstance]int)
+	paths := make(map[addrs.ModuleInstance][]addrs.Step)
+	for _, addr := range list {
+		if _, ok := paths[addr.Module]; !ok {
+			paths[addr.Module] = addr.Module.Steps()
+		}
+	}
 	slices.SortFunc(list, func(a, b addrs.AbsInstance) int {
-		for _, m := range []addrs.ModuleInstance{a.Module, b.Module} {
-			if _, ok := depths[m]; !ok {
-				depths[m] = len(m.Steps())
+		if a.Module == b.Module {
+			if a.Resource.Mode != b.Resource.Mode {
+				return int(b.Resource.Mode) - int(a.Resource.Mode)
 			}
+			return a.Compare(b)
 		}
-		if d := depths[a.Module] - depths[b.Module]; d != 0 {
-			return d
-		}
-		if a.Module == b.Module && a.Resource.Mode != b.Resource.Mode {
-			return int(b.Resource.Mode) - int(a.Resource.Mode) // data sources first
-		}
-		return a.Compare(b)
+		x, y := paths[a.Module], paths[b.Module]
+		return cmp.Or(cmp.Compare(len(x), len(y)), slices.CompareFunc(x, y, func(s, t addrs.Step) int {
+			return cmp.Or(strings.Compare(s.Name, t.Name), s.Key.Compare(t.Key))
+		}))
 	})
 }
 
