@@ -14,11 +14,14 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/ulikunitz/xz"
 )
 
 // archiveSuffixes tell what kind of archive a file is by its name. The order matters: the longer one first.
 var archiveSuffixes = []struct{ suffix, kind string }{
-	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"}, {".tar", "tar"}, {".zip", "zip"},
+	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"},
+	{".tar.xz", "tar.xz"}, {".txz", "tar.xz"}, {".tar", "tar"}, {".zip", "zip"},
 }
 
 // archiveKind tells the kind of an archive, "" when it is none: what the parameter "archive" says, else the name.
@@ -78,6 +81,10 @@ func unpack(file, kind, dir string) error {
 		r = z
 	case "tar.bz2":
 		r = bzip2.NewReader(f)
+	case "tar.xz":
+		if r, err = xz.NewReader(f); err != nil {
+			return fmt.Errorf("reading the archive: %w", err)
+		}
 	}
 	return u.tar(r)
 }

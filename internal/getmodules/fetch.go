@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"tofu/internal/addrs"
 	"tofu/internal/registry"
 )
@@ -20,10 +22,20 @@ type fetcher struct {
 	client  *registry.Client
 	done    map[string]string // where an address was put first
 	subdirs map[string]string // of folders: the part of the package that an indirect address led to
+
+	profiles    map[string]func(context.Context) (aws.Credentials, error) // by the profile's name
+	gcsServer   *url.URL
+	googleToken registry.Authorize
 }
 
 func newFetcher(client *registry.Client) *fetcher {
-	return &fetcher{client: client, done: make(map[string]string), subdirs: make(map[string]string)}
+	f := &fetcher{client: client, done: make(map[string]string), subdirs: make(map[string]string),
+		profiles: make(map[string]func(context.Context) (aws.Credentials, error))}
+	server, emulated := gcsEndpoint()
+	if f.gcsServer = server; !emulated {
+		f.googleToken = googleCredentials()
+	}
+	return f
 }
 
 // method fetches one kind of address into a folder that doesn't exist.
@@ -45,6 +57,8 @@ var methods = map[string]method{
 	"https": (*fetcher).http,
 	"file":  (*fetcher).file,
 	"oci":   (*fetcher).oci,
+	"s3":    (*fetcher).s3,
+	"gcs":   (*fetcher).gcs,
 }
 
 // into puts the package of an address into a folder, in place of what is there.
@@ -98,7 +112,7 @@ func (f *fetcher) fetch(ctx context.Context, address, host, dir string, hops int
 	}
 	fetch, ok := methods[name]
 	if !ok {
-		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http, oci and file", name)
+		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http, oci, s3, gcs and file", name)
 	}
 	j := job{url: u, query: u.Query(), host: host, dir: dir}
 	err = fetch(f, ctx, j)

@@ -5,9 +5,11 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ulikunitz/xz"
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
@@ -215,6 +219,47 @@ func TestGit(t *testing.T) {
 	l.has(".terraform/modules/a/main.tf", value("3"))
 }
 
+func TestMercurial(t *testing.T) {
+	if _, err := exec.LookPath("hg"); err != nil {
+		if os.Getenv("REQUIRE_SERVICES") != "" {
+			t.Fatal("REQUIRE_SERVICES is set, but there is no hg: install Mercurial")
+		}
+		t.Skip("no hg on this machine")
+	}
+	l := newLab(t)
+	t.Setenv("HGRCPATH", os.DevNull)
+	hg := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("hg", args...)
+		cmd.Dir = filepath.Join(l.top, "repo")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("hg %v: %v\n%s", args, err, out)
+		}
+	}
+	l.write(map[string]string{"repo/main.tf": value("1"), "repo/sub/main.tf": value("sub")})
+	hg("init")
+	hg("commit", "-q", "-A", "-u", "t", "-m", "1")
+	hg("tag", "-u", "t", "v1")
+	l.write(map[string]string{"repo/main.tf": value("2")})
+	hg("commit", "-q", "-u", "t", "-m", "2")
+	repo := "hg::file://" + l.top + "/repo"
+	for source, want := range map[string]string{repo: "2", repo + "?rev=v1": "1", repo + "?rev=default": "2"} {
+		l.good(call("a", source))
+		l.has(".terraform/modules/a/main.tf", value(want))
+		if _, err := os.Stat(".terraform/modules/a/.hg"); err == nil {
+			t.Errorf("%s: the repository's own data are left", source)
+		}
+	}
+	l.good(call("a", repo+"//sub?rev=v1"))
+	l.has(".terraform/modules/a/sub/main.tf", value("sub"))
+	l.bad(call("a", repo+"?rev=v9"), "v9")
+	l.bad(call("a", repo+"?rev=--config=hooks.update=touch%20"+l.top+"/evil"), "no address")
+	l.bad(call("a", "hg::ssh://-oProxyCommand=x/evil"), "no address")
+	if _, err := os.Stat(filepath.Join(l.top, "evil")); err == nil {
+		t.Error("a source ran a program")
+	}
+}
+
 func TestLocalModules(t *testing.T) {
 	l := newLab(t)
 	l.write(map[string]string{"work/mods/a/main.tf": call("b", "../b"), "work/mods/b/main.tf": value("b"), "shared/main.tf": value("s"), "outside/main.tf": value("o")})
@@ -286,6 +331,29 @@ func tarOf(files, links map[string]string) []byte {
 	return out.Bytes()
 }
 
+// xzOf packs what gzip packed again.
+func xzOf(data []byte) []byte {
+	unpacked, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		panic(err)
+	}
+	var out bytes.Buffer
+	w, err := xz.NewWriter(&out)
+	if err == nil {
+		_, err = io.Copy(w, unpacked)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// bzipped is main.tf in a .tar.bz2, which the standard library can't make.
+const bzipped = "QlpoOTFBWSZTWdxZxwAAAHt7hMqQAEBQAX+CACBjJ98KAACACCAAdBpJo9TTRoABoND0gySNGhoaABoBo+6zaqIggMWACRU5gsomkFKEkBRRIQdGvtuVa9jnyRYgpxET2EDnlfpi97JjasQdYiuxVDIeiJm2FBhUfZESJ6XjmkiID8XckU4UJDcWccAA"
+
 func bytesPage(data []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { w.Write(data) }
 }
@@ -296,6 +364,14 @@ func TestArchives(t *testing.T) {
 	l.pages["/a.zip"] = bytesPage(zipOf(files))
 	l.pages["/pkg"] = l.pages["/a.zip"]
 	l.pages["/a.tar.gz"] = bytesPage(tarOf(files, map[string]string{"link.txt": "main.tf", "sub/out": "/etc", "up": "../../x"}))
+	l.pages["/a.tar.xz"] = bytesPage(xzOf(tarOf(files, nil)))
+	packed, err := base64.StdEncoding.DecodeString(bzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.pages["/a.tar.bz2"] = bytesPage(packed)
+	l.pages["/a.txz"], l.pages["/odd"] = l.pages["/a.tar.xz"], l.pages["/a.tar.xz"]
+	l.pages["/text.tar.xz"] = bytesPage([]byte("hello"))
 	l.pages["/deep.tgz"] = bytesPage(tarOf(map[string]string{"net-1.0/main.tf": value("deep")}, nil))
 	l.pages["/slip.zip"] = bytesPage(zipOf(map[string]string{"../../../escaped": "x"}))
 	l.pages["/slip.tgz"] = bytesPage(tarOf(map[string]string{"../escaped": "x"}, nil))
@@ -312,6 +388,7 @@ func TestArchives(t *testing.T) {
 	for source, file := range map[string]string{
 		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf", "/meta": "main.tf", "/meta//sub": "sub/main.tf",
 		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
+		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf", "/a.tar.bz2": "main.tf",
 	} {
 		l.good(call("a", l.url+source))
 		if _, err := os.Stat(filepath.Join(".terraform/modules/a", file)); err != nil {
@@ -323,7 +400,7 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/sub/out", "")
 	l.has(".terraform/modules/a/up", "")
 	for source, want := range map[string]string{
-		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
+		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
 		"/a.zip?archive=false": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
 		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "no such folder",
 	} {

@@ -21,38 +21,20 @@ import (
 
 // http fetches an archive, or a page that says where the package is.
 func (f *fetcher) http(ctx context.Context, j job) error {
-	check, err := parseChecksum(j.query.Get("checksum"))
-	if err != nil {
-		return err
-	}
 	u := *j.url
 	u.RawQuery = without(j.query, "archive", "checksum").Encode()
 	if u.User == nil && j.host == "" {
-		if u.User, err = netrcLogin(u.Hostname()); err != nil {
+		login, err := netrcLogin(u.Hostname())
+		if err != nil {
 			return err
 		}
+		u.User = login
 	}
 	kind := archiveKind(u.Path, j.query)
 	if kind == "" {
 		return f.page(ctx, &u, j.host)
 	}
-	file := j.dir + ".archive"
-	dst, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file)
-	err = f.client.Fetch(ctx, registry.Download{URL: &u, Host: j.host, Retries: 1}, dst)
-	if cerr := dst.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = check.verify(file)
-	}
-	if err != nil {
-		return err
-	}
-	return unpack(file, kind, j.dir)
+	return f.archive(ctx, j, kind, registry.Download{URL: &u, Host: j.host})
 }
 
 var metaElement = regexp.MustCompile(`(?is)<meta\s+name=["']?terraform-get["']?\s+content=["']([^"']+)["']`)

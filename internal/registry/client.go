@@ -28,6 +28,7 @@ type Client struct {
 	hosts     map[string]cliconfig.Host
 	retries   int           // of requests for documents
 	timeout   time.Duration // of one request for a document
+	stall     time.Duration // how long a download may bring nothing before the attempt counts as failed
 	userAgent string
 
 	mu       sync.Mutex
@@ -52,6 +53,7 @@ func New(cfg *cliconfig.Config, version string) *Client {
 		hosts:     cfg.Hosts,
 		retries:   cfg.RegistryRetries,
 		timeout:   cfg.RegistryTimeout,
+		stall:     time.Minute,
 		userAgent: agent,
 		services:  make(map[string]func() (services, error)),
 	}
@@ -73,7 +75,7 @@ func CheckRedirect(req *http.Request, via []*http.Request) error {
 	}
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		for _, name := range []string{"Authorization", "Cookie", "Www-Authenticate"} {
+		for _, name := range []string{"Authorization", "Cookie", "Www-Authenticate", "X-Amz-Security-Token"} {
 			req.Header.Del(name)
 		}
 	}
@@ -115,36 +117,56 @@ func (d *Document) JSON(into any) error {
 	return nil
 }
 
+// Authorize adds credentials to a request that is about to be sent. Nil adds none.
+type Authorize func(*http.Request) error
+
 // Get fetches a document with the credentials of host, or without any when host is "".
 func (c *Client) Get(ctx context.Context, u *url.URL, host string) (*Document, error) {
 	return c.get(ctx, u, host, http.StatusOK)
 }
 
 func (c *Client) get(ctx context.Context, u *url.URL, host string, statuses ...int) (*Document, error) {
-	token, err := c.token(ctx, host)
+	auth, err := c.bearer(ctx, host)
 	if err != nil {
 		return nil, err
 	}
+	return c.document(ctx, u, auth, statuses...)
+}
+
+// GetAuthorized is Get with credentials that no host's token is.
+func (c *Client) GetAuthorized(ctx context.Context, u *url.URL, auth Authorize) (*Document, error) {
+	return c.document(ctx, u, auth, http.StatusOK)
+}
+
+func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, statuses ...int) (*Document, error) {
 	var doc *Document
-	err = c.repeat(ctx, c.retries, func() (wait time.Duration, err error) {
-		doc, wait, err = c.once(ctx, u, token, statuses)
+	err := c.repeat(ctx, c.retries, func() (wait time.Duration, err error) {
+		doc, wait, err = c.once(ctx, u, auth, statuses)
 		return wait, err
 	})
 	return doc, err
 }
 
-func (c *Client) token(ctx context.Context, host string) (string, error) {
+// bearer sends the token of a host, if there is one.
+func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	if host == "" {
-		return "", nil
+		return nil, nil
 	}
-	return c.tokens.Token(ctx, host)
+	token, err := c.tokens.Token(ctx, host)
+	if err != nil || token == "" {
+		return nil, err
+	}
+	return func(req *http.Request) error {
+		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	}, nil
 }
 
 // once makes one attempt. The wait is what the server asks for before the next one.
-func (c *Client) once(ctx context.Context, u *url.URL, token string, statuses []int) (*Document, time.Duration, error) {
+func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses []int) (*Document, time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s gave no answer within %s: %w", u.Redacted(), c.timeout, errTimeout))
 	defer cancel()
-	resp, err := c.send(ctx, u, token, nil)
+	resp, err := c.send(ctx, u, auth, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -164,7 +186,7 @@ func (c *Client) once(ctx context.Context, u *url.URL, token string, statuses []
 	return nil, retryAfter(resp), &StatusError{u.Redacted(), resp.StatusCode}
 }
 
-func (c *Client) send(ctx context.Context, u *url.URL, token string, header http.Header) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header http.Header) (*http.Response, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("%q is no URL that can be fetched; only https: and http: can", u.Redacted())
 	}
@@ -176,8 +198,10 @@ func (c *Client) send(ctx context.Context, u *url.URL, token string, header http
 		req.Header[name] = values
 	}
 	req.Header.Set("User-Agent", c.userAgent)
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	if auth != nil {
+		if err := auth(req); err != nil {
+			return nil, err
+		}
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

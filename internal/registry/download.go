@@ -16,17 +16,18 @@ type Download struct {
 	URL *url.URL
 	// Host is whose credentials go with the request; empty for none.
 	Host string
+	// Auth are credentials in place of a host's.
+	Auth Authorize
+	// Progress is told how many bytes came, and how many there are, 0 when that is unknown; nil for nobody. A transfer that
+	// starts again tells smaller numbers again.
+	Progress func(done, total int64)
 	// Retries is how often a failed attempt is repeated.
 	Retries int
 	// Limit is the largest size accepted; 0 for a generous one.
 	Limit int64
 }
 
-const (
-	maxDownload = 8 << 30
-	// stall is how long a download may bring nothing before the attempt counts as failed.
-	stall = 60 * time.Second
-)
+const maxDownload = 8 << 30
 
 // errShort is a transfer that ended before its announced end and can't be continued.
 var errShort = errors.New("the transfer was cut short")
@@ -34,11 +35,14 @@ var errShort = errors.New("the transfer was cut short")
 // Fetch writes the file to dst, which is empty. A transfer that breaks off is continued where it stopped, if the
 // server can do that and the file hasn't changed meanwhile.
 func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
-	token, err := c.token(ctx, d.Host)
-	if err != nil {
-		return err
+	t := &transfer{client: c, d: d, dst: dst}
+	if t.d.Auth == nil {
+		auth, err := c.bearer(ctx, d.Host)
+		if err != nil {
+			return err
+		}
+		t.d.Auth = auth
 	}
-	t := &transfer{client: c, d: d, dst: dst, token: token}
 	if t.d.Limit == 0 {
 		t.d.Limit = maxDownload
 	}
@@ -53,16 +57,16 @@ type transfer struct {
 	client  *Client
 	d       Download
 	dst     *os.File
-	token   string
 	written int64
+	total   int64  // 0 when unknown
 	version string // identifies the file at the server, if it can be continued
 }
 
 func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(stall, func() {
-		cancel(fmt.Errorf("nothing came for %s: %w", stall, errTimeout))
+	watchdog := time.AfterFunc(t.client.stall, func() {
+		cancel(fmt.Errorf("nothing came for %s: %w", t.client.stall, errTimeout))
 	})
 	defer watchdog.Stop()
 	header := http.Header{"Accept-Encoding": {"identity"}}
@@ -70,7 +74,7 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", t.written))
 		header.Set("If-Range", t.version)
 	}
-	resp, err := t.client.send(ctx, t.d.URL, t.token, header)
+	resp, err := t.client.send(ctx, t.d.URL, t.d.Auth, header)
 	if err != nil {
 		return 0, err
 	}
@@ -86,6 +90,10 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 	}
 	if t.written+max(resp.ContentLength, 0) > t.d.Limit {
 		return 0, fmt.Errorf("the file has %d bytes, more than the %d that are acceptable", t.written+resp.ContentLength, t.d.Limit)
+	}
+	t.total = 0
+	if resp.ContentLength >= 0 {
+		t.total = t.written + resp.ContentLength
 	}
 	return 0, t.copy(ctx, resp.Body, watchdog)
 }
@@ -111,12 +119,15 @@ func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Time
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			watchdog.Reset(stall)
+			watchdog.Reset(t.client.stall)
 			if t.written += int64(n); t.written > t.d.Limit {
 				return fmt.Errorf("the file has more than the %d bytes that are acceptable", t.d.Limit)
 			}
 			if _, err := t.dst.Write(buf[:n]); err != nil {
 				return err
+			}
+			if t.d.Progress != nil {
+				t.d.Progress(t.written, t.total)
 			}
 		}
 		switch {

@@ -1,0 +1,126 @@
+package getmodules
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/oauth2/google"
+
+	"tofu/internal/registry"
+)
+
+// gcs fetches from Google Cloud Storage: www.googleapis.com/storage/v1/BUCKET/NAME.
+func (f *fetcher) gcs(ctx context.Context, j job) error {
+	parts := strings.SplitN(strings.TrimPrefix(j.url.Path, "/"), "/", 4)
+	if len(parts) != 4 || parts[0] != "storage" || parts[2] == "" || j.url.Hostname() != "www.googleapis.com" && j.url.Hostname() != "storage.googleapis.com" {
+		return fmt.Errorf("%q names no bucket and object; an address is gcs::https://www.googleapis.com/storage/v1/BUCKET/NAME", j.url.Redacted())
+	}
+	b := &gcsBucket{client: f.client, base: *f.gcsServer, name: parts[2], generation: j.url.Fragment, auth: f.googleToken}
+	return f.objects(ctx, j, b, parts[3])
+}
+
+// gcsBucket is a bucket of Google Cloud Storage.
+type gcsBucket struct {
+	client     *registry.Client
+	base       url.URL
+	name       string
+	generation string // of the object; empty for the newest
+	auth       registry.Authorize
+}
+
+func (b *gcsBucket) at(more string, query url.Values) *url.URL {
+	u := b.base
+	raw := strings.TrimSuffix(u.Path, "/") + "/storage/v1/b/" + escapeKey(b.name, false) + "/o" + more
+	u.RawPath = raw
+	u.Path, _ = url.PathUnescape(raw) // what was just escaped
+	u.RawQuery = query.Encode()
+	return &u
+}
+
+func (b *gcsBucket) object(key string) *url.URL {
+	query := url.Values{"alt": {"media"}}
+	if b.generation != "" {
+		query.Set("generation", b.generation)
+	}
+	return b.at("/"+escapeKey(key, false), query)
+}
+
+func (b *gcsBucket) list(ctx context.Context, prefix string) ([]string, error) {
+	var keys []string
+	query := url.Values{"prefix": {prefix}, "fields": {"items(name),nextPageToken"}}
+	for {
+		doc, err := b.client.GetAuthorized(ctx, b.at("", query), b.auth)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Items         []struct{ Name string }
+			NextPageToken string
+		}
+		if err := doc.JSON(&page); err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			keys = append(keys, item.Name)
+		}
+		if page.NextPageToken == "" || len(keys) > maxArchiveFiles {
+			return keys, nil
+		}
+		query.Set("pageToken", page.NextPageToken)
+	}
+}
+
+func (b *gcsBucket) authorize(context.Context) registry.Authorize { return b.auth }
+
+// gcsEndpoint is where the service is, or its emulator, which takes no credentials.
+func gcsEndpoint() (server *url.URL, emulated bool) {
+	if host := os.Getenv("STORAGE_EMULATOR_HOST"); host != "" {
+		if !strings.Contains(host, "://") {
+			host = "http://" + host
+		}
+		if u, err := url.Parse(host); err == nil && u.Host != "" {
+			return u, true
+		}
+	}
+	return &url.URL{Scheme: "https", Host: "storage.googleapis.com"}, false
+}
+
+// googleCredentials finds a token where Google's tools do; without any, requests go out as they are, which is how public
+// buckets are read.
+func googleCredentials() registry.Authorize {
+	find := sync.OnceValues(func() (func() (string, error), error) {
+		if token := os.Getenv("GOOGLE_OAUTH_ACCESS_TOKEN"); token != "" {
+			return func() (string, error) { return token, nil }, nil
+		}
+		creds, err := google.FindDefaultCredentials(context.Background(), "https://www.googleapis.com/auth/devstorage.read_only")
+		if err != nil {
+			if os.Getenv("GOOGLE_APPLICATION_CREDENTIALS") != "" {
+				return nil, fmt.Errorf("reading Google's credentials: %w", err)
+			}
+			return nil, nil
+		}
+		return func() (string, error) {
+			token, err := creds.TokenSource.Token()
+			if err != nil {
+				return "", fmt.Errorf("getting a token from Google: %w", err)
+			}
+			return token.AccessToken, nil
+		}, nil
+	})
+	return func(req *http.Request) error {
+		token, err := find()
+		if err != nil || token == nil {
+			return err
+		}
+		text, err := token()
+		if err == nil {
+			req.Header.Set("Authorization", "Bearer "+text)
+		}
+		return err
+	}
+}

@@ -1,0 +1,127 @@
+package getmodules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"tofu/internal/registry"
+)
+
+// bucket is a place in an object store, whose objects have names with slashes.
+type bucket interface {
+	// object gives the URL of an object's content.
+	object(key string) *url.URL
+	// list gives the names of all objects that start with a prefix.
+	list(ctx context.Context, prefix string) ([]string, error)
+	// authorize adds credentials to a request.
+	authorize(ctx context.Context) registry.Authorize
+}
+
+// objects fetches an archive from a bucket. A name that is no archive's stands for all objects below it.
+func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) error {
+	if kind := archiveKind(key, j.query); kind != "" {
+		return f.archive(ctx, j, kind, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)})
+	}
+	prefix := strings.TrimSuffix(key, "/") + "/"
+	if prefix == "/" {
+		prefix = ""
+	}
+	keys, err := b.list(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(j.dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(j.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files := 0
+	for _, key := range keys {
+		name, ok := strings.CutPrefix(key, prefix)
+		if !ok || name == "" || strings.HasSuffix(name, "/") { // consoles make empty objects for folders
+			continue
+		}
+		if files++; files > maxArchiveFiles {
+			return errors.New("there are more objects than a module may have files")
+		}
+		if err := f.oneObject(ctx, root, name, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)}); err != nil {
+			return err
+		}
+	}
+	if files == 0 {
+		return fmt.Errorf("there is neither an archive nor any object below %q", key)
+	}
+	return nil
+}
+
+func (f *fetcher) oneObject(ctx context.Context, root *os.Root, name string, d registry.Download) error {
+	if path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, "\\") {
+		return fmt.Errorf("there is an object %q, which would lead out of the module's folder", name)
+	}
+	local := filepath.FromSlash(name)
+	if dir := filepath.Dir(local); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	file, err := root.OpenFile(local, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	d.Retries, d.Limit = 1, maxArchiveBytes
+	err = f.client.Fetch(ctx, d, file)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// archive downloads an archive, checks what the address demands of it, and unpacks it.
+func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Download) error {
+	check, err := parseChecksum(j.query.Get("checksum"))
+	if err != nil {
+		return err
+	}
+	file := j.dir + ".archive"
+	dst, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	d.Retries = 1
+	err = f.client.Fetch(ctx, d, dst)
+	if cerr := dst.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = check.verify(file)
+	}
+	if err != nil {
+		return err
+	}
+	return unpack(file, kind, j.dir)
+}
+
+// escapeKey writes an object's name as part of a URL's path, strictly: servers compute signatures over that form.
+func escapeKey(key string, slash bool) string {
+	var b strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0, slash && c == '/':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
