@@ -196,12 +196,9 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 		return nil, diags
 	}
 	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
-	diags = diags.Append(more)
-	if diags.HasErrors() {
+	// What was installed is recorded also when something is wrong with it, so that other commands can tell what.
+	if diags = diags.Append(more).Append(in.Finish()); diags.HasErrors() {
 		return nil, diags
-	}
-	if err := in.Finish(); err != nil {
-		return nil, diags.Append(err)
 	}
 	return cfg, diags
 }

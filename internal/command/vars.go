@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -99,12 +100,12 @@ func (l *loaded) convertible(values map[string]engine.Variable) tfdiags.Diagnost
 			continue
 		}
 		if _, err := v.Final(values[name].Value); err != nil {
-			d := tfdiags.Errorf("Invalid value for input variable", "The value given for the variable %q does not fit its type: %s.", name, tfdiags.FormatError(err))
-			d.Subject = &v.Range
+			from := ""
 			if at := values[name].Range; at != nil {
-				d.Subject = at
+				from = fmt.Sprintf(" at %s:%d", at.Filename, at.Start.Line)
 			}
-			diags = append(diags, d)
+			diags = append(diags, tfdiags.Errorf("Invalid value for input variable",
+				"The value given%s for the variable %q does not fit its type: %s.", from, name, tfdiags.FormatError(err)).At(v.Range))
 		}
 	}
 	return diags

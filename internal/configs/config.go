@@ -17,6 +17,7 @@ type Config struct {
 	Call     *ModuleCall // the call in Parent; nil for the root
 	Children map[string]*Config
 	Module   *Module
+	Called   bool // a root that is only looked at as if it was called
 
 	// Source is the call's evaluated source address and Version the installed version ("" where there is none).
 	Source  string
@@ -151,7 +152,7 @@ type ModuleCall struct {
 	DependsOn    []hcl.Traversal
 	Config       hcl.Body // the arguments: one attribute per variable
 	Providers    []PassedProvider
-	ProvidersSet bool // a providers argument was written: nothing is inherited implicitly
+	ProvidersSet bool // a providers argument was written; default configurations that it leaves out are inherited all the same
 	SourceRange  hcl.Range
 	Range        hcl.Range
 }
@@ -265,7 +266,8 @@ type Import struct {
 	ProviderAddr addrs.Provider
 	Range        hcl.Range
 
-	static *addrs.AbsInstance // what To names; nil when its keys are dynamic
+	static        *addrs.AbsInstance // what To names; nil when its keys are dynamic
+	providerRange hcl.Range
 }
 
 // Variable is a variable block; see variable.go for its type and default.

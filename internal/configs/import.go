@@ -44,7 +44,7 @@ func decodeImport(d *decoder, block *hcl.Block) {
 			d.errorf(attr.Range, "Invalid import provider argument",
 				"The provider argument is for import blocks of root module resources. To give a module a provider, use the providers argument of its module block.")
 		}
-		im.Provider = d.providerRef(attr.Expr, "provider")
+		im.Provider, im.providerRange = d.providerRef(attr.Expr, "provider"), attr.Range
 	}
 	if d.override {
 		d.refuseOverride(block)

@@ -62,9 +62,6 @@ func LoadRoot(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 		return root, diags
 	}
 	l := &loader{opts: opts, parser: root.static.env.parser}
-	if !opts.Called {
-		diags = append(diags, root.checkRootOutputs()...)
-	}
 	diags = append(diags, l.tree(root)...)
 	if !diags.HasErrors() && !opts.Called { // in an incomplete tree much looks as if it was missing
 		diags = append(diags, root.checkProviders()...)
@@ -90,7 +87,7 @@ func loadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics
 	if module == nil {
 		return nil, diags
 	}
-	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}}
+	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}, Called: opts.Called}
 	root.Root = root
 	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
 	return root, slices.Concat(diags, root.evaluateStatics())
@@ -172,17 +169,6 @@ func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
 	}
 	return tfdiags.Errorf("Module not installed",
 		"This module is not installed yet. Run \"tofu init\" to install all modules that this configuration needs.").At(call.Range)
-}
-
-// checkRootOutputs refuses ephemeral outputs where nothing could take their values.
-func (c *Config) checkRootOutputs() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	for _, name := range slices.Sorted(maps.Keys(c.Module.Outputs)) {
-		if o := c.Module.Outputs[name]; o.Ephemeral {
-			diags = append(diags, tfdiags.Errorf("Invalid output configuration", "Root modules can't have ephemeral outputs: there is no module to take the value.").At(o.Range))
-		}
-	}
-	return diags
 }
 
 // childRules says what is of no use or wrong in a module that is called.

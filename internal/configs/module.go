@@ -181,10 +181,16 @@ func (a *assembly) requireProviders(block *requiredProviders) {
 	}
 }
 
-// checkImports refuses import blocks of the same object.
+// checkImports refuses import blocks of the same object, and ones that name another provider configuration than its resource.
 func (a *assembly) checkImports() {
 	seen := map[addrs.AbsInstance][]*Import{}
 	for _, im := range a.Imports {
+		r := a.Resources[im.ToResource.Resource]
+		if r != nil && im.Provider != nil && im.ToResource.Module.IsRoot() && (r.Provider == nil || r.Provider.Local() != im.Provider.Local()) {
+			a.errorf(im.providerRange, "Invalid import provider argument",
+				"The block of %s at %s doesn't have the same provider argument. The object is imported with the resource's own provider configuration: name that one there, or leave it out here.",
+				r.Addr, place(r.Range))
+		}
 		if im.static == nil {
 			continue
 		}

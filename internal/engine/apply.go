@@ -77,10 +77,10 @@ func (b *build) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 			continue
 		}
 		planned, ok := b.plan.Variables[name]
-		a, _ := finalValue(v, given.Value, v.Range, nil)
+		a, _ := v.Final(given.Value)
 		same := false
 		if ok {
-			was, _ := finalValue(v, planned, v.Range, nil)
+			was, _ := v.Final(planned)
 			same = unmark(a).RawEquals(unmark(was))
 		} else if v.Default.Set {
 			same = unmark(a).RawEquals(unmark(v.Default.Value))

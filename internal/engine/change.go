@@ -56,7 +56,7 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 	var sensitive []cty.PathValueMarks
 	for _, pvm := range all {
 		if _, ok := pvm.Marks[marks.Ephemeral]; ok && !p.writeOnly(pvm.Path) {
-			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Ephemeral value not allowed", Path: pvm.Path,
+			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Ephemeral value not allowed", Path: p.argument(pvm.Path),
 				Detail: "This argument is stored in plans and states, so it can't be given an ephemeral value. Ephemeral values may be used in write-only attributes, provider configurations, provisioners and ephemeral resources."})
 		}
 		if _, ok := pvm.Marks[marks.Sensitive]; ok {
@@ -64,6 +64,16 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 		}
 	}
 	return bare, sensitive, p.explain(diags)
+}
+
+// argument is the path of the argument that a value belongs to.
+func (p *instancePlan) argument(path cty.Path) cty.Path {
+	for n := range path {
+		if p.r.schema.Block.AttributeByPath(path[:n+1]) != nil {
+			return path[:n+1]
+		}
+	}
+	return path
 }
 
 func (p *instancePlan) writeOnly(path cty.Path) bool {

@@ -56,6 +56,7 @@ type ruleSet struct {
 	failed   string     // summary of a failed one
 	warnOnly bool       // failures are warnings
 	at       *hcl.Range // the place of a failure, where it is not the condition
+	origin   string     // more about where the value comes from
 }
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
@@ -123,8 +124,8 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	if result.True() {
 		return checks.Pass, "", diags
 	}
-	if w.phase.unknownInputs {
-		return checks.Unknown, "", nil // what is false for unknown inputs is said when there are inputs
+	if w.phase.unknownInputs && (set.kind != checks.KindVariable && set.kind != checks.KindOutput || c.in.uncertain()) {
+		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
 	message, more := c.errorMessage(r)
 	diags = diags.Append(more)
@@ -135,13 +136,23 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	d := c.argError(set.failed, detail, r.condition, cty.NilVal)
 	if set.at != nil {
 		d.Subject = set.at
-		d.Detail += fmt.Sprintf("\n\nThis was checked by the validation rule at %s:%d.", r.cfg.Range.Filename, r.cfg.Range.Start.Line)
+		d.Detail += fmt.Sprintf("\n\nThis was checked by the validation rule at %s:%d.%s", r.cfg.Range.Filename, r.cfg.Range.Start.Line, set.origin)
 	}
 	d.Extra = tfdiags.CheckRule{Address: set.object}
 	if _, sensitive := vm[marks.Sensitive]; sensitive {
 		d.EvalContext, d.Expression = nil, nil
 	}
 	return checks.Fail, message, diags.Append(d)
+}
+
+// uncertain tells whether the module instance stands for any number of instances.
+func (in *moduleInstance) uncertain() bool {
+	for ; in.parent != nil; in = in.parent {
+		if rep := in.module.rep; rep.repeats() || rep.enabled != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // errorMessage evaluates a condition's message; it is empty where the message must not be shown.
@@ -170,15 +181,15 @@ func (w *walk) validateVariable(v *value, in *moduleInstance) tfdiags.Diagnostic
 	if len(v.rules) == 0 {
 		return nil
 	}
-	at := v.variable.Range
+	at, given := v.variable.Range, ""
 	if v.expr != nil {
 		at = v.expr.Range()
-	} else if given, ok := w.variables[v.name]; ok && in.parent == nil && given.Range != nil {
-		at = *given.Range
+	} else if val, ok := w.variables[v.name]; ok && in.parent == nil && val.Range != nil {
+		given = fmt.Sprintf(" The value is given at %s:%d.", val.Range.Filename, val.Range.Start.Line)
 	}
 	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
 		kind: checks.KindVariable, config: v.node.Name, object: inInstance(in.addr, "var."+v.name),
-		failed: "Invalid value for variable", at: &at,
+		failed: "Invalid value for variable", at: &at, origin: given,
 	})
 }
 

@@ -19,22 +19,21 @@ import (
 // importRequest gives the import target for the instance, nil when there is none.
 func (p *instancePlan) importRequest() (*importRequest, tfdiags.Diagnostics) {
 	var found *importRequest
+	var diags tfdiags.Diagnostics
 	for _, t := range p.r.imports {
-		t.once.Do(func() { t.resolved, t.diags = p.w.resolveImport(t) })
-		if t.diags.HasErrors() {
-			return nil, t.diags
-		}
-		req := t.resolved[p.addr]
+		resolved, more := p.w.resolveImport(t)
+		diags = diags.Append(more)
+		req := resolved[p.addr]
 		if req == nil {
 			continue
 		}
 		if found != nil {
-			return nil, tfdiags.Diagnostics{tfdiags.Errorf("Duplicate import configuration for "+p.addr.String(),
-				"%s has more than one import target. Only one object can be imported to one address.", p.addr).At(t.place())}
+			diags = diags.Append(tfdiags.Errorf("Duplicate import configuration for "+p.addr.String(),
+				"%s has more than one import target. Only one object can be imported to one address.", p.addr).At(t.place()))
 		}
 		found = req
 	}
-	return found, nil
+	return found, diags
 }
 
 func (t *importTarget) place() hcl.Range {
@@ -44,83 +43,108 @@ func (t *importTarget) place() hcl.Range {
 	return t.cfg.Range
 }
 
-// resolveImport evaluates an import block to the objects that it asks for.
+// resolveImport evaluates an import block to the objects that it asks for. What is wrong with the block is told to the first who asks.
 func (w *walk) resolveImport(t *importTarget) (map[addrs.AbsInstance]*importRequest, tfdiags.Diagnostics) {
-	out := map[addrs.AbsInstance]*importRequest{}
-	if t.cfg == nil {
-		out[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
-		return out, nil
-	}
-	root := w.root.instances[0]
-	c := w.context(root, repetition{})
+	var diags tfdiags.Diagnostics
+	t.once.Do(func() {
+		t.resolved = map[addrs.AbsInstance]*importRequest{}
+		if t.cfg == nil {
+			t.resolved[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
+			return
+		}
+		reps, more := w.importRepetitions(t)
+		diags = diags.Append(more)
+		for _, rep := range reps {
+			diags = diags.Append(w.addImportRequest(t, w.context(w.root.instances[0], rep)))
+		}
+	})
+	return t.resolved, diags
+}
+
+// importRepetitions gives what each means in every repetition of an import block.
+func (w *walk) importRepetitions(t *importTarget) ([]repetition, tfdiags.Diagnostics) {
 	if t.forEach == nil {
-		return out, w.addImportRequest(out, t, c)
+		return []repetition{{}}, nil
 	}
+	c := w.context(w.root.instances[0], repetition{})
 	v, diags := c.eval(t.forEach, cty.DynamicPseudoType)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
+	if unknown && w.phase.unknownInputs {
+		return []repetition{unknownRepetition(repetitionExprs{forEach: t.forEach})}, diags
+	}
 	if unknown {
-		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning."
+		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.forEach)
 	}
 	if problem != "" {
 		return nil, diags.Append(c.argError("Invalid for_each argument", problem, t.forEach, v))
 	}
+	out := make([]repetition, len(keys))
 	for i, k := range keys {
 		key := cty.StringVal(k)
 		if v.Type().IsListType() || v.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		diags = diags.Append(w.addImportRequest(out, t, w.context(root, repetition{eachKey: key, eachValue: each[i]})))
+		out[i] = repetition{eachKey: key, eachValue: each[i]}
 	}
 	return out, diags
 }
 
-func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *importTarget, c *EvalContext) tfdiags.Diagnostics {
-	addr, diags := c.importAddress(t)
+// addImportRequest evaluates one repetition. Without values yet it only looks for what is wrong for all of them.
+func (w *walk) addImportRequest(t *importTarget, c *EvalContext) tfdiags.Diagnostics {
+	req, diags := c.importObject(t)
+	if w.phase.unknownInputs {
+		return diags
+	}
+	addr, more := c.importAddress(t)
+	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags
 	}
+	if t.resolved[addr] != nil {
+		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(), "%s has more than one import target.", addr).At(t.cfg.Range))
+	}
+	t.resolved[addr] = req
+	return diags
+}
+
+// importObject evaluates which object an import block takes over.
+func (c *EvalContext) importObject(t *importTarget) (*importRequest, tfdiags.Diagnostics) {
 	req := &importRequest{target: t}
 	e, want, what := t.id, cty.String, "id"
 	if e == nil {
 		e, want, what = t.identity, cty.DynamicPseudoType, "identity"
 	}
-	v, more := c.eval(e, want)
-	diags = diags.Append(more)
-	if more.HasErrors() {
-		return diags
+	v, diags := c.eval(e, want)
+	if diags.HasErrors() {
+		return nil, diags
 	}
 	problem := ""
-	switch {
+	switch validating := c.walk.phase.unknownInputs; {
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
+	case !v.IsWhollyKnown() && validating:
+		return nil, diags
 	case !v.IsWhollyKnown():
-		problem = fmt.Sprintf("The import %s is known only after apply. What is to be imported must be known while planning.", what)
+		problem = fmt.Sprintf("The import %s is known only after apply. What is to be imported must be known while planning.%s", what, c.unknownBecause(e))
 	case v.IsNull():
 		problem = fmt.Sprintf("The import %s must not be null.", what)
-	case what == "id" && v.AsString() == "":
+	case what == "id" && v.AsString() == "" && !validating:
 		problem = "The import id must not be empty."
 	}
 	if problem != "" {
-		return diags.Append(c.argError("Invalid import "+what+" argument", problem, e, v))
+		return nil, diags.Append(c.argError("Invalid import "+what+" argument", problem, e, v))
 	}
 	if what == "id" {
 		req.id = v.AsString()
 	} else {
 		v, more := c.importIdentity(t, v)
 		diags = diags.Append(more)
-		if more.HasErrors() {
-			return diags
-		}
 		req.identity = v
 	}
-	if out[addr] != nil {
-		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(), "%s has more than one import target.", addr).At(t.cfg.Range))
-	}
-	out[addr] = req
-	return diags
+	return req, diags
 }
 
 // importIdentity converts a given identity to the type's identity schema.
@@ -150,7 +174,7 @@ func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, t
 		attrs[name] = converted
 		delete(given, name)
 	}
-	for name := range given {
+	for _, name := range sortedKeys(given) {
 		return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("The identity has no attribute %q.", name), t.identity, cty.NilVal)}
 	}
 	return cty.ObjectVal(attrs), nil

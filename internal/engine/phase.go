@@ -24,13 +24,14 @@ type phase struct {
 	conditions     bool // checks are evaluated
 	recordsOutputs bool // root outputs become planned changes
 	storesOutputs  bool // root outputs are written to the state
+	imports        bool // import blocks and targets are looked at
 	readsState     bool // resources that are in the state only take part
 }
 
 var (
-	phaseValidate = &phase{name: "validate", resource: (*walk).validateResource, unknownInputs: true, conditions: true}
+	phaseValidate = &phase{name: "validate", resource: (*walk).validateResource, unknownInputs: true, conditions: true, imports: true}
 	phasePlan     = &phase{name: "plan", resource: (*walk).planResource, configure: true, conditions: true,
-		recordsOutputs: true, readsState: true}
+		recordsOutputs: true, imports: true, readsState: true}
 	phasePlanDestroy = &phase{name: "planDestroy", resource: (*walk).planDestroyResource, configure: true, destroy: true,
 		prune: true, recordsOutputs: true, readsState: true}
 	phaseApply = &phase{name: "apply", resource: (*walk).settleResource, opens: (*walk).openResource, impure: true,

@@ -93,6 +93,10 @@ func (b *build) analyseValue(v *value) {
 	case localValue:
 		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr, problems)
 	case outputValue:
+		if v.output.Ephemeral && v.module.parent == nil && !v.module.cfg.Called {
+			*problems = problems.Append(tfdiags.Errorf("Invalid output configuration",
+				"Root modules can't have ephemeral outputs: there is no module to take the value.").At(v.output.Range))
+		}
 		v.expr = b.expr(v.output.Expr, problems)
 		v.rules = b.rules(v.output.Preconditions, problems)
 		v.node.final = v.node.final || len(v.rules) > 0

@@ -24,9 +24,8 @@ type importTarget struct {
 	forEach  *lang.Expr
 	cli      ImportTarget
 
-	once     sync.Once // walk: evaluated by the first module instance of the resource
+	once     sync.Once // walk: evaluated for the first instance of the resource
 	resolved map[addrs.AbsInstance]*importRequest
-	diags    tfdiags.Diagnostics
 }
 
 // importRequest is one object to take over, evaluated.
@@ -55,7 +54,7 @@ var importTransformer = &Transformer{
 	Doc:   "attaches import targets to the Resource nodes that they fill",
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.recordsOutputs || b.mode == plans.Destroy || b.preDestroy {
+		if !b.phase.imports || b.mode == plans.Destroy || b.preDestroy {
 			return nil
 		}
 		var diags tfdiags.Diagnostics
@@ -78,6 +77,9 @@ var importTransformer = &Transformer{
 func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	r := b.byConfig[cfg.ToResource]
 	if r == nil || r.cfg == nil {
+		if b.phase.unknownInputs {
+			return nil // configuration may be generated for it
+		}
 		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)
 		} else {

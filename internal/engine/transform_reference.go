@@ -97,6 +97,13 @@ func (b *build) connectValue(v *value) {
 		b.connectDependsOn(v.node, m, refs)
 		b.connectRefs(v.node, m, v.expr.Refs, scope)
 	default:
+		scope.except = addrs.LocalValue{Name: v.name}
+		for _, ref := range v.expr.Refs.Objects {
+			if ref.Subject == scope.except {
+				v.node.problems = v.node.problems.Append(tfdiags.Errorf("Self-referencing local value",
+					"The local value local.%s can't use its own result in its expression.", v.name).At(ref.Range))
+			}
+		}
 		b.connectRefs(v.node, m, v.expr.Refs, scope)
 	}
 	b.connectRules(v.node, m, v.rules, scope)
@@ -402,6 +409,11 @@ func (b *build) connectCallRef(n *Node, m *module, call, output string, key addr
 // connectDependsOn makes n wait for whole objects: a module call counts as everything in it.
 func (b *build) connectDependsOn(n *Node, m *module, refs []*addrs.Reference) {
 	for _, ref := range refs {
+		if len(ref.Remaining) > 0 {
+			n.problems = n.problems.Append(tfdiags.Errorf("Invalid depends_on reference",
+				"A reference in depends_on is to a whole object, not to an attribute of one: write %s.", ref.Subject).At(ref.Remaining.SourceRange()))
+			continue
+		}
 		if call, ok := moduleCallOf(ref.Subject); ok {
 			if child := m.calls[call]; child != nil {
 				b.after(n, child.closed)

@@ -7,7 +7,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
-	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -48,14 +47,15 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 		return w.rootVariable(v)
 	}
 	if v.expr == nil {
-		return finalValue(v.variable, cty.NilVal, v.module.call.Range, nil)
+		return finalValue(v, in, cty.NilVal, nil)
 	}
 	c := w.context(in.parent, in.rep)
 	given, diags := c.eval(v.expr, cty.DynamicPseudoType)
 	if diags.HasErrors() {
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
-	out, more := finalValue(v.variable, given, v.expr.Range(), v.expr)
+	rng := v.expr.Range()
+	out, more := finalValue(v, in, given, &rng)
 	return out, diags.Append(more)
 }
 
@@ -65,34 +65,32 @@ func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
 	}
 	given, ok := w.variables[v.name]
 	if !ok || given.Value == cty.NilVal {
-		return finalValue(v.variable, cty.NilVal, v.variable.Range, nil)
+		return finalValue(v, w.root.instances[0], cty.NilVal, nil)
 	}
-	rng := v.variable.Range
-	if given.Range != nil {
-		rng = *given.Range
-	}
-	return finalValue(v.variable, given.Value, rng, nil)
+	return finalValue(v, w.root.instances[0], given.Value, given.Range)
 }
 
-// finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given.
-func finalValue(v *configs.Variable, given cty.Value, rng hcl.Range, expr *lang.Expr) (cty.Value, tfdiags.Diagnostics) {
-	out, err := v.Final(given)
+// finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is
+// reported at the declaration, which asks for another one, and names the place of the value.
+func finalValue(v *value, in *moduleInstance, given cty.Value, at *hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	out, err := v.variable.Final(given)
 	if err == nil {
 		return out, nil
 	}
-	summary := "Invalid value for input variable"
+	summary, rng := "Invalid value for input variable", v.variable.Range
 	switch {
 	case given == cty.NilVal:
 		summary = "No value for required variable"
-	case given.IsNull():
-		summary = "Required variable not set"
+	case given.IsNull() && at != nil:
+		summary, rng = "Required variable not set", *at
 	}
-	detail := fmt.Sprintf("The given value is not suitable for var.%s declared at %s:%d: %s.", v.Name, v.Range.Filename, v.Range.Start.Line, tfdiags.FormatError(err))
-	d := tfdiags.Errorf(summary, "%s", detail).At(rng)
-	if expr != nil {
-		d.Expression = expr.Expression
+	from := ""
+	if at != nil {
+		from = fmt.Sprintf(" at %s:%d", at.Filename, at.Start.Line)
 	}
-	return markVariable(v, cty.UnknownVal(v.Type.Type)), tfdiags.Diagnostics{d}
+	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s:%d: %s.",
+		from, inInstance(in.addr, "var."+v.name), v.variable.Range.Filename, v.variable.Range.Start.Line, tfdiags.FormatError(err)).At(rng)
+	return markVariable(v.variable, cty.UnknownVal(v.variable.Type.Type)), tfdiags.Diagnostics{d}
 }
 
 func markVariable(v *configs.Variable, val cty.Value) cty.Value {
@@ -115,10 +113,6 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	}
 	val, more := w.outputValue(v, in, root)
 	diags = diags.Append(more)
-	if more.HasErrors() {
-		in.values[v.slot] = cty.DynamicVal
-		return diags
-	}
 	diags = diags.Append(w.checkOutputMarks(v, val, root))
 	if diags.HasErrors() {
 		in.values[v.slot] = cty.DynamicVal

@@ -60,7 +60,7 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 		places:   make(map[string]func() (registry.ModuleLocation, error))}, nil
 }
 
-// Finish writes modules.json. It is called when all calls were installed without errors.
+// Finish writes modules.json. It is called when everything that could be installed was.
 func (in *Installer) Finish() error {
 	if !in.called {
 		return nil

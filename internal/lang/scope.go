@@ -215,7 +215,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	v, hclDiags := expr.Value(ctx)
 	diags = diags.Append(hclDiags)
 	if hclDiags.HasErrors() {
-		return cty.UnknownVal(want), diags
+		return cty.UnknownVal(want).WithSameMarks(v), diags // so that what is wrong with the marks is said too
 	}
 	if want == cty.DynamicPseudoType || v.Type().Equals(want) {
 		return v, diags
