@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 
 	"tofu/internal/tfdiags"
@@ -119,7 +118,7 @@ func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags
 	} else if isJSON {
 		parsed, hclDiags = json.Parse(src, name)
 	} else {
-		parsed, hclDiags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+		parsed, hclDiags = parseNative(name, src)
 	}
 	if parsed == nil || parsed.Body == nil {
 		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}

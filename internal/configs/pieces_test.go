@@ -1,0 +1,79 @@
+package configs
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+func TestPieces(t *testing.T) {
+	block := func(i int) string {
+		return fmt.Sprintf("resource \"a\" \"b%d\" {\n  c = \"${d.e[%d]}ä\" # x\n}\n", i, i)
+	}
+	many := func(between string) string {
+		var b strings.Builder
+		for i := range 20 {
+			b.WriteString(block(i) + between)
+		}
+		return b.String()
+	}
+	tests := []struct {
+		name, src string
+		pieces    bool
+	}{
+		{"blocks", many(""), true},
+		{"empty lines", "\n\n" + many("\n\n\n") + "\n", true},
+		{"comments", many("# resource\n}\n// }\n"), false}, // a brace of its own is a mistake
+		{"comments between", "# first\n" + many("# next\n"), false},
+		{"without an end of line", strings.TrimSuffix(many(""), "\n"), true},
+		{"nested", many("locals {\n  x = {\n    y = [\n{\n}\n]\n  }\n}\n"), true},
+		{"other line ends", strings.ReplaceAll(many(""), "\n", "\r\n"), false},
+		{"a comment of several lines", many("") + "/*\n" + many("") + "*/\n", false},
+		{"a text that looks like code", "locals {\n  x = <<EOT\n" + many("") + "EOT\n}\n", false},
+		{"a text that ends like code", many("") + "locals {\n  x = <<EOT\n" + many("") + "EOT\n}\n", false},
+		{"an attribute", many("") + "x = 1\n", false},
+		{"a mistake", many("") + "}\n", false},
+		{"a mistake within", many("") + "locals {\n  x = \n}\n" + many(""), false},
+		{"a byte order mark", "\ufeff" + many(""), true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			src := []byte(test.src)
+			want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
+			got := parsePieces("main.tf", cut(src, 100))
+			if (got != nil) != test.pieces {
+				t.Fatalf("%d pieces: got %v, and the whole has the problems %v", len(cut(src, 100)), got != nil, diags)
+			}
+			if got == nil {
+				return
+			}
+			if diags.HasErrors() {
+				t.Fatal("pieces of a file with mistakes were put together:", diags)
+			}
+			if !reflect.DeepEqual(got, want.Body) {
+				t.Errorf("the pieces are not the whole: %v and %v", got.SrcRange, want.Body.(*hclsyntax.Body).SrcRange)
+			}
+		})
+	}
+}
+
+// FuzzPieces: whatever a file holds, cutting it makes no difference.
+func FuzzPieces(f *testing.F) {
+	f.Add("a {\n}\nb {\n  c = <<E\n}\nd\nE\n}\n")
+	f.Add("a {\n  b = \"${{\n}\n}\"\n}\nc {}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		src := []byte(text)
+		got := parsePieces("main.tf", cut(src, 1))
+		if got == nil {
+			return
+		}
+		want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
+		if diags.HasErrors() || !reflect.DeepEqual(got.Blocks, want.Body.(*hclsyntax.Body).Blocks) {
+			t.Errorf("the pieces differ from the whole of %q: %v", text, diags)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+)
+
+// nearest finds, for every resource, the resources that are reached from it without passing through another managed one. Values
+// hand on what they reach; sets that are the same are shared.
+func (b *build) nearest(order []dag.ID) {
+	index := make(map[*resource]int32, len(b.resources))
+	for i, r := range b.resources {
+		index[r] = int32(i)
+	}
+	reached := make([][]int32, b.graph.Len())
+	call := callDependencies{b: b, reached: reached, by: map[dag.ID]*module{}, without: map[setInModule][]int32{}, deps: make([][]int32, len(b.resources))}
+	for _, m := range b.modules {
+		if m.expand != nil {
+			call.by[m.expand.ID] = m
+		}
+	}
+	lists := map[*int32][]addrs.ConfigResource{} // by the first element of a set: sets are shared, so lists are
+	for _, id := range order {
+		n := b.nodes[id]
+		set := b.union(reached, b.graph.Needs(id))
+		for _, to := range b.graph.Needs(id) {
+			if m := call.by[to]; m != nil {
+				set = call.implied(m, set)
+			}
+		}
+		if m := n.module; m != nil && n == m.closed {
+			set = call.ends(call.implied(m, set))
+		}
+		if r := n.resource; r != nil && n == r.open {
+			r.deps = b.depAddrs(set, lists)
+			call.deps[index[r]] = set
+		}
+		if r := n.resource; r != nil && n == r.node {
+			own := []int32{index[r]}
+			if r.addr.Resource.Mode != addrs.Managed {
+				own = merge(own, set)
+			}
+			set = own
+		}
+		reached[id] = set
+	}
+}
+
+// callDependencies leaves out of sets what a module's own resources stand for: everything in a module waits for what the call depends
+// on, so whoever reaches a managed resource in it need not name that as well. Otherwise a chain of calls with depends_on would store
+// for each resource all those before it.
+type callDependencies struct {
+	b       *build
+	reached [][]int32
+	by      map[dag.ID]*module      // by the node that decides the module's instances
+	without map[setInModule][]int32 // what is left of sets, which are shared
+	deps    [][]int32               // by resource
+}
+
+type setInModule struct {
+	first  *int32
+	len    int
+	module *module
+}
+
+func (c *callDependencies) implied(m *module, set []int32) []int32 {
+	outer := c.reached[m.expand.ID]
+	if len(set) == 0 || len(outer) == 0 {
+		return set
+	}
+	key := setInModule{&set[0], len(set), m}
+	if out, ok := c.without[key]; ok {
+		return out
+	}
+	out := set
+	if slices.ContainsFunc(set, func(i int32) bool { return c.b.resources[i].managedIn(m) }) {
+		out = slices.DeleteFunc(slices.Clone(set), func(i int32) bool {
+			_, found := slices.BinarySearch(outer, i)
+			return found
+		})
+	}
+	c.without[key] = out
+	return out
+}
+
+// ends leaves out of what is in a module those resources that others in it depend on: to wait for the module it is enough to wait for
+// the latter.
+func (c *callDependencies) ends(set []int32) []int32 {
+	inner := map[int32]bool{}
+	seen := map[*int32]bool{} // resources share sets
+	for _, i := range set {
+		if deps := c.deps[i]; c.b.resources[i].addr.Resource.Mode == addrs.Managed && len(deps) > 0 && !seen[&deps[0]] {
+			seen[&deps[0]] = true
+			for _, dep := range deps {
+				inner[dep] = true
+			}
+		}
+	}
+	if len(inner) == 0 {
+		return set
+	}
+	return slices.DeleteFunc(slices.Clone(set), func(i int32) bool { return inner[i] })
+}
+
+// managedIn tells whether a managed resource is in a module or in one that it calls.
+func (r *resource) managedIn(m *module) bool {
+	if r.addr.Resource.Mode != addrs.Managed || r.cfg == nil {
+		return false
+	}
+	for at := r.module; at != nil; at = at.parent {
+		if at == m {
+			return true
+		}
+	}
+	return false
+}
+
+// union unites what the needs of a node reach. A set that has all the others in it is shared.
+func (b *build) union(reached [][]int32, needs []dag.ID) []int32 {
+	var sets [][]int32
+	largest, total := 0, 0
+	for _, to := range needs {
+		set := reached[to]
+		if len(set) == 0 {
+			continue
+		}
+		sets = append(sets, set)
+		total += len(set)
+		if len(set) > len(sets[largest]) {
+			largest = len(sets) - 1
+		}
+	}
+	switch {
+	case len(sets) == 0:
+		return nil
+	case contains(sets[largest], sets):
+		return sets[largest]
+	case len(sets) == 2:
+		return merge(sets[0], sets[1])
+	}
+	out := make([]int32, 0, total)
+	for _, set := range sets {
+		out = append(out, set...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// contains tells whether all elements of some sorted sets are in one.
+func contains(all []int32, sets [][]int32) bool {
+	for _, set := range sets {
+		if &set[0] == &all[0] {
+			continue
+		}
+		for _, n := range set {
+			if _, ok := slices.BinarySearch(all, n); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// merge unites two sorted sets.
+func merge(a, b []int32) []int32 {
+	out := make([]int32, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			out, a = append(out, a[0]), a[1:]
+		case a[0] > b[0]:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+func (b *build) depAddrs(set []int32, lists map[*int32][]addrs.ConfigResource) []addrs.ConfigResource {
+	if len(set) == 0 {
+		return nil
+	}
+	if list := lists[&set[0]]; len(list) == len(set) {
+		return list
+	}
+	out := make([]addrs.ConfigResource, len(set))
+	for i, n := range set {
+		out[i] = b.resources[n].addr
+	}
+	slices.SortFunc(out, compareStored)
+	lists[&set[0]] = out
+	return out
+}
+
+// compareStored is the order of stored dependencies: by text.
+func compareStored(x, y addrs.ConfigResource) int {
+	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
+		return x.Resource.Compare(y.Resource)
+	}
+	return cmpText(x.String(), y.String())
+}
+
+func cmpText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
