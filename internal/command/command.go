@@ -30,7 +30,7 @@ type Command struct {
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdConsole, cmdEnv, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout, cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint, cmdVersion,
+		cmdConsole, cmdEnv, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout, cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint, cmdUpdate, cmdVersion,
 		cmdWorkspace,
 	}
 }

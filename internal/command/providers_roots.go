@@ -83,8 +83,7 @@ func moduleDirs(dirs []string) ([]moduleDir, tfdiags.Diagnostics) {
 				return nil
 			}
 			parent := filepath.Clean(filepath.Dir(path))
-			config := slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json"}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
-			if !config && name != depsfile.FileName {
+			if !isConfig(name) && name != depsfile.FileName {
 				return nil
 			}
 			if found[parent] == nil {
@@ -105,6 +104,11 @@ func moduleDirs(dirs []string) ([]moduleDir, tfdiags.Diagnostics) {
 	}
 	slices.SortFunc(out, func(a, b moduleDir) int { return strings.Compare(a.dir, b.dir) })
 	return out, diags
+}
+
+// isConfig tells whether a file's name is that of a configuration file.
+func isConfig(name string) bool {
+	return slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json"}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // candidate is a module that may be a root module.

@@ -208,6 +208,9 @@ func TestGit(t *testing.T) {
 	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "no ref")
 	l.bad(call("a", "git::ext::sh -c true"), "can't be")
 	l.bad(call("a", "git::file://"+l.top+"/nothing"), "nothing")
+	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
+		t.Errorf("%q %v", tags, err)
+	}
 	// The branch moves: the installed commit stays until an upgrade.
 	l.good(call("a", repo))
 	l.commit("repo", "", map[string]string{"main.tf": value("3")})

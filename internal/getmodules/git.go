@@ -89,6 +89,40 @@ func gitRemote(j job) (string, error) {
 	return u.String(), nil
 }
 
+// Tags lists the tags of the git repository that an address names, without fetching it.
+func Tags(ctx context.Context, address string) ([]string, error) {
+	u, err := url.Parse(strings.TrimPrefix(address, "git::"))
+	if err != nil {
+		return nil, fmt.Errorf("%q is no URL", address)
+	}
+	j := job{url: u, query: u.Query()}
+	remote, err := gitRemote(j)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tofu-git-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	env, cleanup, err := gitEnv(j.query.Get("sshkey"), filepath.Join(dir, "ssh"))
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	out, err := output(ctx, env, "git", "ls-remote", "--tags", "--refs", "--", remote)
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	for _, line := range strings.Split(out, "\n") {
+		if _, ref, ok := strings.Cut(line, "\t"); ok {
+			tags = append(tags, strings.TrimPrefix(ref, "refs/tags/"))
+		}
+	}
+	return tags, nil
+}
+
 func without(query url.Values, names ...string) url.Values {
 	rest := make(url.Values)
 	for name, values := range query {
@@ -148,18 +182,24 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 
 // run runs a program and makes its complaints the error.
 func run(ctx context.Context, env []string, program string, args ...string) error {
+	_, err := output(ctx, env, program, args...)
+	return err
+}
+
+// output is run for a program whose output is wanted.
+func output(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return fmt.Errorf("the program %q must be installed to fetch this module", program)
+		return "", fmt.Errorf("the program %q must be installed to fetch this module", program)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	var complaints bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, nil, &complaints
+	var out, complaints bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &complaints
 	if err := cmd.Run(); err != nil {
 		if text := strings.TrimSpace(complaints.String()); text != "" {
-			return fmt.Errorf("%s: %s", program, text)
+			return "", fmt.Errorf("%s: %s", program, text)
 		}
-		return fmt.Errorf("%s: %w", program, err)
+		return "", fmt.Errorf("%s: %w", program, err)
 	}
-	return nil
+	return out.String(), nil
 }

@@ -1,0 +1,197 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"tofu/internal/depsfile"
+	"tofu/internal/tfdiags"
+	"tofu/internal/upgrade"
+)
+
+var cmdUpdate = &Command{
+	Name: "update", Args: "[DIR…]", Short: "Raise version constraints in configuration files",
+	Long: `
+Raises the version constraints of the providers and modules that the options
+name, and of tofu itself, in the configuration files of the given directories
+(by default the current one). Everything else in the files stays as it is.
+
+A SOURCE is the source address of a provider or module; in its place "*"
+stands for any text, so that -provider="*" means all providers. After an "@"
+comes the version: "5.7.0" raises each constraint to that version in the style
+that it is written in ("5.6.0" becomes "5.7.0" and "~> 5.6" becomes "~> 5.7"),
+and a constraint, like "~> 5.7", replaces the old one. Without a version, the
+newest release is taken. A constraint is never lowered by a version. Modules
+from git repositories are known by the version that their ref ends in.
+
+The lock files do not change: run "tofu providers lock -recursive" with the
+same directories afterwards, or "tofu init -upgrade" in each of them.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &updateFlags{}
+		f.addJSON(fs)
+		fs.Var((*list)(&f.Providers), "provider", "Raise the constraints of this provider: `source[@version]`. May be repeated.")
+		fs.Var((*list)(&f.Modules), "module", "Raise the constraints of this module: `source[@version]`. May be repeated.")
+		fs.StringVar(&f.Required, "required-version", "", "Raise required_version to this `version`, or replace it by a constraint.")
+		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories, other than hidden ones.")
+		fs.Var((*list)(&f.Ignore), "ignore", "Leave out files whose path matches this `pattern`, such as \"**/legacy/**\". May be repeated.")
+		fs.BoolVar(&f.Check, "check", false, "Write nothing, and fail when a constraint would be raised.")
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		return app.update(ctx, flags.(*updateFlags), args)
+	},
+}
+
+type updateFlags struct {
+	viewFlags
+	Providers, Modules []string
+	Required           string
+	Ignore             []string
+	Recursive, Check   bool
+}
+
+// update is one run of the command.
+func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
+	wishes, err := readWishes(f)
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	byDir, diags := configFiles(dirs, f)
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	chosen := &releases{app: a, known: make(map[string]func() (depsfile.Version, error))}
+	var tally updateTally
+	for _, dir := range sortedKeys(byDir) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		diags = diags.Append(a.updateDir(ctx, byDir[dir], wishes, chosen, f.Check, &tally))
+	}
+	for _, w := range wishes {
+		if !w.met {
+			diags = diags.Append(tfdiags.Warningf("Nothing to update", "No constraint of %s was found.", w.text))
+		}
+	}
+	if f.Check {
+		a.say("\n%d constraints in %d files are to be raised; %d are as they should be.", tally.raised, tally.files, tally.current)
+	} else {
+		a.say("\n%d constraints in %d files were raised; %d are as they should be.", tally.raised, tally.files, tally.current)
+	}
+	if f.Check && tally.raised > 0 {
+		diags = diags.Append(tfdiags.Errorf("Constraints are out of date",
+			"%d version constraints are to be raised. Run \"tofu update\" with the same options, but without -check.", tally.raised))
+	}
+	return a.done(diags)
+}
+
+type updateTally struct{ raised, current, files int }
+
+// configFiles reads the configuration files of some directories, by directory.
+func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdiags.Diagnostics) {
+	var modules []string
+	var diags tfdiags.Diagnostics
+	if f.Recursive {
+		found, more := moduleDirs(dirs)
+		diags = more
+		for _, m := range found {
+			modules = append(modules, m.dir)
+		}
+	} else {
+		for _, dir := range dirs {
+			modules = append(modules, filepath.Clean(dir))
+		}
+	}
+	byDir := make(map[string][]upgrade.File)
+	for _, dir := range modules {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			diags = diags.Append(tfdiags.Errorf("Unreadable directory", "Searching for configuration files: %s.", err))
+			continue
+		}
+		byDir[dir] = nil
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if e.IsDir() || !isConfig(e.Name()) || slices.ContainsFunc(f.Ignore, func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {
+				continue
+			}
+			source, err := os.ReadFile(path)
+			if err != nil {
+				diags = diags.Append(fmt.Errorf("reading the configuration: %w", err))
+				continue
+			}
+			byDir[dir] = append(byDir[dir], upgrade.File{Name: path, Source: source})
+		}
+	}
+	return byDir, diags
+}
+
+// updateDir raises the constraints in the files of one directory.
+func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wish, chosen *releases, check bool, tally *updateTally) tfdiags.Diagnostics {
+	places, diags := upgrade.Places(files)
+	edits := make(map[string][]upgrade.Edit)
+	for _, p := range places {
+		w := firstWish(wishes, p)
+		if w == nil {
+			continue
+		}
+		w.met = true
+		if p.Odd != "" {
+			diags = diags.Append(tfdiags.Warningf("Constraint left alone", "The version constraint of %s can't be raised: %s.", p, p.Odd).At(p.Range))
+			continue
+		}
+		text, err := w.raise(ctx, p, chosen)
+		at := fmt.Sprintf("%s:%d: %s", p.Range.Filename, p.Range.Start.Line, p)
+		switch {
+		case errors.Is(err, upgrade.ErrNewer):
+			tally.current++
+			a.say("- %s %q stays: %s", at, p.Text, err)
+		case err != nil:
+			diags = diags.Append(tfdiags.Errorf("Constraint not raised", "The version constraint of %s was left alone: %s.", p, err).At(p.Range))
+		case text == p.Text:
+			tally.current++
+		default:
+			tally.raised++
+			a.say("- %s %q -> %q", at, p.Text, text)
+			edits[p.Range.Filename] = append(edits[p.Range.Filename], upgrade.Edit{Place: p, Text: text})
+		}
+	}
+	tally.files += len(edits)
+	if check {
+		return diags
+	}
+	for _, f := range files {
+		if len(edits[f.Name]) > 0 {
+			if err := os.WriteFile(f.Name, upgrade.Apply(f.Source, edits[f.Name]), 0o644); err != nil { // an existing file keeps its mode
+				diags = diags.Append(fmt.Errorf("writing the configuration: %w", err))
+			}
+		}
+	}
+	return diags
+}
+
+// firstWish gives the wish that says most of a place.
+func firstWish(wishes []*wish, p upgrade.Place) *wish {
+	var found []*wish
+	for _, w := range wishes {
+		if w.wants(p) {
+			found = append(found, w)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return slices.MinFunc(found, func(a, b *wish) int { return cmp.Compare(strings.Count(a.source, "*"), strings.Count(b.source, "*")) })
+}

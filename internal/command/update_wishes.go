@@ -1,0 +1,204 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
+	"tofu/internal/getmodules"
+	"tofu/internal/registry"
+	"tofu/internal/upgrade"
+	"tofu/internal/version"
+)
+
+// wish is one option that says what to raise.
+type wish struct {
+	text    string // as it was given
+	kind    upgrade.Kind
+	source  string // with wildcards
+	match   *regexp.Regexp
+	version *depsfile.Version // to raise to; nil for the newest, unless there is a constraint
+	replace string            // the constraint to write; empty to raise
+	met     bool              // a constraint was found
+}
+
+func readWishes(f *updateFlags) ([]*wish, error) {
+	var wishes []*wish
+	for _, group := range []struct {
+		kind   upgrade.Kind
+		option string
+		texts  []string
+	}{{upgrade.Provider, "-provider", f.Providers}, {upgrade.Module, "-module", f.Modules}} {
+		for _, text := range group.texts {
+			w, err := readWish(group.kind, text)
+			if err != nil {
+				return nil, badUsage("Invalid option", "The option %s=%q: %s.", group.option, text, err)
+			}
+			wishes = append(wishes, w)
+		}
+	}
+	if f.Required != "" {
+		w := &wish{text: "required_version", kind: upgrade.Program, match: regexp.MustCompile("")}
+		if err := w.target(f.Required); err != nil {
+			return nil, badUsage("Invalid option", "The option -required-version=%q: %s.", f.Required, err)
+		}
+		wishes = append(wishes, w)
+	}
+	if len(wishes) == 0 {
+		return nil, badUsage("Nothing to update", "Say what to raise with -provider, -module or -required-version.")
+	}
+	return wishes, nil
+}
+
+// readWish reads SOURCE[@VERSION]. The address of a git repository may have an "@" of its own.
+func readWish(kind upgrade.Kind, text string) (*wish, error) {
+	w := &wish{text: text, kind: kind, source: text}
+	if i := strings.LastIndex(text, "@"); i > 0 && !strings.Contains(text[i:], "/") {
+		w.source = text[:i]
+		if err := w.target(text[i+1:]); err != nil {
+			return nil, err
+		}
+	}
+	if w.source != "*" && !strings.Contains(w.source, "*") {
+		if kind == upgrade.Provider {
+			p, err := addrs.ParseProvider(w.source)
+			if err != nil {
+				return nil, err
+			}
+			w.source = p.String()
+		} else {
+			s, err := addrs.ParseModuleSource(w.source, false)
+			if err != nil {
+				return nil, err
+			}
+			w.source, _, _ = strings.Cut(s.Address, "?")
+		}
+	}
+	w.match = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(w.source), `\*`, ".*") + "$")
+	return w, nil
+}
+
+// target reads what stands after the "@": a version or a constraint.
+func (w *wish) target(text string) error {
+	if v, err := depsfile.ParseVersion(strings.TrimPrefix(text, "v")); err == nil {
+		w.version = &v
+		return nil
+	}
+	c, err := depsfile.ParseConstraints(text)
+	if err != nil || len(c) == 0 {
+		return fmt.Errorf("%q is neither a version like \"1.2.0\" nor a constraint like \"~> 1.2\"", text)
+	}
+	w.replace = text
+	return nil
+}
+
+// wants tells whether a place is meant. Addresses at the default host may be given without it.
+func (w *wish) wants(p upgrade.Place) bool {
+	kind := p.Kind
+	if kind == upgrade.ModuleRef {
+		kind = upgrade.Module
+	}
+	if kind != w.kind {
+		return false
+	}
+	address := p.Provider.String()
+	if kind == upgrade.Module {
+		address, _, _ = strings.Cut(p.Source.Address, "?")
+	}
+	return w.match.MatchString(address) || w.match.MatchString(strings.TrimPrefix(address, addrs.DefaultHost+"/"))
+}
+
+// raise gives the new text of a place.
+func (w *wish) raise(ctx context.Context, p upgrade.Place, chosen *releases) (string, error) {
+	if w.replace != "" {
+		if p.Kind == upgrade.ModuleRef {
+			return "", fmt.Errorf("a ref is no constraint; give a version like \"1.2.0\"")
+		}
+		return w.replace, nil
+	}
+	var v depsfile.Version
+	var err error
+	if w.version != nil {
+		v = *w.version
+	} else if v, err = chosen.newest(ctx, p); err != nil {
+		return "", err
+	}
+	if p.Kind == upgrade.ModuleRef {
+		return upgrade.RaiseRef(p.Text, v)
+	}
+	return upgrade.Raise(p.Text, v)
+}
+
+// releases finds the newest release of what places name, once for each.
+type releases struct {
+	app    *App
+	known  map[string]func() (depsfile.Version, error)
+	client *registry.Client
+	source sources.Source
+}
+
+func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Version, error) {
+	if r.client == nil {
+		r.client = registry.New(r.app.CLI, version.String)
+		source, diags := sources.FromConfig(r.app.CLI, r.client)
+		if diags.HasErrors() {
+			return depsfile.Version{}, diags.Err()
+		}
+		r.source = source
+	}
+	key, prefix := p.String(), ""
+	if p.Kind == upgrade.ModuleRef {
+		ok := false
+		if prefix, _, ok = upgrade.SplitRef(p.Text); !ok {
+			return depsfile.Version{}, fmt.Errorf("the ref %q doesn't end in a version", p.Text)
+		}
+		key += "?" + prefix
+	}
+	find, ok := r.known[key]
+	if !ok {
+		find = sync.OnceValues(func() (depsfile.Version, error) { return r.find(ctx, p, prefix) })
+		r.known[key] = find
+	}
+	return find()
+}
+
+func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (depsfile.Version, error) {
+	var all []depsfile.Version
+	switch p.Kind {
+	case upgrade.Provider:
+		found, err := r.source.Versions(ctx, p.Provider)
+		if err != nil {
+			return depsfile.Version{}, err
+		}
+		all = found.List
+	case upgrade.Module:
+		host, module, _ := strings.Cut(p.Source.Address, "/")
+		found, err := r.client.ModuleVersions(ctx, host, module)
+		if err != nil {
+			return depsfile.Version{}, err
+		}
+		all = found.List
+	case upgrade.ModuleRef:
+		tags, err := getmodules.Tags(ctx, p.Source.Address)
+		if err != nil {
+			return depsfile.Version{}, err
+		}
+		for _, tag := range tags {
+			if before, v, ok := upgrade.SplitRef(tag); ok && before == prefix {
+				all = append(all, v)
+			}
+		}
+	default:
+		panic("unreachable: required_version is given with a version")
+	}
+	v, ok := sources.Newest(all, depsfile.Acceptable(nil).Has)
+	if !ok {
+		return v, fmt.Errorf("there is no release of %s", p)
+	}
+	return v, nil
+}

@@ -1,0 +1,277 @@
+package upgrade
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// Kind is what a constraint is for.
+type Kind uint8
+
+// The kinds of constraints.
+const (
+	Program   Kind = iota // required_version
+	Provider              // a provider's version
+	Module                // the version of a module from a registry
+	ModuleRef             // the ref of a module in a git repository
+)
+
+// Place is a version constraint in a file.
+type Place struct {
+	Kind     Kind
+	Provider addrs.Provider     // of a Provider
+	Source   addrs.ModuleSource // of a Module or ModuleRef
+	Text     string             // the constraint, or the ref
+	Range    hcl.Range          // of the text itself, without quotes
+	// Odd tells why the place can't be changed; empty when it can.
+	Odd string
+}
+
+// File is the text of a configuration file.
+type File struct {
+	Name   string
+	Source []byte
+}
+
+// Places lists the constraints in the files of one directory, in the order in which they stand there.
+func Places(files []File) ([]Place, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	found := finder{names: make(map[string]addrs.Provider)}
+	bodies := make([]hcl.Body, len(files))
+	for i, f := range files {
+		var file *hcl.File
+		var more hcl.Diagnostics
+		if strings.HasSuffix(f.Name, ".json") {
+			file, more = json.Parse(f.Source, f.Name)
+		} else {
+			file, more = hclsyntax.ParseConfig(f.Source, f.Name, hcl.InitialPos)
+		}
+		diags = diags.Append(more)
+		if file != nil && !more.HasErrors() {
+			bodies[i] = file.Body
+		}
+	}
+	for _, pass := range []func(*finder, *hcl.Block){(*finder).declared, (*finder).block} {
+		for i, body := range bodies {
+			if body == nil {
+				continue
+			}
+			found.source = files[i].Source
+			content, _, _ := body.PartialContent(topLevel) // what else is wrong is not this package's business
+			for _, block := range content.Blocks {
+				pass(&found, block)
+			}
+		}
+	}
+	slices.SortStableFunc(found.places, func(a, b Place) int {
+		return cmp.Or(strings.Compare(a.Range.Filename, b.Range.Filename), cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte))
+	})
+	return found.places, diags
+}
+
+var (
+	topLevel      = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "terraform"}, {Type: "provider", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}}}}
+	terraformBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "required_providers"}}}
+	moduleBody    = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
+)
+
+// finder collects the places of one directory.
+type finder struct {
+	source []byte // of the file at hand
+	names  map[string]addrs.Provider
+	places []Place
+}
+
+// declared notes which providers the local names mean, before the versions are looked at.
+func (f *finder) declared(block *hcl.Block) {
+	f.requirements(block, func(name string, source, _ hcl.Expression) {
+		if text, ok := literal(source); ok {
+			if p, err := addrs.ParseProvider(text); err == nil {
+				f.names[name] = p
+			}
+		}
+	})
+}
+
+// requirements visits the entries of required_providers blocks.
+func (f *finder) requirements(block *hcl.Block, visit func(name string, source, version hcl.Expression)) {
+	if block.Type != "terraform" {
+		return
+	}
+	content, _, _ := block.Body.PartialContent(terraformBody)
+	for _, required := range content.Blocks {
+		attrs, _ := required.Body.JustAttributes()
+		for name, attr := range attrs {
+			if text, ok := literal(attr.Expr); ok && text != "" {
+				visit(name, nil, attr.Expr) // only a version, as it was written long ago
+				continue
+			}
+			pairs, diags := hcl.ExprMap(attr.Expr)
+			if diags.HasErrors() {
+				continue
+			}
+			var source, version hcl.Expression
+			for _, pair := range pairs {
+				switch key, _ := literal(pair.Key); key {
+				case "source":
+					source = pair.Value
+				case "version":
+					version = pair.Value
+				}
+			}
+			visit(name, source, version)
+		}
+	}
+}
+
+// literal gives the value of an expression that is a string by itself.
+func literal(expr hcl.Expression) (string, bool) {
+	if expr == nil {
+		return "", false
+	}
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+		return "", false
+	}
+	return v.AsString(), true
+}
+
+func (f *finder) block(block *hcl.Block) {
+	switch block.Type {
+	case "terraform":
+		content, _, _ := block.Body.PartialContent(terraformBody)
+		if attr := content.Attributes["required_version"]; attr != nil {
+			f.add(Place{Kind: Program}, attr.Expr)
+		}
+		f.requirements(block, func(name string, _, version hcl.Expression) {
+			f.add(Place{Kind: Provider, Provider: f.provider(name)}, version)
+		})
+	case "provider":
+		content, _, _ := block.Body.PartialContent(moduleBody)
+		if attr := content.Attributes["version"]; attr != nil {
+			f.add(Place{Kind: Provider, Provider: f.provider(block.Labels[0])}, attr.Expr)
+		}
+	case "module":
+		f.module(block)
+	}
+}
+
+func (f *finder) provider(name string) addrs.Provider {
+	if p, ok := f.names[name]; ok {
+		return p
+	}
+	p, err := addrs.ParseProvider(name)
+	if err != nil {
+		return addrs.Provider{}
+	}
+	return p
+}
+
+func (f *finder) module(block *hcl.Block) {
+	content, _, _ := block.Body.PartialContent(moduleBody)
+	source, version := content.Attributes["source"], content.Attributes["version"]
+	if source == nil {
+		return
+	}
+	text, ok := literal(source.Expr)
+	if !ok {
+		return // a source that is computed can't be told from others
+	}
+	parsed, err := addrs.ParseModuleSource(text, version != nil)
+	if err != nil {
+		return
+	}
+	switch {
+	case parsed.Kind == addrs.RegistryModule && version != nil:
+		f.add(Place{Kind: Module, Source: parsed}, version.Expr)
+	case parsed.Kind == addrs.RemoteModule && strings.HasPrefix(parsed.Address, "git::"):
+		f.ref(parsed, text, source.Expr)
+	}
+}
+
+// ref adds the place of the ref in a source.
+func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression) {
+	_, query, _ := strings.Cut(text, "?")
+	offset := len(text) - len(query)
+	for _, parameter := range strings.Split(query, "&") {
+		if ref, ok := strings.CutPrefix(parameter, "ref="); ok {
+			f.add(Place{Kind: ModuleRef, Source: parsed}, expr)
+			if p := &f.places[len(f.places)-1]; p.Odd == "" {
+				start := p.Range.Start.Byte + offset + len("ref=")
+				p.Range.Start.Byte, p.Range.End.Byte, p.Text = start, start+len(ref), ref
+				if _, _, ok := SplitRef(ref); !ok {
+					p.Odd = "the ref doesn't end in a version like 1.2.0"
+				}
+			}
+			return
+		}
+		offset += len(parameter) + 1
+	}
+}
+
+// add notes where the text of an expression stands. It must stand there as it is: between quotes, without escapes.
+func (f *finder) add(p Place, expr hcl.Expression) {
+	if expr == nil {
+		return
+	}
+	p.Range = expr.Range()
+	text, ok := literal(expr)
+	if !ok {
+		p.Odd = "the version isn't written out as a string"
+	} else if quoted := p.Range.SliceBytes(f.source); string(quoted) != `"`+text+`"` {
+		p.Odd = "the version isn't written as a plain string"
+	} else {
+		p.Range.Start.Byte++
+		p.Range.Start.Column++
+		p.Range.End.Byte--
+		p.Range.End.Column--
+	}
+	p.Text = text
+	f.places = append(f.places, p)
+}
+
+// String names what the constraint is for.
+func (p Place) String() string {
+	switch p.Kind {
+	case Program:
+		return "required_version"
+	case Provider:
+		return p.Provider.ForDisplay()
+	}
+	address, _, _ := strings.Cut(p.Source.Address, "?")
+	return strings.TrimPrefix(address, addrs.DefaultHost+"/")
+}
+
+// Edit is a new text for a place.
+type Edit struct {
+	Place Place
+	Text  string
+}
+
+// Apply gives a file's text with the edits, which are in the order of their places.
+func Apply(source []byte, edits []Edit) []byte {
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		start, end := e.Place.Range.Start.Byte, e.Place.Range.End.Byte
+		if start < at || end > len(source) {
+			panic(fmt.Sprintf("unreachable: the edits of %s are in order and within it", e.Place.Range.Filename))
+		}
+		out.Write(source[at:start])
+		out.WriteString(e.Text)
+		at = end
+	}
+	out.Write(source[at:])
+	return out.Bytes()
+}

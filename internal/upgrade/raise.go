@@ -1,0 +1,139 @@
+package upgrade
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions"
+
+	"tofu/internal/depsfile"
+)
+
+// part is one of the conditions of a constraint.
+type part struct {
+	before, operator, space, prefix string // as written, before the version
+	bound                           depsfile.Version
+	numbers                         int // how many numbers of the version are written
+	after                           string
+}
+
+var partForm = regexp.MustCompile(`^(\s*)(=|!=|>=|<=|>|<|~>)?(\s*)(v?)([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)(\s*)$`)
+
+func parsePart(text string) (part, error) {
+	m := partForm.FindStringSubmatch(text)
+	if m == nil {
+		return part{}, fmt.Errorf("%q is no version constraint", strings.TrimSpace(text))
+	}
+	core, rest := m[5], ""
+	if i := strings.IndexAny(core, "-+"); i >= 0 {
+		core, rest = core[:i], core[i:]
+	}
+	numbers := strings.Count(core, ".") + 1
+	bound, err := depsfile.ParseVersion(core + strings.Repeat(".0", 3-numbers) + rest)
+	return part{m[1], m[2], m[3], m[4], bound, numbers, m[6]}, err
+}
+
+func (p part) String(version string) string {
+	return p.before + p.operator + p.space + p.prefix + version + p.after
+}
+
+// numbersOf writes the first numbers of a version.
+func numbersOf(v depsfile.Version, n int) string {
+	if n >= 3 {
+		return v.String()
+	}
+	return strings.Join([]string{fmt.Sprint(v.Major), fmt.Sprint(v.Minor)}[:n], ".")
+}
+
+// operator says how a condition is raised.
+type operator struct {
+	lower bool // demands at least its bound
+	raise func(p part, v depsfile.Version) string
+}
+
+var operators = map[string]operator{
+	"":   {true, func(p part, v depsfile.Version) string { return v.String() }},
+	"=":  {true, func(p part, v depsfile.Version) string { return v.String() }},
+	"~>": {true, func(p part, v depsfile.Version) string { return numbersOf(v, p.numbers) }},
+	">=": {true, func(p part, v depsfile.Version) string { return numbersOf(v, p.numbers) }},
+	">":  {true, nil}, // any newer version will do
+	"<":  {false, func(p part, v depsfile.Version) string { return p.beyond(v) }},
+	"<=": {false, func(p part, v depsfile.Version) string { return v.String() }},
+	"!=": {false, nil},
+}
+
+// beyond is the upper bound that lies as far from v as the old one did from what it admitted: it excludes the next major version
+// when it was a major one, and so on.
+func (p part) beyond(v depsfile.Version) string {
+	next := versions.Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
+	switch {
+	case p.bound.Minor == 0 && p.bound.Patch == 0:
+		next = versions.Version{Major: v.Major + 1}
+	case p.bound.Patch == 0:
+		next = versions.Version{Major: v.Major, Minor: v.Minor + 1}
+	}
+	return numbersOf(next, p.numbers)
+}
+
+// ErrNewer tells that a constraint asks for a newer version than the one it should be raised to.
+var ErrNewer = errors.New("it asks for a newer version already")
+
+// Raise gives a constraint that chooses v, or newer versions in the way that the old one did: exact versions and lower bounds become
+// v, upper bounds move as far as they must. A constraint that is as it should be comes back as it is.
+func Raise(constraint string, v depsfile.Version) (string, error) {
+	var texts []string
+	for _, text := range strings.Split(constraint, ",") {
+		p, err := parsePart(text)
+		if err != nil {
+			return "", err
+		}
+		op := operators[p.operator]
+		admits := p.operator == "<" && v.LessThan(p.bound) || p.operator == "<=" && !p.bound.LessThan(v)
+		switch {
+		case op.lower && v.LessThan(p.bound) || p.operator == ">" && v.Same(p.bound):
+			return "", ErrNewer
+		case p.operator == "!=" && v.Same(p.bound):
+			return "", fmt.Errorf("it excludes the version %s", v)
+		case op.raise == nil || admits || p.bound == v:
+			texts = append(texts, text)
+		default:
+			texts = append(texts, p.String(op.raise(p, v)))
+		}
+	}
+	raised := strings.Join(texts, ",")
+	c, err := depsfile.ParseConstraints(raised)
+	if err != nil {
+		return "", err
+	}
+	if !depsfile.Acceptable(c).Has(v) {
+		return "", fmt.Errorf("%s is not admitted in this form; write the constraint that you want in place of the version", v)
+	}
+	return raised, nil
+}
+
+// refVersion is a ref that ends in a version: "v1.2.3", "net-1.2.3".
+var refVersion = regexp.MustCompile(`^(.*?)([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
+
+// SplitRef gives the version that a ref of a git repository ends in, and what stands before it.
+func SplitRef(ref string) (prefix string, v depsfile.Version, ok bool) {
+	m := refVersion.FindStringSubmatch(ref)
+	if m == nil {
+		return "", v, false
+	}
+	v, err := depsfile.ParseVersion(m[2])
+	return m[1], v, err == nil
+}
+
+// RaiseRef gives the ref of a version that is named as another one is.
+func RaiseRef(ref string, v depsfile.Version) (string, error) {
+	prefix, old, ok := SplitRef(ref)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("the ref %q doesn't end in a version", ref)
+	case v.LessThan(old):
+		return "", ErrNewer
+	}
+	return prefix + v.String(), nil
+}
