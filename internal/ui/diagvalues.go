@@ -77,7 +77,7 @@ func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
 	caused := ask(d, func(c interface{ DiagnosticCausedByUnknown() bool }) bool { return c.DiagnosticCausedByUnknown() })
 	switch {
 	case ty == cty.DynamicPseudoType && caused:
-		return "will be known only after apply"
+		return "is known only after apply"
 	case ty == cty.DynamicPseudoType:
 		return ""
 	case caused:

@@ -85,16 +85,16 @@ func (d *differ) hidden(before, after cty.Value) *node {
 	return n
 }
 
+// markWarning tells what becomes of a value's sensitivity.
 func markWarning(becomes, same bool) []string {
-	out := []string{"# Warning: this attribute value will no longer be marked as sensitive"}
-	rest := "# after applying this change."
+	text := "# Warning: the value is sensitive no more: after apply it is shown"
 	if becomes {
-		out[0], rest = "# Warning: this attribute value will be marked as sensitive and will not", "# display in UI output after applying this change."
+		text = "# Warning: the value becomes sensitive: after apply it is hidden"
 	}
 	if same {
-		rest += " The value is unchanged."
+		return []string{text, "# The value itself stays the same."}
 	}
-	return append(out, rest)
+	return []string{text}
 }
 
 func sameValue(a, b cty.Value) bool {

@@ -52,7 +52,7 @@ func actionText(c *plans.InstanceChange) string {
 	case plans.Delete:
 		return "will be destroyed"
 	case plans.Forget:
-		return "will be removed from the OpenTofu state but will not be destroyed"
+		return "will be removed from the state, and not destroyed"
 	case plans.NoOp:
 		return "will be imported"
 	}
@@ -66,7 +66,7 @@ func actionText(c *plans.InstanceChange) string {
 		text = "will be replaced due to changes in replace_triggered_by"
 	}
 	if c.Action == plans.ForgetThenCreate {
-		text += " - older instance will not be destroyed (lifecycle.destroy = false)"
+		text += "; the old object is kept (lifecycle.destroy = false)"
 	}
 	return text
 }
@@ -74,39 +74,39 @@ func actionText(c *plans.InstanceChange) string {
 // reasonTexts say why; those of instance keys are in reasonText.
 var reasonTexts = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:           "because enabled is false",
-	plans.ReadConfigUnknown:            "config refers to values not yet known",
-	plans.ReadDependencyPending:        "depends on a resource or a module with changes pending",
-	plans.ReadCheckNested:              "config will be reloaded to verify a check block",
-	plans.ForgotLifecycleDestroyConfig: "because lifecycle.destroy = false is set in the configuration",
-	plans.ForgotLifecycleDestroyState:  "because lifecycle.destroy = false was configured before this resource was removed from the configuration",
+	plans.ReadConfigUnknown:            "its configuration has values that are not known yet",
+	plans.ReadDependencyPending:        "something it depends on is changed first",
+	plans.ReadCheckNested:              "read again to decide a check block",
+	plans.ForgotLifecycleDestroyConfig: "because it has lifecycle.destroy = false",
+	plans.ForgotLifecycleDestroyState:  "because it had lifecycle.destroy = false when it left the configuration",
 }
 
 func reasonText(c *plans.InstanceChange) string {
 	if c.Deposed != addrs.NotDeposed {
-		return "left over from a partially-failed replacement of this instance"
+		return "left by a replacement that failed halfway"
 	}
 	if c.Action.IsReplace() || c.Action == plans.Forget && c.Reason == plans.DeleteNoResourceConfig {
 		return "" // the heading says it, or the configuration does
 	}
 	switch c.Reason {
 	case plans.DeleteNoResourceConfig:
-		return fmt.Sprintf("because %s is not in configuration", c.Addr.Abs())
+		return fmt.Sprintf("because the configuration has no %s", c.Addr.Abs())
 	case plans.DeleteNoModule:
-		return fmt.Sprintf("because %s is not in configuration", c.Addr.Module)
+		return fmt.Sprintf("because the configuration has no %s", c.Addr.Module)
 	case plans.DeleteNoMoveTarget:
-		return fmt.Sprintf("because %s was moved to %s, which is not in configuration", c.PrevAddr, c.Addr)
+		return fmt.Sprintf("because %s was moved to %s, which the configuration does not have", c.PrevAddr, c.Addr)
 	case plans.DeleteCountIndex:
-		return fmt.Sprintf("because index %s is out of range for count", c.Addr.Key)
+		return fmt.Sprintf("because count does not reach index %s", c.Addr.Key)
 	case plans.DeleteEachKey:
-		return fmt.Sprintf("because key %s is not in for_each map", c.Addr.Key)
+		return fmt.Sprintf("because for_each has no key %s", c.Addr.Key)
 	case plans.DeleteWrongRepetition:
 		if _, counted := c.Addr.Key.IsInt(); counted {
-			return "because resource does not use count"
+			return "because the resource has no count any more"
 		}
 		if _, keyed := c.Addr.Key.IsString(); keyed {
-			return "because resource does not use for_each"
+			return "because the resource has no for_each any more"
 		}
-		return "because resource uses count or for_each"
+		return "because the resource has count or for_each now"
 	}
 	return reasonTexts[c.Reason]
 }
@@ -124,12 +124,12 @@ func importNotes(c *plans.InstanceChange) []string {
 		if err != nil {
 			panic("unreachable: an identity is JSON: " + err.Error())
 		}
-		notes = append(notes, "imported using resource identity: "+string(text))
+		notes = append(notes, "imported by its identity: "+string(text))
 	} else {
 		notes = append(notes, `(imported from "`+c.Importing.ID+`")`)
 	}
 	if c.Action.IsReplace() {
-		notes = append(notes, "Warning: this will destroy the imported resource")
+		notes = append(notes, "Warning: the imported object will be destroyed")
 	}
 	return notes
 }

@@ -158,9 +158,9 @@ func (g group) similar() string {
 	case g.others == 0:
 		return ""
 	case g.others == 1:
-		return fmt.Sprintf("(and one more similar %s elsewhere)", g.first.Severity)
+		return fmt.Sprintf("(one more %s like this one)", g.first.Severity)
 	}
-	return fmt.Sprintf("(and %d more similar %ss elsewhere)", g.others, g.first.Severity)
+	return fmt.Sprintf("(%d more %ss like this one)", g.others, g.first.Severity)
 }
 
 // compact writes nothing but warnings in a few words each.
@@ -177,7 +177,7 @@ func (w *diagWriter) compact(groups []group) string {
 			b.WriteByte('\n')
 		}
 	}
-	b.WriteString("\nTo see the full warning notes, run OpenTofu without -compact-warnings.\n")
+	b.WriteString("\nWithout -compact-warnings they are shown in full.\n")
 	return b.String()
 }
 

@@ -20,14 +20,17 @@ var legend = []struct {
 	colour       colour
 }{
 	{plans.Create, "  +", "create", green},
-	{plans.Update, "  ~", "update in-place (current -> planned)", yellow},
+	{plans.Update, "  ~", "change in place (old -> new)", yellow},
 	{plans.Delete, "  -", "destroy", red},
-	{plans.DeleteThenCreate, "-/+", "destroy and then create replacement", red},
-	{plans.CreateThenDelete, "+/-", "create replacement and then destroy", green},
+	{plans.DeleteThenCreate, "-/+", "replace: destroy, then create", red},
+	{plans.CreateThenDelete, "+/-", "replace: create, then destroy", green},
 	{plans.Read, " <=", "read (data resources)", cyan},
-	{plans.ForgetThenCreate, "./+", "forget and then create replacement", yellow},
+	{plans.ForgetThenCreate, "./+", "replace: forget, then create", yellow},
 	{plans.Forget, "  .", "forget", yellow},
 }
+
+// onlyOutputs tells that a plan is about nothing else.
+const onlyOutputs = "Applying this plan stores the new output values in the state and changes no objects."
 
 func headerSymbol(s style, action plans.Action) string {
 	for _, l := range legend {
@@ -64,15 +67,15 @@ func (p *planText) render() string {
 	}
 	if drift {
 		p.b.WriteString("\n\n")
-		p.para("Unless you have made equivalent changes to your configuration, or ignored the relevant attributes using ignore_changes, the following plan may include actions to undo or respond to these changes.")
+		p.para("The plan below takes the objects as they are now and may change them back. To keep such a change, put it into the configuration, or name the attribute in ignore_changes.")
 		p.b.WriteString("\n" + rule(p.width) + "\n")
 	}
 	if len(changes) > 0 {
 		p.legend(changes)
 		if p.Plan.Errored {
-			p.b.WriteString("\n" + p.style.as(bold, "OpenTofu planned the following actions, but then encountered a problem:") + "\n")
+			p.b.WriteString("\n" + p.style.as(bold, "The plan is incomplete because of errors. It has these actions so far:") + "\n")
 		} else {
-			p.b.WriteString("\nOpenTofu will perform the following actions:\n")
+			p.b.WriteString("\ntofu will perform the following actions:\n")
 		}
 		for _, c := range changes {
 			p.b.WriteString("\n" + p.change(c, false))
@@ -82,7 +85,7 @@ func (p *planText) render() string {
 	p.outputSection(outputs)
 	if counts == (Counts{}) && len(outputs) > 0 && !p.Plan.Errored {
 		p.b.WriteString("\n")
-		p.para("You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure.")
+		p.para(onlyOutputs)
 	}
 	return p.b.String()
 }
@@ -129,7 +132,7 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 		return
 	}
 	p.b.WriteString("\n")
-	p.para("OpenTofu used the selected providers to generate the following execution plan. Resource actions are indicated with the following symbols:")
+	p.para("In this plan, the symbols before the resources mean:")
 	for _, l := range legend {
 		if used[l.action] {
 			p.b.WriteString(p.style.as(l.colour, l.symbol) + " " + l.text + "\n")
@@ -250,8 +253,8 @@ func (p *planText) driftSection() bool {
 	if len(drift) == 0 {
 		return false
 	}
-	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects have changed outside of OpenTofu") + "\n\n")
-	p.para("OpenTofu detected the following changes made outside of OpenTofu since the last \"tofu apply\" which may have affected this plan:")
+	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects were changed outside of tofu") + "\n\n")
+	p.para("These changes since the last apply were not made by tofu, and they may matter for this plan:")
 	for _, c := range drift {
 		p.b.WriteString("\n" + p.change(c, true))
 	}
@@ -268,28 +271,28 @@ func (p *planText) noChanges(drift bool) {
 	}
 	switch {
 	case p.Plan.Errored:
-		p.b.WriteString("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+" OpenTofu encountered an error while generating this plan.") + "\n")
+		p.b.WriteString("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+" No plan could be made because of errors.") + "\n")
 	case p.Plan.Mode == plans.RefreshOnly && drift:
 		p.refreshNote()
 	case p.Plan.Mode == plans.RefreshOnly:
-		title("Your infrastructure still matches the configuration.")
-		p.para("OpenTofu has checked that the real remote objects still match the result of your most recent changes, and found no differences.")
+		title("The objects still are as the state says.")
+		p.para("All objects were read again: none was changed outside of tofu.")
 	case p.Plan.Mode == plans.Destroy:
-		title("No objects need to be destroyed.")
-		p.para("Either you have not created any objects yet or the existing objects were already deleted outside of OpenTofu.")
+		title("There is nothing to destroy.")
+		p.para("The state has no objects that still exist: none were created so far, or they were destroyed already.")
 	case drift:
 		p.b.WriteString("\n" + rule(p.width) + "\n")
 		title("Your infrastructure matches the configuration.")
-		p.para("Your configuration already applies the changes detected above, so applying this plan will only update the OpenTofu state to include the changes detected above and won't change any real infrastructure.")
+		p.para("The configuration already asks for the changes above. Applying this plan only records them in the state.")
 	default:
 		title("Your infrastructure matches the configuration.")
-		p.para("OpenTofu has compared your real infrastructure against your configuration and found no differences, so no changes are needed.")
+		p.para("All objects are as the configuration describes them, so there is nothing to do.")
 	}
 }
 
 func (p *planText) refreshNote() {
 	p.b.WriteString("\n\n")
-	p.para("This is a refresh-only plan, so OpenTofu will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the OpenTofu state without changing any remote objects.")
+	p.para("A refresh-only plan undoes none of them. If they are as they should be, apply the plan to record them in the state; the objects stay untouched.")
 }
 
 // refreshOnly ends a plan that takes note of changes and changes outputs for them.
@@ -298,6 +301,6 @@ func (p *planText) refreshOnly(outputs []*plans.OutputChange) string {
 	p.b.WriteString("\n" + rule(p.width) + "\n")
 	p.outputSection(outputs)
 	p.b.WriteString("\n")
-	p.para("You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure.")
+	p.para(onlyOutputs)
 	return p.b.String()
 }

@@ -14,7 +14,7 @@ import (
 // stateText renders a state for people.
 func stateText(v *StateView, s style, showSensitive bool) string {
 	if v.State.Empty() {
-		return "The state file is empty. No resources are represented.\n"
+		return "The state is empty.\n"
 	}
 	d := &differ{showSensitive: showSensitive}
 	var b strings.Builder

@@ -277,10 +277,7 @@ func (r *renderer) json(n *node, depth int) {
 func (r *renderer) block(n *node, depth int) {
 	if n.form == hiddenBlockForm {
 		r.b.WriteString("{\n")
-		for _, text := range []string{"# At least one attribute in this block is (or was) sensitive,", "# so its contents will not be displayed."} {
-			r.close(depth+1, "")
-			r.b.WriteString(r.style.as(grey, text) + "\n")
-		}
+		r.comment(depth+1, "# (hidden: it has, or had, sensitive values)")
 		r.close(depth, "}")
 		return
 	}

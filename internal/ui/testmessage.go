@@ -113,8 +113,11 @@ func where(path, run string) string {
 }
 
 func (m TestCleanup) text() string {
-	return fmt.Sprintf("OpenTofu left some resources in state after executing %s, these left-over resources can be viewed by reading the statefile written to disk(%s) and they need to be cleaned up manually:",
-		where(m.Path, m.Run), m.StateFile)
+	recorded := ""
+	if m.StateFile != "" {
+		recorded = fmt.Sprintf("; %s has their state", m.StateFile)
+	}
+	return fmt.Sprintf("Objects of %s still exist and have to be destroyed by hand%s.", where(m.Path, m.Run), recorded)
 }
 
 // testMessage prints messages of tests for people.
@@ -150,14 +153,13 @@ func (h *human) testMessage(m Message) {
 
 func (h *human) testCleanup(m TestCleanup) {
 	if m.Diagnostics.HasErrors() {
-		h.write(h.Err, wrap(fmt.Sprintf("OpenTofu encountered an error destroying resources created while executing %s.", where(m.Path, m.Run)), columns(h.ErrWidth)-1)+"\n")
+		h.write(h.Err, wrap(fmt.Sprintf("Not everything that %s created could be destroyed.", where(m.Path, m.Run)), columns(h.ErrWidth)-1)+"\n")
 	}
 	h.Diagnostics(m.Diagnostics)
 	if len(m.Left) == 0 {
 		return
 	}
-	text := strings.Replace(m.text(), "some resources", "the following resources", 1)
-	h.write(h.Err, "\n"+wrap(text, columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
+	h.write(h.Err, "\n"+wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
 	if m.StateFile != "" {
 		how := fmt.Sprintf("To destroy them, solve the problem and run \"tofu destroy -state=%s\" in the directory of the module under test, with the path of that file and the values that the run gave to the module's variables.", m.StateFile)
 		h.write(h.Err, "\n"+wrap(how, columns(h.ErrWidth)-1)+"\n")
@@ -178,12 +180,12 @@ func leftText(left []TestLeft) string {
 
 func interruptText(m TestInterrupt, width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n", wrap(fmt.Sprintf("OpenTofu was interrupted while executing %s, and may not have performed the expected cleanup operations.", where(m.Path, m.Run)), width-1))
+	fmt.Fprintf(&b, "\n%s\n", wrap(fmt.Sprintf("The test was interrupted in %s, so what it created may still exist.", where(m.Path, m.Run)), width-1))
 	if len(m.Left) > 0 {
-		b.WriteString("\n" + wrap("OpenTofu has already created the following resources:", width-1) + "\n" + leftText(m.Left))
+		b.WriteString("\n" + wrap("These objects were created:", width-1) + "\n" + leftText(m.Left))
 	}
 	if len(m.Planned) > 0 {
-		b.WriteString("\n" + wrap("OpenTofu was in the process of creating the following resources, and they may not have been destroyed:", width-1) + "\n")
+		b.WriteString("\n" + wrap("These were being created at that time, and may exist as well:", width-1) + "\n")
 		for _, addr := range m.Planned {
 			b.WriteString("  - " + addr + "\n")
 		}
@@ -214,7 +216,7 @@ func (p *jsonPrinter) testMessage(m Message) {
 		}
 		p.diagnostics(m.Diagnostics, about)
 	case TestInterrupt:
-		p.line("error", fmt.Sprintf("OpenTofu was interrupted while executing %s.", where(m.Path, m.Run)), "test_interrupt", entry{
+		p.line("error", fmt.Sprintf("The test was interrupted in %s.", where(m.Path, m.Run)), "test_interrupt", entry{
 			"@testfile": m.Path, "@testrun": m.Run, "test_interrupt": map[string]any{"state": m.Left, "planned": m.Planned},
 		})
 	case TestSummary:
