@@ -124,7 +124,7 @@ func (w *walk) finishState(plan *plans.Plan) {
 	if w.diags.HasErrors() {
 		w.declareEmpty()
 	}
-	w.inheritDependencies(plan, nil)
+	w.inheritDependencies(plan.Prior)
 	if plan.Mode == plans.RefreshOnly {
 		w.keepChecks(plan)
 	}

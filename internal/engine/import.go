@@ -265,8 +265,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 			"While attempting to import an existing object to %q, the provider detected that no object exists with the given id. Only pre-existing objects can be imported; check that the id is correct and that it is associated with the provider's configured region or endpoint, or use \"tofu apply\" to create a new remote object for this resource.", p.addr)
 	}
 	l.obj = r.withFlags(l.obj)
-	p.store(l.obj, r.deps)
-	l.obj = w.current(p.addr)
+	w.setState(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
 	w.observe(ImportDone{what, id})
 	return l, diags
 }

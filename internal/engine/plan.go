@@ -235,7 +235,10 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 			c.ReplaceDeposed = newDeposedKey(w.state.Instance(c.Addr))
 		}
 	}
-	w.inheritDependencies(plan, plan.Changes.Instances)
+	if w.prevRun != nil {
+		w.inheritDependencies(w.prevRun)
+		w.prevRun.InheritDependencies(states.Inheritance{Before: w.prevRun, Present: w.state})
+	}
 	plan.Drift = w.drift()
 	plan.RelevantAttributes = w.relevantAttributes()
 	plan.Applyable = !errored && w.applyable(plan)
@@ -285,7 +288,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		if diags = diags.Append(more); more.HasErrors() {
 			return nil, diags
 		}
-		prevRun = start
+		prevRun = start.Clone()
 	} else {
 		refresh := *opts
 		refresh.Mode = plans.Normal

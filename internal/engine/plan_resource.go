@@ -252,7 +252,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 		w.setState(p.addr, "", nil, p.prov.addr)
 		return l, nil, diags
 	}
-	p.store(l.obj, unionDeps(p.r.deps, l.obj.Dependencies))
+	p.store(l.obj, states.UnionDependencies(p.r.deps, l.obj.Dependencies))
 	l.obj = w.current(p.addr)
 	return l, nil, diags
 }
@@ -263,7 +263,7 @@ func (p *instancePlan) explainRead(diags tfdiags.Diagnostics) tfdiags.Diagnostic
 
 // store puts the object into the refreshed state with those dependencies.
 func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
-	if !sameDeps(obj.Dependencies, deps) {
+	if !states.SameDependencies(obj.Dependencies, deps) {
 		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
 	}
 	p.w.setState(p.addr, "", obj, p.prov.addr)
@@ -293,28 +293,6 @@ func (r *resource) flagAfter(action plans.Action) bool {
 		return r.cfg.CreateBeforeDestroy
 	}
 	return r.cbd
-}
-
-// sameDeps compares two lists, which are often one.
-func sameDeps(a, b []addrs.ConfigResource) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
-}
-
-// unionDeps unites two sorted lists of dependencies, sharing a list where it contains the other.
-func unionDeps(a, b []addrs.ConfigResource) []addrs.ConfigResource {
-	if len(b) == 0 || sameDeps(a, b) {
-		return a
-	}
-	if len(a) == 0 {
-		return b
-	}
-	out := slices.Concat(a, b)
-	slices.SortFunc(out, compareStored)
-	out = slices.Compact(out)
-	if len(out) == len(b) {
-		return b
-	}
-	return out
 }
 
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.

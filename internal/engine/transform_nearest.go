@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/states"
 )
 
 // nearest finds, for every resource, the resources that are reached from it without passing through another managed one. Values
@@ -190,25 +191,7 @@ func (b *build) depAddrs(set []int32, lists map[*int32][]addrs.ConfigResource) [
 	for i, n := range set {
 		out[i] = b.resources[n].addr
 	}
-	slices.SortFunc(out, compareStored)
+	slices.SortFunc(out, states.CompareDependencies)
 	lists[&set[0]] = out
 	return out
-}
-
-// compareStored is the order of stored dependencies: by text.
-func compareStored(x, y addrs.ConfigResource) int {
-	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
-		return x.Resource.Compare(y.Resource)
-	}
-	return cmpText(x.String(), y.String())
-}
-
-func cmpText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

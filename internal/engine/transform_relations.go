@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/states"
 )
 
 // relations says which resources, each of one module instance, depend on which by what is stored with their objects.
@@ -151,9 +152,6 @@ func (d *relations) shared(x *related, list []addrs.ConfigResource) *related {
 func (d *relations) stored(x *related) [][]addrs.ConfigResource {
 	prior := d.b.plan.PrevRun.Resource(x.addr)
 	if prior == nil {
-		prior = d.b.state.Resource(x.addr)
-	}
-	if prior == nil {
 		return [][]addrs.ConfigResource{x.resource.deps}
 	}
 	var out [][]addrs.ConfigResource
@@ -162,6 +160,11 @@ func (d *relations) stored(x *related) [][]addrs.ConfigResource {
 		if len(list) > 0 && !seen[&list[0]] {
 			seen[&list[0]] = true
 			out = append(out, list)
+		}
+	}
+	for _, s := range x.steps {
+		if s.change.Importing != nil {
+			add(x.resource.deps)
 		}
 	}
 	for _, inst := range prior.Instances {
@@ -256,6 +259,6 @@ func (d *relations) graph() *dag.Graph {
 
 // refersTo tells whether the configuration depends on a resource, directly or by way of values.
 func (r *resource) refersTo(addr addrs.ConfigResource) bool {
-	_, ok := slices.BinarySearchFunc(r.deps, addr, compareStored)
+	_, ok := slices.BinarySearchFunc(r.deps, addr, states.CompareDependencies)
 	return ok
 }

@@ -1,0 +1,169 @@
+package states
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+)
+
+// Inheritance says what has happened to a state, so that its objects' dependencies can be completed.
+type Inheritance struct {
+	// Before is the state as it was.
+	Before *State
+	// Present is the state that says which resources have objects; nil for the state itself.
+	Present *State
+	// Configured gives what a resource depends on by the configuration; nil for nothing.
+	Configured func(addrs.ConfigResource) []addrs.ConfigResource
+	// Settled tells whether a current object is as its configuration wants it, so that nothing counts but what that refers to; nil
+	// for none.
+	Settled func(addrs.AbsInstance, *Object) bool
+}
+
+// InheritDependencies keeps the order of destruction whole. Only the nearest dependencies are stored; the order passes on through
+// them. So where such a link breaks, because a resource has no object (any more) or its objects don't depend any more on what they
+// did, whatever was made from it takes over what is lost.
+func (s *State) InheritDependencies(in Inheritance) {
+	if in.Present == nil {
+		in.Present = s
+	}
+	h := &heritage{Inheritance: in, present: map[addrs.ConfigResource]bool{}, stays: map[addrs.ConfigResource]bool{},
+		old: dependenciesOf(in.Before), links: map[addrs.ConfigResource][]addrs.ConfigResource{},
+		losses: map[addrs.ConfigResource][]addrs.ConfigResource{}, lists: map[listKey][]addrs.ConfigResource{}}
+	for r := range in.Present.Resources() {
+		if len(r.Instances) > 0 {
+			h.present[r.Addr.Config()] = true
+		}
+	}
+	for r := range s.Resources() {
+		for key, inst := range r.Instances {
+			if len(inst.Deposed) > 0 || inst.Current != nil && !h.settled(r.Addr.Instance(key), inst.Current) {
+				h.stays[r.Addr.Config()] = true
+			}
+		}
+	}
+	h.compare(dependenciesOf(s))
+	s.changeDependencies(func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource {
+		return h.complete(addr.Config(), o.Dependencies, current && h.settled(addr, o))
+	})
+}
+
+// dependenciesOf gives what a state's resources depend on, all objects taken together.
+func dependenciesOf(s *State) map[addrs.ConfigResource][]addrs.ConfigResource {
+	out := map[addrs.ConfigResource][]addrs.ConfigResource{}
+	for r := range s.Resources() {
+		addr := r.Addr.Config()
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				out[addr] = UnionDependencies(out[addr], o.Dependencies)
+			}
+		}
+	}
+	return out
+}
+
+type heritage struct {
+	Inheritance
+	present map[addrs.ConfigResource]bool // has objects
+	stays   map[addrs.ConfigResource]bool // has objects that are not settled: they pass on what they inherit
+	old     map[addrs.ConfigResource][]addrs.ConfigResource
+	lost    map[addrs.ConfigResource][]addrs.ConfigResource // what a resource's objects depended on, and do no more
+
+	links, losses map[addrs.ConfigResource][]addrs.ConfigResource // memoised
+	lists         map[listKey][]addrs.ConfigResource              // instances share lists
+}
+
+type listKey struct {
+	first   *addrs.ConfigResource
+	len     int
+	settled bool
+}
+
+func (h *heritage) settled(addr addrs.AbsInstance, o *Object) bool {
+	return h.Settled != nil && h.Settled(addr, o)
+}
+
+// compare finds out which resources have lost dependencies.
+func (h *heritage) compare(now map[addrs.ConfigResource][]addrs.ConfigResource) {
+	h.lost = map[addrs.ConfigResource][]addrs.ConfigResource{}
+	for addr, old := range h.old {
+		switch list := now[addr]; {
+		case !h.present[addr]:
+			h.lost[addr] = old
+		case !SameDependencies(old, list):
+			has := make(map[addrs.ConfigResource]bool, len(list))
+			for _, dep := range list {
+				has[dep] = true
+			}
+			if gone := slices.DeleteFunc(slices.Clone(old), func(dep addrs.ConfigResource) bool { return has[dep] }); len(gone) > 0 {
+				h.lost[addr] = gone
+			}
+		}
+	}
+}
+
+// complete gives the dependencies of an object with what it inherits.
+func (h *heritage) complete(addr addrs.ConfigResource, list []addrs.ConfigResource, settled bool) []addrs.ConfigResource {
+	if len(list) == 0 {
+		return list
+	}
+	key := listKey{&list[0], len(list), settled}
+	out, ok := h.lists[key]
+	if !ok {
+		out = list
+		for _, dep := range list {
+			if !h.present[dep] {
+				out = UnionDependencies(h.link(dep), out)
+			}
+			if !settled {
+				out = UnionDependencies(h.loss(dep), out)
+			}
+		}
+		h.lists[key] = out
+	}
+	if at := slices.Index(out, addr); at >= 0 && len(out) > len(list) {
+		return slices.Delete(slices.Clone(out), at, at+1)
+	}
+	return out
+}
+
+// link gives the nearest resources with objects below one that has none, by the configuration.
+func (h *heritage) link(addr addrs.ConfigResource) []addrs.ConfigResource {
+	out, ok := h.links[addr]
+	if ok || h.Configured == nil {
+		return out
+	}
+	h.links[addr] = nil // no more than a precaution: configurations don't go round in a circle
+	for _, dep := range h.Configured(addr) {
+		if h.present[dep] {
+			out = append(out, dep)
+		} else {
+			out = append(out, h.link(dep)...)
+		}
+	}
+	out = sortedDependencies(out)
+	h.links[addr] = out
+	return out
+}
+
+// loss gives what a resource doesn't lead to any more and led to before.
+func (h *heritage) loss(addr addrs.ConfigResource) []addrs.ConfigResource {
+	if len(h.lost) == 0 || h.present[addr] && h.stays[addr] {
+		return nil
+	}
+	out, ok := h.losses[addr]
+	if ok {
+		return out
+	}
+	h.losses[addr] = nil // stored lists may go round in a circle
+	for _, dep := range h.lost[addr] {
+		if h.present[dep] {
+			out = append(out, dep)
+		}
+	}
+	for _, dep := range h.old[addr] {
+		out = append(out, h.loss(dep)...)
+	}
+	out = sortedDependencies(out)
+	h.losses[addr] = out
+	return out
+}

@@ -1,0 +1,80 @@
+package states_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// TestInheritDependencies: each state is a list of "resource: dependencies"; settled resources and the configuration's dependencies
+// are marked with ! and ?.
+func TestInheritDependencies(t *testing.T) {
+	for _, test := range []struct{ name, before, now, want string }{
+		{"nothing changes", "a: b, b: c, c:", "a: b, b: c, c:", "a: b, b: c, c:"},
+		{"a link is gone", "a: b, b: c, c:", "a: b, c:", "a: b c, c:"},
+		{"several links are gone", "a: b, b: c, c: d e, d:, e:", "a: b, d:, e:", "a: b d e, d:, e:"},
+		{"gone as a whole", "a: b, b: c, c:", "a: b", "a: b"},
+		{"a link lets go", "a: b, b: c, c:", "a: b, !b:, c:", "a: b c, b:, c:"},
+		{"a link lets go of several, and is gone", "a: b, b: c d, c: e, d:, e:", "a: b, !c:, d:, e:", "a: b c d e, c:, d:, e:"},
+		{"a link takes over itself", "a: b, b: c, c: d, d:", "a: b, b: c, !c:, d:", "a: b, b: c d, c:, d:"},
+		{"the settled don't look back", "a: b, b: c, c:", "!a: b, !b:, c:", "a: b, b:, c:"},
+		{"the settled go by the configuration", "a: x", "!a: x, ?x: y, y:", "a: x y, y:"},
+		{"the others go by both", "a: x, x: z, z:", "a: x, ?x: y, y:, z:", "a: x y z, y:, z:"},
+		{"round in a circle", "a: b, b: c, c: a", "a: b, c: a", "a: b c, c: a"},
+		{"not oneself", "a: b, b: a c, c:", "a: b, c:", "a: b c, c:"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			configured, settled := map[addrs.ConfigResource][]addrs.ConfigResource{}, map[addrs.ConfigResource]bool{}
+			before, now := states.New(), states.New()
+			parseDependencies(test.before, func(_ byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
+				before.SetCurrent(addr, &states.Object{Dependencies: deps}, addrs.ProviderInstance{})
+			})
+			parseDependencies(test.now, func(mark byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
+				if mark == '?' {
+					configured[addr.Config()] = deps
+					return
+				}
+				settled[addr.Config()] = mark == '!'
+				now.SetCurrent(addr, &states.Object{Dependencies: deps}, addrs.ProviderInstance{})
+			})
+			now.InheritDependencies(states.Inheritance{
+				Before:     before,
+				Configured: func(addr addrs.ConfigResource) []addrs.ConfigResource { return configured[addr] },
+				Settled:    func(addr addrs.AbsInstance, _ *states.Object) bool { return settled[addr.Config()] },
+			})
+			var got []string
+			for _, r := range now.Sorted() {
+				line := r.Addr.Resource.Name + ":"
+				for _, dep := range r.Instances[addrs.NoKey].Current.Dependencies {
+					line += " " + dep.Resource.Name
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(test.want, strings.Join(got, ", ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func parseDependencies(text string, each func(mark byte, addr addrs.AbsInstance, deps []addrs.ConfigResource)) {
+	for item := range strings.SplitSeq(text, ", ") {
+		name, list, _ := strings.Cut(item, ":")
+		var deps []addrs.ConfigResource
+		for _, dep := range strings.Fields(list) {
+			deps = append(deps, addrs.ConfigResource{Resource: thing(dep)})
+		}
+		slices.SortFunc(deps, states.CompareDependencies)
+		bare := strings.TrimLeft(name, "!?")
+		each(name[0], addrs.AbsInstance{Module: addrs.RootInstance, Resource: thing(bare), Key: addrs.NoKey}, deps)
+	}
+}
+
+func thing(name string) addrs.Resource {
+	return addrs.Resource{Mode: addrs.Managed, Type: "thing", Name: name}
+}
