@@ -36,7 +36,7 @@ type initFlags struct {
 	ForceCopy, Reconfigure, Migrate bool
 	FromModule, LockFile            string
 	PluginDirs                      []string
-	Upgrade                         bool
+	Upgrade, PinModules             bool
 	TestDirectory                   string
 	given                           map[string]bool
 }
@@ -63,6 +63,7 @@ func initFlagSet(fs *flag.FlagSet) *initFlags {
 	fs.BoolVar(&f.Migrate, "migrate-state", false, "Set up the backend anew and copy the state that is in the old one.")
 	fs.BoolVar(&f.Upgrade, "upgrade", false, "Take the newest acceptable versions of modules and providers, whatever the lock file says.")
 	fs.StringVar(&f.LockFile, "lockfile", "", "How to treat the lock file. The only `mode` is readonly: check it and do not write it.")
+	fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
 	fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	addRemoteVersion(fs)
 	return f
@@ -119,7 +120,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			return diags.Err()
 		}
 	}
-	cfg, more := app.installModules(ctx, given, &moduleWants{Get: f.Get, Upgrade: f.Upgrade, TestDirectory: f.TestDirectory}, client)
+	cfg, more := app.installModules(ctx, given, &moduleWants{Get: f.Get, Upgrade: f.Upgrade, TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.LockFile == "readonly"}, client)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -162,89 +163,4 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	}
 	a.parser = configs.NewParser(nil) // it had read the empty directory
 	return a.done(diags)
-}
-
-// moduleWants say which modules are installed, and how.
-type moduleWants struct {
-	Get           bool // else what is installed is only looked at
-	Upgrade       bool
-	TestDirectory string // modules that tests in this directory name are wanted too
-}
-
-// installModules installs what the configuration calls, and what its tests name, and gives the whole configuration.
-func (a *App) installModules(ctx context.Context, given map[string]configs.Given, want *moduleWants, client *registry.Client) (*loaded, tfdiags.Diagnostics) {
-	if !want.Get {
-		resolve, diags := getmodules.Installed(a.modulesDir())
-		if diags.HasErrors() {
-			return nil, diags
-		}
-		cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, resolve)
-		return cfg, diags.Append(more)
-	}
-	announced := false
-	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{
-		Dir: a.modulesDir(), Client: client, Upgrade: want.Upgrade,
-		Observe: func(e getmodules.Event) {
-			if !announced {
-				announced = true
-				a.say("\n%s", a.emphasis("Initializing modules..."))
-			}
-			a.tellModule(e)
-		},
-	})
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
-	// What was installed is recorded also when something is wrong with it, so that other commands can tell what.
-	if diags = diags.Append(more).Append(in.Finish()); diags.HasErrors() {
-		return nil, diags
-	}
-	return cfg, diags
-}
-
-func (a *App) tellModule(e getmodules.Event) {
-	switch {
-	case e.Dir != "":
-		a.say("- %s in %s", e.Key, e.Dir)
-	case e.Version != "":
-		a.say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
-	default:
-		a.say("Downloading %s for %s...", e.Source, e.Key)
-	}
-}
-
-var cmdGet = &Command{
-	Name: "get", Short: "Install or upgrade remote modules",
-	Long: `
-Installs the modules that the configuration calls. "tofu init" does this too,
-so you rarely need this command.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &getFlags{}
-		f.addJSON(fs)
-		f.varFlags.add(fs)
-		fs.BoolVar(&f.Update, "update", false, "Take the newest acceptable versions of modules that are installed already.")
-		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		f := flags.(*getFlags)
-		if err := noArguments(args); err != nil {
-			return err
-		}
-		given, diags := app.collect(f.varFlags)
-		if diags.HasErrors() {
-			return diags.Err()
-		}
-		want := &moduleWants{Get: true, Upgrade: f.Update, TestDirectory: f.TestDirectory}
-		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
-		return app.done(diags.Append(more))
-	},
-}
-
-type getFlags struct {
-	viewFlags
-	varFlags
-	Update        bool
-	TestDirectory string
 }

@@ -52,7 +52,9 @@ func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringV
 
 // Save writes the lock file with one rename, so that a reader sees the old file or the new one. A symbolic link is
 // kept and what it points to replaced.
-func (l *Locks) Save(path string) error {
+func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
+
+func save(path string, content []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -61,7 +63,7 @@ func (l *Locks) Save(path string) error {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(l.Bytes())
+	_, err = tmp.Write(content)
 	if err == nil {
 		err = tmp.Chmod(fileMode(path))
 	}

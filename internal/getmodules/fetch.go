@@ -14,14 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
 	"tofu/internal/registry"
 )
 
 // fetcher brings packages to the disk, each address once.
 type fetcher struct {
-	client  *registry.Client
-	done    map[string]string // where an address was put first
-	subdirs map[string]string // of folders: the part of the package that an indirect address led to
+	client *registry.Client
+	done   map[string]found // by address and pinned revision
 
 	profiles    map[string]func(context.Context) (aws.Credentials, error) // by the profile's name
 	gcsServer   *url.URL
@@ -29,7 +29,7 @@ type fetcher struct {
 }
 
 func newFetcher(client *registry.Client) *fetcher {
-	f := &fetcher{client: client, done: make(map[string]string), subdirs: make(map[string]string),
+	f := &fetcher{client: client, done: make(map[string]found),
 		profiles: make(map[string]func(context.Context) (aws.Credentials, error))}
 	server, emulated := gcsEndpoint()
 	if f.gcsServer = server; !emulated {
@@ -47,6 +47,24 @@ type job struct {
 	query url.Values // the address's parameters
 	host  string     // whose credentials go with HTTP requests; empty for none
 	dir   string     // to fill
+	want  string     // the revision to fetch, whatever the address says; empty for what it says
+	got   *string    // takes the revision that was fetched, where there is such a thing
+}
+
+// request asks for a package.
+type request struct {
+	address string
+	host    string // whose credentials go with HTTP requests; empty for none
+	// pin is nil when packages are not pinned. What it has of revision and hash is demanded.
+	pin *depsfile.ModuleLock
+}
+
+// found is a package that was fetched.
+type found struct {
+	dir      string // where it was put first
+	subdir   string // the part of the package that an indirect address led to
+	revision string
+	hash     depsfile.Hash // of a package that can be pinned
 }
 
 // methods are those that an address can name or that its URL implies.
@@ -61,33 +79,46 @@ var methods = map[string]method{
 	"gcs":   (*fetcher).gcs,
 }
 
-// into puts the package of an address into a folder, in place of what is there.
-func (f *fetcher) into(ctx context.Context, address, host, dir string) error {
+// into puts the package that is asked for into a folder, in place of what is there.
+func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
+		return found{}, err
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".tmp-")
 	if err != nil {
-		return err
+		return found{}, err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.RemoveAll(dir); err != nil {
-		return err
+	fresh, want := filepath.Join(tmp, "package"), ""
+	if req.pin != nil {
+		want = req.pin.Revision
 	}
-	fresh := filepath.Join(tmp, "package")
-	if first, ok := f.done[address]; ok && first != dir {
-		if err := copyPackage(first, fresh); err != nil {
-			return fmt.Errorf("copying the package: %w", err)
-		}
-		f.subdirs[dir] = f.subdirs[first]
+	key := req.address + " " + want
+	out, known := f.done[key]
+	if known && out.dir != dir {
+		err = copyPackage(out.dir, fresh)
 	} else {
-		subdir, err := f.fetch(ctx, address, host, fresh, 0)
-		if err != nil {
-			return err
+		out = found{dir: dir}
+		out.subdir, err = f.fetch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address, 0)
+		if err == nil && req.pin != nil {
+			out.hash, err = hashTree(fresh)
 		}
-		f.done[address], f.subdirs[dir] = dir, subdir
 	}
-	return os.Rename(fresh, dir)
+	if err != nil {
+		return found{}, err
+	}
+	if req.pin != nil && req.pin.Hash != "" && out.hash != req.pin.Hash {
+		return found{}, fmt.Errorf("the package has the hash %s, but %s demands %s: what the address leads to was changed. If that is right, \"tofu init -upgrade\" pins it anew",
+			out.hash, depsfile.ModulesFileName, req.pin.Hash)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return found{}, err
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return found{}, err
+	}
+	f.done[key] = out
+	return out, nil
 }
 
 // errElsewhere is what a method gives when the package is at another address.
@@ -98,7 +129,8 @@ func (e *errElsewhere) Error() string { return "the package is at " + e.address 
 // maxHops bounds how often one address may lead to another.
 const maxHops = 8
 
-func (f *fetcher) fetch(ctx context.Context, address, host, dir string, hops int) (subdir string, err error) {
+// fetch does the job at an address.
+func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (subdir string, err error) {
 	name, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
 		name, rest = before, after
@@ -114,7 +146,7 @@ func (f *fetcher) fetch(ctx context.Context, address, host, dir string, hops int
 	if !ok {
 		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http, oci, s3, gcs and file", name)
 	}
-	j := job{url: u, query: u.Query(), host: host, dir: dir}
+	j.url, j.query = u, u.Query()
 	err = fetch(f, ctx, j)
 	var elsewhere *errElsewhere
 	if !errors.As(err, &elsewhere) {
@@ -127,7 +159,8 @@ func (f *fetcher) fetch(ctx context.Context, address, host, dir string, hops int
 	if err != nil || next.Kind != addrs.RemoteModule {
 		return "", fmt.Errorf("%s says that the package is at %q, which is no address of a package", u.Redacted(), elsewhere.address)
 	}
-	deeper, err := f.fetch(ctx, next.Address, "", dir, hops+1)
+	j.host = ""
+	deeper, err := f.fetch(ctx, j, next.Address, hops+1)
 	return filepath.ToSlash(filepath.Join(deeper, next.Subdir)), err
 }
 

@@ -72,11 +72,11 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 		}
 		address, subdir, host = located.Address, path.Join(located.Subdir, subdir), place.Host
 	}
-	if err := in.fetcher.into(ctx, address, host, dir); err != nil {
+	got, err := newFetcher(in.opts.Client).into(ctx, request{address: address, host: host}, dir) // not the installer's own: the copy is temporary
+	if err != nil {
 		return "", err
 	}
-	delete(in.fetcher.done, address) // the copy is temporary
-	if subdir = path.Join(in.fetcher.subdirs[dir], subdir); subdir == "" {
+	if subdir = path.Join(got.subdir, subdir); subdir == "" {
 		return dir, nil
 	}
 	return within(dir, subdir)

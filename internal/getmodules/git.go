@@ -2,6 +2,7 @@ package getmodules
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -46,10 +47,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if err := git(append(in, "remote", "add", "origin", remote)...); err != nil {
 		return err
 	}
-	want := ref
-	if want == "" {
-		want = "HEAD"
-	}
+	want := cmp.Or(j.want, ref, "HEAD")
 	err = git(append(in, "fetch", "-q", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
 	checkout := "FETCH_HEAD"
 	if err != nil && commitName.MatchString(want) {
@@ -62,6 +60,11 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if err := git(append(in, "checkout", "-q", "--detach", checkout)...); err != nil {
 		return err
 	}
+	commit, err := output(ctx, env, "git", append(in, "rev-parse", "HEAD")...)
+	if err != nil {
+		return err
+	}
+	*j.got = strings.TrimSpace(commit)
 	if _, err := os.Stat(filepath.Join(j.dir, ".gitmodules")); err == nil {
 		if err := git(append(in, "submodule", "update", "-q", "--init", "--recursive", "--depth=1")...); err != nil {
 			return err
@@ -161,7 +164,7 @@ func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 
 // hg clones a Mercurial repository at a revision.
 func (f *fetcher) hg(ctx context.Context, j job) error {
-	rev := j.query.Get("rev")
+	rev := cmp.Or(j.want, j.query.Get("rev"))
 	u := *j.url
 	u.RawQuery = without(j.query, "rev").Encode()
 	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
@@ -177,6 +180,11 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	if err := run(ctx, os.Environ(), "hg", args...); err != nil {
 		return err
 	}
+	node, err := output(ctx, os.Environ(), "hg", "--cwd", j.dir, "log", "--rev=.", "--template={node}")
+	if err != nil {
+		return err
+	}
+	*j.got = strings.TrimSpace(node)
 	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
 }
 

@@ -24,6 +24,9 @@ type Options struct {
 	Client *registry.Client
 	// Upgrade fetches everything again and takes the newest versions.
 	Upgrade bool
+	// Pin compares packages that are not local with those that Pins demands, and gives what they are; see Installer.Pins.
+	Pin  bool
+	Pins depsfile.ModuleLocks
 	// Observe is told what happens; nil for nobody.
 	Observe func(Event)
 }
@@ -44,6 +47,7 @@ type Installer struct {
 	called   bool              // there is any call
 	packages map[string]string // where the package of a call lies, by key
 	fetcher  *fetcher
+	pins     *pins // nil when packages are not pinned
 	versions map[string]func() (registry.ModuleVersions, error)
 	places   map[string]func() (registry.ModuleLocation, error)
 }
@@ -55,9 +59,13 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 		return nil, tfdiags.Diagnostics{manifestDamaged(err),
 			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules nothing is known about the files in %s, so they were left alone.", opts.Dir)}
 	}
-	return &Installer{opts: *opts, ctx: ctx, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
+	in := &Installer{opts: *opts, ctx: ctx, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
 		versions: make(map[string]func() (registry.ModuleVersions, error)),
-		places:   make(map[string]func() (registry.ModuleLocation, error))}, nil
+		places:   make(map[string]func() (registry.ModuleLocation, error))}
+	if opts.Pin {
+		in.pins = &pins{known: opts.Pins, used: make(map[pinKey]depsfile.ModuleLock), intact: make(map[string]bool)}
+	}
+	return in, nil
 }
 
 // Finish writes modules.json. It is called when everything that could be installed was.
@@ -137,6 +145,11 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false
 	}
+	pin := in.pinned(req.Source.Address, r.Version)
+	if !in.holds(pin, filepath.FromSlash(home)) {
+		return Record{}, false
+	}
+	in.use(pin, filepath.FromSlash(home))
 	in.packages[r.Key] = home
 	return r, true
 }
@@ -154,12 +167,17 @@ func (in *Installer) install(req *configs.ModuleRequest, address, subdir, host, 
 	in.manifest.forget(k)
 	in.tell(Event{Key: k, Source: shown, Version: version})
 	home := in.installDir(k)
-	if err := in.fetcher.into(in.ctx, address, host, home); err != nil {
+	pin := in.pinned(req.Source.Address, version)
+	got, err := in.fetcher.into(in.ctx, request{address, host, pin}, home)
+	if err != nil {
 		return "", "", in.failed(req, err)
 	}
+	if pin != nil {
+		in.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
+	}
 	dir := home
-	if in.fetcher.subdirs[home] != "" {
-		subdir = path.Join(in.fetcher.subdirs[home], subdir)
+	if got.subdir != "" {
+		subdir = path.Join(got.subdir, subdir)
 	}
 	if subdir != "" {
 		found, err := within(home, subdir)
@@ -241,6 +259,9 @@ func (in *Installer) fromRegistry(req *configs.ModuleRequest) (string, string, t
 }
 
 func (in *Installer) choose(req *configs.ModuleRequest, host, module string) (string, tfdiags.Diagnostics) {
+	if v, ok := in.pinnedVersion(req.Source.Address, req.Constraints); ok {
+		return v.String(), nil
+	}
 	list, err := once(in.versions, req.Source.Address, func() (registry.ModuleVersions, error) {
 		return in.opts.Client.ModuleVersions(in.ctx, host, module)
 	})

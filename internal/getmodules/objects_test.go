@@ -244,7 +244,7 @@ func TestGCS(t *testing.T) {
 		l.write(map[string]string{"work/main.tf": call("a", source)})
 		f := newFetcher(l.client)
 		f.gcsServer = u
-		err = f.into(t.Context(), source, "", "got")
+		_, err = f.into(t.Context(), request{address: source}, "got")
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", source, err)
@@ -292,7 +292,7 @@ func TestGCS(t *testing.T) {
 	// An emulator gets no credentials.
 	t.Setenv("STORAGE_EMULATOR_HOST", server.URL)
 	s.asked = nil
-	if err := newFetcher(l.client).into(t.Context(), base+"/public/a.tar.gz", "", "got"); err != nil || len(s.asked) != 1 {
+	if _, err := newFetcher(l.client).into(t.Context(), request{address: base + "/public/a.tar.gz"}, "got"); err != nil || len(s.asked) != 1 {
 		t.Errorf("%v %v", s.asked, err)
 	}
 }

@@ -1,6 +1,7 @@
 package getmodules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,14 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 	case tag == "":
 		reference = "latest"
 	}
+	reference = cmp.Or(j.want, reference)
 	repository := j.url.Host + j.url.Path
 	client := oci.New(f.client)
-	layer, err := client.Package(ctx, repository, reference, moduleArtifact)
+	layer, manifest, err := client.Package(ctx, repository, reference, moduleArtifact)
 	if err != nil {
 		return err
 	}
+	*j.got = manifest
 	file := j.dir + ".archive"
 	dst, err := os.Create(file)
 	if err != nil {

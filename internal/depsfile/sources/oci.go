@@ -123,7 +123,7 @@ func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 		if desc.ArtifactType != packageArtifact || desc.Platform == nil || desc.Platform.OS != platform.OS || desc.Platform.Architecture != platform.Arch {
 			continue
 		}
-		layer, err := m.Client.Package(ctx, repository, desc.Digest.String(), packageArtifact)
+		layer, _, err := m.Client.Package(ctx, repository, desc.Digest.String(), packageArtifact)
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func wrap(err error, what string) error {
 // Index reads the index manifest with a tag.
 func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.Index, error) {
 	var index ocispec.Index
-	if err := c.manifest(ctx, repository, tag, &index); err != nil {
+	if _, err := c.manifest(ctx, repository, tag, &index); err != nil {
 		return nil, err
 	}
 	if index.MediaType != "" && index.MediaType != ocispec.MediaTypeImageIndex {
@@ -96,14 +96,14 @@ func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.In
 	return &index, nil
 }
 
-// Package reads the manifest with a tag or digest and gives the layer with the package.
-func (c *Client) Package(ctx context.Context, repository, reference, artifactType string) (ocispec.Descriptor, error) {
+// Package reads the manifest with a tag or digest and gives the layer with the package, and the manifest's own digest.
+func (c *Client) Package(ctx context.Context, repository, reference, artifactType string) (layer ocispec.Descriptor, digest string, err error) {
 	var m ocispec.Manifest
-	if err := c.manifest(ctx, repository, reference, &m); err != nil {
-		return ocispec.Descriptor{}, err
+	if digest, err = c.manifest(ctx, repository, reference, &m); err != nil {
+		return layer, "", err
 	}
 	if m.ArtifactType != artifactType {
-		return ocispec.Descriptor{}, fmt.Errorf("%s@%s is an artifact of type %q, not %q", repository, reference, m.ArtifactType, artifactType)
+		return layer, "", fmt.Errorf("%s@%s is an artifact of type %q, not %q", repository, reference, m.ArtifactType, artifactType)
 	}
 	var found []ocispec.Descriptor
 	for _, layer := range m.Layers {
@@ -112,33 +112,34 @@ func (c *Client) Package(ctx context.Context, repository, reference, artifactTyp
 		}
 	}
 	if len(found) != 1 {
-		return ocispec.Descriptor{}, fmt.Errorf("%s@%s has %d layers of type %q; a package has one", repository, reference, len(found), ZipLayer)
+		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q; a package has one", repository, reference, len(found), ZipLayer)
 	}
-	return found[0], nil
+	return found[0], digest, nil
 }
 
-func (c *Client) manifest(ctx context.Context, repository, reference string, into any) error {
+// manifest reads a manifest and gives its digest.
+func (c *Client) manifest(ctx context.Context, repository, reference string, into any) (digest string, err error) {
 	repo, err := c.repository(repository)
 	if err != nil {
-		return err
+		return "", err
 	}
 	what := repository + ":" + reference
 	desc, body, err := repo.Manifests().FetchReference(ctx, reference)
 	if err != nil {
-		return wrap(err, what)
+		return "", wrap(err, what)
 	}
 	defer body.Close()
 	if desc.Size > maxManifest {
-		return fmt.Errorf("the manifest %s has %d bytes, more than a manifest may have", what, desc.Size)
+		return "", fmt.Errorf("the manifest %s has %d bytes, more than a manifest may have", what, desc.Size)
 	}
 	data, err := content.ReadAll(body, desc) // verifies the digest
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
+		return "", fmt.Errorf("reading %s: %w", what, err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("the manifest %s isn't valid: %w", what, err)
+		return "", fmt.Errorf("the manifest %s isn't valid: %w", what, err)
 	}
-	return nil
+	return desc.Digest.String(), nil
 }
 
 // Fetch writes a layer's content to dst and verifies it.

@@ -1,0 +1,129 @@
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/getmodules"
+	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
+	"tofu/internal/version"
+)
+
+const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which every later init and get keeps to until the file is removed."
+
+var cmdGet = &Command{
+	Name: "get", Short: "Install or upgrade remote modules",
+	Long: `
+Installs the modules that the configuration calls. "tofu init" does this too,
+so you rarely need this command.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &getFlags{}
+		f.addJSON(fs)
+		f.varFlags.add(fs)
+		fs.BoolVar(&f.Update, "update", false, "Take the newest acceptable versions of modules that are installed already.")
+		fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
+		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
+		return f
+	},
+	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		f := flags.(*getFlags)
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		given, diags := app.collect(f.varFlags)
+		if diags.HasErrors() {
+			return diags.Err()
+		}
+		want := &moduleWants{Get: true, Upgrade: f.Update, TestDirectory: f.TestDirectory, Pin: f.PinModules}
+		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
+		return app.done(diags.Append(more))
+	},
+}
+
+type getFlags struct {
+	viewFlags
+	varFlags
+	Update, PinModules bool
+	TestDirectory      string
+}
+
+// moduleWants say which modules are installed, and how.
+type moduleWants struct {
+	Get           bool // else what is installed is only looked at
+	Upgrade       bool
+	TestDirectory string // modules that tests in this directory name are wanted too
+	Pin           bool   // begin to pin what isn't local
+	ReadOnly      bool   // refuse to pin anything else than what is pinned
+}
+
+// installModules installs what the configuration calls, and what its tests name, and gives the whole configuration.
+func (a *App) installModules(ctx context.Context, given map[string]configs.Given, want *moduleWants, client *registry.Client) (*loaded, tfdiags.Diagnostics) {
+	if !want.Get {
+		resolve, diags := getmodules.Installed(a.modulesDir())
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, resolve)
+		return cfg, diags.Append(more)
+	}
+	locks, pinned, diags := depsfile.LoadModules(depsfile.ModulesFileName)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	announced := false
+	in, more := getmodules.NewInstaller(ctx, &getmodules.Options{
+		Dir: a.modulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
+		Observe: func(e getmodules.Event) {
+			if !announced {
+				announced = true
+				a.say("\n%s", a.emphasis("Initializing modules..."))
+			}
+			a.tellModule(e)
+		},
+	})
+	if diags = diags.Append(more); diags.HasErrors() {
+		return nil, diags
+	}
+	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
+	// What was installed is recorded also when something is wrong with it, so that other commands can tell what.
+	if diags = diags.Append(more).Append(in.Finish()); diags.HasErrors() {
+		return nil, diags
+	}
+	if pinned || want.Pin {
+		diags = diags.Append(a.savePins(locks, in.Pins(), !pinned, want.ReadOnly))
+	}
+	return cfg, diags
+}
+
+// savePins writes the file that pins modules where it changed, or is new.
+func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tfdiags.Diagnostics {
+	if !fresh && slices.Equal(old, locks) {
+		return nil
+	}
+	if readonly {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Module dependency changes detected",
+			"The modules that the configuration uses are not those that %s pins, but the lock files are read-only. To pin them, run \"tofu init\" "+
+				"without the \"-lockfile=readonly\" option.", depsfile.ModulesFileName)}
+	}
+	if err := locks.Save(depsfile.ModulesFileName); err != nil {
+		return tfdiags.Diagnostics{}.Append(fmt.Errorf("pinning modules: %w", err))
+	}
+	a.say("\ntofu has pinned the modules that are not local ones in the file\n%s. Include this file in your version control repository.", depsfile.ModulesFileName)
+	return nil
+}
+
+func (a *App) tellModule(e getmodules.Event) {
+	switch {
+	case e.Dir != "":
+		a.say("- %s in %s", e.Key, e.Dir)
+	case e.Version != "":
+		a.say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
+	default:
+		a.say("Downloading %s for %s...", e.Source, e.Key)
+	}
+}

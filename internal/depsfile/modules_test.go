@@ -1,0 +1,96 @@
+package depsfile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const modulesSample = modulesHeader + `
+module "git::https://example.com/net.git?ref=main" {
+  revision = "93ab0b3a1d1e6a2b8f3a8f2f4c8e0f6d2b1a0c9e"
+  hash     = "h1:ZVIpgTHysVGZSVy8vVFqChHNT7UEf+FqcdrnznB0jaY="
+}
+
+module "https://example.com/a.zip" {
+  hash = "h1:ZVIpgTHysVGZSVy8vVFqChHNT7UEf+FqcdrnznB0jaY="
+}
+
+module "registry.opentofu.org/acme/net/lab" {
+  version  = "2.0.0"
+  revision = "v2.0.0"
+  hash     = "h1:ZVIpgTHysVGZSVy8vVFqChHNT7UEf+FqcdrnznB0jaY="
+}
+
+module "registry.opentofu.org/acme/net/lab" {
+  version = "10.0.0"
+  hash    = "h1:ZVIpgTHysVGZSVy8vVFqChHNT7UEf+FqcdrnznB0jaY="
+}
+`
+
+func TestModulesParseAndWrite(t *testing.T) {
+	locks, diags := ParseModules([]byte(modulesSample), "x")
+	if diags.HasErrors() || len(locks) != 4 {
+		t.Fatal(locks, diags.Err())
+	}
+	slices.Reverse(locks)
+	if got := string(locks.Bytes()); got != modulesSample {
+		t.Errorf("written:\n%s", got)
+	}
+	path := filepath.Join(t.TempDir(), ModulesFileName)
+	if _, pinned, diags := LoadModules(path); pinned || diags.HasErrors() {
+		t.Error("a file that isn't there pins modules", diags.Err())
+	}
+	if err := locks.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if again, pinned, diags := LoadModules(path); !pinned || diags.HasErrors() || !slices.Equal(again, locks.Sorted()) {
+		t.Errorf("read again: %v %v", again, diags.Err())
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, pinned, diags := LoadModules(path); !pinned || diags.HasErrors() {
+		t.Error("an empty file begins to pin modules", diags.Err())
+	}
+}
+
+func TestModulesParseErrors(t *testing.T) {
+	const hash = `hash = "h1:a"`
+	for src, want := range map[string]string{
+		`module "a" {`:    "brace",
+		`x = 1`:           "not expected here",
+		`module {}`:       "as their label",
+		`provider "a" {}`: "as their label",
+		`module "a" {}`:   "has no \"hash\"",
+		"module \"a\" {\n " + hash + "\n x = \"1\"\n}":                       "not expected here",
+		"module \"a\" {\n " + hash + "\n b {}\n}":                            "not expected here",
+		"module \"a\" {\n " + hash + "\n version = \"1.2\"\n}":               "written in full",
+		"module \"a\" {\n " + hash + "\n version = 1\n}":                     "string in quotes",
+		"module \"a\" {\n " + hash + "\n revision = \"--exec\"\n}":           "no revision",
+		"module \"a\" {\n hash = \"zh:00\"\n}":                               "\"h1:\" hash",
+		"module \"a\" {\n " + hash + "\n}\nmodule \"a\" {\n " + hash + "\n}": "pinned twice",
+	} {
+		if _, diags := ParseModules([]byte(src), "x"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
+			t.Errorf("%s\ndoesn't fail with %q: %v", src, want, diags.Err())
+		}
+	}
+}
+
+// FuzzParseModules checks that whatever is accepted is written in a form that is accepted again, unchanged.
+func FuzzParseModules(f *testing.F) {
+	f.Add(modulesSample)
+	f.Fuzz(func(t *testing.T, src string) {
+		locks, diags := ParseModules([]byte(src), "x")
+		if diags.HasErrors() || !utf8.ValidString(src) {
+			return
+		}
+		again, diags := ParseModules(locks.Bytes(), "x")
+		if diags.HasErrors() || !slices.Equal(again, locks) {
+			t.Fatalf("%q\nwritten as\n%s\n%v", src, locks.Bytes(), diags.Err())
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package getmodules
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
+)
+
+// pins are the packages that are pinned, and those that this run came across.
+type pins struct {
+	known  depsfile.ModuleLocks // what is demanded
+	used   map[pinKey]depsfile.ModuleLock
+	intact map[string]bool // installed packages that were compared with their pin, by folder
+}
+
+type pinKey struct{ source, version string }
+
+// Pins are the packages that the configuration uses, to be saved after Finish. There are none unless packages are pinned.
+func (in *Installer) Pins() depsfile.ModuleLocks {
+	var locks depsfile.ModuleLocks
+	if in.pins == nil {
+		return nil
+	}
+	for _, lock := range in.pins.used {
+		locks = append(locks, lock)
+	}
+	return locks.Sorted()
+}
+
+// pinned gives what is demanded of a package. The result is nil when packages are not pinned, and has nothing to demand when this
+// one isn't yet.
+func (in *Installer) pinned(source, version string) *depsfile.ModuleLock {
+	if in.pins == nil {
+		return nil
+	}
+	key := pinKey{pinName(source), version}
+	if lock, ok := in.pins.used[key]; ok {
+		return &lock // a second call gets what the first one got
+	}
+	for _, lock := range in.pins.known {
+		if lock.Source == key.source && lock.Version == version && !in.opts.Upgrade {
+			return &lock
+		}
+	}
+	return &depsfile.ModuleLock{Source: key.source, Version: version}
+}
+
+// pinnedVersion is the newest pinned version of a package from a registry that meets the constraints.
+func (in *Installer) pinnedVersion(source string, c depsfile.Constraints) (depsfile.Version, bool) {
+	var versions []depsfile.Version
+	if in.pins != nil && !in.opts.Upgrade {
+		for _, lock := range in.pins.known {
+			if v, err := depsfile.ParseVersion(lock.Version); err == nil && lock.Source == source {
+				versions = append(versions, v)
+			}
+		}
+	}
+	return sources.Newest(versions, depsfile.Acceptable(c).Has)
+}
+
+// use notes the pin of a package that is in place. A folder of this machine is linked to and changes freely.
+func (in *Installer) use(pin *depsfile.ModuleLock, home string) {
+	if info, err := os.Lstat(home); pin == nil || err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		return
+	}
+	in.pins.used[pinKey{pin.Source, pin.Version}] = *pin
+	in.pins.intact[home] = true
+}
+
+// holds tells whether an installed package is the pinned one, as far as packages are pinned.
+func (in *Installer) holds(pin *depsfile.ModuleLock, home string) bool {
+	if pin == nil || in.pins.intact[home] {
+		return true
+	}
+	if info, err := os.Lstat(home); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return true
+	}
+	h, err := hashTree(home)
+	return err == nil && pin.Hash == h
+}
+
+// pinName is an address as it is pinned: without secrets, for the file is meant to be shared.
+func pinName(address string) string {
+	method, rest := "", address
+	if before, after, ok := strings.Cut(address, "::"); ok {
+		method, rest = before+"::", after
+	}
+	u, err := url.Parse(rest)
+	if err != nil {
+		return address
+	}
+	secret := false
+	query := u.Query()
+	for _, name := range []string{"sshkey", "aws_access_key_id", "aws_access_key_secret", "aws_access_token"} {
+		secret = secret || query.Has(name)
+		query.Del(name)
+	}
+	if secret {
+		u.RawQuery = query.Encode()
+	}
+	if _, ok := u.User.Password(); ok || u.User != nil && u.Scheme != "ssh" {
+		u.User, secret = nil, true
+	}
+	if !secret {
+		return address
+	}
+	return method + u.String()
+}
+
+// hashTree is the hash over all files of a package: of a provider's package this would be its "h1:" hash. A symbolic link counts
+// as a file with its target in it. Links to folders of this machine have no hash.
+func hashTree(dir string) (depsfile.Hash, error) {
+	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		return "", err
+	}
+	var names []string
+	links := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if d.Type()&fs.ModeSymlink != 0 {
+			if links[name], err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		names = append(names, name)
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("hashing the package: %w", err)
+	}
+	slices.Sort(names)
+	h, err := dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
+		if target, ok := links[name]; ok {
+			return io.NopCloser(strings.NewReader("link " + filepath.ToSlash(target))), nil
+		}
+		return os.Open(filepath.Join(dir, filepath.FromSlash(name)))
+	})
+	return depsfile.Hash(h), err
+}

@@ -1,0 +1,153 @@
+package getmodules
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/tfdiags"
+)
+
+// pin installs with pins and gives the new ones.
+func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, tfdiags.Diagnostics) {
+	l.Helper()
+	l.write(map[string]string{"work/main.tf": main})
+	in, diags := NewInstaller(l.Context(), &Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade, Pin: true, Pins: pins})
+	if diags.HasErrors() {
+		l.Fatal(diags.Err())
+	}
+	_, diags = configs.LoadRoot(".", &configs.LoadOptions{Resolve: in.Resolve})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if err := in.Finish(); err != nil {
+		l.Fatal(err)
+	}
+	return in.Pins(), nil
+}
+
+func (l *lab) mustPin(main string, upgrade bool, pins depsfile.ModuleLocks) depsfile.ModuleLocks {
+	l.Helper()
+	locks, diags := l.pin(main, upgrade, pins)
+	if diags.HasErrors() {
+		l.Fatal(diags.Err())
+	}
+	return locks
+}
+
+func (l *lab) forget() {
+	l.Helper()
+	if err := os.RemoveAll(".terraform"); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestPinCommit: a branch and a tag that move are of no consequence until an upgrade.
+func TestPinCommit(t *testing.T) {
+	l := newLab(t)
+	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
+	branch, tag := "git::file://"+l.top+"/repo", "git::file://"+l.top+"/repo?ref=v1"
+	main := call("a", branch) + call("b", tag+"") + call("c", "git::file://"+l.top+"/repo//sub") + call("d", l.top+"/shared")
+	l.write(map[string]string{"shared/main.tf": value("s")})
+	pins := l.mustPin(main, false, nil)
+	if len(pins) != 2 || pins[0].Source != branch || pins[0].Revision != first || pins[1].Revision != first || pins[0].Hash != pins[1].Hash || pins[0].Hash.Scheme() != "h1" {
+		t.Fatalf("%+v", pins)
+	}
+	second := l.commit("repo", "", map[string]string{"main.tf": value("2")})
+	l.git("repo", "tag", "-f", "v1")
+	l.forget()
+	if again := l.mustPin(main, false, pins); !slices.Equal(again, pins) {
+		t.Errorf("%+v", again)
+	}
+	for _, name := range []string{"a", "b"} {
+		l.has(".terraform/modules/"+name+"/main.tf", value("1"))
+	}
+	// Changed files are found and replaced; a package that goes is forgotten.
+	l.write(map[string]string{"work/.terraform/modules/a/main.tf": value("edited")})
+	if again := l.mustPin(call("a", branch), false, pins); !slices.Equal(again, pins[:1]) {
+		t.Errorf("%+v", again)
+	}
+	l.has(".terraform/modules/a/main.tf", value("1"))
+	upgraded := l.mustPin(main, true, pins)
+	if upgraded[0].Revision != second || upgraded[1].Revision != second || upgraded[0].Hash == pins[0].Hash {
+		t.Errorf("%+v", upgraded)
+	}
+	l.has(".terraform/modules/a/main.tf", value("2"))
+	// Somebody pins another content for the commit.
+	pins[0].Hash = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	if _, diags := l.pin(call("a", branch), false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "init -upgrade") {
+		t.Errorf("%v", diags.Err())
+	}
+}
+
+// TestPinWithoutRevision: an archive has none; what it must be is told by its hash.
+func TestPinWithoutRevision(t *testing.T) {
+	l := newLab(t)
+	content := zipOf(map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
+	l.pages["/a.zip"] = func(w http.ResponseWriter, r *http.Request) { w.Write(content) }
+	main := call("a", l.url+"/a.zip") + call("b", l.url+"/a.zip//sub")
+	pins := l.mustPin(main, false, nil)
+	if len(pins) != 1 || pins[0].Revision != "" || pins[0].Source != l.url+"/a.zip" {
+		t.Fatalf("%+v", pins)
+	}
+	content = zipOf(map[string]string{"main.tf": value("2")})
+	l.mustPin(main, false, pins) // what is installed is the right one
+	l.forget()
+	if _, diags := l.pin(main, false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "was changed") {
+		t.Errorf("%v", diags.Err())
+	}
+	if left, err := filepath.Glob(".terraform/modules/*"); err != nil || len(left) > 0 {
+		t.Errorf("the wrong package is in place: %v", left)
+	}
+	if again := l.mustPin(call("a", l.url+"/a.zip"), true, pins); again[0].Hash == pins[0].Hash {
+		t.Errorf("%+v", again)
+	}
+}
+
+// TestPinVersion: a registry's newer versions wait for an upgrade, or for a constraint that demands them.
+func TestPinVersion(t *testing.T) {
+	l := newLab(t)
+	list := `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`
+	l.pages["/v1/acme/net/lab/versions"] = func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(list)) }
+	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0"} {
+		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Terraform-Get", l.url+"/"+v+".zip") }
+		l.pages["/"+v+".zip"] = bytesPage(zipOf(map[string]string{"main.tf": value(v)}))
+	}
+	const source = "modules.example.com/acme/net/lab"
+	main := call("a", source, `version = "~> 1.0"`)
+	pins := l.mustPin(main, false, nil)
+	list = `{"modules": [{"versions": [{"version": "1.0.0"}, {"version": "1.1.0"}, {"version": "2.0.0"}]}]}`
+	l.forget()
+	if again := l.mustPin(main, false, pins); !slices.Equal(again, pins) || again[0].Version != "1.0.0" {
+		t.Errorf("%+v", again)
+	}
+	both := l.mustPin(main+call("b", source, `version = "~> 2.0"`), false, pins)
+	if len(both) != 2 || both[0] != pins[0] || both[1].Version != "2.0.0" {
+		t.Errorf("%+v", both)
+	}
+	if upgraded := l.mustPin(main, true, both); len(upgraded) != 1 || upgraded[0].Version != "1.1.0" {
+		t.Errorf("%+v", upgraded)
+	}
+}
+
+func TestPinName(t *testing.T) {
+	for address, want := range map[string]string{
+		"git::https://example.com/a.git?ref=v1":                                     "git::https://example.com/a.git?ref=v1",
+		"git::ssh://git@example.com/a.git?ref=v1":                                   "git::ssh://git@example.com/a.git?ref=v1",
+		"git::ssh://git@example.com/a.git?ref=v1&sshkey=c2VjcmV0":                   "git::ssh://git@example.com/a.git?ref=v1",
+		"git::https://t0ken@example.com/a.git":                                      "git::https://example.com/a.git",
+		"https://me:s3cret@example.com/a.zip?x=1":                                   "https://example.com/a.zip?x=1",
+		"s3::https://s3.amazonaws.com/b/a.zip?aws_access_key_id=a&region=x":         "s3::https://s3.amazonaws.com/b/a.zip?region=x",
+		"registry.opentofu.org/acme/net/lab":                                        "registry.opentofu.org/acme/net/lab",
+		"s3::https://s3.amazonaws.com/b/a.zip?aws_access_key_secret=b&region=x&z=1": "s3::https://s3.amazonaws.com/b/a.zip?region=x&z=1",
+	} {
+		if got := pinName(address); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}
