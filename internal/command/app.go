@@ -212,7 +212,7 @@ func (a *App) fail(err error, path []string) int {
 	case errors.As(err, &usage):
 		a.Printer.Diagnostics(tfdiags.Diagnostics{usage.Diagnostic})
 		if !a.view.JSON {
-			fmt.Fprintf(a.Err, "\nFor more help on using this command, run:\n  tofu %s -help\n", strings.Join(path, " "))
+			fmt.Fprintf(a.Err, "\nThe options are listed by: tofu %s -help\n", strings.Join(path, " "))
 		}
 		return 1
 	}
@@ -282,9 +282,9 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 func (a *App) color() bool { return !a.view.NoColor && !a.view.JSON && a.Env("NO_COLOR") == "" }
 
 func (a *App) tellInterrupt(count int) {
-	text := "\nInterrupt received.\nPlease wait for tofu to exit or data loss may occur.\nGracefully shutting down...\n"
+	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt ends tofu at once.\n"
 	if count > 1 {
-		text = "\nTwo interrupts received. Exiting immediately: what is known is saved, but\noperations that still run are not waited for.\n"
+		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that still run are not waited for.\n"
 	}
 	a.Printer.Message(ui.Text{Text: text})
 }
@@ -294,7 +294,7 @@ func (a *App) unknownCommand(table []*Command, word string) {
 	if near := suggest(table, word); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", near)
 	}
-	fmt.Fprintf(a.Err, "tofu has no command named %q.%s\n\nTo see all of tofu's top-level commands, run:\n  tofu -help\n\n", word, hint)
+	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu -help\n", word, hint)
 }
 
 // enter opens the logs and changes to the directory that -chdir names.
@@ -323,7 +323,7 @@ func (a *App) enter(chdir string) error {
 		return nil
 	}
 	if err := os.Chdir(chdir); err != nil {
-		return fmt.Errorf("error handling -chdir option: %w", err)
+		return fmt.Errorf("changing to the directory that -chdir names: %w", err)
 	}
 	return nil
 }
@@ -350,7 +350,7 @@ func parseGlobal(args []string) (globals, []string, error) {
 		case isDir && dir != "":
 			g.chdir = dir
 		case name == "chdir" || isDir:
-			return g, nil, errors.New("invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example")
+			return g, nil, errors.New("the option -chdir lacks its directory; write -chdir=DIR")
 		case name == "help" || name == "h":
 			g.help = true
 		case name == "version" || name == "v":

@@ -13,7 +13,7 @@ import (
 )
 
 var cmdApply = &Command{
-	Name: "apply", Main: true, Args: "[PLAN]", Short: "Create or update infrastructure",
+	Name: "apply", Main: true, Args: "[PLAN]", Short: "Carry out a plan: create, change and destroy objects",
 	Long: `
 Makes real what the configuration says: plans, shows the plan, asks for
 approval and carries it out. With a plan that "tofu plan -out=PLAN" saved,
@@ -25,7 +25,7 @@ exactly that plan is carried out without a question.`,
 }
 
 var cmdDestroy = &Command{
-	Name: "destroy", Main: true, Short: "Destroy previously-created infrastructure",
+	Name: "destroy", Main: true, Short: "Destroy everything that is managed here",
 	Long: `
 Destroys everything that the configuration manages. It is the same as
 "tofu apply -destroy"; "tofu plan -destroy" shows what would be destroyed.`,
@@ -120,21 +120,14 @@ func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
 	if op.place.workspace != backend.DefaultWorkspace {
 		where = fmt.Sprintf(" in workspace %q", op.place.workspace)
 	}
-	q := question{
-		Title: "Do you want to perform these actions" + where + "?",
-		Text:  "tofu will perform the actions described above.\nOnly 'yes' will be accepted to approve.",
-	}
+	q := question{Title: "Carry out these actions" + where + "?"}
 	switch plan.Mode {
 	case plans.Destroy:
-		q.Title = "Do you really want to destroy all resources" + where + "?"
-		q.Text = "tofu will destroy all your managed infrastructure, as shown above.\nThere is no undo. Only 'yes' will be accepted to confirm."
+		q = question{Title: "Destroy all of this" + where + "?", Text: "This can't be undone."}
 	case plans.RefreshOnly:
-		if hasChanges(plan) {
-			break
+		if !hasChanges(plan) {
+			q = question{Title: "Record these changes in the state" + where + "?", Text: "The objects themselves stay as they are."}
 		}
-		q.Title = "Would you like to update the state to reflect these detected changes?"
-		q.Text = "tofu will write these changes to the state without modifying any real infrastructure.\n" +
-			"There is no undo. Only 'yes' will be accepted to confirm."
 	}
 	ok, err := op.app.confirm(ctx, q)
 	if err != nil {

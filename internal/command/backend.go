@@ -103,27 +103,25 @@ func (a *App) currentBackend(cfg *loaded) (*backendSettings, tfdiags.Diagnostics
 	case record == nil && !hasBlock:
 		return settings, diags
 	case record == nil:
-		return nil, diags.Append(needInit("Initial configuration of the requested backend %q", settings.driver.Name))
+		return nil, diags.Append(needInit("The backend %q is not set up in this directory", settings.driver.Name))
 	case !hasBlock:
-		return nil, diags.Append(needInit("Unsetting the previously set backend %q", record.Type))
+		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has no backend any more", record.Type))
 	case record.Type != settings.driver.Name:
-		return nil, diags.Append(needInit("Backend type changed from %q to %q", record.Type, settings.driver.Name))
+		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has %q", record.Type, settings.driver.Name))
 	}
 	stored, err := record.value(settings.schema.ImpliedType())
 	if err != nil {
 		return nil, diags.Append(err)
 	}
 	if record.Hash != backendHash(record.Type, settings.block) && !stored.RawEquals(settings.block) {
-		return nil, diags.Append(needInit("Backend configuration block has changed"))
+		return nil, diags.Append(needInit("The backend was set up with other settings than it has in the configuration"))
 	}
 	settings.config = stored
 	return settings, diags
 }
 
 func needInit(reason string, args ...any) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"", "Reason: %s.\n\n"+
-		"The \"backend\" is where the state is kept. Changes to its configuration require reinitialization, which sets up the new "+
-		"configuration and may copy the existing state. Please run \"tofu init\" with either the \"-reconfigure\" or \"-migrate-state\" "+
-		"options to use the current backend configuration.\n\nIf the change is not intended, undo it in the configuration.",
+	return tfdiags.Errorf("Backend initialization required", "%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
+		"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",
 		fmt.Sprintf(reason, args...))
 }

@@ -18,7 +18,7 @@ import (
 )
 
 var cmdConsole = &Command{
-	Name: "console", Short: "Try expressions at an interactive command prompt",
+	Name: "console", Short: "Evaluate expressions as they are typed",
 	Long: `
 Reads expressions and prints their values, as the configuration and the
 current state give them. Nothing is ever changed. An expression may go on over

@@ -43,7 +43,7 @@ func (f *viewFlags) addColor(fs *flag.FlagSet) {
 
 func (f *viewFlags) addJSON(fs *flag.FlagSet) {
 	f.addColor(fs)
-	fs.BoolVar(&f.JSON, "json", false, "Produce output in a machine-readable JSON format.")
+	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
 	fs.StringVar(&f.JSONInto, "json-into", "", "Write the output of -json to `out.json`, beside the human-readable output.")
 }
 
@@ -130,7 +130,7 @@ func (f *operationFlags) add(fs *flag.FlagSet) {
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
 	fs.BoolVar(&f.Concise, "concise", false, "Leave out progress messages.")
-	fs.Func("parallelism", "Limit the number of concurrent operations to `n` (default 10).", func(text string) error {
+	fs.Func("parallelism", "Have at most `n` operations run at the same time (default 10).", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return errors.New("must be a whole number, 0 for the default")

@@ -18,7 +18,7 @@ import (
 var cmdFmt = &Command{
 	Name:  "fmt",
 	Args:  "[target...]",
-	Short: "Reformat your configuration in the standard style",
+	Short: "Format configuration files",
 	Long: `
 Rewrites configuration files (.tf, .tofu), variable files (.tfvars) and test
 files (.tftest.hcl, .tofutest.hcl) in the standard style. JSON files are left

@@ -33,7 +33,7 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 		return nil
 	}
 	var text bytes.Buffer
-	text.WriteString("# __generated__ by OpenTofu\n# Please review these resources and move them into your main configuration files.\n")
+	text.WriteString("# __generated__ by OpenTofu\n# Check these blocks, then move them to where they belong in the configuration.\n")
 	for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
 		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
 	}
@@ -41,5 +41,5 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the generated configuration: %w", err))
 	}
 	return tfdiags.Diagnostics{tfdiags.Warningf("Config generation is experimental",
-		"Generating configuration during import is currently experimental, and the generated configuration format may change in future versions.")}
+		"What is generated may look different in later versions. Check it before you use it.")}
 }

@@ -17,7 +17,7 @@ import (
 const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which every later init and get keeps to until the file is removed."
 
 var cmdGet = &Command{
-	Name: "get", Short: "Install or upgrade remote modules",
+	Name: "get", Short: "Install the modules",
 	Long: `
 Installs the modules that the configuration calls. "tofu init" does this too,
 so you rarely need this command.`,

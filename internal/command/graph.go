@@ -16,7 +16,7 @@ import (
 )
 
 var cmdGraph = &Command{
-	Name: "graph", Short: "Generate a Graphviz graph of the steps in an operation",
+	Name: "graph", Short: "Draw the order of the steps of an operation (DOT)",
 	Long: `
 Prints the graph of what depends on what, in the DOT language that GraphViz
 and many other programs read.`,

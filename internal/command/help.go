@@ -10,23 +10,19 @@ import (
 const usageLine = "Usage: tofu [global options] "
 
 const globalOptions = `
-Global options (use these before the subcommand, if any):
-  -chdir=DIR    Switch to a different working directory before executing the
-                given subcommand.
-  -help         Show this help output, or the help for a specified subcommand.
+Global options, which stand before the command:
+  -chdir=DIR    Run as if in the directory DIR.
+  -help         Show this page, or the one of the command.
   -profile=FILE Write a CPU profile, as "go tool pprof" reads it. The variable
                 TOFU_CPU_PROFILE does the same.
   -timings      Show at the end what took how long: phases, provider calls,
                 waits, the slowest instances and the critical path.
-  -version      An alias for the "version" subcommand.
+  -version      Do the same as the command "version".
 `
 
 // printHelp writes the page that lists all commands.
 func printHelp(w io.Writer, table []*Command) {
-	fmt.Fprint(w, usageLine+"<subcommand> [args]\n\n"+
-		"The available commands for execution are listed below.\n"+
-		"The primary workflow commands are given first, followed by\n"+
-		"less common or more advanced commands.\n\nMain commands:\n")
+	fmt.Fprint(w, usageLine+"COMMAND [options] [arguments]\n\nMain commands:\n")
 	listCommands(w, "  ", table, func(c *Command) bool { return c.Main })
 	fmt.Fprint(w, "\nAll other commands:\n")
 	listCommands(w, "  ", table, func(c *Command) bool { return !c.Main })
@@ -52,7 +48,7 @@ func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	line := usageLine + strings.Join(path, " ")
 	switch {
 	case cmd.Run == nil:
-		line += " <subcommand> [options] [args]"
+		line += " COMMAND [options] [arguments]"
 	case cmd.Flags != nil:
 		line += " [options]"
 	}
@@ -67,7 +63,7 @@ func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 		printOptions(w, fs)
 	}
 	if len(cmd.Sub) > 0 {
-		fmt.Fprint(w, "\nSubcommands:\n")
+		fmt.Fprint(w, "\nCommands:\n")
 		listCommands(w, "    ", cmd.Sub, func(*Command) bool { return true })
 	}
 }

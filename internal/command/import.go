@@ -16,7 +16,7 @@ import (
 )
 
 var cmdImport = &Command{
-	Name: "import", Args: "ADDRESS ID", Short: "Associate existing infrastructure with a resource",
+	Name: "import", Args: "ADDRESS ID", Short: "Take an existing object into the state",
 	Long: `
 Takes an existing object into the state, as the resource instance at ADDRESS,
 whose block must be in the configuration. ID is what the provider knows the
@@ -115,7 +115,7 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 func canImport(op *operation, addr addrs.AbsInstance) error {
 	if inst := op.state.State().Instance(addr); inst != nil && inst.Current != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Resource already managed",
-			"There is an object for %s in the state already. To import to this address you must first remove it from the state.", addr)}.Err()
+			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr)}.Err()
 	}
 	var block *configs.Resource
 	if module := op.cfg.Descendant(addr.Module.Module()); module != nil {

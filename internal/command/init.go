@@ -12,7 +12,7 @@ import (
 )
 
 var cmdInit = &Command{
-	Name: "init", Main: true, Short: "Prepare your working directory for other commands",
+	Name: "init", Main: true, Short: "Set up the directory: backend, modules and providers",
 	Long: `
 Prepares a working directory: sets up the backend that keeps the state,
 installs the modules and providers that the configuration needs, and records
@@ -102,8 +102,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		}
 	}
 	if !app.parser.IsModuleDir(".") {
-		app.say("tofu initialized in an empty directory!\n\nThe directory has no configuration files. You may begin working with tofu\n" +
-			"by creating some.")
+		app.say("The directory has no configuration files, so there is nothing to initialize.")
 		return nil
 	}
 	given, diags := app.collect(f.varFlags)
@@ -131,12 +130,10 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		return diags.Err()
 	}
 	app.Printer.Diagnostics(diags)
-	app.say("\n%s", app.emphasis("tofu has been successfully initialized!"))
+	app.say("\n%s", app.emphasis("The directory was successfully initialized."))
 	if !app.Automated {
-		app.say("\nYou may now begin working with tofu. Try running \"tofu plan\" to see\nany changes that are required for your " +
-			"infrastructure. All tofu commands\nshould now work.\n\nIf you ever set or change modules or backend configuration,\n" +
-			"rerun this command to reinitialize your working directory. If you forget, other\n" +
-			"commands will detect it and remind you to do so if necessary.")
+		app.say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
+			"providers or the backend change; other commands tell when it is needed.")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 	}
 	if !hasBlock && len(f.BackendConfig) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Missing backend configuration",
-			"-backend-config was used without a \"backend\" block in the configuration, so it has no effect. Add a block such as `backend \"s3\" {}`."))
+			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such as `backend \"s3\" {}`."))
 	}
 	if hasBlock {
 		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)); diags.HasErrors() {
@@ -51,9 +51,8 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
 		wanted.config = current.config
 	case !f.Migrate:
-		return diags.Append(tfdiags.Errorf("Backend configuration changed", "A change in the backend configuration has been detected, which may "+
-			"require migrating existing state.\n\nIf you wish to attempt automatic migration of the state, use \"tofu init -migrate-state\".\n"+
-			"If you wish to store the current configuration with no changes to the state, use \"tofu init -reconfigure\"."))
+		return diags.Append(tfdiags.Errorf("Backend configuration changed", "The directory was initialized for another backend or other settings of it. "+
+			"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it is, use \"tofu init -reconfigure\"."))
 	default:
 		a.say("Backend configuration changed: existing state is looked for.")
 		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false))
@@ -99,8 +98,7 @@ func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSett
 		return diags.Append(err)
 	}
 	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
-		a.success(fmt.Sprintf("\nSuccessfully configured the backend %q! tofu will automatically\nuse this backend unless the backend configuration changes.",
-			record.Type))
+		a.success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
 	return diags
 }
@@ -133,7 +131,7 @@ func (a *App) mergeBackendConfig(s *backendSettings, options []string) tfdiags.D
 		attr := s.schema.Attributes[name]
 		if attr == nil {
 			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",
-				"The backend configuration argument %q given on the command line is not expected for the backend %q.", name, s.driver.Name))
+				"The backend %q has no argument %q, which is given with -backend-config.", s.driver.Name, name))
 			continue
 		}
 		v, err := convert.Convert(cty.StringVal(text), attr.ImpliedType())

@@ -154,15 +154,13 @@ func (m *migration) agreed(ctx context.Context, name string, count int, dest *st
 	if count > 1 || name != backend.DefaultWorkspace {
 		which = fmt.Sprintf(" of the workspace %q", name)
 	}
-	q := question{
-		Title: fmt.Sprintf("Do you want to copy the existing state%s to the new backend?", which),
-		Text: fmt.Sprintf("There is a state in the previous %q backend, and none in the newly\nconfigured %q backend. Enter \"yes\" to copy the state, and \"no\" "+
-			"to start with\nan empty one.", m.from.settings.driver.Name, m.to.settings.driver.Name),
-	}
+	text := "The backend %q has a state and the new backend %q has none.\nWithout a copy the new one starts empty."
 	if dest.Exists && !dest.State.Empty() {
-		q.Text = fmt.Sprintf("There is a state in the previous %q backend, and another one in the newly\nconfigured %q backend. Enter \"yes\" to "+
-			"overwrite the state in the new backend\nwith the previous one, and \"no\" to go on with the one that is there.",
-			m.from.settings.driver.Name, m.to.settings.driver.Name)
+		text = "Both the backend %q and the new backend %q have a state.\nA copy overwrites the one in the new backend; otherwise it is kept."
+	}
+	q := question{
+		Title: fmt.Sprintf("Copy the state%s to the new backend?", which),
+		Text:  fmt.Sprintf(text, m.from.settings.driver.Name, m.to.settings.driver.Name),
 	}
 	return m.app.confirm(ctx, q)
 }

@@ -131,6 +131,8 @@ func (a *App) overridden() map[addrs.Provider]bool {
 	return out
 }
 
+const withoutReadonly = "Run \"tofu init\" without this option to record them."
+
 // saveLocks writes the lock file where something in it changed.
 func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diagnostics {
 	switch {
@@ -138,22 +140,20 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diag
 		return nil
 	case readonly && !locks.SameProviders(prev):
 		return tfdiags.Diagnostics{tfdiags.Errorf("Provider dependency changes detected",
-			"Changes to the required provider dependencies were detected, but the lock file is read-only. To use and record these requirements, "+
-				"run \"tofu init\" without the \"-lockfile=readonly\" option.")}
+			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it as it is. "+
+				withoutReadonly)}
 	case readonly:
 		return tfdiags.Diagnostics{tfdiags.Warningf("Provider lock file not updated",
-			"Changes to the provider selections were detected, but not saved in the .terraform.lock.hcl file. To record these selections, "+
-				"run \"tofu init\" without the \"-lockfile=readonly\" option.")}
+			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps it as it is. "+
+				withoutReadonly)}
 	}
 	if err := locks.Save(depsfile.FileName); err != nil {
 		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the lock file: %w", err))
 	}
 	if prev.Empty() {
-		a.say("\ntofu has created a lock file %s to record the provider\nselections it made above. Include this file in your version control repository\n"+
-			"so that tofu can guarantee to make the same selections by default when\nyou run \"tofu init\" in the future.", depsfile.FileName)
+		a.say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu init\" then gets the same ones.", depsfile.FileName)
 	} else {
-		a.say("\ntofu has made some changes to the provider dependency selections recorded\nin the %s file. Review those changes and commit them to your\n"+
-			"version control system if they represent changes you intended to make.", depsfile.FileName)
+		a.say("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
 	}
 	return nil
 }
@@ -162,19 +162,19 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diag
 func (a *App) tellInstall(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
-		a.say("- %s is built in to tofu", e.Provider.ForDisplay())
+		a.say("- %s is part of tofu", e.Provider.ForDisplay())
 	case install.Reusing:
-		a.say("- Reusing previous version of %s from the dependency lock file", e.Provider.ForDisplay())
+		a.say("- Reusing the version of %s in the lock file", e.Provider.ForDisplay())
 	case install.Finding:
 		if e.Constraints == "" {
-			a.say("- Finding latest version of %s...", e.Provider.ForDisplay())
+			a.say("- Finding the latest version of %s...", e.Provider.ForDisplay())
 		} else {
 			a.say("- Finding %s versions matching %q...", e.Provider.ForDisplay(), e.Constraints)
 		}
 	case install.AlreadyInstalled:
-		a.say("- Using previously-installed %s v%s", e.Provider.ForDisplay(), e.Version)
+		a.say("- Using %s v%s, which is installed", e.Provider.ForDisplay(), e.Version)
 	case install.FromCache:
-		a.say("- Using %s v%s from the shared cache directory", e.Provider.ForDisplay(), e.Version)
+		a.say("- Using %s v%s from the shared cache", e.Provider.ForDisplay(), e.Version)
 	case install.Installing:
 		a.say("- Installing %s v%s...", e.Provider.ForDisplay(), e.Version)
 	case install.Waiting:

@@ -53,7 +53,7 @@ func openLogs(getenv func(string) string, stderr io.Writer) (*logs, string, erro
 		level, ok := logLevels[strings.ToUpper(word)]
 		if !ok {
 			level = levelTrace
-			warning = fmt.Sprintf("[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, INFO, WARN, ERROR, OFF, JSON", word)
+			warning = fmt.Sprintf("[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON is TRACE as JSON.", word)
 		}
 		options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameTrace}
 		if strings.EqualFold(word, "JSON") {

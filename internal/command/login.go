@@ -22,7 +22,7 @@ import (
 )
 
 var cmdLogin = &Command{
-	Name: "login", Args: "HOSTNAME", Short: "Obtain and save credentials for a remote host",
+	Name: "login", Args: "HOSTNAME", Short: "Get a token for a host and keep it",
 	Long: `
 Gets a token for a host and keeps it: with the credentials helper if the CLI
 configuration names one, else in the file credentials.tfrc.json in the
@@ -33,7 +33,7 @@ agree.`,
 }
 
 var cmdLogout = &Command{
-	Name: "logout", Args: "HOSTNAME", Short: "Remove locally-stored credentials for a remote host",
+	Name: "logout", Args: "HOSTNAME", Short: "Forget the token for a host",
 	Long: `
 Removes the token for a host that "tofu login" keeps on this machine. On the
 host it stays valid until it is revoked there.`,
@@ -90,8 +90,8 @@ func runLogin(ctx context.Context, app *App, _ any, args []string) error {
 	}
 	ok, err := app.confirm(ctx, question{
 		Title: "Do you want to proceed?",
-		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is kept for use by other commands in %s.\n"+
-			"Only 'yes' will be accepted to confirm.", host, where),
+		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is kept for use by other commands in %s.",
+			host, where),
 	})
 	if err != nil {
 		return err

@@ -9,13 +9,13 @@ import (
 )
 
 var cmdMetadata = &Command{
-	Name: "metadata", Short: "Metadata related commands",
+	Name: "metadata", Short: "Describe what the language offers",
 	Long: "Commands that describe the program itself to other programs.",
 	Sub:  []*Command{cmdMetadataFunctions},
 }
 
 var cmdMetadataFunctions = &Command{
-	Name: "functions", Short: "Show signatures and descriptions for the available functions",
+	Name: "functions", Short: "Describe the functions",
 	Long: "Prints the signatures of all functions of the language as a JSON document.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &documentFlags{}

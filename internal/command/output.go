@@ -16,7 +16,7 @@ import (
 )
 
 var cmdOutput = &Command{
-	Name: "output", Args: "[NAME]", Short: "Show output values from your root module",
+	Name: "output", Args: "[NAME]", Short: "Show the outputs",
 	Long: `
 Shows the root module's output values as the state has them: all of them, or
 one. What is sensitive is shown only with -json, -raw, -show-sensitive or when
@@ -50,9 +50,9 @@ func runOutput(ctx context.Context, app *App, flags any, args []string) error {
 	case len(args) > 1:
 		return badUsage("Unexpected argument", "The output command expects the name of one output, or no argument to show all.")
 	case f.Raw && f.Document:
-		return badUsage("Invalid output format", "The -raw and -json options are mutually exclusive.")
+		return badUsage("Invalid output format", "-raw and -json can't be used together.")
 	case f.Raw && len(args) == 0:
-		return badUsage("Output name required", "You must give the name of a single output value when using the -raw option.")
+		return badUsage("Output name required", "-raw prints one output: give its name.")
 	case f.Document && f.DocumentInto != "":
 		return badUsage("Incompatible options", "-json and -json-into can't be used together.")
 	}
@@ -84,8 +84,8 @@ func writeOutputs(w interface{ Write([]byte) (int, error) }, app *App, f *output
 		case f.Document:
 			return ui.WriteOutputs(w, all)
 		case len(all) == 0:
-			app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs. Define an output in the "+
-				"configuration and run `tofu apply` or `tofu refresh` for it to become available.")})
+			app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
+				"configuration are in it after `tofu apply`.")})
 			return nil
 		}
 		_, err := fmt.Fprintln(w, strings.TrimRight(ui.OutputsText(all, f.ShowSensitive), "\n"))
@@ -97,8 +97,8 @@ func writeOutputs(w interface{ Write([]byte) (int, error) }, app *App, f *output
 		app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.", args[0])})
 		return nil
 	case o == nil:
-		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The output requested could not be found in the state: it has %s. "+
-			"If it was added to the configuration recently, run `tofu apply` first.", outputNames(st))}.Err()
+		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s. "+
+			"An output that is new in the configuration needs a `tofu apply` first.", outputNames(st))}.Err()
 	case f.Document:
 		return ui.WriteOutput(w, o)
 	case f.Raw:
@@ -123,8 +123,8 @@ func outputNames(st *states.State) string {
 func writeRaw(w interface{ Write([]byte) (int, error) }, name string, o *states.Output) error {
 	text, err := convert.Convert(o.Value, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The -raw option only supports strings, numbers and bools, "+
-			"and the output %q is %s. Use the -json option for machine-readable output of any value.", name, rawKind(o.Value))}.Err()
+		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The output %q is %s, and -raw prints only strings, "+
+			"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value))}.Err()
 	}
 	_, err = fmt.Fprint(w, text.AsString())
 	return err

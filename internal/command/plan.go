@@ -12,7 +12,7 @@ import (
 )
 
 var cmdPlan = &Command{
-	Name: "plan", Main: true, Short: "Show changes required by the current configuration",
+	Name: "plan", Main: true, Short: "Show what an apply would do",
 	Long: `
 Shows what an apply would do: which objects would be created, changed and
 destroyed to make the configuration true. Nothing is changed.
@@ -89,21 +89,20 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 		a.Printer.Message(ui.Rule{})
 		a.say("\nSaved the plan to: %s", f.Out)
 		if !a.Automated {
-			a.say("\nTo perform exactly these actions, run the following command to apply:\n    tofu apply %q", f.Out)
+			a.say("\nIt is carried out, exactly as shown, by:\n    tofu apply %q", f.Out)
 		}
 	case plan.Applyable && !a.Automated:
 		a.Printer.Message(ui.Rule{})
-		a.say("\nNote: You didn't use the -out option to save this plan, so tofu can't\n" +
-			"guarantee to take exactly these actions if you run \"tofu apply\" now.")
+		a.say("\nNote: The plan was not saved. An apply makes a plan of its own, which may\n" +
+			"differ; to carry out this very plan, save it with -out.")
 	}
 	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
-		a.say("\nConfiguration for imported resources was written to %s. Please review\nit and edit it as necessary before adding it to "+
-			"version control.", f.GenerateConfig)
+		a.say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you commit it.", f.GenerateConfig)
 	}
 }
 
 var cmdRefresh = &Command{
-	Name: "refresh", Short: "Update the state to match remote systems",
+	Name: "refresh", Short: "Record in the state what changed outside",
 	Long: `
 Reads all objects and takes note of what changed outside, in the state only.
 It is the same as "tofu apply -refresh-only -auto-approve"; leave out
@@ -142,7 +141,7 @@ func runRefresh(ctx context.Context, app *App, flags any, args []string) error {
 	defer op.close()
 	if !op.state.exists() {
 		diags = diags.Append(tfdiags.Warningf("Empty or non-existent state",
-			"There are currently no remote objects tracked in the state, so there is nothing to refresh."))
+			"The state has no objects, so there is nothing to refresh."))
 	}
 	op.env.Parallelism = f.Parallelism
 	// What an ordinary plan starts from is the state with everything that changed outside.

@@ -17,7 +17,7 @@ import (
 )
 
 var cmdProviders = &Command{
-	Name: "providers", Short: "Show the providers required for this configuration",
+	Name: "providers", Short: "Show which providers are required, and by what",
 	Long: `
 Shows which providers each module requires, in a tree of the modules, and
 which ones the objects in the state need besides.`,
@@ -154,7 +154,7 @@ func (r *requiring) draw(b *strings.Builder, indent string) {
 }
 
 var cmdProvidersSchema = &Command{
-	Name: "schema", Short: "Show schemas for the providers used in the configuration",
+	Name: "schema", Short: "Describe the resource types and functions of the providers",
 	Long: "Prints the schemas of all providers that the configuration and the state use, as a JSON document.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &schemaFlags{}

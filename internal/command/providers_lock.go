@@ -96,9 +96,9 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return err
 	}
 	if changed {
-		a.say("\n%s tofu has updated the lock file.\n\nReview the changes in %s and then commit to your\nversion control system to retain the new checksums.\n", a.emphasis("Success!"), depsfile.FileName)
+		a.say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n", a.emphasis("Success!"), depsfile.FileName)
 	} else {
-		a.say("\n%s tofu has validated the lock file and found no need for changes.", a.emphasis("Success!"))
+		a.say("\n%s The lock file has all of them already.", a.emphasis("Success!"))
 	}
 	return a.done(diags)
 }
@@ -106,11 +106,11 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 func addedText(item install.Added) string {
 	switch {
 	case item.New:
-		return "This was a new provider and the checksums for this platform are now tracked in the lock file"
+		return "the provider is new in the lock file"
 	case item.More:
-		return "Additional checksums for this platform are now tracked in the lock file"
+		return "some are new in the lock file"
 	}
-	return "All checksums for this platform were already tracked in the lock file"
+	return "the lock file had all of them"
 }
 
 // newLocker makes the locker that the options ask for, and gives the platforms.

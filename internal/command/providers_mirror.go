@@ -72,7 +72,7 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 func (a *App) tellMirror(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
-		a.say("- Skipping %s, which is built in to tofu", e.Provider.ForDisplay())
+		a.say("- Skipping %s, which is part of tofu", e.Provider.ForDisplay())
 	case install.Mirroring:
 		reason := "with no constraints"
 		switch {

@@ -183,8 +183,8 @@ func (a *App) overrideWarning(reqs depsfile.Requirements) tfdiags.Diagnostics {
 		return nil
 	}
 	return tfdiags.Diagnostics{tfdiags.Warningf("Provider development overrides are in effect",
-		"The following provider development overrides are set in the CLI configuration:%s\n\nThe behavior may therefore not match any "+
-			"released version of the provider, and applying changes may cause the state to become incompatible with published releases.",
+		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no released version, and "+
+			"released versions may be unable to read the state that they leave.",
 		strings.Join(used, ""))}
 }
 

@@ -266,8 +266,8 @@ func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
 	then, more := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName)
 	diags = diags.Append(more)
 	if !diags.HasErrors() && !now.Equal(then) {
-		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file", "The given plan file was created with a different set of provider "+
-			"selections than the current configuration has. A saved plan can be applied only with the same providers: make a new plan."))
+		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file", "The lock file has other providers than "+
+			"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan."))
 	}
 	return diags
 }
@@ -284,10 +284,9 @@ func (op *operation) notStale(saved *savedPlan) tfdiags.Diagnostics {
 		return diags.Append(tfdiags.Errorf("Saved plan was applied before", "A plan can be applied once. Make a new plan to see what is left to do."))
 	case now.Lineage != saved.Lineage:
 		return diags.Append(tfdiags.Errorf("Saved plan does not match the given state",
-			"The given plan file can not be applied because it was created from a different state lineage."))
+			"The plan was made from a state of another lineage than this one, so it is not about the same objects. Make a new plan."))
 	case now.Serial != saved.Serial:
-		return diags.Append(tfdiags.Errorf("Saved plan is stale", "The given plan file can no longer be applied because the state was changed by "+
-			"another operation after the plan was created. Make a new plan."))
+		return diags.Append(tfdiags.Errorf("Saved plan is stale", "The state was changed after the plan was made, so the plan may not fit any more. Make a new plan."))
 	}
 	return nil
 }

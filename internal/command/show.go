@@ -17,7 +17,7 @@ import (
 )
 
 var cmdShow = &Command{
-	Name: "show", Args: "[FILE]", Short: "Show the current state or a saved plan",
+	Name: "show", Args: "[FILE]", Short: "Show the state or a saved plan",
 	Long: `
 Shows the current state, or what a file holds: a saved plan or a state.`,
 	Flags: func(fs *flag.FlagSet) any {

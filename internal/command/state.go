@@ -11,7 +11,7 @@ import (
 )
 
 var cmdState = &Command{
-	Name: "state", Short: "Advanced state management",
+	Name: "state", Short: "Look at the state and change it",
 	Long: `
 Commands that look into the state or change it by hand.
 
@@ -75,6 +75,6 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 }
 
 func noStateFile() tfdiags.Diagnostic {
-	return tfdiags.Errorf("No state file was found", "State management commands require a state. Run this command in a directory "+
-		"where an apply has been run, or use the -state option to point it to a state file.")
+	return tfdiags.Errorf("No state file was found", "There is no state here to work with. Run the command in a directory "+
+		"that was applied, or name a state file with -state.")
 }

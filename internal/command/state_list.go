@@ -15,7 +15,7 @@ import (
 
 var cmdStateList = &Command{
 	Name: "list", Aliases: []string{"ls"}, Args: "[address...]",
-	Short: "List resources in the state",
+	Short: "List the resource instances",
 	Long: `
 Lists the resource instances in the state. Addresses of modules, resources or
 instances limit the list to what belongs to them; one that names nothing is
@@ -93,7 +93,7 @@ func objectID(o *states.Object) string {
 
 var cmdStateRm = &Command{
 	Name: "rm", Aliases: []string{"remove"}, Args: "ADDRESS...",
-	Short: "Remove instances from the state",
+	Short: "Forget resource instances",
 	Long: `
 Forgets resource instances: they are taken out of the state, and nothing is
 done to the objects themselves, which exist on. The address of a resource or
@@ -126,7 +126,7 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 		found := instanceAddrs(st, targets)
 		if len(found) == 0 {
 			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address",
-				"No matching objects found. To view the available instances, use \"tofu state list\".")}
+				"Nothing in the state has such an address. \"tofu state list\" shows what it has.")}
 		}
 		if f.DryRun {
 			for _, addr := range found {

@@ -11,7 +11,7 @@ import (
 
 var cmdStateMv = &Command{
 	Name: "mv", Aliases: []string{"move"}, Args: "SOURCE DESTINATION",
-	Short: "Move an item in the state",
+	Short: "Give resources and modules other addresses",
 	Long: `
 Gives a resource, a resource instance or a module in the state another
 address. Nothing is done to the objects themselves. With -state-out, the item

@@ -172,7 +172,7 @@ func (a *App) lock(ctx context.Context, m *statemgr.Manager, operation string, f
 	defer func() { a.timings.Waited("for the state lock", time.Since(asked)) }()
 	progress := func(w statemgr.Waiting) {
 		if w.Elapsed < time.Second {
-			a.say("Acquiring state lock. This may take a few moments...")
+			a.say("Waiting for the state lock, which somebody else holds...")
 			return
 		}
 		a.say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))

@@ -13,7 +13,7 @@ import (
 
 var cmdStateReplaceProvider = &Command{
 	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER",
-	Short: "Replace provider in the state",
+	Short: "Make another provider responsible for resources",
 	Long: `
 Makes another provider responsible for all resources in the state that belong
 to a provider: after a fork or a move of the provider to another address, for
@@ -69,10 +69,10 @@ func runReplaceProvider(ctx context.Context, app *App, flags any, args []string)
 		if from.Type != to.Type && !f.AutoApprove {
 			app.say("The new provider is of another type: its resource types must be those of the old one.")
 		}
-		app.say("tofu will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\nChanging %d resources:\n\n  %s\n",
+		app.say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
 			from, to, len(changed), strings.Join(changed, "\n  "))
 		if !f.AutoApprove {
-			ok, err := app.confirm(ctx, question{Title: "Do you want to make these changes?", Text: "Only 'yes' will be accepted to continue."})
+			ok, err := app.confirm(ctx, question{Title: "Change it in the state?"})
 			if err != nil {
 				return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
 					"Use -auto-approve to make them without a question.", err)}
@@ -85,11 +85,15 @@ func runReplaceProvider(ctx context.Context, app *App, flags any, args []string)
 	})
 }
 
+// onlyYes ends every question of confirm.
+const onlyYes = "Only 'yes' will be accepted to confirm."
+
 // confirm asks for a yes. Programs that read JSON are not asked.
 func (a *App) confirm(ctx context.Context, q question) (bool, error) {
 	if a.view.JSON {
 		return false, errNoInput
 	}
+	q.Text = strings.TrimPrefix(q.Text+"\n"+onlyYes, "\n")
 	answer, err := a.ask(ctx, q)
 	if err != nil {
 		return false, fmt.Errorf("asking for approval: %w", err)

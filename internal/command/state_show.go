@@ -15,7 +15,7 @@ import (
 
 var cmdStateShow = &Command{
 	Name: "show", Args: "ADDRESS",
-	Short: "Show a resource in the state",
+	Short: "Show the attributes of an instance",
 	Long:  "Shows the attributes of one resource instance in the state.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &stateShowFlags{}
@@ -80,7 +80,7 @@ func (a *App) showState(ctx context.Context, st *states.State, only *addrs.AbsIn
 }
 
 var cmdStatePull = &Command{
-	Name: "pull", Short: "Pull current state and output to stdout",
+	Name: "pull", Short: "Print the state",
 	Long: "Prints the current workspace's state, in the newest format and decrypted.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &statePullFlags{}
@@ -117,7 +117,7 @@ type statePullFlags struct {
 
 var cmdStatePush = &Command{
 	Name: "push", Args: "PATH",
-	Short: "Update remote state from a local state file",
+	Short: "Replace the state by that in a file",
 	Long: `
 Replaces the current workspace's state by the one in a file, or in standard
 input when PATH is "-". A state of another lineage or with a lower serial is

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-var cmdTaint = markCommand("taint", "Mark a resource instance as not fully functional", `
+var cmdTaint = markCommand("taint", "Have an instance replaced by the next apply", `
 Marks a resource instance as tainted: not fully functional, because its
 creation failed half-way or because you say so. Nothing is changed now, but
 the next plan destroys the object and creates a new one.
@@ -18,7 +18,7 @@ the next plan destroys the object and creates a new one.
 "tofu apply -replace=ADDRESS" does the same in one step and shows the plan
 first. The command "tofu untaint" takes the mark away again.`, states.Tainted)
 
-var cmdUntaint = markCommand("untaint", "Remove the 'tainted' state from a resource instance", `
+var cmdUntaint = markCommand("untaint", "Undo taint", `
 Takes the mark off a resource instance that is tainted, so that the next plan
 does not replace the object. Nothing is changed but the state.`, states.Ready)
 

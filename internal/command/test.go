@@ -22,7 +22,7 @@ import (
 )
 
 var cmdTest = &Command{
-	Name: "test", Short: "Execute integration tests for modules",
+	Name: "test", Short: "Run the tests of a module",
 	Long: `
 Runs the test files (*.tftest.hcl, *.tftest.json, *.tofutest.hcl and
 *.tofutest.json) in the current directory and in the directory of tests. Each

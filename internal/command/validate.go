@@ -12,7 +12,7 @@ import (
 )
 
 var cmdValidate = &Command{
-	Name: "validate", Main: true, Short: "Check whether the configuration is valid",
+	Name: "validate", Main: true, Short: "Check the configuration",
 	Long: `
 Checks the configuration in itself: syntax, names, types and what providers
 say of it. Neither the state nor anything remote is looked at, and variables
@@ -70,7 +70,7 @@ func runValidate(ctx context.Context, app *App, flags any, args []string) error 
 		switch {
 		case diags.HasErrors():
 		case len(diags) > 0:
-			app.success("Success! The configuration is valid, but there were some validation warnings as shown above.")
+			app.success("Success! The configuration is valid; see the warnings above.")
 		default:
 			app.success("Success! The configuration is valid.")
 		}

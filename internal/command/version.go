@@ -11,7 +11,7 @@ import (
 )
 
 var cmdVersion = &Command{
-	Name: "version", Short: "Show the current version",
+	Name: "version", Short: "Show the versions of the program and the providers",
 	Long: `
 Shows the version of OpenTofu that this program is compatible with, its own
 version, and the versions of the providers that the lock file selects.`,

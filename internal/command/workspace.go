@@ -21,7 +21,7 @@ var cmdEnv = workspaceGroup("env", true)
 
 func workspaceGroup(name string, hidden bool) *Command {
 	return &Command{
-		Name: name, Hidden: hidden, Short: "Workspace management",
+		Name: name, Hidden: hidden, Short: "Keep several states of one configuration apart",
 		Long: "Creates, lists, shows, selects and deletes workspaces: states of their own for one configuration.",
 		Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 	}
@@ -45,7 +45,7 @@ func workspaceFlagSet(fs *flag.FlagSet) *workspaceFlags {
 }
 
 var cmdWorkspaceShow = &Command{
-	Name: "show", Short: "Show the name of the current workspace",
+	Name: "show", Short: "Show which workspace is selected",
 	Long: "Prints the name of the selected workspace.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &workspaceFlags{}
@@ -66,7 +66,7 @@ var cmdWorkspaceShow = &Command{
 }
 
 var cmdWorkspaceList = &Command{
-	Name: "list", Short: "List workspaces",
+	Name: "list", Short: "List the workspaces",
 	Long:  "Lists the workspaces; the selected one is marked with an asterisk.",
 	Flags: func(fs *flag.FlagSet) any { return workspaceFlagSet(fs) },
 	Run: func(ctx context.Context, app *App, flags any, args []string) error {
@@ -83,7 +83,7 @@ var cmdWorkspaceList = &Command{
 }
 
 var cmdWorkspaceNew = &Command{
-	Name: "new", Args: "NAME", Short: "Create a new workspace",
+	Name: "new", Args: "NAME", Short: "Create a workspace and select it",
 	Long: "Creates a workspace and selects it.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := workspaceFlagSet(fs)
@@ -101,7 +101,7 @@ var cmdWorkspaceNew = &Command{
 }
 
 var cmdWorkspaceSelect = &Command{
-	Name: "select", Args: "NAME", Short: "Select a workspace",
+	Name: "select", Args: "NAME", Short: "Select another workspace",
 	Long: "Selects another workspace.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := workspaceFlagSet(fs)
@@ -113,7 +113,7 @@ var cmdWorkspaceSelect = &Command{
 }
 
 var cmdWorkspaceDelete = &Command{
-	Name: "delete", Args: "NAME", Short: "Delete a workspace",
+	Name: "delete", Args: "NAME", Short: "Delete a workspace and its state",
 	Long: "Deletes a workspace with its state. The selected one and \"default\" can't be deleted.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := workspaceFlagSet(fs)
@@ -171,7 +171,7 @@ func (a *App) canSelect() error {
 		return nil
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("The workspace is overridden",
-		"The selected workspace is currently overridden using the TF_WORKSPACE environment variable. Unset it to select another one.")}.Err()
+		"The environment variable TF_WORKSPACE selects the workspace. Unset it to select another one.")}.Err()
 }
 
 func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
@@ -206,8 +206,8 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		}
 		initial = file
 	}
-	a.say("Created and switched to workspace %q!\n\nYou're now on a new, empty workspace. Workspaces isolate their state,\n"+
-		"so if you run \"tofu plan\" nothing of the existing state is seen\nfor this configuration.", name)
+	a.say("Created and switched to workspace %q!\n\nIt has a state of its own, which is empty: what other workspaces manage\n"+
+		"is no concern of it.", name)
 	if initial != nil {
 		diags = diags.Append(w.push(ctx, a, f, initial))
 	}
@@ -261,7 +261,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, flags any, args []string)
 		return app.newWorkspace(ctx, f, name)
 	case !slices.Contains(w.names, name):
 		return diags.Append(tfdiags.Errorf("No such workspace",
-			"Workspace %q doesn't exist. You can create it with \"tofu workspace new\", or with the -or-create option of this command.", name)).Err()
+			"There is no workspace %q. \"tofu workspace new\" creates one, and so does the option -or-create of this command.", name)).Err()
 	}
 	if err := app.selectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
@@ -314,7 +314,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 }
 
 var cmdForceUnlock = &Command{
-	Name: "force-unlock", Args: "LOCK_ID", Short: "Release a stuck lock on the current workspace",
+	Name: "force-unlock", Args: "LOCK_ID", Short: "Remove a lock that was left behind",
 	Long: `
 Removes somebody else's lock from the current workspace's state. Do this only
 when you are sure that the one who took it does not run any more. The lock ID
@@ -351,9 +351,8 @@ func runForceUnlock(ctx context.Context, app *App, flags any, args []string) err
 		return diags.Err()
 	}
 	if !f.Force {
-		ok, err := app.confirm(ctx, question{Title: "Do you really want to force-unlock?",
-			Text: "The lock on the state will be removed.\nThis will allow local commands to modify this state, even though it\nmay still be in use. " +
-				"Only 'yes' will be accepted to confirm."})
+		ok, err := app.confirm(ctx, question{Title: "Remove the lock on the state?",
+			Text: "If the command that took it still runs, it and the next one may both write\nthe state, and changes get lost."})
 		if err != nil {
 			return err
 		}
@@ -365,6 +364,6 @@ func runForceUnlock(ctx context.Context, app *App, flags any, args []string) err
 	if err := p.manager(app).ForceUnlock(ctx, args[0]); err != nil {
 		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s.", err)).Err()
 	}
-	app.say("The state has been successfully unlocked!\n\nThe state has been unlocked, and commands should now be able to\nobtain a new lock on it.")
+	app.say("The state is unlocked. Other commands can lock it now.")
 	return app.done(diags)
 }
