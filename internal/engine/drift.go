@@ -41,7 +41,9 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	prev, moved := w.moves.prev(addr)
 	after := w.state.Instance(addr)
 	gone := after == nil || after.Current == nil
-	if !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths)) {
+	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
+	moveOnly := moved && w.mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
+	if same && !moveOnly {
 		return nil
 	}
 	ty := r.schema.Block.ImpliedType()
@@ -64,11 +66,15 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	if err != nil {
 		return nil
 	}
+	change.Action = plans.Update
 	if now.RawEquals(old) {
-		return nil
+		if !moveOnly {
+			return nil
+		}
+		change.Action = plans.NoOp
 	}
 	change.AfterIdentity = r.identityOf(after.Current)
-	change.After, change.Action = markStored(r.schema.Block, now, nil), plans.Update
+	change.After = markStored(r.schema.Block, now, nil)
 	return change
 }
 

@@ -192,6 +192,9 @@ func (w *walk) refresh(r *resource, prov *providerInstance, what Object, l *live
 	w.observe(RefreshStart{what})
 	out, diags := w.read(r, prov, what.Addr, l, c)
 	if !diags.HasErrors() {
+		if !out.exists() {
+			what.IDKey, what.IDValue = "", "" // they named something that is gone
+		}
 		w.observe(RefreshDone{what})
 	}
 	return out, diags

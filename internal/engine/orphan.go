@@ -101,7 +101,7 @@ func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *
 	if action == plans.Delete {
 		c.AfterIdentity = l.identity
 	}
-	if prev, ok := o.w.moves.prev(o.addr); ok && o.deposed == "" {
+	if prev, ok := o.w.moves.prev(o.addr); ok {
 		c.PrevAddr = prev
 	}
 	return c

@@ -258,7 +258,7 @@ func (w *walk) applyable(plan *plans.Plan) bool {
 		}
 	}
 	if plan.Mode == plans.RefreshOnly {
-		return len(plan.Drift) > 0
+		return slices.ContainsFunc(plan.Drift, func(c *plans.InstanceChange) bool { return c.Action != plans.NoOp })
 	}
 	return false
 }
