@@ -16,9 +16,13 @@ import (
 )
 
 // generateTarget checks the file that -generate-config-out names.
-func generateTarget(path string) tfdiags.Diagnostics {
+func generateTarget(path string, mode plans.Mode) tfdiags.Diagnostics {
 	if path == "" {
 		return nil
+	}
+	if mode != plans.Normal {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid generate-config-out flag",
+			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy or -refresh-only.")}
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Target generated file already exists",

@@ -49,7 +49,7 @@ func runPlan(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Err()
 	}
 	opts.GenerateConfig = f.GenerateConfig != ""
-	diags = diags.Append(generateTarget(f.GenerateConfig))
+	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode))
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -101,15 +101,21 @@ func (b *build) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	return diags
 }
 
-// observeImports reports the objects that the plan takes over: they are in the state already.
+// observeImports reports the objects that the plan takes over: they are in the state already, but for their dependencies.
 func (w *walk) observeImports() {
 	for _, c := range w.plan.Changes.Instances {
 		if c.Importing == nil {
 			continue
 		}
-		if obj := w.state.Instance(c.Addr); obj != nil && obj.Current != nil {
-			w.observe(ObjectStored{Addr: c.Addr, New: obj.Current, Provider: c.Provider})
+		inst, r := w.state.Instance(c.Addr), w.byConfig[c.Addr.Config()]
+		if inst == nil || inst.Current == nil || r == nil {
+			continue
 		}
+		obj := inst.Current
+		if len(obj.Dependencies) == 0 && len(r.deps) > 0 {
+			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.deps })
+		}
+		w.record2(c.Addr, "", obj, c.Provider)
 	}
 }
 

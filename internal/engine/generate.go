@@ -1,174 +1,164 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/dag"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
+// generatedBlocks are the blocks that are written for imported objects without configuration.
+type generatedBlocks struct {
+	mu  sync.Mutex // guards all
+	all map[addrs.AbsInstance]*generatedBlock
+}
+
+// generatedBlock is a block to write.
+type generatedBlock struct {
+	resource *resource
+	from     string // what was imported, as it is shown
+	value    cty.Value
+}
+
 // generate writes the configuration of an imported object that has none, and makes it the instance's configuration.
-func (p *instancePlan) generate(prior *live, importing *plans.Importing) (string, tfdiags.Diagnostics) {
-	w, r := p.w, p.r
-	text := blockText(r.addr.Resource, r.cfg.Provider, r.schema.Block, unmark(prior.value))
-	from := fmt.Sprintf("%q", importing.ID)
+func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags.Diagnostics {
+	block := &generatedBlock{resource: p.r, value: unmark(prior.value), from: fmt.Sprintf("%q", importing.ID)}
 	if importing.ID == "" {
 		if raw, err := ctyjson.Marshal(importing.Identity, importing.Identity.Type()); err == nil {
-			from = string(raw)
+			block.from = string(raw)
 		}
 	}
-	w.mu.Lock()
-	w.generated[p.addr.String()] = "# __generated__ by OpenTofu from " + from + "\n" + text
-	w.mu.Unlock()
+	g := &p.w.generated
+	g.mu.Lock()
+	if g.all == nil {
+		g.all = map[addrs.AbsInstance]*generatedBlock{}
+	}
+	g.all[p.addr] = block
+	g.mu.Unlock()
 
-	file, hclDiags := hclsyntax.ParseConfig([]byte(text), "generated.tf", hcl.InitialPos)
+	w := block.writer(nil)
+	file, hclDiags := hclsyntax.ParseConfig([]byte(w.text(block)), "generated.tf", hcl.InitialPos)
 	var diags tfdiags.Diagnostics
 	if diags = diags.Append(hclDiags); diags.HasErrors() {
-		return text, diags
+		return diags
 	}
-	content, _, hclDiags := file.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "resource", LabelNames: []string{"type", "name"}}}})
-	if diags = diags.Append(hclDiags); diags.HasErrors() || len(content.Blocks) != 1 {
-		return text, diags
-	}
-	inner := content.Blocks[0].Body
-	if body, ok := inner.(*hclsyntax.Body); ok {
-		delete(body.Attributes, "provider")
-	}
-	body, more := lang.AnalyseBody(inner, r.schema.Block, addrs.ModuleScope)
-	exprs := *r.exprs
+	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
+	delete(inner.Attributes, "provider")
+	inner.Blocks = withoutLifecycle(inner.Blocks)
+	body, more := lang.AnalyseBody(inner, p.r.schema.Block, addrs.ModuleScope)
+	exprs := *p.r.exprs
 	exprs.body = body
-	r.exprs = &exprs
-	return text, diags.Append(more)
-}
-
-// blockText writes a resource block with everything that can be set.
-func blockText(addr addrs.Resource, provider *configs.ProviderRef, schema *configschema.Block, v cty.Value) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "resource %q %q {\n", addr.Type, addr.Name)
-	if provider != nil {
-		fmt.Fprintf(&b, "provider = %s\n", provider.Local())
+	p.r.exprs = &exprs
+	for _, path := range w.ignored {
+		tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(path), "generated.tf", hcl.InitialPos)
+		p.r.cfg.IgnoreChanges, more = append(p.r.cfg.IgnoreChanges, tr), more.Append(hclDiags)
 	}
-	writeBody(&b, schema, v)
-	b.WriteString("}\n")
-	return string(hclwrite.Format([]byte(b.String())))
+	return diags.Append(more)
 }
 
-func writeBody(b *strings.Builder, schema *configschema.Block, v cty.Value) {
-	writeAttrs(b, schema.Attributes, v)
-	for _, name := range sortedKeys(schema.BlockTypes) {
-		nested := schema.BlockTypes[name]
-		value := v.GetAttr(name)
-		if value.IsNull() || !value.IsKnown() {
-			continue
-		}
-		if nested.Nesting == configschema.NestingSingle || nested.Nesting == configschema.NestingGroup {
-			if nested.Nesting == configschema.NestingGroup && value.RawEquals(nested.Block.EmptyValue()) {
-				continue
-			}
-			writeBlock(b, name, "", &nested.Block, value)
-			continue
-		}
-		for it := value.ElementIterator(); it.Next(); {
-			key, elem := it.Element()
-			label := ""
-			if nested.Nesting == configschema.NestingMap {
-				label = fmt.Sprintf(" %s", hclwrite.TokensForValue(key).Bytes())
-			}
-			writeBlock(b, name, label, &nested.Block, elem)
+// withoutLifecycle leaves out the block that is no part of the type's own schema.
+func withoutLifecycle(blocks hclsyntax.Blocks) hclsyntax.Blocks {
+	var out hclsyntax.Blocks
+	for _, b := range blocks {
+		if b.Type != "lifecycle" {
+			out = append(out, b)
 		}
 	}
+	return out
 }
 
-func writeBlock(b *strings.Builder, name, label string, schema *configschema.Block, v cty.Value) {
-	fmt.Fprintf(b, "%s%s {\n", name, label)
-	writeBody(b, schema, v)
-	b.WriteString("}\n")
-}
-
-// writeAttrs writes the attributes that can be set. Secrets and write-only values are left for the user to fill in.
-func writeAttrs(b *strings.Builder, attrs map[string]*configschema.Attribute, v cty.Value) {
-	for _, name := range sortedKeys(attrs) {
-		attr := attrs[name]
-		switch {
-		case attr.Computed && !attr.Optional, attr.Deprecated && v.GetAttr(name).IsNull():
-			continue
-		case attr.WriteOnly:
-			fmt.Fprintf(b, "%s = null # write-only\n", name)
-			continue
-		case attr.Sensitive:
-			fmt.Fprintf(b, "%s = null # sensitive\n", name)
-			continue
-		}
-		fmt.Fprintf(b, "%s = ", name)
-		writeAttr(b, attr, v.GetAttr(name))
-		b.WriteByte('\n')
-	}
-}
-
-func writeAttr(b *strings.Builder, attr *configschema.Attribute, v cty.Value) {
-	if attr.NestedType == nil || v.IsNull() {
-		b.Write(valueText(v))
+// writeGenerated puts the texts of all generated blocks into the plan. An argument that is the id of another imported object becomes
+// a reference to it.
+func (w *walk) writeGenerated(plan *plans.Plan) {
+	if len(w.generated.all) == 0 {
 		return
 	}
-	object := func(v cty.Value) {
-		b.WriteString("{\n")
-		writeAttrs(b, attr.NestedType.Attributes, v)
-		b.WriteString("}")
-	}
-	switch attr.NestedType.Nesting {
-	case configschema.NestingList, configschema.NestingSet:
-		if v.LengthInt() == 0 {
-			b.WriteString("[]")
-			return
+	plan.GeneratedConfig = map[string]string{}
+	refs := w.importedIDs(plan)
+	for addr, block := range w.generated.all {
+		text := block.writer(refs[addr]).text(block)
+		plan.GeneratedConfig[addr.String()] = "# __generated__ by OpenTofu from " + block.from + "\n" + text
+		if c := plan.Changes.Instance(addr, ""); c != nil {
+			c.GeneratedConfig = strings.TrimSuffix(text, "\n")
 		}
-		b.WriteString("[\n")
-		for it := v.ElementIterator(); it.Next(); {
-			_, elem := it.Element()
-			object(elem)
-			b.WriteString(",\n")
-		}
-		b.WriteString("]")
-	case configschema.NestingMap:
-		b.WriteString("{\n")
-		for it := v.ElementIterator(); it.Next(); {
-			key, elem := it.Element()
-			name := key.AsString()
-			if !hclsyntax.ValidIdentifier(name) {
-				name = string(hclwrite.TokensForValue(key).Bytes())
-			}
-			b.WriteString(name + " = ")
-			object(elem)
-			b.WriteByte('\n')
-		}
-		b.WriteString("}")
-	default:
-		object(v)
 	}
 }
 
-// valueText writes a value; a string that holds a JSON document becomes a call that makes it, which people can read.
-func valueText(v cty.Value) []byte {
-	if v.Type() == cty.String && !v.IsNull() && v.IsKnown() {
-		text := strings.TrimSpace(v.AsString())
-		if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
-			if ty, err := ctyjson.ImpliedType([]byte(text)); err == nil {
-				if doc, err := ctyjson.Unmarshal([]byte(text), ty); err == nil {
-					return hclwrite.TokensForFunctionCall("jsonencode", hclwrite.TokensForValue(doc)).Bytes()
-				}
-			}
+// importedIDs gives, for each generated block, the expressions that name what is imported in the same run, by id. Ids that several
+// objects have stay literal, and so do those by which objects refer to one another in a circle.
+func (w *walk) importedIDs(plan *plans.Plan) map[addrs.AbsInstance]map[string]string {
+	byID := map[string]addrs.AbsInstance{}
+	nobody := addrs.AbsInstance{}
+	for _, c := range plan.Changes.Instances {
+		id, ok := idOf(c.After)
+		if c.Importing == nil || !ok || !c.Addr.Module.IsRoot() {
+			continue
 		}
+		if _, twice := byID[id]; twice {
+			byID[id] = nobody
+			continue
+		}
+		byID[id] = c.Addr
 	}
-	return hclwrite.TokensForValue(v).Bytes()
+	delete(byID, "")
+	var graph dag.Graph
+	nodes := map[addrs.AbsInstance]dag.ID{}
+	for addr := range w.generated.all {
+		nodes[addr] = graph.Add()
+	}
+	found := map[addrs.AbsInstance]map[string]string{}
+	for addr, block := range w.generated.all {
+		found[addr] = map[string]string{}
+		eachString(block.value, func(s string) {
+			other, ok := byID[s]
+			if !ok || other == nobody || other == addr {
+				return
+			}
+			found[addr][s] = other.String() + ".id"
+			if to, generated := nodes[other]; generated {
+				graph.Connect(nodes[addr], to)
+			}
+		})
+	}
+	cyclic := graph.Cyclic()
+	for addr, refs := range found {
+		maps.DeleteFunc(refs, func(id, _ string) bool {
+			to, generated := nodes[byID[id]]
+			return generated && cyclic[to] && cyclic[nodes[addr]]
+		})
+	}
+	return found
+}
+
+// idOf gives the id of an object that has one.
+func idOf(v cty.Value) (string, bool) {
+	if v = unmark(v); v.IsNull() || !v.IsKnown() || !v.Type().HasAttribute("id") {
+		return "", false
+	}
+	id := v.GetAttr("id")
+	if id.Type() != cty.String || id.IsNull() || !id.IsKnown() {
+		return "", false
+	}
+	return id.AsString(), true
+}
+
+// eachString visits all strings in a value.
+func eachString(v cty.Value, visit func(string)) {
+	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			visit(v.AsString())
+		}
+		return true, nil
+	})
 }

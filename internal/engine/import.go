@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -11,141 +15,147 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
-// importRequest gives the import target for the instance, nil when there is none.
-func (p *instancePlan) importRequest() (*importRequest, tfdiags.Diagnostics) {
-	var found *importRequest
-	var diags tfdiags.Diagnostics
-	for _, t := range p.r.imports {
-		resolved, more := p.w.resolveImport(t)
-		diags = diags.Append(more)
-		req := resolved[p.addr]
-		if req == nil {
-			continue
-		}
-		if found != nil {
-			diags = diags.Append(tfdiags.Errorf("Duplicate import configuration for "+p.addr.String(),
-				"%s has more than one import target. Only one object can be imported to one address.", p.addr).At(t.place()))
-		}
-		found = req
+// resolveImports evaluates everything that is to be imported to a resource. Blocks that repeat come after the others, and one that
+// asks for what another one has asked for already is refused.
+func (w *walk) resolveImports(r *resource) tfdiags.Diagnostics {
+	if len(r.imports) == 0 {
+		return nil
 	}
-	return found, diags
-}
-
-func (t *importTarget) place() hcl.Range {
-	if t.cfg == nil {
-		return t.resource.cfg.Range
-	}
-	return t.cfg.Range
-}
-
-// resolveImport evaluates an import block to the objects that it asks for. What is wrong with the block is told to the first who asks.
-func (w *walk) resolveImport(t *importTarget) (map[addrs.AbsInstance]*importRequest, tfdiags.Diagnostics) {
+	slices.SortStableFunc(r.imports, func(a, b *importTarget) int { return cmp.Compare(a.repeats(), b.repeats()) })
 	var diags tfdiags.Diagnostics
-	t.once.Do(func() {
-		t.resolved = map[addrs.AbsInstance]*importRequest{}
-		if t.cfg == nil {
-			t.resolved[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
-			return
-		}
-		reps, more := w.importRepetitions(t)
-		diags = diags.Append(more)
-		for _, rep := range reps {
-			diags = diags.Append(w.addImportRequest(t, w.context(w.root.instances[0], rep)))
-		}
-	})
-	return t.resolved, diags
+	r.requests = map[addrs.AbsInstance]*importRequest{}
+	for _, t := range r.imports {
+		diags = diags.Append(w.resolveImport(r.requests, t))
+	}
+	return diags
 }
 
-// importRepetitions gives what each means in every repetition of an import block.
-func (w *walk) importRepetitions(t *importTarget) ([]repetition, tfdiags.Diagnostics) {
+func (t *importTarget) repeats() int {
 	if t.forEach == nil {
-		return []repetition{{}}, nil
+		return 0
 	}
-	c := w.context(w.root.instances[0], repetition{})
+	return 1
+}
+
+// checkImports looks for import targets that the configuration has no instance for.
+func (w *walk) checkImports(r *resource) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, addr := range slices.SortedFunc(maps.Keys(r.requests), addrs.AbsInstance.Compare) {
+		if in := r.module.index[addr.Module]; in != nil {
+			if _, ok := in.resources[r.slot].has(addr.Key); ok {
+				continue
+			}
+		}
+		diags = diags.Append(tfdiags.Errorf("Import block target does not exist",
+			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.addr, addr, r.requests[addr].target.where()))
+	}
+	return diags
+}
+
+// where names the import block in messages that have no place of their own.
+func (t *importTarget) where() string {
+	if t.cfg == nil {
+		return "asked for on the command line"
+	}
+	return fmt.Sprintf("import block at %s:%d", t.cfg.Range.Filename, t.cfg.Range.Start.Line)
+}
+
+// resolveImport evaluates one import block to the objects that it asks for.
+func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *importTarget) tfdiags.Diagnostics {
+	if t.cfg == nil {
+		out[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
+		return nil
+	}
+	root := w.root.instances[0]
+	c := w.context(root, repetition{})
+	if t.forEach == nil {
+		return w.addImportRequest(out, t, c)
+	}
 	v, diags := c.eval(t.forEach, cty.DynamicPseudoType)
 	if diags.HasErrors() {
-		return nil, diags
+		return diags
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
 	if unknown && w.phase.unknownInputs {
-		return []repetition{unknownRepetition(repetitionExprs{forEach: t.forEach})}, diags
+		return diags.Append(w.addImportRequest(out, t, w.context(root, unknownRepetition(repetitionExprs{forEach: t.forEach}))))
 	}
 	if unknown {
 		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.forEach)
 	}
 	if problem != "" {
-		return nil, diags.Append(c.argError("Invalid for_each argument", problem, t.forEach, v))
+		return diags.Append(c.argError("Invalid for_each argument", problem, t.forEach, v))
 	}
-	out := make([]repetition, len(keys))
 	for i, k := range keys {
 		key := cty.StringVal(k)
 		if v.Type().IsListType() || v.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		out[i] = repetition{eachKey: key, eachValue: each[i]}
+		diags = diags.Append(w.addImportRequest(out, t, w.context(root, repetition{eachKey: key, eachValue: each[i]})))
 	}
-	return out, diags
+	return diags
 }
 
-// addImportRequest evaluates one repetition. Without values yet it only looks for what is wrong for all of them.
-func (w *walk) addImportRequest(t *importTarget, c *EvalContext) tfdiags.Diagnostics {
-	req, diags := c.importObject(t)
-	if w.phase.unknownInputs {
+func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *importTarget, c *EvalContext) tfdiags.Diagnostics {
+	req := &importRequest{target: t}
+	diags := c.importedAs(req)
+	if diags.HasErrors() || !req.decided() || w.phase.unknownInputs {
 		return diags
 	}
 	addr, more := c.importAddress(t)
 	diags = diags.Append(more)
-	if diags.HasErrors() {
+	if more.HasErrors() {
 		return diags
 	}
-	if t.resolved[addr] != nil {
-		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(), "%s has more than one import target.", addr).At(t.cfg.Range))
+	if out[addr] != nil {
+		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(),
+			"%s has more than one import target. Only one object can be imported to one address.", addr).At(t.cfg.Range))
 	}
-	t.resolved[addr] = req
+	out[addr] = req
 	return diags
 }
 
-// importObject evaluates which object an import block takes over.
-func (c *EvalContext) importObject(t *importTarget) (*importRequest, tfdiags.Diagnostics) {
-	req := &importRequest{target: t}
+// importedAs evaluates the id or identity of what a block imports. An empty id asks for nothing: so blocks can be made conditional.
+func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
+	t := req.target
 	e, want, what := t.id, cty.String, "id"
 	if e == nil {
 		e, want, what = t.identity, cty.DynamicPseudoType, "identity"
 	}
 	v, diags := c.eval(e, want)
 	if diags.HasErrors() {
-		return nil, diags
+		return diags
 	}
 	problem := ""
-	switch validating := c.walk.phase.unknownInputs; {
+	switch {
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
-	case !v.IsWhollyKnown() && validating:
-		return nil, diags
+	case !v.IsWhollyKnown() && c.walk.phase.unknownInputs:
+		return diags
 	case !v.IsWhollyKnown():
 		problem = fmt.Sprintf("The import %s is known only after apply. What is to be imported must be known while planning.%s", what, c.unknownBecause(e))
 	case v.IsNull():
 		problem = fmt.Sprintf("The import %s must not be null.", what)
-	case what == "id" && v.AsString() == "" && !validating:
-		problem = "The import id must not be empty."
 	}
 	if problem != "" {
-		return nil, diags.Append(c.argError("Invalid import "+what+" argument", problem, e, v))
+		return diags.Append(c.argError("Invalid import "+what+" argument", problem, e, v))
 	}
 	if what == "id" {
 		req.id = v.AsString()
-	} else {
-		v, more := c.importIdentity(t, v)
-		diags = diags.Append(more)
-		req.identity = v
+		return diags
 	}
-	return req, diags
+	identity, more := c.importIdentity(t, v)
+	req.identity = identity
+	return diags.Append(more)
 }
+
+// decided tells whether the request names an object.
+func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.NilVal }
 
 // importIdentity converts a given identity to the type's identity schema.
 func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
@@ -158,6 +168,7 @@ func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, t
 	if v.Type().IsObjectType() || v.Type().IsMapType() {
 		given = v.AsValueMap()
 	}
+	var diags tfdiags.Diagnostics
 	attrs := map[string]cty.Value{}
 	for name, attr := range schema.Attributes {
 		value, ok := given[name]
@@ -175,9 +186,79 @@ func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, t
 		delete(given, name)
 	}
 	for _, name := range sortedKeys(given) {
-		return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("The identity has no attribute %q.", name), t.identity, cty.NilVal)}
+		d := c.argError("Superfluous import identity argument", fmt.Sprintf("The identity of %s has no attribute %q: it is left out.", t.resource.addr.Resource.Type, name), t.identity, cty.NilVal)
+		d.Severity = tfdiags.Warning
+		diags = diags.Append(d)
 	}
-	return cty.ObjectVal(attrs), nil
+	return cty.ObjectVal(attrs), diags
+}
+
+// checkImportedOnce warns of imported objects that will be managed under another address as well: two resources would then work
+// against each other.
+func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
+	imported, leaves, types := map[addrs.AbsInstance]bool{}, map[addrs.AbsInstance]bool{}, map[string]bool{}
+	for _, c := range w.changes.Instances {
+		if c.Importing != nil {
+			imported[c.Addr], types[c.Addr.Resource.Type] = true, true
+		}
+		leaves[c.Addr] = leaves[c.Addr] || c.Deposed == "" && (c.Action == plans.Delete || c.Action == plans.Forget)
+	}
+	if len(imported) == 0 {
+		return nil
+	}
+	type object struct {
+		provider addrs.ProviderInstance
+		typ, id  string
+	}
+	owners := map[object][]addrs.AbsInstance{}
+	var objects []object // in order of address
+	for _, res := range w.state.Sorted() {
+		r := w.byConfig[res.Addr.Config()]
+		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.schema == nil {
+			continue
+		}
+		for _, key := range res.SortedKeys() {
+			inst := res.Instances[key]
+			if id, ok := r.storedID(inst.Current); ok && !leaves[res.Addr.Instance(key)] {
+				o := object{addrs.ProviderInstance{Config: res.Provider, Key: inst.ProviderKey}, res.Addr.Resource.Type, id}
+				if owners[o] == nil {
+					objects = append(objects, o)
+				}
+				owners[o] = append(owners[o], res.Addr.Instance(key))
+			}
+		}
+	}
+	var diags tfdiags.Diagnostics
+	for _, o := range objects {
+		if of := owners[o]; len(of) > 1 && slices.ContainsFunc(of, func(a addrs.AbsInstance) bool { return imported[a] }) {
+			diags = diags.Append(tfdiags.Warningf("Object imported to more than one address",
+				"The object %q of type %s would be managed by %s. Only one resource should manage an object: leave out the import, or remove the others from the state first.", o.id, o.typ, joinAddresses(of)))
+		}
+	}
+	return diags
+}
+
+func joinAddresses(list []addrs.AbsInstance) string {
+	texts := make([]string, len(list))
+	for i, addr := range list {
+		texts[i] = addr.String()
+	}
+	return strings.Join(texts, " and ")
+}
+
+// storedID gives what tells a stored object from others of its type: its identity, else its id.
+func (r *resource) storedID(obj *states.Object) (string, bool) {
+	switch {
+	case obj == nil:
+		return "", false
+	case len(obj.Identity) > 0:
+		return string(obj.Identity), true
+	}
+	v, err := obj.Decode(r.schema.Block.ImpliedType())
+	if err != nil {
+		return "", false
+	}
+	return idOf(v)
 }
 
 // importAddress evaluates the address that an import block names: its keys may be expressions.
@@ -229,12 +310,12 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	release := w.call(p.prov, "ImportResourceState")
 	resp := p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.addr.Resource.Type, ID: req.id, Identity: req.identity})
 	release()
-	diags := p.explain(resp.Diagnostics)
+	diags := resp.Diagnostics.WithAddress(p.addr.String())
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	fail := func(summary, format string, args ...any) (*live, tfdiags.Diagnostics) {
-		return nil, diags.Append(tfdiags.Errorf(summary, format, args...).At(req.target.place()))
+		return nil, diags.Append(tfdiags.Errorf(summary, format+" ("+req.target.where()+")", args...))
 	}
 	switch {
 	case resp.Deferred != "":
@@ -255,7 +336,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	l, more := w.read(r, p.prov, p.addr, &live{value: markStored(r.schema.Block, got.State, nil), identity: got.Identity, obj: obj}, p.c)
+	l, more := w.refresh(r, p.prov, what, &live{value: markStored(r.schema.Block, got.State, nil), identity: got.Identity, obj: obj}, p.c)
 	diags = diags.Append(p.explain(more))
 	if more.HasErrors() {
 		return nil, diags

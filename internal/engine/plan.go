@@ -99,7 +99,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	if still := w.checkMovedInstances(); still.HasErrors() {
 		walked = still.Append(walked) // whatever else went wrong may be because of this
 	}
-	diags = diags.Append(walked)
+	diags = diags.Append(walked).Append(w.checkImportedOnce())
 	plan := w.finishPlan(opts, walked.HasErrors())
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
@@ -121,8 +121,7 @@ func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{build: b, ctx: b.ctx, changes: &plans.Changes{}, checks: &checks.Results{}, generated: map[string]string{},
-		failedData: map[addrs.AbsResource]bool{}}
+	w := &walk{build: b, ctx: b.ctx, changes: &plans.Changes{}, checks: &checks.Results{}, failedData: map[addrs.AbsResource]bool{}}
 	if state != nil {
 		w.state = state.Clone()
 	}
@@ -212,7 +211,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 		Mode: opts.Mode, Errored: errored, Complete: len(opts.Targets)+len(opts.Excludes) == 0, Timestamp: w.timestamp,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
-		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks, GeneratedConfig: w.generated,
+		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks,
 	}
 	for name, v := range w.cfg.Module.Variables {
 		given, ok := opts.Variables[name]
@@ -242,6 +241,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Drift = w.drift()
 	plan.RelevantAttributes = w.relevantAttributes()
 	plan.Applyable = !errored && w.applyable(plan)
+	w.writeGenerated(plan)
 	return plan
 }
 

@@ -16,7 +16,10 @@ import (
 // deposed objects.
 func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	var jobs []func() tfdiags.Diagnostics
-	var diags tfdiags.Diagnostics
+	diags := w.resolveImports(r)
+	if diags.HasErrors() {
+		return diags
+	}
 	var broken map[addrs.ModuleInstance]bool
 	var done []*expansion
 	if r.cfg != nil {
@@ -37,7 +40,9 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 			}
 		}
 	}
-	diags = diags.Append(w.checkForced(r, done))
+	if diags = diags.Append(w.checkForced(r, done)); len(broken) == 0 && len(r.requests) > 0 {
+		diags = diags.Append(w.checkImports(r))
+	}
 	for _, prior := range r.prior {
 		if !broken[prior.Addr.Module] {
 			jobs = append(jobs, w.leftovers(r, prior)...)
@@ -187,9 +192,8 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if w.mode == plans.RefreshOnly {
 		return diags.Append(p.refreshOnly(prior))
 	}
-	generated := ""
 	if r.hadTarget && importing != nil {
-		generated, more = p.generate(prior, importing)
+		more = p.generate(prior, importing)
 		diags = diags.Append(more)
 		if more.HasErrors() {
 			return diags
@@ -200,7 +204,6 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if change == nil {
 		return diags
 	}
-	change.GeneratedConfig = generated
 	w.addChange(r, change)
 	diags = diags.Append(p.preventDestroy(change))
 	p.x.objs[p.at] = change.After
@@ -227,12 +230,12 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
 	stored := w.build.state.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
-		req, diags := p.importRequest()
-		if diags.HasErrors() || req == nil {
-			return &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}, nil, diags
+		req := p.r.requests[p.addr]
+		if req == nil {
+			return &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}, nil, nil
 		}
-		l, more := p.importObject(req)
-		return l, req.importing(), diags.Append(more)
+		l, diags := p.importObject(req)
+		return l, req.importing(), diags
 	}
 	l, diags := w.upgrade(p.r, p.prov, p.addr, stored.Current)
 	if diags.HasErrors() {

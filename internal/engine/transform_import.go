@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -23,9 +22,6 @@ type importTarget struct {
 	identity *lang.Expr
 	forEach  *lang.Expr
 	cli      ImportTarget
-
-	once     sync.Once // walk: evaluated for the first instance of the resource
-	resolved map[addrs.AbsInstance]*importRequest
 }
 
 // importRequest is one object to take over, evaluated.
@@ -54,11 +50,14 @@ var importTransformer = &Transformer{
 	Doc:   "attaches import targets to the Resource nodes that they fill",
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.imports || b.mode == plans.Destroy || b.preDestroy {
+		if !b.phase.imports || b.mode != plans.Normal || b.preDestroy {
 			return nil
 		}
 		var diags tfdiags.Diagnostics
 		for _, cfg := range b.cfg.Module.Imports {
+			if len(b.cliImports) > 0 {
+				break // nothing but what the command line asks for
+			}
 			diags = diags.Append(b.addImport(cfg))
 		}
 		for _, cli := range b.cliImports {
@@ -78,7 +77,7 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	r := b.byConfig[cfg.ToResource]
 	if r == nil || r.cfg == nil {
 		if b.phase.unknownInputs {
-			return nil // configuration may be generated for it
+			return nil // the configuration may yet be generated
 		}
 		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)

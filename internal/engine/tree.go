@@ -126,7 +126,8 @@ type resource struct {
 	hadTarget bool             // made up for an import target whose configuration is to be written
 	selected  *selection       // which instances take part; nil: all
 
-	pending pendingChanges // walk: which module instances have changes
+	pending  pendingChanges                       // walk: which module instances have changes
+	requests map[addrs.AbsInstance]*importRequest // walk: what is to be imported
 }
 
 // resourceExprs are a resource block's analysed expressions, shared by all places of the tree that its module has.

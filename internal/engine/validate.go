@@ -28,11 +28,7 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 
 // validateResource checks a resource block once per module instance, with unknown repetition.
 func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	for _, t := range r.imports {
-		_, more := w.resolveImport(t)
-		diags = diags.Append(more)
-	}
+	diags := w.resolveImports(r)
 	for _, in := range r.module.instances {
 		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}, known: singleKnown, objs: make([]cty.Value, 1)}
 		in.resources[r.slot] = x

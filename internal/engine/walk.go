@@ -32,7 +32,7 @@ type walk struct {
 	prevRun   *states.State // planning: after moves and upgrades
 	changes   *plans.Changes
 	checks    *checks.Results
-	generated map[string]string
+	generated generatedBlocks
 	diags     tfdiags.Diagnostics
 	forgotten int
 	ephemeral map[addrs.AbsInstance]*openEphemeral
