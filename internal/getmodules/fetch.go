@@ -89,6 +89,9 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 		return found{}, err
 	}
 	defer os.RemoveAll(tmp)
+	if err := os.RemoveAll(dir); err != nil {
+		return found{}, err
+	}
 	fresh, want := filepath.Join(tmp, "package"), ""
 	if req.pin != nil {
 		want = req.pin.Revision
@@ -110,9 +113,6 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	if req.pin != nil && req.pin.Hash != "" && out.hash != req.pin.Hash {
 		return found{}, fmt.Errorf("the package has the hash %s, but %s demands %s: what the address leads to was changed. If that is right, \"tofu init -upgrade\" pins it anew",
 			out.hash, depsfile.ModulesFileName, req.pin.Hash)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return found{}, err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		return found{}, err

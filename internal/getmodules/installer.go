@@ -45,6 +45,7 @@ type Installer struct {
 	ctx      context.Context
 	manifest Manifest
 	called   bool              // there is any call
+	broken   bool              // a call could not be installed
 	packages map[string]string // where the package of a call lies, by key
 	fetcher  *fetcher
 	pins     *pins // nil when packages are not pinned
@@ -68,9 +69,10 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 	return in, nil
 }
 
-// Finish writes modules.json. It is called when everything that could be installed was.
+// Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration. When a
+// call could not be installed the file stays as it was.
 func (in *Installer) Finish() error {
-	if !in.called {
+	if !in.called || in.broken {
 		return nil
 	}
 	return in.write()
@@ -84,6 +86,12 @@ func (in *Installer) write() error {
 // Resolve is the configs.Resolver that installs.
 func (in *Installer) Resolve(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
 	in.called = true
+	dir, version, diags := in.resolve(req)
+	in.broken = in.broken || diags.HasErrors()
+	return dir, version, diags
+}
+
+func (in *Installer) resolve(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
 	switch req.Source.Kind {
 	case addrs.LocalModule:
 		return in.local(req)
