@@ -2,14 +2,17 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/engine"
 	"tofu/internal/lang"
@@ -91,8 +94,19 @@ func runConsole(ctx context.Context, app *App, flags any, args []string) error {
 	} else {
 		app.warn(diags) // standard output is for values
 	}
+	scope.Functions = maps.Clone(scope.Functions)
+	scope.Functions["plantimestamp"] = noPlanTimestamp
 	return (&console{app: app, scope: scope}).run(ctx)
 }
+
+// noPlanTimestamp takes the place of a function that has an answer only where there is a plan.
+var noPlanTimestamp = function.New(&function.Spec{
+	Description: "`plantimestamp` has no value in the console.",
+	Type:        function.StaticReturnType(cty.String),
+	Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
+		return cty.NilVal, errors.New("plantimestamp is the time at which a plan is made, and the console makes none; use timestamp() for the current time")
+	},
+})
 
 // console reads expressions and prints values.
 type console struct {

@@ -8,9 +8,6 @@ import (
 	"tofu/internal/ui"
 )
 
-// deprecation is what the Extra of a warning implements that something in a module is deprecated.
-type deprecation interface{ ModuleSource() string }
-
 // lessDeprecation is a printer for people who want to see fewer such warnings. Programs get them all.
 type lessDeprecation struct {
 	ui.Printer
@@ -31,7 +28,7 @@ func withDeprecation(p ui.Printer, mode string) ui.Printer {
 // Diagnostics implements ui.Printer.
 func (l lessDeprecation) Diagnostics(diags tfdiags.Diagnostics) {
 	l.Printer.Diagnostics(slices.DeleteFunc(slices.Clone(diags), func(d tfdiags.Diagnostic) bool {
-		by, ok := d.Extra.(deprecation)
-		return ok && d.Severity == tfdiags.Warning && !(l.local && strings.HasPrefix(by.ModuleSource(), "."))
+		by, ok := d.Extra.(tfdiags.Deprecation)
+		return ok && !(l.local && strings.HasPrefix(by.Source, "."))
 	}))
 }

@@ -1,24 +1,13 @@
 package configs
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
-	"tofu/internal/addrs"
 	"tofu/internal/tfdiags"
 )
-
-// DeprecatedVariable, as a Diagnostic's Extra, marks the warning that a call sets a variable which its module wants to get rid of.
-type DeprecatedVariable struct {
-	Module addrs.Module // the called module
-	Source string       // where it comes from, for users who only care about their own modules
-}
-
-// ModuleSource is where the module that deprecates comes from, by which users choose which deprecations they want to see.
-func (d DeprecatedVariable) ModuleSource() string { return d.Source }
 
 // CheckArguments compares the arguments of every module call with the variables of the called module. It is apart from loading
 // because commands that never evaluate calls accept a tree in which they don't agree.
@@ -39,15 +28,7 @@ func (c *Config) checkArguments() tfdiags.Diagnostics {
 		return diags
 	}
 	for _, attr := range sortedAttributes(content.Attributes) {
-		v := c.Module.Variables[attr.Name]
-		diags = append(diags, UnusedAttributes(attr.Expr, v.Type.Type)...)
-		if v.Deprecated != "" {
-			diags = append(diags, tfdiags.Diagnostic{
-				Severity: tfdiags.Warning, Summary: "Variable marked as deprecated by the module author",
-				Detail:  fmt.Sprintf("Variable %q is marked as deprecated with the following message:\n%s", v.Name, v.Deprecated),
-				Subject: &attr.Range, Extra: DeprecatedVariable{Module: c.Path, Source: c.Source},
-			})
-		}
+		diags = append(diags, UnusedAttributes(attr.Expr, c.Module.Variables[attr.Name].Type.Type)...)
 	}
 	return diags
 }

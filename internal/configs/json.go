@@ -17,9 +17,7 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	if diags.HasErrors() || val.IsNull() || val.Type() != cty.String {
 		return "", hcl.Pos{}, false
 	}
-	start := expr.Range().Start
-	start.Column, start.Byte = start.Column+1, start.Byte+1 // the opening quote
-	return val.AsString(), start, true
+	return val.AsString(), expr.Range().Start, true
 }
 
 // A JSON file has only strings to write references in; where a value is wanted they are templates, and only here they are not.

@@ -11,7 +11,13 @@ import (
 // The key may be any expression. The argument it stands in is named in messages.
 func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef {
 	const summary = "Invalid provider configuration reference"
-	expr, key := splitInstanceKey(expr)
+	if expr = d.nativeExpr(expr); expr == nil {
+		return nil
+	}
+	var key hcl.Expression
+	if index, ok := expr.(*hclsyntax.IndexExpr); ok {
+		expr, key = index.Collection, index.Key
+	}
 	expr = d.unquote(expr, "references")
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {
@@ -44,28 +50,6 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 	}
 	d.errorf(traversal[2].SourceRange(), summary, "A provider name stands alone or is followed by a period and a configuration alias.")
 	return ref
-}
-
-// splitInstanceKey takes a dynamic index off a provider reference. In JSON the reference is the text of a string.
-func splitInstanceKey(expr hcl.Expression) (hcl.Expression, hcl.Expression) {
-	if index, ok := expr.(*hclsyntax.IndexExpr); ok {
-		return index.Collection, index.Key
-	}
-	if _, native := expr.(hclsyntax.Node); native {
-		return expr, nil
-	}
-	if _, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
-		return expr, nil
-	}
-	text, start, ok := jsonText(expr)
-	if !ok {
-		return expr, nil
-	}
-	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
-	if index, ok := inner.(*hclsyntax.IndexExpr); ok && !diags.HasErrors() {
-		return index.Collection, index.Key
-	}
-	return expr, nil
 }
 
 // expectNoKey refuses an instance key where only a whole configuration can be meant.

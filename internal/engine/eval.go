@@ -39,11 +39,15 @@ func (c *EvalContext) scope() *lang.Scope {
 }
 
 func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-	return c.scope().Eval(e, want)
+	v, diags := c.scope().Eval(e, want)
+	v, deprecated := c.takeDeprecations(v, e.Range(), nil)
+	return v, diags.Append(deprecated)
 }
 
 func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
-	return c.scope().EvalBody(b)
+	v, diags := c.scope().EvalBody(b)
+	v, deprecated := c.takeDeprecations(v, hcl.Range{}, b.Body)
+	return v, diags.Append(deprecated)
 }
 
 // Value implements lang.Data.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -173,6 +174,9 @@ func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
 			}
 		}
 		diags = diags.Append(w.fillFromState(r, in, x))
+		if len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
+			x.mode = repeatUnknown // nothing of it is there yet
+		}
 		x.finish(r.schema.Block.ImpliedType())
 	}
 	return diags

@@ -51,6 +51,9 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 	}
 	c := w.context(in.parent, in.rep)
 	given, diags := c.eval(v.expr, cty.DynamicPseudoType)
+	if v.variable.Deprecated != "" {
+		diags = diags.Append(v.deprecatedArgument())
+	}
 	if diags.HasErrors() {
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
@@ -125,8 +128,8 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	if o.Ephemeral {
 		val = val.Mark(marks.Ephemeral)
 	}
-	if o.Deprecated != "" && !root {
-		val = val.Mark(marks.Deprecation{Message: o.Deprecated, By: inModule(v.module.path, "output."+v.name)})
+	if o.Deprecated != "" && !root && w.deprecates {
+		val = val.Mark(v.deprecation(in))
 	}
 	in.values[v.slot] = val
 	if root {
@@ -166,9 +169,6 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 
 // rootOutput records what becomes of a root output: a planned change, or the new value in the state.
 func (w *walk) rootOutput(v *value, val cty.Value) {
-	if val.IsMarked() {
-		val = withoutDeprecation(val)
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -181,13 +181,6 @@ func (w *walk) rootOutput(v *value, val cty.Value) {
 	case w.phase.storesOutputs:
 		w.storeOutput(v.output, val)
 	}
-}
-
-func withoutDeprecation(v cty.Value) cty.Value {
-	for _, d := range marks.Deprecations(v) {
-		v = marks.Without(v, d)
-	}
-	return v
 }
 
 func (w *walk) storeOutput(o *configs.Output, val cty.Value) {

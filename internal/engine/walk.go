@@ -42,6 +42,7 @@ type walk struct {
 	failedData map[addrs.AbsResource]bool
 	pendingUp  []bool // by node: something it waits for, directly or not, has a pending change
 	inspected  bool   // the inspection was made in its place
+	deprecates bool   // there are deprecated outputs to warn of
 	times      *timings.Walk
 }
 
@@ -57,6 +58,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 	w.functions = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.impure && !w.phase.stateOnly, PlanTimestamp: w.timestamp})
 	w.ephemeral = map[addrs.AbsInstance]*openEphemeral{}
 	w.running = map[*providerConfig]bool{}
+	w.deprecates = !w.phase.unknownInputs && !w.phase.stateOnly && deprecatesOutputs(w.cfg)
 	w.pendingUp = make([]bool, w.graph.Len())
 	stop := w.watchSignals()
 	defer stop()

@@ -11,6 +11,12 @@ type CausedBySensitive struct{}
 // CheckRule, as a Diagnostic's Extra, marks a failed condition and names the object whose condition it is.
 type CheckRule struct{ Address string }
 
+// Deprecation, as a Diagnostic's Extra, marks a warning that something is used which its module wants to get rid of.
+type Deprecation struct {
+	Of     string // what is deprecated
+	Source string // where the module comes from, for users who only care about their own modules
+}
+
 // DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
 func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
 

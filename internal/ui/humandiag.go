@@ -142,6 +142,9 @@ func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []gr
 			continue
 		}
 		key := d.Severity.String() + " " + d.Summary
+		if by, ok := d.Extra.(tfdiags.Deprecation); ok {
+			key += " " + by.Of // each has advice of its own
+		}
 		if i, known := index[key]; known {
 			out[i].others++
 			continue

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
 )
 
-// expression describes an expression that has not been evaluated: by its value when that is plain, else by what it refers to.
+// expression describes an expression that has not been evaluated: by its value when that follows from the text alone, and by what it refers to.
 type expression struct {
 	ConstantValue json.RawMessage `json:"constant_value,omitempty"`
 	References    []string        `json:"references,omitempty"`
@@ -30,10 +31,9 @@ func exprJSON(expr hcl.Expression) *expression {
 	for _, fn := range analysed.Refs.Functions {
 		out.References = append(out.References, fn.Func.String())
 	}
-	if len(out.References) == 0 {
-		if v, diags := expr.Value(nil); !diags.HasErrors() {
-			out.ConstantValue = valueJSON(v)
-		}
+	// Without a context templates of JSON files are their own text; people read them here as they are written.
+	if v, diags := expr.Value(nil); !diags.HasErrors() {
+		out.ConstantValue = valueJSON(v)
 	}
 	return out
 }
@@ -59,7 +59,8 @@ func referenceTexts(ref *addrs.Reference) []string {
 	return out
 }
 
-// stepTexts writes what follows a reference's subject; false when it is not made of names and constant indexes alone.
+// stepTexts writes what follows a reference's subject; false for anything but names and indexes. A key that is neither a string nor a
+// number is left out.
 func stepTexts(steps hcl.Traversal) (string, bool) {
 	var b strings.Builder
 	for _, step := range steps {
@@ -67,11 +68,14 @@ func stepTexts(steps hcl.Traversal) (string, bool) {
 		case hcl.TraverseAttr:
 			b.WriteString("." + step.Name)
 		case hcl.TraverseIndex:
-			key, err := addrs.KeyFromValue(step.Key)
-			if err != nil {
-				return "", false
+			key := "[...]"
+			switch known := step.Key.IsKnown() && !step.Key.IsNull(); {
+			case known && step.Key.Type() == cty.String:
+				key = addrs.StringKey(step.Key.AsString()).String()
+			case known && step.Key.Type() == cty.Number:
+				key = "[" + step.Key.AsBigFloat().Text('g', -1) + "]"
 			}
-			b.WriteString(key.String())
+			b.WriteString(key)
 		default:
 			return "", false
 		}

@@ -1,8 +1,6 @@
 package marks
 
 import (
-	"slices"
-
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/ctymarks"
 )
@@ -26,6 +24,7 @@ func (f flag) GoString() string { return "marks." + string(f) }
 type Deprecation struct {
 	By      string // what is deprecated, as an address
 	Message string // what its author says to do instead
+	Source  string // where its module comes from
 }
 
 // Has reports whether v itself has the mark. Marks of the values inside v do not count, except that a set has the marks
@@ -53,17 +52,6 @@ func Without(v cty.Value, mark any) cty.Value {
 	})
 	if err != nil {
 		panic("unreachable: the mark callback returns no error: " + err.Error())
-	}
-	return ret
-}
-
-// Deprecations returns the deprecations on v and on the values inside it, each once, in the order they are met.
-func Deprecations(v cty.Value) []Deprecation {
-	var ret []Deprecation
-	for d := range cty.ValueMarksOfTypeDeep[Deprecation](v) {
-		if !slices.Contains(ret, d) {
-			ret = append(ret, d)
-		}
 	}
 	return ret
 }

@@ -1,7 +1,6 @@
 package marks
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -53,17 +52,5 @@ func TestWithout(t *testing.T) {
 	}
 	if got := Without(want, Sensitive); !got.RawEquals(want) {
 		t.Errorf("changed a value without the mark: %#v", got)
-	}
-}
-
-func TestDeprecations(t *testing.T) {
-	a, b := Deprecation{By: "module.a", Message: "use b"}, Deprecation{By: "module.b"}
-	v := cty.TupleVal([]cty.Value{cty.True.Mark(a), cty.False.Mark(a).Mark(b), cty.True.Mark(Sensitive)})
-	got := Deprecations(v)
-	if len(got) != 2 || !slices.Contains(got, a) || !slices.Contains(got, b) {
-		t.Errorf("got %v", got)
-	}
-	if got := Deprecations(nested); got != nil {
-		t.Errorf("got %v for a value without deprecations", got)
 	}
 }

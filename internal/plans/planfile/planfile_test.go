@@ -103,13 +103,8 @@ func (g generator) value(ty cty.Type, inSet bool) cty.Value {
 	if inSet {
 		return v
 	}
-	switch g.n("mark", 12) {
-	case 0:
+	if g.n("mark", 6) == 0 {
 		v = v.Mark(marks.Sensitive)
-	case 1:
-		v = v.Mark(marks.Deprecation{By: g.word(), Message: g.text()})
-	case 2:
-		v = v.WithMarks(cty.NewValueMarks(marks.Sensitive, marks.Deprecation{By: "x", Message: "y"}))
 	}
 	return v
 }

@@ -25,9 +25,9 @@ type (
 		Marks []wireMark
 	}
 
+	// wireMark says that something in a value is sensitive. No other mark gets into a plan.
 	wireMark struct {
-		Path        wirePath
-		Deprecation *marks.Deprecation // nil: sensitive
+		Path wirePath
 	}
 
 	// wirePath is a path; each step is an attribute's name or an index's bytes.
@@ -130,15 +130,10 @@ func toMarks(paths []cty.PathValueMarks) ([]wireMark, error) {
 			return nil, err
 		}
 		for mark := range pvm.Marks {
-			switch mark := mark.(type) {
-			case marks.Deprecation:
-				out = append(out, wireMark{Path: path, Deprecation: &mark})
-			default:
-				if mark != marks.Sensitive {
-					return nil, fmt.Errorf("%s has the mark %#v, which can't be stored", states.FormatPath(pvm.Path), mark)
-				}
-				out = append(out, wireMark{Path: path})
+			if mark != marks.Sensitive {
+				return nil, fmt.Errorf("%s has the mark %#v, which can't be stored", states.FormatPath(pvm.Path), mark)
 			}
+			out = append(out, wireMark{Path: path})
 		}
 	}
 	// Paths come in the order of a map; the file shouldn't differ from one run to the next.
@@ -150,9 +145,6 @@ func (m *wireMark) sortKey() string {
 	var b strings.Builder
 	for _, step := range m.Path {
 		fmt.Fprintf(&b, "%s\x00%x\x00", step.Attr, step.Index)
-	}
-	if m.Deprecation != nil {
-		b.WriteString("\xff" + m.Deprecation.By + "\x00" + m.Deprecation.Message)
 	}
 	return b.String()
 }
@@ -232,20 +224,12 @@ func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty
 
 func withMarks(v cty.Value, in []wireMark) (cty.Value, error) {
 	var secret []cty.Path
-	var others []cty.PathValueMarks
 	for _, m := range in {
 		path, err := m.Path.path()
 		if err != nil {
 			return v, err
 		}
-		if m.Deprecation == nil {
-			secret = append(secret, path)
-		} else {
-			others = append(others, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(*m.Deprecation)})
-		}
-	}
-	if others != nil { // rare, so that it may cost more
-		v = v.MarkWithPaths(others)
+		secret = append(secret, path)
 	}
 	return states.MarkSensitive(v, secret), nil
 }

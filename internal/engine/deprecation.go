@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
+)
+
+// An output value that its module wants to get rid of carries a mark with the author's advice. The expression that takes the value
+// warns of it and takes the mark off, so that the advice is given where the output is named and not wherever its value ends up.
+
+// deprecatesOutputs tells whether any called module has a deprecated output; without one nobody needs to look for marks.
+func deprecatesOutputs(cfg *configs.Config) bool {
+	for m := range cfg.AllModules() {
+		for _, o := range m.Module.Outputs {
+			if o.Deprecated != "" && m.Parent != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deprecation is the mark of an output value as the calling module knows it.
+func (v *value) deprecation(in *moduleInstance) marks.Deprecation {
+	_, call := in.addr.Parent()
+	return marks.Deprecation{
+		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.name, Message: v.output.Deprecated, Source: v.module.cfg.Source,
+	}
+}
+
+// takeDeprecations gives the value without the marks of deprecated outputs, and a warning for each. Where body is nil, at is the place
+// of the expression; else it is that of the argument in the body.
+func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
+	if !c.walk.deprecates || !v.ContainsMarked() {
+		return v, nil
+	}
+	bare, all := v.UnmarkDeepWithPaths()
+	var diags tfdiags.Diagnostics
+	var left []cty.PathValueMarks
+	for _, pvm := range all {
+		keep, found := splitDeprecations(pvm.Marks)
+		if len(keep) > 0 {
+			left = append(left, cty.PathValueMarks{Path: pvm.Path, Marks: keep})
+		}
+		what := "This value"
+		if body == nil && len(pvm.Path) > 0 {
+			what += "'s attribute " + strings.TrimPrefix(tfdiags.FormatPath(pvm.Path), ".")
+		}
+		for _, d := range found {
+			warning := tfdiags.Warningf("Value derived from a deprecated source",
+				"%s is derived from %s, which is deprecated with the following message:\n\n%s", what, d.By, d.Message).At(at)
+			warning.Extra = tfdiags.Deprecation{Of: d.By, Source: d.Source}
+			if body != nil {
+				warning.Path, warning.Subject = pvm.Path, nil
+			}
+			diags = append(diags, warning)
+		}
+	}
+	if diags == nil {
+		return v, nil
+	}
+	if body != nil {
+		diags = diags.InConfigBody(body, "")
+	}
+	return bare.MarkWithPaths(left), diags
+}
+
+// splitDeprecations gives the marks that are no deprecations, and those that are, in order.
+func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
+	keep, found := cty.NewValueMarks(), []marks.Deprecation(nil)
+	for mark := range all {
+		if d, ok := mark.(marks.Deprecation); ok {
+			found = append(found, d)
+		} else {
+			keep[mark] = struct{}{}
+		}
+	}
+	slices.SortFunc(found, func(a, b marks.Deprecation) int { return strings.Compare(a.By, b.By) })
+	return keep, found
+}
+
+// deprecatedArgument warns of a call that sets a variable which its module wants to get rid of.
+func (v *value) deprecatedArgument() tfdiags.Diagnostic {
+	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s",
+		fmt.Sprintf("Variable %q is marked as deprecated with the following message:\n%s", v.name, v.variable.Deprecated)).At(v.expr.Range())
+	d.Extra = tfdiags.Deprecation{Of: v.module.path.String() + " var." + v.name, Source: v.module.cfg.Source}
+	return d
+}
