@@ -1,22 +1,18 @@
 package configs
 
 import (
-	"fmt"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"tofu/internal/addrs"
 	"tofu/internal/tfdiags"
+	"tofu/internal/tfdiags/diagtest"
 )
 
-// Each testdata/*.txtar is a configuration. A comment "# error: summary" or "# warning: summary" at the end of a line says that this
-// diagnostic is reported there. What has no place, or lies in a JSON file, is said in the archive's comment: "# error: summary" or
-// "# file:line: error: summary". Nothing else may be reported.
+// Each testdata/*.txtar is a configuration whose comments say what is reported: see diagtest.
 func TestDiagnostics(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -29,17 +25,7 @@ func TestDiagnostics(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, diags := loadArchive(archive, nil)
-			got, want := places(diags), expectations(archive)
-			for _, line := range want {
-				if !slices.Contains(got, line) {
-					t.Errorf("missing %s", line)
-				}
-			}
-			for _, line := range got {
-				if !slices.Contains(want, line) {
-					t.Errorf("unexpected %s", line)
-				}
-			}
+			diagtest.Check(t, archive, diags, "")
 		})
 	}
 }
@@ -65,42 +51,4 @@ func loadArchive(archive *txtar.Archive, opts *LoadOptions) (*Config, tfdiags.Di
 		diags = append(diags, cfg.CheckArguments()...)
 	}
 	return cfg, diags
-}
-
-func places(diags tfdiags.Diagnostics) []string {
-	var out []string
-	for _, d := range diags {
-		at := "-"
-		if d.Subject != nil {
-			at = fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)
-		}
-		out = append(out, fmt.Sprintf("%s: %s: %s", at, d.Severity, d.Summary))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-var elsewhere = regexp.MustCompile(`^# (?:(\S+:\d+): )?(error|warning): (.*)$`)
-
-func expectations(archive *txtar.Archive) []string {
-	var out []string
-	for _, line := range strings.Split(string(archive.Comment), "\n") {
-		if m := elsewhere.FindStringSubmatch(line); m != nil {
-			at := m[1]
-			if at == "" {
-				at = "-"
-			}
-			out = append(out, fmt.Sprintf("%s: %s: %s", at, m[2], m[3]))
-		}
-	}
-	for _, f := range archive.Files {
-		for i, line := range strings.Split(string(f.Data), "\n") {
-			for _, note := range strings.Split(line, " # ")[1:] {
-				if strings.HasPrefix(note, "error: ") || strings.HasPrefix(note, "warning: ") {
-					out = append(out, fmt.Sprintf("%s:%d: %s", f.Name, i+1, note))
-				}
-			}
-		}
-	}
-	return out
 }

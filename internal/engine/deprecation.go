@@ -76,7 +76,7 @@ func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 
 // splitDeprecations gives the marks that are no deprecations, and those that are, in order.
 func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
-	keep, found := cty.NewValueMarks(), []marks.Deprecation(nil)
+	keep, found := cty.ValueMarks{}, []marks.Deprecation(nil)
 	for mark := range all {
 		if d, ok := mark.(marks.Deprecation); ok {
 			found = append(found, d)

@@ -1,0 +1,74 @@
+// Package diagtest compares diagnostics with what comments in the source files of a test say.
+//
+// It is for tests of packages that read or evaluate configurations. A file of a txtar archive says what is wrong with its lines: a
+// comment "# error: summary" or "# warning: summary" at the end of a line expects that diagnostic there. What has no place, or lies in
+// a file without comments such as JSON, is said in the archive's own comment: "# error: summary" or "# file:line: error: summary".
+//
+// Invariants: every expected diagnostic must be there and no other; a repeated one counts once, and only summaries are compared.
+package diagtest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tofu/internal/tfdiags"
+)
+
+// Check reports the differences. Base is what file names in the diagnostics have in front of the archive's names.
+func Check(t testing.TB, archive *txtar.Archive, diags tfdiags.Diagnostics, base string) {
+	t.Helper()
+	got, want := places(diags, base), expectations(archive)
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("missing %s", line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("unexpected %s", line)
+		}
+	}
+}
+
+func places(diags tfdiags.Diagnostics, base string) []string {
+	var out []string
+	for _, d := range diags {
+		at := "-"
+		if d.Subject != nil {
+			at = fmt.Sprintf("%s:%d", strings.TrimPrefix(d.Subject.Filename, base), d.Subject.Start.Line)
+		}
+		out = append(out, fmt.Sprintf("%s: %s: %s", at, d.Severity, d.Summary))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+var elsewhere = regexp.MustCompile(`^# (?:(\S+:\d+): )?(error|warning): (.*)$`)
+
+func expectations(archive *txtar.Archive) []string {
+	var out []string
+	for _, line := range strings.Split(string(archive.Comment), "\n") {
+		if m := elsewhere.FindStringSubmatch(line); m != nil {
+			at := m[1]
+			if at == "" {
+				at = "-"
+			}
+			out = append(out, fmt.Sprintf("%s: %s: %s", at, m[2], m[3]))
+		}
+	}
+	for _, f := range archive.Files {
+		for i, line := range strings.Split(string(f.Data), "\n") {
+			for _, note := range strings.Split(line, " # ")[1:] {
+				if strings.HasPrefix(note, "error: ") || strings.HasPrefix(note, "warning: ") {
+					out = append(out, fmt.Sprintf("%s:%d: %s", f.Name, i+1, note))
+				}
+			}
+		}
+	}
+	return out
+}
