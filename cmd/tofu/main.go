@@ -14,6 +14,7 @@ func main() { os.Exit(run()) }
 
 // run is main with a status, so that the tests can be the program too.
 func run() (status int) {
+	collectLater()
 	defer func() {
 		if problem := recover(); problem != nil {
 			fmt.Fprintf(os.Stderr, crashText, problem, version.Own, debug.Stack())

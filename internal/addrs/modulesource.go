@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // ModuleSourceKind tells where a module's files come from.
@@ -64,9 +65,14 @@ func cleanLocal(text string) string {
 	return "./" + clean
 }
 
+// pattern compiles an expression when it is needed: most runs of the program need none of them.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 var (
-	registryName   = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z-_]{0,62}[0-9A-Za-z])?$`)
-	registrySystem = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
+	registryName   = pattern(`^[0-9A-Za-z](?:[0-9A-Za-z-_]{0,62}[0-9A-Za-z])?$`)
+	registrySystem = pattern(`^[0-9a-z]{1,64}$`)
 )
 
 // parseRegistrySource reads [HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR].
@@ -96,7 +102,7 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	if len(strings.Split(address, "/")) == 3 && strings.Contains(parts[0], ".") {
 		return ModuleSource{}, fmt.Errorf("a module registry address has a namespace and not a host first, unlike %q", text)
 	}
-	if !registryName.MatchString(parts[0]) || !registryName.MatchString(parts[1]) || !registrySystem.MatchString(parts[2]) {
+	if !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) || !registrySystem().MatchString(parts[2]) {
 		return ModuleSource{}, fmt.Errorf("%q is no module registry address: its parts are letters, digits, dashes and underscores, the last one lower-case letters and digits", text)
 	}
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
@@ -129,24 +135,24 @@ func splitSubdir(text string) (address, subdir string, err error) {
 
 // shorthand is a way to write a package address without naming the method.
 type shorthand struct {
-	match *regexp.Regexp
+	match func() *regexp.Regexp
 	full  string // a replacement for match
 }
 
 // shorthands in the order in which they are tried.
 var shorthands = []shorthand{
-	{regexp.MustCompile(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4"},
-	{regexp.MustCompile(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3"},
-	{regexp.MustCompile(`^(?:git::)?([A-Za-z0-9._-]+)@([A-Za-z0-9._-]+):([^/].*)$`), "git::ssh://$1@$2/$3"},
-	{regexp.MustCompile(`^([^/]+)\.s3(?:[.-]([a-z0-9-]+))?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
-	{regexp.MustCompile(`^s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
-	{regexp.MustCompile(`^www\.googleapis\.com/storage/(.*)$`), "gcs::https://$0"},
-	{regexp.MustCompile(`^/.*$`), "file://$0"},
+	{pattern(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4"},
+	{pattern(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3"},
+	{pattern(`^(?:git::)?([A-Za-z0-9._-]+)@([A-Za-z0-9._-]+):([^/].*)$`), "git::ssh://$1@$2/$3"},
+	{pattern(`^([^/]+)\.s3(?:[.-]([a-z0-9-]+))?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
+	{pattern(`^s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
+	{pattern(`^www\.googleapis\.com/storage/(.*)$`), "gcs::https://$0"},
+	{pattern(`^/.*$`), "file://$0"},
 }
 
 var (
-	methodURL = regexp.MustCompile(`^(?:[a-z0-9]+::)?[a-z0-9+.-]+://`)
-	method    = regexp.MustCompile(`^[a-z0-9]+::`)
+	methodURL = pattern(`^(?:[a-z0-9]+::)?[a-z0-9+.-]+://`)
+	method    = pattern(`^[a-z0-9]+::`)
 )
 
 // parseRemoteSource reads the address of a package, in full or in one of the short forms.
@@ -156,14 +162,14 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 		return ModuleSource{}, err
 	}
 	for _, s := range shorthands {
-		if s.match.MatchString(address) {
-			return ModuleSource{Kind: RemoteModule, Address: s.match.ReplaceAllString(address, s.full), Subdir: subdir}, nil
+		if match := s.match(); match.MatchString(address) {
+			return ModuleSource{Kind: RemoteModule, Address: match.ReplaceAllString(address, s.full), Subdir: subdir}, nil
 		}
 	}
 	switch {
-	case methodURL.MatchString(address):
+	case methodURL().MatchString(address):
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
-	case method.MatchString(address): // git::/path, git::host/path
+	case method().MatchString(address): // git::/path, git::host/path
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
 	}
 	return ModuleSource{}, fmt.Errorf("%q is no address of a module package; for a directory relative to the calling module write %q", text, "./"+text)

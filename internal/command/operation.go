@@ -78,6 +78,7 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 		return diags.Append(op.state.close())
 	}
 	op.env = op.app.environment(op.providers, op.place.workspace)
+	op.env.Known = &engine.Known{}
 	return diags
 }
 

@@ -4,20 +4,24 @@ import (
 	"bytes"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// pieceSize is from which size on a file is parsed in pieces. The parser keeps a hundred bytes and more for each token until it is
-// through, and copies them again and again while their number grows.
-const pieceSize = 1 << 16
+// A file of at least wholeSize is parsed in pieces of about pieceSize. The parser keeps a hundred bytes for each token until it is
+// through, and copies them again and again while their number grows: with many tokens that is most of what parsing costs.
+const (
+	wholeSize = 1 << 14
+	pieceSize = 1 << 11
+)
 
 // parseNative parses native syntax. A large file is cut between blocks and its pieces are parsed at the same time. Where a cut was
 // made is a guess, which is wrong if it lies within a text that looks like code; then a piece doesn't parse, and like every
 // file with a problem the whole is parsed instead.
 func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
-	if len(src) > pieceSize {
+	if len(src) > wholeSize {
 		if body := parsePieces(name, cut(src, pieceSize)); body != nil {
 			return &hcl.File{Body: body, Bytes: src}, nil
 		}
@@ -66,13 +70,16 @@ func parsePieces(name string, pieces []piece) *hclsyntax.Body {
 		return nil
 	}
 	bodies := make([]*hclsyntax.Body, len(pieces))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var next atomic.Int64
 	var wait sync.WaitGroup
-	for i, p := range pieces {
-		slots <- struct{}{}
+	for range min(runtime.GOMAXPROCS(0), len(pieces)) {
 		wait.Go(func() {
-			defer func() { <-slots }()
-			if file, diags := hclsyntax.ParseConfig(p.src, name, p.start); len(diags) == 0 {
+			for i := next.Add(1) - 1; i < int64(len(pieces)); i = next.Add(1) - 1 {
+				file, diags := hclsyntax.ParseConfig(pieces[i].src, name, pieces[i].start)
+				if len(diags) > 0 {
+					next.Store(int64(len(pieces))) // the others make no difference any more
+					return
+				}
 				bodies[i] = file.Body.(*hclsyntax.Body)
 			}
 		})

@@ -78,6 +78,9 @@ type build struct {
 	*analysis
 }
 
+// Known keeps what an operation finds out about a configuration for those that follow. The zero value knows nothing.
+type Known struct{ analysis *analysis }
+
 // analysis is what is known of the expressions of configuration objects, by pointer. It is the same for every graph of a
 // configuration.
 type analysis struct {
@@ -92,6 +95,21 @@ func newAnalysis() *analysis {
 		map[*configs.ModuleCall]map[string]*lang.Expr{}}
 }
 
+// known gives the analysis that the operation begins with.
+func (b *build) known() *analysis {
+	switch k := b.env.Known; {
+	case b.analysis != nil:
+		return b.analysis
+	case k == nil:
+		return newAnalysis()
+	default:
+		if k.analysis == nil {
+			k.analysis = newAnalysis()
+		}
+		return k.analysis
+	}
+}
+
 // transform runs the passes and checks the result.
 func (b *build) transform() tfdiags.Diagnostics { return b.runPasses(transformers) }
 
@@ -99,9 +117,7 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	b.modules = map[addrs.Module]*module{}
 	b.byConfig = map[addrs.ConfigResource]*resource{}
 	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
-	if b.analysis == nil {
-		b.analysis = newAnalysis()
-	}
+	b.analysis = b.known()
 	b.steps = map[*resource][]*step{}
 	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
 	diags := b.cfg.CheckArguments()

@@ -23,6 +23,9 @@ type Env struct {
 	// Provisioner gives a provisioner by type; nil when there is none of that name.
 	Provisioner func(typ string) Provisioner
 
+	// Known is what operations on one configuration, one after the other, share; nil for nothing.
+	Known *Known
+
 	// Mocks stand in for providers; nil for nothing.
 	Mocks Mocks
 

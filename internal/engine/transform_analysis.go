@@ -133,7 +133,7 @@ func usesRepetition(refs lang.Refs) bool {
 
 func (b *build) analyseResource(r *resource) {
 	e := b.resourceExprs[r.cfg]
-	if e == nil {
+	if e == nil || r.schema != nil && (e.body == nil || e.body.Schema != r.schema.Block) {
 		e = b.newResourceExprs(r)
 		b.resourceExprs[r.cfg] = e
 	}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // gitSchemes are the ways to reach a repository; git itself knows more, some of which run programs.
@@ -50,7 +51,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	want := cmp.Or(j.want, ref, "HEAD")
 	err = git(append(in, "fetch", "-q", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
 	checkout := "FETCH_HEAD"
-	if err != nil && commitName.MatchString(want) {
+	if err != nil && commitName().MatchString(want) {
 		err = git(append(in, "fetch", "-q", "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")...)
 		checkout = want
 	}
@@ -74,7 +75,9 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 }
 
 // commitName is what may be the name of a commit, which servers needn't serve by itself.
-var commitName = regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
+var commitName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
+})
 
 // gitRemote is the address that git gets: without this program's own parameters.
 func gitRemote(j job) (string, error) {

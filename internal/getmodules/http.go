@@ -15,6 +15,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"tofu/internal/registry"
 )
@@ -37,7 +38,9 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	return f.archive(ctx, j, kind, registry.Download{URL: &u, Host: j.host})
 }
 
-var metaElement = regexp.MustCompile(`(?is)<meta\s+name=["']?terraform-get["']?\s+content=["']([^"']+)["']`)
+var metaElement = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?is)<meta\s+name=["']?terraform-get["']?\s+content=["']([^"']+)["']`)
+})
 
 // page reads where the package is from a header or from the page's head.
 func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
@@ -56,7 +59,7 @@ func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
 	if end := bytes.Index(bytes.ToLower(head), []byte("</head>")); end >= 0 {
 		head = head[:end]
 	}
-	if m := metaElement.FindSubmatch(head); m != nil {
+	if m := metaElement().FindSubmatch(head); m != nil {
 		return &errElsewhere{string(m[1])}
 	}
 	return fmt.Errorf("%s is no archive, and doesn't say where the module is", u.Redacted())

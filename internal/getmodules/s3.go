@@ -43,7 +43,9 @@ type s3Bucket struct {
 }
 
 // amazonHost has the bucket, if the host name says it, and the region: s3.REGION, s3-REGION or just s3.
-var amazonHost = regexp.MustCompile(`^(?:(.+)\.)?s3(?:[.-](?:dualstack\.)?([a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?$`)
+var amazonHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(.+)\.)?s3(?:[.-](?:dualstack\.)?([a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?$`)
+})
 
 // parseS3 reads the two forms of addresses: the bucket as the first part of the path, and, at Amazon, of the host name.
 func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
@@ -52,7 +54,7 @@ func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	}
 	b := &s3Bucket{base: &url.URL{Scheme: u.Scheme, Host: u.Host}, region: query.Get("region"), version: query.Get("version")}
 	key := strings.TrimPrefix(u.Path, "/")
-	m := amazonHost.FindStringSubmatch(u.Hostname())
+	m := amazonHost().FindStringSubmatch(u.Hostname())
 	if m != nil && b.region == "" {
 		b.region = m[2]
 	}

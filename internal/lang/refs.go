@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -16,6 +17,8 @@ import (
 type Refs struct {
 	Objects   []*addrs.Reference
 	Functions []FunctionRef
+
+	long bool // some resource is written as resource.TYPE.NAME
 }
 
 // FunctionRef is one call of a provider-defined function.
@@ -28,6 +31,7 @@ type FunctionRef struct {
 func (r *Refs) Add(other Refs) {
 	r.Objects = append(r.Objects, other.Objects...)
 	r.Functions = append(r.Functions, other.Functions...)
+	r.long = r.long || other.long
 }
 
 // Expr is an analysed expression. The zero Expr is no expression.
@@ -41,6 +45,8 @@ type Body struct {
 	Body   hcl.Body
 	Schema *configschema.Block
 	Refs   Refs
+
+	prepared hcl.Body
 }
 
 // Analyse finds what an expression refers to. A nil expression gives nil.
@@ -50,7 +56,9 @@ func Analyse(expr hcl.Expression, scope addrs.Scope) (*Expr, tfdiags.Diagnostics
 	}
 	out := &Expr{Expression: expr}
 	var diags tfdiags.Diagnostics
-	out.Refs.Objects, diags = references(expr.Variables(), scope)
+	variables := expr.Variables()
+	out.Refs.Objects, diags = references(variables, scope)
+	out.Refs.long = longForm(variables)
 	var more tfdiags.Diagnostics
 	out.Refs.Functions, more = functionsIn(expr)
 	return out, diags.Append(more)
@@ -58,9 +66,11 @@ func Analyse(expr hcl.Expression, scope addrs.Scope) (*Expr, tfdiags.Diagnostics
 
 // AnalyseBody finds what a body of that schema refers to.
 func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) (*Body, tfdiags.Diagnostics) {
-	out := &Body{Body: body, Schema: schema}
+	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
 	var diags, more tfdiags.Diagnostics
-	out.Refs.Objects, diags = references(schema.Variables(body), scope)
+	variables := schema.Variables(body)
+	out.Refs.Objects, diags = references(variables, scope)
+	out.Refs.long = longForm(variables)
 	out.Refs.Functions, more = bodyFunctions(body)
 	return out, diags.Append(more)
 }
@@ -80,6 +90,11 @@ func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Referen
 		}
 	}
 	return out, diags
+}
+
+// longForm tells whether a resource is written with the word "resource" before its type.
+func longForm(traversals []hcl.Traversal) bool {
+	return slices.ContainsFunc(traversals, func(tr hcl.Traversal) bool { return tr.RootName() == "resource" })
 }
 
 // DependsOn reads the traversals of a depends_on argument.

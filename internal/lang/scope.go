@@ -35,7 +35,7 @@ type Scope struct {
 
 // Context gives HCL's evaluation context with everything that refs name. It may serve many evaluations.
 func (s *Scope) Context(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
-	ctx, diags := s.variables(refs.Objects)
+	ctx, diags := s.variables(refs)
 	ctx.Functions = s.Functions
 	if len(refs.Functions) == 0 {
 		return ctx, diags
@@ -56,14 +56,18 @@ type namespaces struct {
 	roots   map[string]cty.Value            // self, and complete roots
 	members map[string]map[string]cty.Value // var.x, path.x, TYPE.name …
 	nested  map[string]map[string]map[string]cty.Value
+	long    bool // managed resources are needed below "resource" as well
 }
 
-func (s *Scope) variables(refs []*addrs.Reference) (*hcl.EvalContext, tfdiags.Diagnostics) {
-	ns := namespaces{roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}, nested: map[string]map[string]map[string]cty.Value{}}
+func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
+	ns := namespaces{long: refs.long, roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}}
 	var diags tfdiags.Diagnostics
 	var calls map[string]*callOutputs
-	seen := make(map[addrs.Referenceable]bool, len(refs))
-	for _, ref := range refs {
+	var seen map[addrs.Referenceable]bool
+	if len(refs.Objects) > 1 {
+		seen = make(map[addrs.Referenceable]bool, len(refs.Objects))
+	}
+	for _, ref := range refs.Objects {
 		subject := ref.Subject
 		if inst, ok := subject.(addrs.ResourceInstance); ok {
 			subject = inst.Resource
@@ -78,7 +82,9 @@ func (s *Scope) variables(refs []*addrs.Reference) (*hcl.EvalContext, tfdiags.Di
 		if seen[subject] {
 			continue
 		}
-		seen[subject] = true
+		if seen != nil {
+			seen[subject] = true
+		}
 		v, more := s.Data.Value(subject, ref.Range)
 		diags = diags.Append(more)
 		if more.HasErrors() {
@@ -156,7 +162,9 @@ func (ns *namespaces) put(subject addrs.Referenceable, v cty.Value) {
 			ns.nest("ephemeral", s, v)
 		default:
 			ns.member(s.Type, s.Name, v)
-			ns.nest("resource", s, v)
+			if ns.long {
+				ns.nest("resource", s, v)
+			}
 		}
 	default:
 		root, name, _ := strings.Cut(subject.String(), ".")
@@ -165,6 +173,9 @@ func (ns *namespaces) put(subject addrs.Referenceable, v cty.Value) {
 }
 
 func (ns *namespaces) nest(root string, r addrs.Resource, v cty.Value) {
+	if ns.nested == nil {
+		ns.nested = map[string]map[string]map[string]cty.Value{}
+	}
 	if ns.nested[root] == nil {
 		ns.nested[root] = map[string]map[string]cty.Value{}
 	}
@@ -245,7 +256,11 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
 // EvalBodyIn decodes a body in a context that Context made.
 func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
-	v, hclDiags := body.Schema.Decode(body.Body, ctx)
+	from := body.Body
+	if body.prepared != nil {
+		from = body.prepared
+	}
+	v, hclDiags := body.Schema.Decode(from, ctx)
 	return v, diags.Append(hclDiags)
 }
 

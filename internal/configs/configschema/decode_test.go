@@ -54,6 +54,19 @@ func TestDecodeConforms(t *testing.T) {
 		if errs := v.Type().TestConformance(b.ImpliedType()); len(errs) > 0 {
 			t.Errorf("%s\ndoesn't conform: %v", src, errs)
 		}
+		prepared := b.Prepare(parse(t, src))
+		if again, diags := b.Decode(prepared, evalCtx); diags.HasErrors() || !again.RawEquals(v) {
+			t.Errorf("%s\nis another thing when it is prepared: %#v %v", src, again, diags)
+		}
+		if _, taken := prepared.(preparedBody); taken == strings.Contains(src, "{\n") {
+			t.Errorf("%s\ntaken apart: %v", src, taken)
+		}
+	}
+	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`} { // with problems of the body itself
+		_, want := b.Decode(parse(t, src), evalCtx)
+		if _, got := b.Decode(b.Prepare(parse(t, src)), evalCtx); !want.HasErrors() || got.Error() != want.Error() {
+			t.Errorf("%s\nhas the problems %v, and %v when it is prepared", src, want, got)
+		}
 	}
 	_, diags := b.Decode(parse(t, "name = v\nlist {\n port = 1\n}\nlist {\n port = 1\n}\nlist {\n port = 1\n}"), evalCtx)
 	if !strings.Contains(diags.Error(), "Too many list blocks") {

@@ -57,9 +57,32 @@ func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
 // Decode evaluates a body to a value of the block's type: `dynamic` blocks are expanded, attributes may be written as blocks
 // where the schema allows it.
 func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	body = b.FixUpBody(dynblock.Expand(body, ctx))
+	if _, ok := body.(preparedBody); !ok {
+		body = b.FixUpBody(dynblock.Expand(body, ctx))
+	}
 	val, diags := hcldec.Decode(body, b.DecoderSpec(), ctx)
 	return b.withoutOptional(val), diags
+}
+
+// Prepare gives a body that takes less time to decode again and again: one that holds nothing but attributes of the schema is taken
+// apart once. Others are given back as they are.
+func (b *Block) Prepare(body hcl.Body) hcl.Body {
+	content, diags := body.Content(hcldec.ImpliedSchema(b.DecoderSpec()))
+	if len(diags) > 0 || len(content.Blocks) > 0 {
+		return body
+	}
+	return preparedBody{body, content}
+}
+
+// preparedBody is a body whose content is known: there are no blocks in it that would have to be expanded.
+type preparedBody struct {
+	hcl.Body
+	content *hcl.BodyContent
+}
+
+// Content implements hcl.Body for the schema that the body was prepared for.
+func (p preparedBody) Content(*hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	return p.content, nil
 }
 
 // withoutOptional mends a quirk of hcldec: where no block is written, the empty collection has the type that configured values
