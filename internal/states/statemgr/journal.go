@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,12 +17,16 @@ import (
 
 const (
 	syncDelay   = 50 * time.Millisecond // the longest an entry waits to be synced
-	reserveStep = 4 << 20               // how much space is reserved at a time
-	reserveLow  = 1 << 20               // what must stay reserved, for the steps that run when the disk fills up
+	reserveStep = 2 << 20               // how much space is prepared at a time
+	reserveLow  = 1 << 20               // what must stay prepared, for the steps that run when the disk fills up
 	maxLine     = 256 << 20             // no entry is longer
 )
 
 // A journal is the open journal of a running operation. Its lock on the file tells others that the operation is running.
+//
+// The file is longer than its entries: zeros that were written beforehand follow them, and entries are written over the zeros. So
+// there is room for entries when the disk is full, and syncing them changes no more than data: it need not wait for the file
+// system's own journal, nor does everybody who makes files on that disk, the providers among them, have to wait for it.
 type journal struct {
 	path  string
 	codec Codec
@@ -31,8 +34,8 @@ type journal struct {
 
 	mu       sync.Mutex
 	f        *os.File
-	size     int64
-	reserved int64
+	size     int64 // of the entries
+	reserved int64 // of the file
 	entries  int   // besides the header and what it took over
 	carries  bool  // it took over interrupted steps of an earlier run
 	failed   bool  // fail has been told
@@ -67,8 +70,12 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 	if err != nil {
 		return nil, err
 	}
+	j.f = f
 	if err = filelock.Lock(f); err == nil {
-		_, err = f.Write(text)
+		err = j.write(text)
+	}
+	if err == nil {
+		err = j.reserve()
 	}
 	if err == nil {
 		err = f.Sync()
@@ -80,11 +87,6 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 	}
 	if j.f, err = rename(f, path); err != nil {
 		os.Remove(temp)
-		return nil, err
-	}
-	j.size = int64(len(text))
-	if err := j.reserve(); err != nil {
-		removeLocked(j.f, path)
 		return nil, err
 	}
 	go j.syncer()
@@ -153,36 +155,38 @@ func (j *journal) append(e *entry) {
 	}
 }
 
-// write appends a line whole; of one that didn't fit, nothing is left that the next would be stuck to.
+// write writes a line over the zeros; of one that didn't fit, nothing is left that the next would be stuck to.
 func (j *journal) write(line []byte) error {
-	n, err := j.f.Write(line)
+	n, err := j.f.WriteAt(line, j.size)
 	if err != nil {
 		if n > 0 {
 			err = errors.Join(err, j.f.Truncate(j.size))
-			_, serr := j.f.Seek(j.size, io.SeekStart)
-			err = errors.Join(err, serr)
+			j.reserved = j.size
 		}
 		return err
 	}
 	j.size += int64(n)
+	j.reserved = max(j.reserved, j.size)
 	return nil
 }
 
-// reserve sees to it that some space is set aside for the next entries, where the system can do that.
+var zeros [256 << 10]byte
+
+// reserve sees to it that there is room for the next entries.
 func (j *journal) reserve() error {
 	if j.size+reserveLow <= j.reserved {
 		return nil
 	}
-	if err := allocate(j.f, j.size, reserveStep); err == nil {
-		j.reserved = j.size + reserveStep
-		return nil
-	} else if j.reserved > 0 { // little is left; a smaller piece may still be had
-		return fmt.Errorf("the disk with %s is nearly full: %w", j.path, err)
+	for want := j.size + reserveStep; j.reserved < want; {
+		n, err := j.f.WriteAt(zeros[:min(int64(len(zeros)), want-j.reserved)], j.reserved)
+		j.reserved += int64(n)
+		if err != nil && j.reserved < j.size+reserveLow {
+			return fmt.Errorf("the disk with %s is full or nearly full: %w", j.path, err)
+		}
+		if err != nil {
+			break // a smaller piece is enough for now
+		}
 	}
-	if err := allocate(j.f, j.size, reserveLow); err != nil {
-		return fmt.Errorf("no space for the journal %s: %w", j.path, err)
-	}
-	j.reserved = j.size + reserveLow
 	return nil
 }
 
@@ -206,7 +210,7 @@ func (j *journal) syncer() {
 		case <-time.After(syncDelay):
 		case <-j.done:
 		}
-		if err := j.f.Sync(); err != nil {
+		if err := syncData(j.f); err != nil {
 			j.mu.Lock()
 			j.trouble(fmt.Errorf("syncing the journal: %w", err))
 			j.mu.Unlock()
@@ -218,6 +222,7 @@ func (j *journal) syncer() {
 func (j *journal) close() {
 	close(j.done)
 	<-j.closed
+	_ = j.f.Truncate(j.size)
 	_ = j.f.Sync()
 	j.f.Close()
 }
@@ -241,11 +246,14 @@ func readJournal(path string, codec Codec) (entries []*entry, damaged int, err e
 	lines.Buffer(nil, maxLine)
 	last := false // the last line was damaged
 	for lines.Scan() {
+		text := bytes.TrimRight(lines.Bytes(), "\x00")
+		if len(text) == 0 {
+			continue // what was prepared for the next entries
+		}
 		if last {
 			damaged++
 		}
 		e := new(entry)
-		text := lines.Bytes()
 		if codec != nil {
 			plain, _, err := codec.Decrypt(text)
 			if err != nil && len(entries) == 0 {

@@ -1,7 +1,6 @@
 package statemgr
 
 import (
-	"io"
 	"os"
 
 	"tofu/internal/filelock"
@@ -20,10 +19,7 @@ func rename(f *os.File, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = g.Seek(0, io.SeekEnd); err == nil {
-		err = filelock.Lock(g)
-	}
-	if err != nil {
+	if err = filelock.Lock(g); err != nil {
 		g.Close()
 		return nil, err
 	}

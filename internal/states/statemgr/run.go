@@ -194,21 +194,21 @@ func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 
 // Stored records what an object is now, nil for gone. When it returns, that is known even if the process is killed.
 func (m *Manager) Stored(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) {
-	e, err := storing(addr, deposed, obj, provider)
-	m.mu.Lock()
-	j, planID := m.journal, m.planID
+	j := m.running()
 	if j == nil {
-		m.mu.Unlock()
 		return
 	}
+	e, err := storing(addr, deposed, obj, provider)
+	j.record(e, err) // before anything that may take a while
 	id := objectID{addr, deposed}
+	m.mu.Lock()
 	set(m.state, id, obj, provider)
 	if deletes, open := m.steps[id]; open && deletes == (obj == nil) {
 		delete(m.steps, id)
 	}
+	planID := m.planID
 	m.dirty, m.planID = true, ""
 	m.mu.Unlock()
-	j.record(e, err)
 	if planID != "" {
 		if err := noteApplied(m.opts.DataDir, planID); err != nil {
 			m.log.Warn("could not note that the plan was applied", "error", err)

@@ -1,6 +1,7 @@
 package statemgr_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -493,9 +494,14 @@ func TestTornJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole = bytes.TrimRight(whole, "\x00")
 	header := strings.IndexByte(string(whole), '\n') + 1
 	for n := header; n <= len(whole); n++ {
-		if err := os.WriteFile("terraform.tfstate.journal", whole[:n], 0o600); err != nil {
+		torn := whole[:n:n]
+		if n%2 == 1 {
+			torn = append(torn, make([]byte, 3000)...) // what was prepared for more
+		}
+		if err := os.WriteFile("terraform.tfstate.journal", torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		snap, diags := read(t, open(t))
