@@ -2,7 +2,9 @@ package statemgr_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -159,7 +161,11 @@ func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last told) {
 	t.Helper()
 	known := ""
 	if inst := snap.State.Instance(addr(n)); inst != nil {
-		known = string(inst.Current.Attrs)
+		var text bytes.Buffer // snapshots lay objects out
+		if err := json.Compact(&text, inst.Current.Attrs); err != nil {
+			t.Fatal(err)
+		}
+		known = text.String()
 	}
 	interrupted := slices.ContainsFunc(snap.Interrupted, func(op statemgr.Operation) bool { return op.Addr == addr(n) })
 	want := ""
