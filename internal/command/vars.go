@@ -40,7 +40,7 @@ func (l *loaded) planVariables(ctx context.Context, app *App, plan *plans.Plan) 
 		}
 		given, err := app.askVariable(ctx, v)
 		if err != nil {
-			d := inputs.NoValue(v)
+			d := v.NoValue()
 			d.Detail += " It could not be asked for: " + err.Error() + "."
 			return nil, diags.Append(d)
 		}
@@ -77,7 +77,7 @@ func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (ma
 		}
 		given, err := app.askVariable(ctx, v)
 		if err != nil {
-			d := inputs.NoValue(v)
+			d := v.NoValue()
 			if !errors.Is(err, errNoInput) {
 				d.Detail += " It could not be asked for: " + err.Error() + "."
 			}

@@ -10,7 +10,7 @@ var checkSchema = &hcl.BodySchema{
 func decodeCheck(d *decoder, block *hcl.Block) {
 	c := &Check{Name: block.Labels[0], Range: block.DefRange}
 	if d.override {
-		d.errorf(block.DefRange, "Can't override check blocks", "Override files cannot override check blocks.")
+		d.errorf(block.DefRange, "Can't override check blocks", "A check block has to be changed where it is; override files can't do it.")
 		return
 	}
 	d.identifier(c.Name, block.LabelRanges[0], "check block name")
@@ -23,7 +23,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			continue
 		}
 		if c.Data != nil {
-			d.errorf(inner.DefRange, "Multiple data resource blocks", "This check block already has a data resource at %s.", place(c.Data.Range))
+			d.errorf(inner.DefRange, "Multiple data resource blocks", "The check block has a data resource at %s already, and one is the limit.", place(c.Data.Range))
 			continue
 		}
 		// One that is wrong is not kept, so that a second one is not taken for superfluous.
@@ -33,7 +33,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 		}
 	}
 	if len(c.Asserts) == 0 {
-		d.errorf(c.Range, "Zero assert blocks", "Check blocks must have at least one assert block.")
+		d.errorf(c.Range, "Zero assert blocks", "A check block checks nothing without an assert block.")
 	}
 	d.file.checks = append(d.file.checks, c)
 }

@@ -22,7 +22,7 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 		// Functions such as timestamp would make a condition without references change its mind, but that is no check of anything.
 		if len(attr.Expr.Variables()) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
-				"The condition must refer to at least one object of the configuration; otherwise its result would not be checking anything.")
+				"The condition refers to nothing, so it is always true or always false. Have it refer to an object of the configuration.")
 		}
 	}
 	if attr, ok := content.Attributes["error_message"]; ok {
@@ -51,7 +51,7 @@ func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string)
 				if kind == "postcondition" {
 					hint = " Write \"self\" to refer to the object itself."
 				}
-				d.errorf(traversal.SourceRange(), "Invalid reference in "+kind, "Configuration for %s may not refer to itself.%s", r, hint)
+				d.errorf(traversal.SourceRange(), "Invalid reference in "+kind, "A condition of %s can't refer to it by name: it would wait for itself.%s", r, hint)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 	return false
 }
 
-const identifierRule = "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
+const identifierRule = "A name consists of letters, digits, underscores and dashes and starts with a letter or an underscore."
 
 // once keeps track of blocks that may appear only once in their parent.
 type once struct{ first *hcl.Block }
@@ -128,7 +128,7 @@ func place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng
 func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
 	if o.first != nil {
 		d.errorf(block.DefRange, "Duplicate escaping block",
-			"The block type \"_\" keeps arguments from being taken for meta-arguments. Each %s block can have only one such block; the first is at %s.",
+			"A %s block has one \"_\" block for what should not be taken for meta-arguments, and there is one at %s already.",
 			parent, place(o.first.DefRange))
 		return rest
 	}

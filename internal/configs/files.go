@@ -90,7 +90,7 @@ func (p *Parser) IsModuleDir(dir string) bool {
 // unreadable says that a directory can't be listed.
 func unreadable(dir string, err error) tfdiags.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		return tfdiags.Errorf("Failed to read module directory", "Module directory %s does not exist or cannot be read.", dir)
+		return tfdiags.Errorf("Failed to read module directory", "The directory %s of the module does not exist.", dir)
 	}
-	return tfdiags.Errorf("Failed to read module directory", "Module directory %s cannot be read: %s.", dir, err)
+	return tfdiags.Errorf("Failed to read module directory", "The directory %s of the module can't be read: %s.", dir, err)
 }

@@ -67,7 +67,7 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 	}
 	target, diags := addrs.ParseTarget(traversal)
 	if !diags.HasErrors() && target.IsModule() {
-		d.errorf(expr.Range(), "Invalid address", "A resource instance address is required here: the module path must be followed by a resource.")
+		d.errorf(expr.Range(), "Invalid address", "This is the address of a module; add the resource in it that is imported.")
 		return false
 	}
 	d.add(diags)

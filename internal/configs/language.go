@@ -30,7 +30,7 @@ var compatibleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: 
 func decodeLanguage(d *decoder, block *hcl.Block) {
 	if d.override {
 		d.errorf(block.DefRange, "Language selections in override file",
-			"\"language\" blocks are not allowed in override files. Write them in an ordinary configuration file.")
+			"A \"language\" block belongs into an ordinary file of the module, not into an override file.")
 		return
 	}
 	content := d.content(block.Body, languageSchema)
@@ -51,7 +51,7 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 		}
 	}
 	if len(content.Blocks) > 1 {
-		d.errorf(block.DefRange, "Duplicate compatible_with block", "A language block can have only one compatible_with block.")
+		d.errorf(block.DefRange, "Duplicate compatible_with block", "The language block has a compatible_with block already.")
 	}
 	for i, inner := range content.Blocks {
 		// Other programs may add arguments of their own, which is why the rest is left alone.
@@ -108,7 +108,7 @@ func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, diag
 	spec, err := constraints.ParseRubyStyleMulti(text)
 	if err != nil {
 		return "", set, diags.Append(tfdiags.Errorf("Invalid version constraint",
-			"%q does not use correct version constraint syntax, such as \">= 1.12.0\".", text).At(attr.Expr.Range()))
+			badConstraint, text).At(attr.Expr.Range()))
 	}
 	if slices.ContainsFunc(spec, func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }) {
 		return "", set, diags.Append(tfdiags.Errorf("Invalid required_version constraint",

@@ -98,7 +98,7 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 		if isStar(expr) {
 			rng := expr.Range()
 			wildcard = &rng
-			d.errorf(attr.Expr.Range(), "Invalid ignore_changes wildcard", "The form [\"*\"] is not valid. Write \"ignore_changes = all\" to ignore changes of all attributes.")
+			d.errorf(attr.Expr.Range(), "Invalid ignore_changes wildcard", "To ignore changes of all attributes, write \"ignore_changes = all\".")
 			continue
 		}
 		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))
@@ -142,11 +142,11 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 			resources++
 		case addrs.ForEachAttr:
 			if subject.Name != "key" {
-				d.errorf(ref.Range, "Invalid each reference in replace_triggered_by expression", "Only each.key may be used in replace_triggered_by.")
+				d.errorf(ref.Range, "Invalid each reference in replace_triggered_by expression", "Of each, only each.key can stand in replace_triggered_by.")
 			}
 		case addrs.CountAttr: // count has no attribute but index
 		default:
-			d.errorf(ref.Range, "Invalid reference in replace_triggered_by expression", "Only resources, count.index and each.key may be used in replace_triggered_by.")
+			d.errorf(ref.Range, "Invalid reference in replace_triggered_by expression", "replace_triggered_by can refer to resources, with count.index or each.key as index, and to nothing else.")
 		}
 	}
 	switch {

@@ -162,13 +162,16 @@ func (c *Config) recursion(dir string) int {
 	return n
 }
 
+// RunInit says how modules get where they are missing.
+const RunInit = "Run \"tofu init\", which installs the modules."
+
 func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
 	if dir != "" {
 		return tfdiags.Errorf("Module not installed",
-			"The module's directory %s could not be read. Run \"tofu init\" to install all modules that this configuration needs.", dir).At(call.Range)
+			"The directory %s of the module can't be read. %s", dir, RunInit).At(call.Range)
 	}
 	return tfdiags.Errorf("Module not installed",
-		"This module is not installed yet. Run \"tofu init\" to install all modules that this configuration needs.").At(call.Range)
+		"The directory has no copy of the module yet. %s", RunInit).At(call.Range)
 }
 
 // childRules says what is of no use or wrong in a module that is called.
@@ -184,7 +187,7 @@ func (c *Config) childRules() tfdiags.Diagnostics {
 	}
 	if len(c.Module.Imports) > 0 {
 		diags = append(diags, tfdiags.Errorf("Invalid import configuration",
-			"There is an import block in %s. Import blocks are only allowed in the root module.", c.Path).At(c.Module.Imports[0].Range))
+			"There is an import block in %s. Move it to the root module, and put the module's path before the resource's address.", c.Path).At(c.Module.Imports[0].Range))
 	}
 	return diags
 }
@@ -237,7 +240,7 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnos
 	spec, err := ParseConstraints(versionPrefix.ReplaceAllString(v.AsString(), "$1"))
 	if err != nil {
 		return append(diags, tfdiags.Errorf("Invalid version constraint",
-			"%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", v.AsString()).At(req.VersionRange))
+			badConstraint, v.AsString()).At(req.VersionRange))
 	}
 	req.Version, req.Constraints = v.AsString(), spec
 	return diags

@@ -54,7 +54,7 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	}
 	if a.Backend != nil && a.Cloud != nil {
 		a.errorf(a.Backend.Range, "Both a backend and a cloud configuration are present",
-			"A module can have either a \"cloud\" block or a \"backend\" block. There is a cloud block at %s.", place(a.Cloud.Range))
+			"They exclude each other. The cloud block is at %s.", place(a.Cloud.Range))
 	}
 	a.resolveProviders()
 	if !a.diags.HasErrors() { // a name that could not be read looks like one that is not there
@@ -76,7 +76,7 @@ func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
 // declare puts one declaration into its map, or says where it was declared before.
 func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary, what string) {
 	if before, dup := into[key]; dup {
-		a.errorf(at(decl), summary, "%s was already declared at %s. %s", upperFirst(what), place(at(before)), "Names must be unique within a module.")
+		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", upperFirst(what), place(at(before)))
 		return
 	}
 	into[key] = decl
@@ -121,14 +121,14 @@ func (c *Check) at() hcl.Range      { return c.Range }
 func (a *assembly) addSettings(f *file) {
 	for _, b := range f.backends {
 		if a.Backend != nil {
-			a.errorf(b.Range, "Duplicate backend configuration", "A module can have only one backend configuration. There is one at %s.", place(a.Backend.Range))
+			a.errorf(b.Range, "Duplicate backend configuration", "The module has a backend block at %s already, and one is the limit.", place(a.Backend.Range))
 			continue
 		}
 		a.Backend = b
 	}
 	for _, c := range f.clouds {
 		if a.Cloud != nil {
-			a.errorf(c.Range, "Duplicate cloud configurations", "A module can have only one cloud block. There is one at %s.", place(a.Cloud.Range))
+			a.errorf(c.Range, "Duplicate cloud configurations", "The module has a cloud block at %s already, and one is the limit.", place(a.Cloud.Range))
 			continue
 		}
 		a.Cloud = c
@@ -137,7 +137,7 @@ func (a *assembly) addSettings(f *file) {
 	for _, block := range f.requiredProviders {
 		if a.requiredRange != nil {
 			a.errorf(block.rng, "Duplicate required providers configuration",
-				"A module can have only one required_providers block. There is one at %s.", place(*a.requiredRange))
+				"The module has a required_providers block at %s already. Put all providers into one block.", place(*a.requiredRange))
 			continue
 		}
 		a.requiredRange = &block.rng
@@ -145,7 +145,7 @@ func (a *assembly) addSettings(f *file) {
 	}
 	for _, m := range f.providerMetas {
 		if before, dup := a.ProviderMetas[m.LocalName]; dup {
-			a.errorf(m.Range, "Duplicate provider_meta block", "There is a provider_meta block for provider %q already, at %s.", m.LocalName, place(before.Range))
+			a.errorf(m.Range, "Duplicate provider_meta block", "The provider %q has a provider_meta block at %s already.", m.LocalName, place(before.Range))
 			continue
 		}
 		a.ProviderMetas[m.LocalName] = m
@@ -196,7 +196,7 @@ func (a *assembly) checkImports() {
 		}
 		for _, before := range seen[*im.static] {
 			a.errorf(im.Range, fmt.Sprintf("Duplicate import configuration for %q", im.static),
-				"There is an import block for the resource %q already, at %s. A resource can have only one.", im.static, place(before.Range))
+				"The import block at %[2]s is about %[1]q too. Remove one of them.", im.static, place(before.Range))
 		}
 		seen[*im.static] = append(seen[*im.static], im)
 	}

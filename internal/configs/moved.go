@@ -32,7 +32,7 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 		return
 	}
 	if m.From.IsModule() != m.To.IsModule() {
-		d.errorf(block.DefRange, "Invalid \"moved\" addresses", "The \"from\" and \"to\" addresses must either both be of resources or both of modules.")
+		d.errorf(block.DefRange, "Invalid \"moved\" addresses", "A resource can't become a module, nor a module a resource: \"from\" and \"to\" have to be of the same kind.")
 		return
 	}
 	d.file.moved = append(d.file.moved, m)

@@ -43,7 +43,7 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 	for _, inner := range content.Blocks {
 		switch {
 		case inner.Type == "postcondition":
-			d.errorf(inner.TypeRange, "Postconditions are not allowed", "Output values can only have preconditions, not postconditions.")
+			d.errorf(inner.TypeRange, "Postconditions are not allowed", "There is nothing after an output that could be checked. Write a precondition.")
 		case d.override:
 			d.errorf(inner.DefRange, "Can't override precondition blocks", "Override files cannot override \"precondition\" blocks.")
 		default:

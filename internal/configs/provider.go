@@ -37,7 +37,7 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 	if attr, ok := content.Attributes["for_each"]; ok {
 		p.ForEach = attr.Expr
 		if p.AliasRange == nil {
-			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "The for_each argument is for provider configurations with an alias.")
+			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "With for_each there are several configurations of the provider, which need an alias to refer to them.")
 		}
 	}
 	for _, name := range []string{"count", "depends_on", "source"} {
@@ -81,7 +81,7 @@ func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
 	p.VersionText = *text
 	spec, err := ParseConstraints(p.VersionText)
 	if err != nil {
-		d.errorf(attr.Expr.Range(), "Invalid version constraint", "%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", p.VersionText)
+		d.errorf(attr.Expr.Range(), "Invalid version constraint", badConstraint, p.VersionText)
 	}
 	p.constraints, p.versionRange = spec, attr.Expr.Range()
 }

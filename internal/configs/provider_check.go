@@ -105,7 +105,7 @@ func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 		case !p.empty() && repeated != nil && !refused:
 			refused = true
 			ck.errorf(*repeated, "Module is incompatible with count, for_each, enabled and depends_on",
-				"%s has its own provider configurations (%s), and so calls to it can't use count, for_each, enabled or depends_on. Pass the configurations with the providers argument instead.",
+				"%s has its own provider configurations (%s). A call with count, for_each, enabled or depends_on has to pass them with the providers argument instead.",
 				cfg.Path, place(p.Range))
 		}
 	}

@@ -19,7 +19,7 @@ type requiredProviders struct {
 }
 
 func decodeStrayRequiredProviders(d *decoder, block *hcl.Block) {
-	d.errorf(block.DefRange, "Invalid required_providers block", "A \"required_providers\" block must be nested inside a \"terraform\" block.")
+	d.errorf(block.DefRange, "Invalid required_providers block", "Put the block into a \"terraform\" block.")
 }
 
 func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
@@ -70,7 +70,7 @@ func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider
 		val, _ = convert.Convert(val, cty.String)
 	}
 	if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-		d.errorf(attr.Expr.Range(), "Invalid required_providers object", "The entries of required_providers must be strings or objects.")
+		d.errorf(attr.Expr.Range(), "Invalid required_providers object", "A provider is required with an object, or with a version constraint as a string.")
 		return
 	}
 	d.providerConstraint(req, val, attr.Expr.Range())
@@ -92,14 +92,14 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	case "version":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-			d.errorf(at, "Invalid version constraint", "Version must be specified as a string.")
+			d.errorf(at, "Invalid version constraint", "The version has to be a string.")
 			return true
 		}
 		d.providerConstraint(req, val, at)
 	case "source":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-			d.errorf(at, "Invalid source", "Source must be specified as a string.")
+			d.errorf(at, "Invalid source", "The source has to be a string.")
 			return true
 		}
 		provider, err := addrs.ParseProvider(val.AsString())
@@ -118,10 +118,13 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	return true
 }
 
+// badConstraint is said wherever a version constraint is expected.
+const badConstraint = "%q is no version constraint. One looks like \">= 1.2, < 2.0\"."
+
 func (d *decoder) providerConstraint(req *RequiredProvider, val cty.Value, at hcl.Range) {
 	spec, err := ParseConstraints(val.AsString())
 	if err != nil {
-		d.errorf(at, "Invalid version constraint", "%q does not use correct version constraint syntax, such as \">= 1.2, < 2.0\".", val.AsString())
+		d.errorf(at, "Invalid version constraint", badConstraint, val.AsString())
 		return
 	}
 	req.Constraints, req.VersionText, req.VersionRange = spec, val.AsString(), at
@@ -142,7 +145,7 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 		}
 		if local.LocalName != req.LocalName {
 			d.errorf(one.Range(), "Invalid configuration_aliases value",
-				"Configuration aliases must be prefixed with the provider name. Expected %q, but found %q.", req.LocalName, local.LocalName)
+				"An alias of a configuration begins with the name of its provider: write %s.NAME, not %s.NAME.", req.LocalName, local.LocalName)
 			continue
 		}
 		req.Aliases = append(req.Aliases, local)

@@ -246,5 +246,5 @@ func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.
 		return cty.DynamicVal, one(tfdiags.Errorf("Invalid attribute in static context", "%s is known only while planning and applying.", subject).At(rng))
 	}
 	return cty.DynamicVal, one(tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
-		"The %q object has no attribute %q. The only one is %s.workspace, the name of the selected workspace.", subject.Alias, subject.Name, subject.Alias).At(rng))
+		"There is no %[1]s.%[2]s here, only %[1]s.workspace, the name of the selected workspace.", subject.Alias, subject.Name).At(rng))
 }

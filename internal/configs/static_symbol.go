@@ -101,8 +101,7 @@ func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 		return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",
 			"The variable %q has no value, and none could be asked for: %s.", v.Name, err).At(v.Range))
 	}
-	return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",
-		"The root module variable %q has no default and no value was given. Use -var, -var-file, a .tfvars file or the environment variable TF_VAR_%s.", v.Name, v.Name).At(v.Range))
+	return cty.DynamicVal, one(v.NoValue())
 }
 
 func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics) {

@@ -40,7 +40,7 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	if attr, ok := content.Attributes["for_each"]; ok {
 		m.ForEach = attr.Expr
 		if m.AliasRange == nil {
-			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "The for_each argument is for provider configurations with an alias.")
+			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "With for_each there are several configurations of the provider, which need an alias to refer to them.")
 		}
 	}
 	for _, inner := range content.Blocks {

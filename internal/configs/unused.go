@@ -33,7 +33,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 				continue
 			}
 			diags = append(diags, tfdiags.Warningf("Object attribute is ignored",
-				"The object type for this variable does not include an attribute named %q, so this definition is unused.%s",
+				"The variable's type has no attribute %q, so the value is dropped.%s",
 				name, didYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes())))).At(pair.Key.Range()))
 		}
 	case ty.IsMapType():

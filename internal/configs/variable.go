@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -102,6 +104,18 @@ func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
 	}
 }
 
+// NoValue says that a required variable of the root module has no value and could not be asked for.
+func (v *Variable) NoValue() tfdiags.Diagnostic {
+	return tfdiags.Errorf("No value for required variable",
+		"The variable %q of the root module has no default, so it needs a value: with -var, -var-file, a .tfvars file or the environment variable TF_VAR_%s.",
+		v.Name, v.Name).At(v.Range)
+}
+
+// DeprecationText tells who gives a deprecated variable a value what to do instead.
+func (v *Variable) DeprecationText() string {
+	return fmt.Sprintf("The variable %q is deprecated:\n%s", v.Name, v.Deprecated)
+}
+
 // deprecated reads the text that tells users what to do instead. An empty one is refused at the place given.
 func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what string) (string, bool) {
 	var text string
@@ -138,13 +152,13 @@ func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
 	val, err := v.Type.Convert(v.Default.Value)
 	if err != nil {
 		problem := tfdiags.Errorf("Invalid default value for variable",
-			"This default value is not compatible with the variable's type constraint: %s.", tfdiags.FormatError(err)).At(at)
+			"The default doesn't fit the variable's type: %s.", tfdiags.FormatError(err)).At(at)
 		v.Default.Value = cty.DynamicVal
 		return &problem
 	}
 	v.Default.Value = val
 	if val.IsNull() && !v.Nullable {
-		problem := tfdiags.Errorf("Invalid default value for variable", "A null default value is not valid when nullable=false.").At(at)
+		problem := tfdiags.Errorf("Invalid default value for variable", "The default can't be null while nullable is false.").At(at)
 		return &problem
 	}
 	return nil
@@ -203,6 +217,6 @@ func (d *decoder) refersToItself(v *Variable, rule *CheckRule) bool {
 		}
 	}
 	d.errorf(rule.Condition.Range(), "Invalid variable validation condition",
-		"The condition for variable %q must refer to var.%s in order to test incoming values.", v.Name, v.Name)
+		"The condition doesn't refer to var.%s, so it says nothing about its value.", v.Name)
 	return false
 }

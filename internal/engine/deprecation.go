@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -57,7 +56,7 @@ func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 		}
 		for _, d := range found {
 			warning := tfdiags.Warningf("Value derived from a deprecated source",
-				"%s is derived from %s, which is deprecated with the following message:\n\n%s", what, d.By, d.Message).At(at)
+				"%s comes from %s, which is deprecated:\n%s", what, d.By, d.Message).At(at)
 			warning.Extra = tfdiags.Deprecation{Of: d.By, Source: d.Source}
 			if body != nil {
 				warning.Path, warning.Subject = pvm.Path, nil
@@ -90,8 +89,7 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 
 // deprecatedArgument warns of a call that sets a variable which its module wants to get rid of.
 func (v *value) deprecatedArgument() tfdiags.Diagnostic {
-	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s",
-		fmt.Sprintf("Variable %q is marked as deprecated with the following message:\n%s", v.name, v.variable.Deprecated)).At(v.expr.Range())
+	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s", v.variable.DeprecationText()).At(v.expr.Range())
 	d.Extra = tfdiags.Deprecation{Of: v.module.path.String() + " var." + v.name, Source: v.module.cfg.Source}
 	return d
 }

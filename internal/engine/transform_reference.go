@@ -199,7 +199,7 @@ func (b *build) checkSelf(r *resource, refs lang.Refs) {
 		}
 		if subject == r.addr.Resource {
 			r.open.problems = r.open.problems.Append(tfdiags.Errorf("Self-referential block",
-				"Configuration for %s may not refer to itself.", r.addr).At(ref.Range))
+				"A condition of %s can't refer to it by name: it would wait for itself.", r.addr).At(ref.Range))
 		}
 	}
 }

@@ -21,21 +21,20 @@ func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
 			return "", "", nil // diagnostics have been given
 		}
-		const advice = "Run \"tofu init\" to install all modules that this configuration needs."
 		r, ok := manifest[key(req)]
 		switch {
 		case !ok:
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "This module is not yet installed. %s", advice).At(req.Call.Range)}
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory has no copy of the module yet. %s", configs.RunInit).At(req.Call.Range)}
 		case r.Source != req.Source.String():
 			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module source has changed",
-				"The source address was changed since this module was installed. %s", advice).At(req.Call.SourceRange)}
+				"The module was installed from %q, which is its source no more. %s", r.Source, configs.RunInit).At(req.Call.SourceRange)}
 		case !r.meets(req.Constraints):
 			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module version requirements have changed",
-				"The version requirements have changed since this module was installed, and the installed version %q is no longer acceptable. %s", r.Version, advice).At(req.VersionRange)}
+				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange)}
 		}
 		dir := filepath.FromSlash(r.Dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "This module's local cache directory %s could not be read. %s", r.Dir, advice).At(req.Call.Range)}
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range)}
 		}
 		return dir, r.Version, nil
 	}, nil

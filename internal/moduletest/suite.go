@@ -60,7 +60,7 @@ func (s *Suite) load(m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
 	}
 	if !s.opts.Parser.IsModuleDir(dir) {
 		return nil, append(diags, tfdiags.Errorf("Module not installed",
-			"There is no module in %s. Run \"tofu init\" to install all modules that the tests need.", dir).At(m.Call.Range))
+			"There is no module in %s. %s", dir, configs.RunInit).At(m.Call.Range))
 	}
 	sub := &subject{dir: dir, path: m.Path, version: version, key: req.Source.String() + "@" + version}
 	if req.Source.Kind == addrs.LocalModule {

@@ -209,7 +209,7 @@ func TestInternalValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("a bad schema is accepted")
 	}
-	for _, want := range []string{"Upper: name", "none: must set", "both: cannot set", "empty: exactly one", "clash: name defined as both",
+	for _, want := range []string{"Upper: the name", "none: one of", "both: Required goes", "empty: exactly one", "clash: there is both",
 		"mode: the nesting mode", "many: at most one", "set: blocks in a set"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)

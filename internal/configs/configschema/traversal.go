@@ -33,7 +33,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 	if nested := b.BlockTypes[name]; nested != nil {
 		return nested.validateTraversal(name, next, after)
 	}
-	detail := fmt.Sprintf("This object has no argument, nested block, or exported attribute named %q.", name)
+	detail := fmt.Sprintf("There is no argument, block or attribute %q here.", name)
 	if near := suggest(name, b); near != "" {
 		detail += fmt.Sprintf(" Did you mean %q?", near)
 	}
@@ -56,7 +56,7 @@ func stepAttribute(step hcl.Traverser) (string, *hcl.Diagnostic) {
 		}
 		return "", &hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Invalid index operation",
-			Detail:  "Only attribute access is allowed here, using the dot operator.",
+			Detail:  "An object's attribute is named by a string, such as [\"id\"], or after a dot.",
 			Subject: step.SourceRange().Ptr(),
 		}
 	}
@@ -85,8 +85,8 @@ func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl
 		}
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Cannot index a set value",
-			Detail: fmt.Sprintf("Block type %q is represented by a set of objects, and set elements do not have addressable keys. "+
-				"To find elements matching specific criteria, use a \"for\" expression with an \"if\" clause.", name),
+			Detail: fmt.Sprintf("The blocks %q are a set, whose elements have no keys. "+
+				"Pick out elements with a \"for\" expression and its \"if\".", name),
 			Subject: at.SourceRange().Ptr(),
 		}}
 	}
@@ -102,7 +102,7 @@ func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl
 		}
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Invalid operation",
-			Detail: fmt.Sprintf("Block type %q is represented by a list of objects, so it must be indexed using a numeric key, like .%s[0].",
+			Detail: fmt.Sprintf("The blocks %q are a list: take one of them by its number, as in %s[0].",
 				name, name),
 			Subject: at.SourceRange().Ptr(),
 		}}

@@ -35,7 +35,7 @@ func (b *Block) problems(prefix string) []error {
 			continue
 		}
 		if b.Attributes[name] != nil {
-			errs = append(errs, fmt.Errorf("%s: name defined as both attribute and child block type", path))
+			errs = append(errs, fmt.Errorf("%s: there is both an attribute and a block type of this name", path))
 		}
 		errs = append(errs, nested.ownProblems(path)...)
 		errs = append(errs, nested.problems(path+".")...)
@@ -54,7 +54,7 @@ func (n *NestedBlock) ownProblems(path string) []error {
 	complain(n.Nesting == nestingInvalid || n.Nesting > NestingMap, "the nesting mode is missing or unknown")
 	complain(n.MinItems < 0 || n.MaxItems < 0, "the limits of the number of blocks must not be negative")
 	complain(single && (n.MinItems > 1 || n.MaxItems > 1), "at most one block is possible in this nesting mode")
-	complain(!single && n.MaxItems > 0 && n.MinItems > n.MaxItems, "MinItems must not be greater than MaxItems")
+	complain(!single && n.MaxItems > 0 && n.MinItems > n.MaxItems, "MinItems is greater than MaxItems")
 	complain(n.Nesting == NestingSet && n.Block.ImpliedType().HasDynamicTypes(), "blocks in a set can't contain attributes of dynamic type")
 	return errs
 }
@@ -70,9 +70,9 @@ func (a *Attribute) problems(prefix, name string) []error {
 			errs = append(errs, fmt.Errorf("%s: %s", path, text))
 		}
 	}
-	complain(!validName.MatchString(name), "name may contain only lowercase letters, digits and underscores")
-	complain(!a.Required && !a.Optional && !a.Computed, "must set Optional, Required or Computed")
-	complain(a.Required && (a.Optional || a.Computed), "cannot set both Required and Optional or Computed")
+	complain(!validName.MatchString(name), "the name has other characters than lower-case letters, digits and underscores")
+	complain(!a.Required && !a.Optional && !a.Computed, "one of Optional, Required and Computed has to be set")
+	complain(a.Required && (a.Optional || a.Computed), "Required goes neither with Optional nor with Computed")
 	complain(a.WriteOnly && a.Computed && !a.Optional && !a.Required, "a write-only attribute must be configurable")
 	complain((a.Type == cty.NilType) == (a.NestedType == nil), "exactly one of Type and NestedType must be set")
 	if a.NestedType == nil {

@@ -114,7 +114,7 @@ func TestValues(t *testing.T) {
 			}
 			got = append(got, texts(diags)...)
 			for _, v := range Missing(values, module.Variables) {
-				got = append(got, "- error "+NoValue(v).Summary+" "+v.Name)
+				got = append(got, "- error "+v.NoValue().Summary+" "+v.Name)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)

@@ -49,8 +49,7 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 		}
 		out[name] = one
 		if v.Deprecated != "" {
-			diags = append(diags, tfdiags.Warningf("Variable marked as deprecated",
-				"Variable %q is marked as deprecated with the following message:\n%s", name, v.Deprecated).At(v.Range))
+			diags = append(diags, tfdiags.Warningf("Variable marked as deprecated", "%s", v.DeprecationText()).At(v.Range))
 		}
 	}
 	if undeclared > maxUndeclared {
@@ -64,14 +63,14 @@ func undeclaredValue(name string, g configs.Given, count int) tfdiags.Diagnostic
 	switch {
 	case g.Undeclared == configs.UndeclaredError:
 		return tfdiags.Diagnostics{tfdiags.Errorf("Value for undeclared variable",
-			"A variable named %q was given a value with %s, but the root module does not declare it. To use the value, add a \"variable\" block.", name, g.From)}
+			"There is no variable %q in the root module, but %s gives it a value. Declare it in a \"variable\" block, or leave out the value.", name, g.From)}
 	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
 		where := ""
 		if g.Range.Filename != "" {
 			where = fmt.Sprintf(", line %d,", g.Range.Start.Line)
 		}
 		return tfdiags.Diagnostics{tfdiags.Warningf("Value for undeclared variable",
-			"The root module does not declare a variable named %q, but %s%s gives it a value. If you meant to use it, add a \"variable\" block.", name, g.From, where)}
+			"There is no variable %q in the root module, but %s%s gives it a value. Declare it in a \"variable\" block, or leave out the value.", name, g.From, where)}
 	}
 	return nil
 }
@@ -85,11 +84,4 @@ func Missing(values map[string]Value, variables map[string]*configs.Variable) []
 		}
 	}
 	return out
-}
-
-// NoValue says that a required variable has no value and could not be asked for.
-func NoValue(v *configs.Variable) tfdiags.Diagnostic {
-	return tfdiags.Errorf("No value for required variable",
-		"The root module variable %q has no default and no value was given. Use -var, -var-file, a .tfvars file or the environment variable %s%s.",
-		v.Name, EnvPrefix, v.Name).At(v.Range)
 }
