@@ -38,14 +38,18 @@ func (a *App) loadConfigGiven(ctx context.Context, given map[string]configs.Give
 	return cfg, diags.Append(more)
 }
 
-// loadRootModule loads the root module alone: enough for the backend, the encryption and the variables.
+// loadRootModule loads the root module alone: enough for the backend, the encryption and the variables. Its warnings are left to the
+// commands that are about the configuration itself; others would print them among values that programs read.
 func (a *App) loadRootModule(ctx context.Context, vars varFlags) (*loaded, tfdiags.Diagnostics) {
 	given, diags := a.collect(vars)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	cfg, more := a.load(ctx, given, nil, configs.LoadRootModule)
-	return cfg, diags.Append(more)
+	cfg, diags := a.load(ctx, given, nil, configs.LoadRootModule)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return cfg, nil
 }
 
 // collect finds the values that are given for root variables.

@@ -43,7 +43,6 @@ func (a *App) startOperation(ctx context.Context, f *operationFlags, name string
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = nil // loading the whole configuration says it again
 	req := stateRequest{paths: f.stateFlags, lock: f.lockFlags, operation: name}
 	p, more := a.openPlace(ctx, root, req)
 	diags = diags.Append(more)

@@ -124,6 +124,9 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
+	if b.phase.steps {
+		diags = nil // planning said them
+	}
 	for _, t := range passes {
 		diags = diags.Append(t.Run(b))
 		if diags.HasErrors() {
