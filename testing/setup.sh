@@ -9,6 +9,7 @@ wanted=(
 	"git git"
 	"hg mercurial"
 	"sshd openssh-server"
+	"docker-registry docker-registry"
 	"ssh openssh-client"
 	"python3 python3"
 	"gcc gcc"

@@ -42,7 +42,7 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 		return err
 	}
 	defer os.Remove(file)
-	err = client.Fetch(ctx, repository, layer, dst)
+	err = client.Fetch(ctx, repository, layer, dst, nil)
 	if cerr := dst.Close(); err == nil {
 		err = cerr
 	}

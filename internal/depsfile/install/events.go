@@ -67,6 +67,14 @@ type Fetching struct {
 	Platform depsfile.Platform
 }
 
+// Progress: so many bytes of a package have come, of so many, 0 when that is unknown.
+type Progress struct {
+	Provider    addrs.Provider
+	Version     depsfile.Version
+	Platform    depsfile.Platform
+	Done, Total int64
+}
+
 // Fetched: its checksums are known; Auth as in Installed.
 type Fetched struct {
 	Provider addrs.Provider
@@ -86,4 +94,5 @@ func (Waiting) event()          {}
 func (Installed) event()        {}
 func (Mirroring) event()        {}
 func (Fetching) event()         {}
+func (Progress) event()         {}
 func (Fetched) event()          {}

@@ -46,18 +46,8 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 		return fetched{}, err
 	}
 	defer unlock()
-	for _, h := range expected(pkg) {
-		if fresh {
-			break
-		}
-		if content, ok := in.Store.Find([]depsfile.Hash{h}); ok {
-			found, err := verify(pkg, known, h, content.Hash)
-			found.content = content
-			if err == nil {
-				err = in.Store.SetRelease(key, h)
-			}
-			return found, err
-		}
+	if found, ok, err := in.stored(pkg, known, key); ok && !fresh {
+		return found, err
 	}
 	path, archive, cleanup, err := in.download(ctx, pkg)
 	if err != nil {
@@ -74,6 +64,27 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 		err = in.Store.SetRelease(key, archive)
 	}
 	return found, err
+}
+
+// stored gives the content that the store has under a hash that the source announces. Content hashes, which are all that some mirrors
+// have, do where the lock file doesn't demand an archive's.
+func (in *installer) stored(pkg *sources.Package, known []depsfile.Hash, key string) (fetched, bool, error) {
+	for _, h := range expected(pkg) {
+		if content, ok := in.Store.Find([]depsfile.Hash{h}); ok {
+			found, err := verify(pkg, known, h, content.Hash)
+			found.content = content
+			if err == nil {
+				err = in.Store.SetRelease(key, h)
+			}
+			return found, true, err
+		}
+	}
+	if content, ok := in.Store.Find(pkg.Reported); ok {
+		found, err := verify(pkg, known, "", content.Hash)
+		found.content = content
+		return found, err == nil, nil
+	}
+	return fetched{}, false, nil
 }
 
 // expected are the archive hashes that the source announces: what the store knows under them needn't be fetched.
@@ -94,7 +105,7 @@ func (in *installer) download(ctx context.Context, pkg *sources.Package) (path s
 		}
 		cleanup = func() { os.RemoveAll(dir) }
 		path = filepath.Join(dir, "package.zip")
-		if err := fetchTo(ctx, pkg, path); err != nil {
+		if err := in.fetchTo(ctx, pkg, path); err != nil {
 			cleanup()
 			return "", "", nil, err
 		}
@@ -117,12 +128,14 @@ func (in *installer) download(ctx context.Context, pkg *sources.Package) (path s
 	return path, archive, cleanup, nil
 }
 
-func fetchTo(ctx context.Context, pkg *sources.Package, path string) error {
+func (in *installer) fetchTo(ctx context.Context, pkg *sources.Package, path string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	err = pkg.Fetch(ctx, f)
+	err = pkg.Fetch(ctx, f, func(done, total int64) {
+		in.tell(Progress{pkg.Provider, pkg.Version, pkg.Platform, done, total})
+	})
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

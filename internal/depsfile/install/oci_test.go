@@ -1,6 +1,7 @@
 package install
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,8 @@ type ociRegistry struct {
 	blobs     map[string][]byte
 	types     map[string]string
 	damage    bool // what is sent of blobs isn't what was asked for
+	cut       int  // so many bytes of a blob are sent at first; if negative, one each time
+	ranges    []string
 }
 
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
@@ -83,8 +86,14 @@ func (r *ociRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		if r.damage {
 			data = append([]byte("X"), data[1:]...)
 		}
-		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-		w.Write(data)
+		if r.cut > 0 && req.Header.Get("Range") == "" || r.cut < 0 {
+			w.Header().Set("Accept-Ranges", "bytes")
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+			w.Write(data[:max(r.cut, 1)])
+			return
+		}
+		r.ranges = append(r.ranges, req.Header.Get("Range"))
+		http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(data))
 	}
 }
 
@@ -123,8 +132,18 @@ func TestOCIMirror(t *testing.T) {
 	}
 	b.refuse(b.reqs(spare, ""), nil, "was not found in the OCI mirror")
 	b.refuse(b.reqs(tool, "> 2"), nil, "meets the version constraints")
+	reg.cut, reg.ranges = 10, nil
+	b.ensure(b.reqs(tool, "1.0.0"), nil)
+	if len(reg.ranges) != 1 || !strings.HasPrefix(reg.ranges[0], "bytes=10-") {
+		t.Errorf("a transfer that broke off goes on with %q", reg.ranges)
+	}
+	reg.cut = 0
+	b.forget()
 	reg.damage = true
-	b.refuse(b.reqs(tool, "1.0.0"), nil, "mismatch")
+	b.refuse(b.reqs(tool, "1.0.0"), nil, "doesn't have the digest")
+	reg.cut, reg.damage = -1, false
+	b.refuse(b.reqs(tool, "1.0.0"), nil, "broke off")
+	reg.cut = 0
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
 	b.refuse(b.reqs(tool, ""), nil, "Finding versions")
 	// Credentials of a Docker configuration file, and an artifact of another kind.

@@ -187,13 +187,13 @@ func TestSignatures(t *testing.T) {
 	s.refuse(s.reqs(tool, ""), nil, "isn't signed by any of the keys")
 	listed(entry(armored(b, other)), entry(armored(b, good)))
 	s.ensure(s.reqs(tool, ""), nil)
-	s.clean()
+	s.forget()
 	listed(entry("no key"))
 	s.refuse(s.reqs(tool, ""), nil, "can't be read")
 	listed()
 	s.refuse(s.reqs(tool, ""), nil, "no key that could have signed")
 	s.ensure(s.reqs(host, ""), nil)
-	s.clean()
+	s.forget()
 	source.Policy.Enforce = true
 	s.refuse(s.reqs(host, ""), nil, "no key that could have signed")
 	source.Policy.Enforce = false
@@ -207,7 +207,7 @@ func TestSignatures(t *testing.T) {
 	renew()
 	listed(entry(armored(b, old)))
 	s.ensure(s.reqs(tool, ""), nil)
-	s.clean()
+	s.forget()
 	source.Policy.EnforceExpiry = true
 	s.refuse(s.reqs(tool, ""), nil, "isn't valid")
 	s.key = good
@@ -255,7 +255,7 @@ func TestReportedPackages(t *testing.T) {
 	if slices.Contains(lock.Hashes, depsfile.Hash(h1)) {
 		t.Errorf("unsigned hashes of another host are recorded: %v", lock.Hashes)
 	}
-	s.clean()
+	s.forget()
 	own["package_size"] = 3
 	s.refuse(s.reqs(host, ""), nil, "more than the 3")
 	own["package_size"] = 0
@@ -276,12 +276,12 @@ func TestNetworkMirror(t *testing.T) {
 	if len(lock.Hashes) != 2 {
 		t.Errorf("h1 and zh of this platform are expected: %v", lock.Hashes)
 	}
-	s.clean()
+	s.forget()
 	mirror.TrustAllHashes = true
 	if lock, _ := s.ensure(s.reqs(tool, ""), nil).Provider(tool); len(lock.Hashes) != 3 {
 		t.Errorf("h1 and both zh are expected: %v", lock.Hashes)
 	}
-	s.clean()
+	s.forget()
 	s.edit = func(path string, doc map[string]any) {
 		if archives, ok := doc["archives"].(map[string]any); ok {
 			archives[here()].(map[string]any)["hashes"] = []any{"zh:" + strings.Repeat("0", 64)}

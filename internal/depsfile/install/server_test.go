@@ -57,6 +57,7 @@ type server struct {
 	key  *openpgp.Entity
 	// provider releases: version to platforms
 	releases map[string][]string
+	ballast  string // one more file in each package
 	// fault answers a request in place of the server, and tells whether it did.
 	fault func(w http.ResponseWriter, r *http.Request) bool
 	// edit changes a document before it is sent.
@@ -119,7 +120,11 @@ func zipBytes(files map[string]string) []byte {
 }
 
 func (s *server) archive(version, platform string) []byte {
-	return zipBytes(content(tool, version, platform))
+	files := content(tool, version, platform)
+	if s.ballast != "" {
+		files["ballast"] = s.ballast
+	}
+	return zipBytes(files)
 }
 
 func (s *server) name(version, platform string) string {
@@ -239,8 +244,8 @@ func (s *server) requests(part string) int {
 	return n
 }
 
-// clean forgets what was installed.
-func (s *server) clean() {
+// forget forgets what was installed.
+func (s *bench) forget() {
 	s.Helper()
 	for _, name := range []string{"work", "store/packages", "store/archives", "store/releases", "store/roots"} {
 		if err := os.RemoveAll(s.path(name)); err != nil {
@@ -252,6 +257,19 @@ func (s *server) clean() {
 			s.Fatal(err)
 		}
 	}
+}
+
+func platforms(t *testing.T, names ...string) []depsfile.Platform {
+	t.Helper()
+	var out []depsfile.Platform
+	for _, name := range names {
+		p, err := depsfile.ParsePlatform(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 var plan9 = depsfile.Platform{OS: "plan9", Arch: "arm"}

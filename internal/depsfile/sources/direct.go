@@ -145,8 +145,8 @@ func (d *Direct) Package(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	if err := d.reported(pkg, &doc); err != nil {
 		return nil, err
 	}
-	pkg.Fetch = func(ctx context.Context, dst *os.File) error {
-		return d.Client.Fetch(ctx, registry.Download{URL: location, Retries: d.Retries, Limit: pkg.Size}, dst)
+	pkg.Fetch = func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
+		return d.Client.Fetch(ctx, registry.Download{URL: location, Retries: d.Retries, Limit: pkg.Size, Progress: progress}, dst)
 	}
 	return pkg, nil
 }

@@ -72,8 +72,8 @@ func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfil
 		return nil, fmt.Errorf("%s gives no URL for the package that can be used: %q", m, archive.URL)
 	}
 	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Auth: "unauthenticated",
-		Fetch: func(ctx context.Context, dst *os.File) error {
-			return m.Client.Fetch(ctx, registry.Download{URL: location, Retries: m.Retries}, dst)
+		Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
+			return m.Client.Fetch(ctx, registry.Download{URL: location, Retries: m.Retries, Progress: progress}, dst)
 		}}
 	for name, other := range release.Archives {
 		for _, text := range other.Hashes {

@@ -128,7 +128,9 @@ func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 			return nil, err
 		}
 		pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Size: layer.Size, Auth: "verified checksum",
-			Fetch: func(ctx context.Context, dst *os.File) error { return m.Client.Fetch(ctx, repository, layer, dst) }}
+			Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
+				return m.Client.Fetch(ctx, repository, layer, dst, progress)
+			}}
 		if layer.Digest.Algorithm() == "sha256" {
 			pkg.ArchiveHash = depsfile.Hash(depsfile.SchemeArchive + ":" + layer.Digest.Encoded())
 			pkg.Reported = []depsfile.Hash{pkg.ArchiveHash}

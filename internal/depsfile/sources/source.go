@@ -33,10 +33,10 @@ type Package struct {
 	Version  depsfile.Version
 	Platform depsfile.Platform
 
-	Dir     string                                        // an unpacked package on this machine
-	Archive string                                        // a .zip file on this machine
-	Fetch   func(ctx context.Context, dst *os.File) error // writes the .zip file
-	Name    string                                        // the archive's file name as its publisher calls it
+	Dir     string // an unpacked package on this machine
+	Archive string // a .zip file on this machine
+	Fetch   Fetch
+	Name    string // the archive's file name as its publisher calls it
 
 	// ArchiveHash is the "zh:" hash the archive must have; empty when the source doesn't know it.
 	ArchiveHash depsfile.Hash
@@ -56,6 +56,10 @@ type Package struct {
 	// KeyID names the key that signed, if any.
 	KeyID string
 }
+
+// Fetch writes an archive to dst, which is empty. Progress is told how many bytes came, and how many there are, 0 when that is
+// unknown; it may be nil.
+type Fetch func(ctx context.Context, dst *os.File, progress func(done, total int64)) error
 
 // NoProviderError tells that a source doesn't know a provider.
 type NoProviderError struct {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
@@ -31,6 +32,7 @@ type Client struct {
 	credentials *credentials
 	http        *http.Client
 	userAgent   string
+	stall       time.Duration // how long a download may bring nothing before it counts as broken off
 }
 
 // New makes a client that follows the same rules as another one.
@@ -39,6 +41,7 @@ func New(c *registry.Client) *Client {
 		credentials: newCredentials(c.Config()),
 		http:        &http.Client{Transport: retry.NewTransport(nil), CheckRedirect: registry.CheckRedirect},
 		userAgent:   c.UserAgent(),
+		stall:       time.Minute,
 	}
 }
 
@@ -142,23 +145,122 @@ func (c *Client) manifest(ctx context.Context, repository, reference string, int
 	return desc.Digest.String(), nil
 }
 
-// Fetch writes a layer's content to dst and verifies it.
-func (c *Client) Fetch(ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File) error {
+// Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that breaks off or brings nothing any more is
+// continued where it stopped, if the registry can do that. Progress is told how many bytes came, of how many; nil for nobody.
+func (c *Client) Fetch(ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File, progress func(done, total int64)) error {
 	repo, err := c.repository(repository)
 	if err != nil {
 		return err
 	}
-	body, err := repo.Blobs().Fetch(ctx, desc)
+	t := &transfer{repo: repo, desc: desc, dst: dst, stall: c.stall, progress: progress}
+	farthest := int64(0)
+	for attempt := 0; ; attempt++ {
+		err := t.attempt(ctx)
+		farther := t.written > farthest
+		farthest = max(farthest, t.written)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !errors.Is(err, errBroken) || attempt >= fetchRetries && !farther:
+			return wrap(err, repository+"@"+desc.Digest.String())
+		}
+	}
+}
+
+// fetchRetries is how often a transfer may break off without having brought anything.
+const fetchRetries = 2
+
+// errBroken is a transfer that may be continued.
+var errBroken = errors.New("the transfer broke off")
+
+// transfer is the state of a download over several attempts.
+type transfer struct {
+	repo     *remote.Repository
+	desc     ocispec.Descriptor
+	dst      *os.File
+	stall    time.Duration
+	progress func(done, total int64)
+	written  int64
+}
+
+func (t *transfer) attempt(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(t.stall, func() { cancel(fmt.Errorf("nothing came for %s: %w", t.stall, errBroken)) })
+	defer watchdog.Stop()
+	body, err := t.repo.Blobs().Fetch(ctx, t.desc)
 	if err != nil {
-		return wrap(err, repository+"@"+desc.Digest.String())
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
 	}
 	defer body.Close()
-	verified := content.NewVerifyReader(body, desc)
-	if _, err := io.Copy(dst, verified); err != nil {
-		return fmt.Errorf("fetching %s@%s: %w", repository, desc.Digest, err)
+	if t.written > 0 {
+		seeker, ok := body.(io.Seeker)
+		if _, err := seekTo(seeker, ok, t.written); err != nil { // from the start, then
+			if t.written, err = 0, t.dst.Truncate(0); err != nil {
+				return err
+			}
+		}
 	}
-	if err := verified.Verify(); err != nil {
-		return fmt.Errorf("fetching %s@%s: %w", repository, desc.Digest, err)
+	if _, err := t.dst.Seek(t.written, io.SeekStart); err != nil {
+		return err
+	}
+	if err := t.copy(ctx, body, watchdog); err != nil {
+		return err
+	}
+	return t.verify()
+}
+
+func seekTo(s io.Seeker, ok bool, offset int64) (int64, error) {
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	return s.Seek(offset, io.SeekStart)
+}
+
+func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Timer) error {
+	buf := make([]byte, 1<<17)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			watchdog.Reset(t.stall)
+			if t.written += int64(n); t.written > t.desc.Size {
+				return fmt.Errorf("the content has more than the %d bytes that its manifest announces", t.desc.Size)
+			}
+			if _, err := t.dst.Write(buf[:n]); err != nil {
+				return err
+			}
+			if t.progress != nil {
+				t.progress(t.written, t.desc.Size)
+			}
+		}
+		switch {
+		case err == io.EOF && t.written == t.desc.Size:
+			return nil
+		case err == nil:
+		case context.Cause(ctx) != nil:
+			return context.Cause(ctx)
+		default:
+			return fmt.Errorf("%w after %d of %d bytes: %w", errBroken, t.written, t.desc.Size, err)
+		}
+	}
+}
+
+// verify compares what was written with the digest.
+func (t *transfer) verify() error {
+	if _, err := t.dst.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	verifier := t.desc.Digest.Verifier()
+	if _, err := io.Copy(verifier, t.dst); err != nil {
+		return err
+	}
+	if !verifier.Verified() {
+		return fmt.Errorf("the content doesn't have the digest %s: %w", t.desc.Digest, content.ErrMismatchedDigest)
 	}
 	return nil
 }

@@ -1,0 +1,152 @@
+package install
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/pkgstore"
+)
+
+// TestDiskFull installs onto a disk with too little space, more and more of it, until everything fits. Whatever step fails, there is
+// an error that says so, and neither a part of a package nor a part of a lock file. The disk is a file system in memory, which a
+// process in a name space of its own may mount.
+func TestDiskFull(t *testing.T) {
+	if os.Getenv("TEST_DISK_FULL") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDiskFull$", "-test.v")
+		cmd.Env = append(os.Environ(), "TEST_DISK_FULL=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
+		out, err := cmd.CombinedOutput()
+		var refused *os.SyscallError
+		if errors.As(err, &refused) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
+			t.Skipf("no name spaces here: %v", err)
+		}
+		if strings.Contains(string(out), "--- SKIP") {
+			t.Skipf("%s", out)
+		}
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	s := newServer(newBench(t))
+	noise := make([]byte, 40_000)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	s.ballast = string(noise)
+	disk := s.path("disk")
+	failures := 0
+	for kilobytes := 40; ; kilobytes += 8 {
+		if kilobytes > 1000 {
+			t.Fatal("it never fits")
+		}
+		if err := os.MkdirAll(disk, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
+			t.Skipf("nothing can be mounted: %v", err)
+		}
+		failed := s.installOn(disk, kilobytes<<10)
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Fatal(err)
+		}
+		if !failed {
+			break
+		}
+		failures++
+	}
+	if failures == 0 {
+		t.Error("everything fits at once")
+	}
+}
+
+// installOn installs with the store and the root module on a disk with some space left, and tells whether that failed.
+func (s *server) installOn(disk string, left int) bool {
+	s.Helper()
+	check := func(err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+	store, err := pkgstore.Open(filepath.Join(disk, "store"))
+	check(err)
+	lockFile := filepath.Join(disk, depsfile.FileName)
+	check(os.WriteFile(lockFile, []byte("# the old one\n"), 0o644))
+	var stat syscall.Statfs_t
+	check(syscall.Statfs(disk, &stat))
+	check(os.WriteFile(filepath.Join(disk, "full"), make([]byte, int(stat.Bavail)*int(stat.Bsize)-left), 0o600))
+
+	opts := &Options{Dir: filepath.Join(disk, "providers"), Store: store, Source: s.direct()}
+	locks, diags := Ensure(s.Context(), s.reqs(tool, ""), nil, opts)
+	failed := diags.HasErrors()
+	if failed {
+		if !strings.Contains(diags.Err().Error(), "no space left on device") {
+			s.Errorf("with %d bytes: %v", left, diags.Err())
+		}
+	} else {
+		s.saveOn(disk, locks)
+	}
+	text, err := os.ReadFile(lockFile)
+	check(err)
+	if failed && string(text) != "# the old one\n" {
+		s.Errorf("with %d bytes: the lock file has %q", left, text)
+	}
+	whole := pkgstore.PackageDir(opts.Dir, tool, depsfile.Version{Major: 1, Minor: 1}, depsfile.CurrentPlatform())
+	stored, err := filepath.Glob(filepath.Join(disk, "store/packages/*"))
+	check(err)
+	for _, dir := range append(stored, whole) {
+		files, err := os.ReadDir(dir)
+		if err == nil && len(files) != 3 {
+			s.Errorf("with %d bytes: %s has a part of a package: %v", left, dir, files)
+		}
+	}
+	for _, pattern := range []string{"store/tmp/*", "providers/*/*/*/*/.tmp-*", ".terraform.lock-*"} {
+		rest, err := filepath.Glob(filepath.Join(disk, pattern))
+		check(err)
+		rest = slices.DeleteFunc(rest, func(path string) bool { return path == lockFile })
+		if len(rest) > 0 {
+			s.Errorf("with %d bytes: left over: %v", left, rest)
+		}
+	}
+	return failed
+}
+
+// saveOn writes the lock file when the last page is taken, and again when there is some space.
+func (s *server) saveOn(disk string, locks *depsfile.Locks) {
+	s.Helper()
+	lockFile, more := filepath.Join(disk, depsfile.FileName), filepath.Join(disk, "more")
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(disk, &stat); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(more, make([]byte, int(stat.Bavail)*int(stat.Bsize)), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	before, err := os.ReadFile(lockFile)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := locks.Save(lockFile); !errors.Is(err, syscall.ENOSPC) {
+		s.Errorf("saving on a full disk: %v", err)
+	}
+	if after, err := os.ReadFile(lockFile); err != nil || string(after) != string(before) {
+		s.Errorf("the lock file has %q: %v", after, err)
+	}
+	if err := os.Remove(more); err != nil {
+		s.Fatal(err)
+	}
+	if err := locks.Save(lockFile); err != nil {
+		s.Error(err)
+	}
+}
