@@ -32,7 +32,7 @@ type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
-	idle   *lent // an unconfigured process without a user
+	idle   []*lent // unconfigured processes without users: those that a validation started serve the plan that follows
 }
 
 // lent is a process in the hands of a user. It goes back to the pool when it is as good as new.
@@ -70,7 +70,7 @@ func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Sche
 		p.end(proc)
 		return nil, diags
 	}
-	m.schema, m.launch.Schema, m.idle = schema, schema, proc
+	m.schema, m.launch.Schema, m.idle = schema, schema, append(m.idle, proc)
 	return schema, diags
 }
 
@@ -85,8 +85,7 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 		m.mu.Unlock()
 		return nil, err
 	}
-	if proc := m.idle; proc != nil {
-		m.idle = nil
+	if proc := m.takeIdle(); proc != nil {
 		m.mu.Unlock()
 		return proc, nil
 	}
@@ -147,11 +146,21 @@ func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 
 // take gives a process that is idle, or a new one; m is locked.
 func (p *Pool) take(ctx context.Context, m *member) (*lent, error) {
-	if proc := m.idle; proc != nil {
-		m.idle = nil
+	if proc := m.takeIdle(); proc != nil {
 		return proc, nil
 	}
 	return p.start(ctx, m, *m.launch)
+}
+
+// takeIdle gives an idle process, or nil; m is locked.
+func (m *member) takeIdle() *lent {
+	n := len(m.idle)
+	if n == 0 {
+		return nil
+	}
+	proc := m.idle[n-1]
+	m.idle = m.idle[:n-1]
+	return proc
 }
 
 func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*lent, error) {
@@ -200,10 +209,7 @@ func (l *lent) Close() error {
 	}
 	l.member.mu.Lock()
 	defer l.member.mu.Unlock()
-	if l.member.idle != nil {
-		return l.pool.end(l)
-	}
-	l.member.idle = l
+	l.member.idle = append(l.member.idle, l)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -74,6 +75,31 @@ func TestPoolReusesProcesses(t *testing.T) {
 	}
 	if finds != 1 {
 		t.Errorf("looked for %d times", finds)
+	}
+}
+
+// Several configurations of a provider that were validated plan with the same processes.
+func TestPoolKeepsAllProcesses(t *testing.T) {
+	pool := newPool(t, func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })
+	use := func() (ids []string) {
+		var users []providers.Interface
+		for range 3 {
+			p, err := pool.Provider(t.Context(), address("files"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			users, ids = append(users, p), append(ids, processID(t, p))
+		}
+		for _, p := range users {
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if before, after := use(), use(); !slices.Equal(before, after) {
+		t.Errorf("processes %s were followed by %s", before, after)
 	}
 }
 

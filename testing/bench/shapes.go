@@ -111,6 +111,9 @@ func (m *module) ref(name string) string { return m.res.typ + "." + name + "." +
 
 // keys is an expression for a set of n strings. A single range ends at 1,024.
 func keys(n int) string {
+	if n <= 1000 {
+		return fmt.Sprintf("toset([for a in range(%d) : \"k${a}\"])", n)
+	}
 	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(1000) : \"k${a * 1000 + b}\"]]), 0, %d))", (n+999)/1000, n)
 }
 
