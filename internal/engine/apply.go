@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/plans"
@@ -127,40 +126,26 @@ func (w *walk) finishState(plan *plans.Plan) {
 			w.state.SetOutput(o.Name, nil)
 		}
 	}
-	w.state.Prune()
-	if w.diags.HasErrors() {
-		w.declareEmpty()
+	if !w.diags.HasErrors() {
+		w.state.Prune()
 	}
 	w.inheritDependencies(plan.Prior)
-	if plan.Mode == plans.RefreshOnly {
-		w.keepChecks(plan)
-	}
+	w.keepChecks(plan)
 	w.state.Checks = w.checks
 }
 
-// declareEmpty keeps, after a run that failed, an empty entry for each resource whose instances were decided but none of which exists:
-// it says that the configuration asks for something that is not there yet.
-func (w *walk) declareEmpty() {
-	for _, r := range w.resources {
-		if r.cfg == nil || r.addr.Resource.Mode == addrs.Ephemeral || r.open.Run == nil {
-			continue
-		}
-		for _, in := range r.module.instances {
-			if in.resources[r.slot] != nil {
-				w.state.EnsureResource(r.addr.Resource.InInstance(in.addr), r.provider.addr)
-			}
-		}
-	}
-}
-
-// keepChecks takes the results of resources' conditions from a plan that changes no resource, since applying it looks at none.
+// keepChecks lists also what the plan looked at and applying it did not: it is undecided then. A plan that only takes note of changes
+// has looked at resources' conditions for good.
 func (w *walk) keepChecks(plan *plans.Plan) {
-	for _, block := range plan.Checks.Sorted() {
-		if block.Kind != checks.KindResource {
-			continue
-		}
-		for _, o := range block.SortedObjects() {
-			w.checks.Declare(block.Kind, block.Config).Set(o.Addr, o.Status, o.Messages)
+	for _, planned := range plan.Checks.Sorted() {
+		block := w.checks.Declare(planned.Kind, planned.Config)
+		for _, o := range planned.SortedObjects() {
+			switch {
+			case plan.Mode == plans.RefreshOnly && planned.Kind == checks.KindResource:
+				block.Set(o.Addr, o.Status, o.Messages)
+			case block.Objects[o.Addr] == nil:
+				block.Set(o.Addr, checks.Unknown, nil)
+			}
 		}
 	}
 }

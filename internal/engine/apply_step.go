@@ -31,9 +31,20 @@ func (w *walk) openResource(r *resource) tfdiags.Diagnostics {
 		diags = diags.Append(more)
 		if !more.HasErrors() {
 			in.resources[r.slot] = x
+			w.declare(r, in)
 		}
 	}
 	return diags
+}
+
+// declare makes an entry in the state for a resource whose instances are decided, even when it has no objects yet: after a run that
+// failed, it says that the configuration asks for something that nobody has tried to create.
+func (w *walk) declare(r *resource, in *moduleInstance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if addr := r.addr.Resource.InInstance(in.addr); w.state.Resource(addr) == nil {
+		w.state.EnsureResource(addr, r.provider.addr)
+	}
 }
 
 // settleResource gives a resource its value after all of its Steps.
@@ -45,6 +56,9 @@ func (w *walk) settleResource(r *resource) tfdiags.Diagnostics {
 	for _, in := range r.module.instances {
 		if x := in.resources[r.slot]; x != nil {
 			diags = diags.Append(w.fillFromState(r, in, x))
+			if len(w.targets)+len(w.excludes) > 0 {
+				x.dropAbsent(r.exprs.rep)
+			}
 			x.finish(r.schema.Block.ImpliedType())
 		}
 	}
@@ -83,6 +97,7 @@ func (w *walk) runStep(s *step) tfdiags.Diagnostics {
 type applyStep struct {
 	*instancePlan
 	planned *plans.InstanceChange
+	forced  bool // see step
 	start   time.Time
 }
 
@@ -101,7 +116,7 @@ func (w *walk) newApply(s *step) (*applyStep, tfdiags.Diagnostics) {
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(at)), x: x, at: at}
 	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
 	p.prov = prov
-	return &applyStep{instancePlan: p, planned: s.change}, diags
+	return &applyStep{instancePlan: p, planned: s.change, forced: s.forced}, diags
 }
 
 // conditions looks at the conditions of an object that doesn't change.
@@ -286,7 +301,19 @@ func (a *applyStep) record(obj *states.Object) { a.w.record2(a.addr, "", obj, a.
 
 func (w *walk) record2(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
 	w.setState(addr, deposed, obj, prov)
+	if obj == nil {
+		w.undeclare(addr.Abs())
+	}
 	w.observe(ObjectStored{Addr: addr, Deposed: deposed, New: obj, Provider: prov})
+}
+
+// undeclare takes a resource without objects out of the state: its last one is gone, or could not be created.
+func (w *walk) undeclare(addr addrs.AbsResource) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.state.Resource(addr); r != nil && len(r.Instances) == 0 {
+		w.state.RemoveResource(addr)
+	}
 }
 
 // make asks the provider to make the change, records what came of it, and runs provisioners.
@@ -410,15 +437,13 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 // finish records the object, and runs its provisioners where it was created.
 func (a *applyStep) finish(prior *live, prop *proposal, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	if value.IsNull() {
-		if action == plans.Update && prior.exists() {
-			return nil // an error without a value: the object is as it was
-		}
+	if value.IsNull() { // an error without a value: the object is as it was, if there was one
+		w.undeclare(a.addr.Abs())
 		return nil
 	}
 	marked := markStored(r.schema.Block, value.MarkWithPaths(prop.marks), nil)
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.schema.IdentityVersion,
-		CreateBeforeDestroy: r.flagAfter(action), SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
+		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete, SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

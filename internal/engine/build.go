@@ -30,7 +30,7 @@ type Transformer struct {
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
 	changesTransformer, referenceTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer,
-	closeTransformer, targetTransformer, pruneTransformer, checkTransformer,
+	closeTransformer, targetTransformer, flagTransformer, pruneTransformer, checkTransformer,
 }
 
 // build is a graph under construction, and what the walk needs to know of it afterwards.

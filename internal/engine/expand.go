@@ -406,9 +406,12 @@ func (x *expansion) rep(i int) repetition {
 	return (&instances{mode: x.mode, keys: x.keys, each: x.each}).repetition(i)
 }
 
-// dropAbsent leaves out repeated instances that have no object: where nothing is planned, what doesn't exist is not going to.
-func (x *expansion) dropAbsent() {
-	if x.mode != repeatCount && x.mode != repeatForEach {
+// dropAbsent leaves out instances that have no object, where there may be none: what doesn't exist and isn't planned is not going to.
+func (x *expansion) dropAbsent(rep repetitionExprs) {
+	if !rep.repeats() {
+		if rep.enabled != nil && len(x.objs) == 1 && x.objs[0] == cty.NilVal {
+			x.mode = repeatDisabled
+		}
 		return
 	}
 	keys, objs := x.keys, x.objs

@@ -56,7 +56,7 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	}
 	for _, x := range done {
 		if w.mode == plans.RefreshOnly {
-			x.dropAbsent()
+			x.dropAbsent(r.exprs.rep)
 		}
 		x.finish(r.schema.Block.ImpliedType())
 	}
@@ -209,8 +209,8 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	p.x.objs[p.at] = change.After
 	if change.Action == plans.NoOp && prior.exists() {
 		obj := prior.obj
-		if flag := r.flagAfter(plans.NoOp); flag != obj.CreateBeforeDestroy {
-			obj = changed(obj, func(o *states.Object) { o.CreateBeforeDestroy = flag })
+		if r.flag != obj.CreateBeforeDestroy {
+			obj = changed(obj, func(o *states.Object) { o.CreateBeforeDestroy = r.flag })
 		}
 		p.store(obj, r.deps)
 	}
@@ -287,15 +287,6 @@ func (r *resource) withFlags(obj *states.Object) *states.Object {
 		return obj
 	}
 	return changed(obj, func(o *states.Object) { o.SkipDestroy = skip })
-}
-
-// flagAfter says whether the object is stored as one to be replaced by creating first. What is forced on it by its dependents counts
-// when it is made and when it stays as it is, but not when it is updated.
-func (r *resource) flagAfter(action plans.Action) bool {
-	if action == plans.Update {
-		return r.cfg.CreateBeforeDestroy
-	}
-	return r.cbd
 }
 
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.

@@ -11,6 +11,7 @@ type step struct {
 	resource *resource
 	change   *plans.InstanceChange
 	part     stepPart
+	forced   bool // what is done depends on it, and creates before it destroys
 }
 
 // stepPart is what a step does of its change; a replacement has two parts.

@@ -87,6 +87,9 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 func Describe(s *states.State) string {
 	var b strings.Builder
 	for _, r := range s.Sorted() {
+		if len(r.Instances) == 0 {
+			fmt.Fprintf(&b, "%s: no objects\n", r.Addr)
+		}
 		for _, key := range r.SortedKeys() {
 			inst := r.Instances[key]
 			if inst.Current != nil {
