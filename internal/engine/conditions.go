@@ -102,7 +102,9 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.condition, cty.NilVal)}
 	}
 	v, diags := c.eval(r.condition, cty.DynamicPseudoType)
-	if diags.HasErrors() {
+	// The message is evaluated also where nobody needs it, so that its mistakes don't wait for the condition to fail.
+	text, more := c.eval(r.message, cty.String)
+	if diags = diags.Append(more); diags.HasErrors() {
 		return checks.Error, "", diags
 	}
 	v, vm := v.Unmark()
@@ -121,17 +123,19 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 		}
 		return checks.Unknown, "", diags
 	}
-	if result.True() {
+	message, more := messageText(text, r.message.Range(), set.kind)
+	if result.True() && set.kind == checks.KindVariable {
+		return checks.Pass, "", diags
+	}
+	if diags = diags.Append(more); result.True() {
 		return checks.Pass, "", diags
 	}
 	if w.phase.unknownInputs && (set.kind != checks.KindVariable && set.kind != checks.KindOutput || c.in.uncertain()) {
 		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
-	message, more := c.errorMessage(r)
-	diags = diags.Append(more)
 	detail := message
 	if detail == "" {
-		detail = "This check failed, but its error message can't be shown."
+		detail = "This check failed, but its error message can't be shown: it is hidden, or depends on what is known only after apply."
 	}
 	d := c.argError(set.failed, detail, r.condition, cty.NilVal)
 	if set.at != nil {
@@ -155,23 +159,29 @@ func (in *moduleInstance) uncertain() bool {
 	return false
 }
 
-// errorMessage evaluates a condition's message; it is empty where the message must not be shown.
-func (c *EvalContext) errorMessage(r rule) (string, tfdiags.Diagnostics) {
-	v, diags := c.eval(r.message, cty.String)
-	rng := r.message.Range()
-	if diags.HasErrors() {
-		return "", diags
+// messageText gives a condition's message; it is empty where the message must not be shown. That is an error for a variable: who sets
+// it sees nothing else of what the rule wants.
+func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.Diagnostics) {
+	hidden := tfdiags.Warning
+	if kind == checks.KindVariable {
+		hidden = tfdiags.Error
 	}
-	for mark, what := range map[any]string{marks.Sensitive: "sensitive", marks.Ephemeral: "ephemeral"} {
-		if marks.Has(v, mark) {
-			return "", tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: fmt.Sprintf("Error message refers to %s values", what), Subject: &rng,
-				Detail: fmt.Sprintf("The error expression used to explain this condition refers to %s values, so the resulting message is not shown.", what)}}
+	for _, m := range []struct {
+		mark any
+		what string
+	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
+		if marks.Has(v, m.mark) {
+			return "", tfdiags.Diagnostics{{Severity: hidden, Summary: fmt.Sprintf("Error message refers to %s values", m.what), Subject: &rng,
+				Detail: fmt.Sprintf("The error expression used to explain this condition refers to %s values, so the resulting message is not shown.", m.what)}}
 		}
 	}
 	v, _ = v.Unmark()
-	if v.IsNull() || !v.IsKnown() {
+	switch {
+	case v.IsNull():
 		return "", tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Invalid error message", Subject: &rng,
-			Detail: "The error message must be a known string. It could not be evaluated here."}}
+			Detail: "The error message is null. It must be a string."}}
+	case !v.IsKnown():
+		return "", nil
 	}
 	return strings.TrimSpace(v.AsString()), nil
 }
@@ -209,16 +219,12 @@ func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, in := range k.module.instances {
 		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
-			failed: "Check block assertion failed", warnOnly: true}
+			failed: "Check block assertion failed", warnOnly: !w.phase.unknownInputs}
 		if k.cfg.Data != nil && w.checkDataFailed(k, in) {
 			w.record(set, checks.Error, nil)
 			continue
 		}
-		more := w.evalRules(w.context(in, repetition{}), k.rules, set)
-		if w.phase.unknownInputs {
-			continue
-		}
-		diags = diags.Append(more)
+		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.rules, set))
 	}
 	return diags
 }
