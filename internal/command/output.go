@@ -61,7 +61,7 @@ func runOutput(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Err()
 	}
 	defer func() { app.Printer.Diagnostics(open.close()) }()
-	app.Printer.Diagnostics(diags)
+	app.warn(diags)
 	if f.DocumentInto != "" {
 		file, err := os.Create(f.DocumentInto)
 		if err != nil {

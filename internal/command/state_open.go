@@ -62,8 +62,7 @@ func (a *App) openState(ctx context.Context, req stateRequest) (*openedState, tf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	place, more := a.openPlace(ctx, cfg, req)
-	diags = diags.Append(more)
+	place, diags := a.openPlace(ctx, cfg, req) // what the configuration is warned of is no matter of who reads states
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -190,7 +190,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 			"The configuration of %s still contains unknown values although everything it depends on was applied. This is a bug in the program; please report it.", a.addr).At(r.cfg.Range))
 	}
 	final, more := a.plan(prior, prop, planWishes{})
-	diags = diags.Append(onlyErrors(more))
+	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags
 	}
@@ -211,14 +211,6 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 		return diags
 	}
 	return diags.Append(w.evalRules(a.c.withSelf(a.x.objs[a.at]), r.exprs.post, a.rules("Resource postcondition failed")))
-}
-
-// onlyErrors leaves out warnings that were given while planning already.
-func onlyErrors(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if diags.HasErrors() {
-		return diags
-	}
-	return nil
 }
 
 // priorObject gives the object that is updated; there is none for a creation, the creating half of a replacement included.

@@ -30,9 +30,6 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			}
 			continue
 		}
-		if w.phase.destroy {
-			continue
-		}
 		for _, in := range v.module.instances {
 			if val := in.values[v.slot]; v.node.Run != nil && (val == cty.NilVal || !unmark(val).IsNull()) {
 				t.value(v, in.addr)

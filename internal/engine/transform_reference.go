@@ -148,7 +148,7 @@ func (b *build) connectResource(r *resource) {
 		}
 		b.connectRefs(n, key.module, key.expr.Refs, keyScope)
 	}
-	b.connectDependsOn(n, m, e.dependsOn)
+	b.connectDependsOn(n, m, slices.DeleteFunc(slices.Clone(e.dependsOn), func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r }))
 	selfScope := b.without(r, scope)
 	selfScope.self = true
 	for _, p := range e.provisioners {
@@ -463,6 +463,7 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 			b.schemas[addr] = schema
 		}
 		p.schema = b.schemas[addr]
+		p.functionsOnly = p.cfg == nil // else it would be known from its resources
 		b.analyseProvider(p)
 		b.connectRefs(p.node, p.module, p.body.Refs, inEach(p.each != nil))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -54,7 +55,7 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 // validate evaluates and checks the block itself, and gives what references to it see.
 func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	r, schema := p.r, p.r.schema.Block
-	unknown := cty.UnknownVal(schema.ImpliedType())
+	unknown := unknownObject(schema)
 	marked, diags := p.c.evalBody(r.exprs.body)
 	if diags.HasErrors() {
 		return unknown, diags
@@ -74,12 +75,21 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		more = prov.ValidateDataSource(ctx, typ, config)
 	case addrs.Ephemeral:
 		more = prov.ValidateEphemeral(ctx, typ, config)
-		unknown = ephemeralValue(unknown)
+		unknown = ephemeralValue(cty.UnknownVal(schema.ImpliedType()))
 	default:
 		more = prov.ValidateResource(ctx, typ, config)
 		diags = diags.Append(r.validateLifecycle())
 	}
 	return unknown, diags.Append(p.explain(more))
+}
+
+// unknownObject is an object of which nothing is known but what is sensitive in it.
+func unknownObject(schema *configschema.Block) cty.Value {
+	attrs := map[string]cty.Value{}
+	for name, ty := range schema.ImpliedType().AttributeTypes() {
+		attrs[name] = cty.UnknownVal(ty)
+	}
+	return markStored(schema, cty.ObjectVal(attrs), nil)
 }
 
 // anyKey gives an instance of the provider configuration to validate with.

@@ -58,6 +58,11 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
 	rng := v.expr.Range()
+	if !v.variable.Ephemeral && marks.Contains(given, marks.Ephemeral) {
+		diags = diags.Append(tfdiags.Errorf("Variable does not allow ephemeral value",
+			"The value given for var.%s of %s is ephemeral. To take it, the variable must be declared with ephemeral = true.", v.name, moduleName(v.module.path)).At(rng))
+		return cty.UnknownVal(v.variable.Type.Type), diags
+	}
 	out, more := finalValue(v, in, given, &rng)
 	return out, diags.Append(more)
 }

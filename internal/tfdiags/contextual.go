@@ -6,7 +6,8 @@ import (
 )
 
 // rangeInBody finds the innermost place in body that path leads to. Blocks are followed by name and, for lists, by position;
-// where a set or map index can't be told apart, the search stops at the block type's first block.
+// where a set or map index can't be told apart, the search stops at the block type's first block. A path to all blocks of a type ends
+// at what they are in.
 func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
 	for len(path) > 0 {
 		step, ok := path[0].(cty.GetAttrStep)
@@ -20,7 +21,7 @@ func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
 			}
 		}
 		blocks := blocksOf(body, step.Name)
-		if len(blocks) == 0 {
+		if len(blocks) == 0 || len(path) == 1 {
 			break
 		}
 		block, rest := pickBlock(blocks, path[1:])

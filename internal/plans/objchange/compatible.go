@@ -213,9 +213,13 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 		one.value(p, a, nil)
 		return len(one.problems) == 0
 	}
-	for _, v := range unmatched(plans, actuals, becomes) {
+	lost := unmatched(plans, actuals, becomes)
+	for _, v := range lost {
 		c.problems.add(path, "a planned set element does not correlate with any element in actual",
 			"planned set element %#v does not correlate with any element in actual", v)
+	}
+	if len(lost) > 0 {
+		return // what is there instead is the same problem
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, stems) {
