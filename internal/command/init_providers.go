@@ -50,10 +50,12 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 		addRequirements(reqs, c)
 	}
 	diags = diags.Append(a.overrideWarning(reqs))
+	progress := a.newDownloads()
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.providersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
-		Upgrade: f.Upgrade, Elsewhere: unmanaged(attached), Overridden: a.overridden(), Observe: a.tellInstall,
+		Upgrade: f.Upgrade, Elsewhere: unmanaged(attached), Overridden: a.overridden(), Observe: progress.observe(a.tellInstall),
 	})
+	progress.end()
 	diags = diags.Append(more)
 	if broken && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Invalid CLI configuration", "An installation method of the CLI configuration is not valid, so the providers were not locked."))

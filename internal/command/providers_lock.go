@@ -64,7 +64,9 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	if f.Check || f.Upgrade {
 		return badUsage("Incompatible options", "-check and -upgrade need -recursive.")
 	}
-	locker, platforms, cleanup, err := a.newLocker(f)
+	progress := a.newDownloads()
+	defer progress.end()
+	locker, platforms, cleanup, err := a.newLocker(f, progress)
 	if err != nil {
 		return err
 	}
@@ -84,6 +86,7 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return diags.Err()
 	}
 	locks, added, more := locker.Lock(ctx, reqs, prev, platforms)
+	progress.end()
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -114,7 +117,7 @@ func addedText(item install.Added) string {
 }
 
 // newLocker makes the locker that the options ask for, and gives the platforms.
-func (a *App) newLocker(f *providersLockFlags) (*install.Locker, []depsfile.Platform, func(), error) {
+func (a *App) newLocker(f *providersLockFlags, progress *downloads) (*install.Locker, []depsfile.Platform, func(), error) {
 	platforms, err := parsePlatforms(f.Platforms)
 	if err != nil {
 		return nil, nil, nil, err
@@ -139,7 +142,7 @@ func (a *App) newLocker(f *providersLockFlags) (*install.Locker, []depsfile.Plat
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("opening the package store: %w", err)
 	}
-	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade, Replace: f.Recursive, Observe: a.tellInstall})
+	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade, Replace: f.Recursive, Observe: progress.observe(a.tellInstall)})
 	return locker, platforms, func() { _ = store.Close() }, nil
 }
 
@@ -186,7 +189,9 @@ func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requir
 
 // lockRecursive is `providers lock -recursive`.
 func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []string) error {
-	locker, platforms, cleanup, err := a.newLocker(f)
+	progress := a.newDownloads()
+	defer progress.end()
+	locker, platforms, cleanup, err := a.newLocker(f, progress)
 	if err != nil {
 		return err
 	}
@@ -201,27 +206,32 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	for _, dir := range broken {
 		a.say("- %s: failed", dir)
 	}
-	var updated, current int
-	results := locker.LockAll(ctx, roots, platforms, func(i int, r install.RootResult) {
-		file := roots[i].LockFile()
+	var updated, current, done int
+	finish := func(root install.Root, r install.RootResult) {
 		switch {
 		case r.Diags.HasErrors():
-			a.say("- %s: failed", roots[i].Dir)
-		case !r.Locks.Differs(file):
+			a.say("- %s: failed", root.Dir)
+		case !r.Locks.Differs(root.LockFile()):
 			current++
-			a.say("- %s: up to date", roots[i].Dir)
+			a.say("- %s: up to date", root.Dir)
 		case f.Check:
 			updated++
-			a.say("- %s: needs an update (%s)", roots[i].Dir, summary(r))
+			a.say("- %s: needs an update (%s)", root.Dir, summary(r))
 		default:
-			if err := r.Locks.Save(file); err != nil {
+			if err := r.Locks.Save(root.LockFile()); err != nil {
 				diags = diags.Append(err)
 				return
 			}
 			updated++
-			a.say("- %s: updated (%s)", roots[i].Dir, summary(r))
+			a.say("- %s: updated (%s)", root.Dir, summary(r))
 		}
+	}
+	results := locker.LockAll(ctx, roots, platforms, func(i int, r install.RootResult) {
+		progress.around(func() { finish(roots[i], r) })
+		done++
+		progress.remark(fmt.Sprintf("%d of %d root modules", done, len(roots)))
 	})
+	progress.end()
 	failed := len(broken)
 	for i, r := range results {
 		for _, d := range r.Diags {

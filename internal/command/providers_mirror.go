@@ -63,8 +63,10 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	}
 	defer func() { _ = store.Close() }()
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
+	progress := a.newDownloads()
 	diags = diags.Append(install.Mirror(ctx, requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: a.tellMirror}))
+		&install.Options{Source: source, Store: store, Observe: progress.observe(a.tellMirror)}))
+	progress.end()
 	return a.done(diags)
 }
 
