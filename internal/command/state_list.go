@@ -134,12 +134,14 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 			}
 			return nil, "", nil
 		}
+		before := st
 		st = st.Clone()
 		for _, addr := range found {
 			st.Forget(addr)
 			app.say("Removed %s", addr)
 		}
 		st.Prune()
+		st.InheritDependencies(states.Inheritance{Before: before})
 		return st, fmt.Sprintf("Successfully removed %d resource instance(s).", len(found)), nil
 	})
 }

@@ -63,32 +63,52 @@ func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
 	return targets, diags
 }
 
-// moveObjects renames what source names in one state to what dest names in another (or the same) state. It gives the moves made,
-// as pairs of addresses; both states are changed unless there are errors.
+// moveObjects renames what source names in one state to what dest names in another (or the same) state, and where objects depend on
+// it. It gives the moves made, as pairs of addresses; both states are changed unless there are errors.
 func moveObjects(from, to *states.State, source, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
+	m := &mover{from: from, to: to, renamed: make(map[addrs.ConfigResource]addrs.ConfigResource)}
+	before := from.Clone()
+	moves, diags := m.move(source, dest)
+	switch {
+	case diags.HasErrors():
+	case from == to:
+		from.RenameDependencies(m.renamed)
+	default:
+		from.InheritDependencies(states.Inheritance{Before: before})
+	}
+	return moves, diags
+}
+
+// mover moves objects from one state to another, or within one.
+type mover struct {
+	from, to *states.State
+	renamed  map[addrs.ConfigResource]addrs.ConfigResource
+}
+
+func (m *mover) move(source, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
 	switch {
 	case source.IsModule() && dest.IsModule():
-		return moveModule(from, to, source.Module, dest.Module)
+		return m.module(source.Module, dest.Module)
 	case source.IsModule() != dest.IsModule():
 		return nil, tfdiags.Diagnostics{badMove(source, dest, "A module can only be moved to the address of a module, and a resource only to that of a resource.")}
 	case source.Resource.Mode != dest.Resource.Mode || source.Resource.Type != dest.Resource.Type:
 		return nil, tfdiags.Diagnostics{badMove(source, dest, "The type of a resource can't be changed.")}
 	}
-	all := from.Resource(source.Resource.InInstance(source.Module))
+	all := m.from.Resource(source.Resource.InInstance(source.Module))
 	if all == nil || len(all.Instances) == 0 {
 		return nil, tfdiags.Diagnostics{noSuchObject(source)}
 	}
 	_, single := all.Instances[addrs.NoKey]
 	if !source.HasKey && !dest.HasKey && !single {
-		return moveResource(from, to, all, dest.Resource.InInstance(dest.Module))
+		return m.resource(all, dest.Resource.InInstance(dest.Module))
 	}
-	return moveInstance(from, to, all, source.Key, dest)
+	return m.instance(all, source.Key, dest)
 }
 
-// moveModule moves everything in one module instance and below it.
-func moveModule(from, to *states.State, source, dest addrs.ModuleInstance) ([][2]string, tfdiags.Diagnostics) {
+// module moves everything in one module instance and below it.
+func (m *mover) module(source, dest addrs.ModuleInstance) ([][2]string, tfdiags.Diagnostics) {
 	var inside []*states.Resource
-	for r := range from.Resources() {
+	for r := range m.from.Resources() {
 		if source.Contains(r.Addr.Module) {
 			inside = append(inside, r)
 		}
@@ -97,7 +117,7 @@ func moveModule(from, to *states.State, source, dest addrs.ModuleInstance) ([][2
 	if len(inside) == 0 {
 		return nil, tfdiags.Diagnostics{noSuchObject(sourceTarget)}
 	}
-	for r := range to.Resources() {
+	for r := range m.to.Resources() {
 		if dest.Contains(r.Addr.Module) {
 			return nil, tfdiags.Diagnostics{badMove(sourceTarget, destTarget, "There is something at the destination already.")}
 		}
@@ -105,45 +125,47 @@ func moveModule(from, to *states.State, source, dest addrs.ModuleInstance) ([][2
 	for _, r := range inside {
 		addr := r.Addr
 		addr.Module = dest + addrs.ModuleInstance(strings.TrimPrefix(string(r.Addr.Module), string(source)))
-		relocate(from, to, r, addr)
+		m.relocate(r, addr)
 	}
 	return [][2]string{{sourceTarget.String(), destTarget.String()}}, nil
 }
 
-func moveResource(from, to *states.State, r *states.Resource, dest addrs.AbsResource) ([][2]string, tfdiags.Diagnostics) {
-	if other := to.Resource(dest); other != nil && len(other.Instances) > 0 {
+func (m *mover) resource(r *states.Resource, dest addrs.AbsResource) ([][2]string, tfdiags.Diagnostics) {
+	if other := m.to.Resource(dest); other != nil && len(other.Instances) > 0 {
 		return nil, tfdiags.Diagnostics{badMove(r.Addr, dest, "There is a resource at the destination already.")}
 	}
 	source := r.Addr.String()
-	relocate(from, to, r, dest)
+	m.relocate(r, dest)
 	return [][2]string{{source, dest.String()}}, nil
 }
 
 // relocate puts a whole resource under another address.
-func relocate(from, to *states.State, r *states.Resource, dest addrs.AbsResource) {
+func (m *mover) relocate(r *states.Resource, dest addrs.AbsResource) {
 	moved := &states.Resource{Addr: dest, Provider: r.Provider, Instances: make(map[addrs.InstanceKey]*states.Instance, len(r.Instances))}
 	for key, inst := range r.Instances {
 		moved.Instances[key] = unencoded(inst)
 	}
-	from.RemoveResource(r.Addr)
-	to.AddResource(moved)
+	m.from.RemoveResource(r.Addr)
+	m.to.AddResource(moved)
+	m.renamed[r.Addr.Config()] = dest.Config()
 }
 
-func moveInstance(from, to *states.State, r *states.Resource, key addrs.InstanceKey, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
+func (m *mover) instance(r *states.Resource, key addrs.InstanceKey, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
 	source, inst := r.Addr.Instance(key), r.Instances[key]
 	target := dest.Resource.InInstance(dest.Module).Instance(dest.Key)
 	if inst == nil {
 		return nil, tfdiags.Diagnostics{noSuchObject(source)}
 	}
-	if to.Instance(target) != nil {
+	if m.to.Instance(target) != nil {
 		return nil, tfdiags.Diagnostics{badMove(source, target, "There is a resource instance at the destination already.")}
 	}
-	from.Forget(source)
+	m.from.Forget(source)
 	provider := r.Provider
 	if len(r.Instances) == 0 {
-		from.RemoveResource(r.Addr)
+		m.from.RemoveResource(r.Addr)
 	}
-	to.EnsureResource(target.Abs(), provider).Instances[target.Key] = unencoded(inst)
+	m.to.EnsureResource(target.Abs(), provider).Instances[target.Key] = unencoded(inst)
+	m.renamed[source.Config()] = target.Config()
 	return [][2]string{{source.String(), target.String()}}, nil
 }
 

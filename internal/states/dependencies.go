@@ -43,6 +43,33 @@ func sortedDependencies(list []addrs.ConfigResource) []addrs.ConfigResource {
 	return slices.Compact(list)
 }
 
+// RenameDependencies follows resources whose objects have got other addresses, or some of whose objects have.
+func (s *State) RenameDependencies(renamed map[addrs.ConfigResource]addrs.ConfigResource) {
+	left := make(map[addrs.ConfigResource]bool)
+	for r := range s.Resources() {
+		left[r.Addr.Config()] = true
+	}
+	s.changeDependencies(func(_ addrs.AbsInstance, _ bool, o *Object) []addrs.ConfigResource {
+		var out []addrs.ConfigResource
+		for i, dep := range o.Dependencies {
+			to, ok := renamed[dep]
+			if ok && out == nil {
+				out = slices.Clone(o.Dependencies[:i])
+			}
+			if ok {
+				out = append(out, to)
+			}
+			if out != nil && (!ok || left[dep]) {
+				out = append(out, dep)
+			}
+		}
+		if out == nil {
+			return o.Dependencies
+		}
+		return sortedDependencies(out)
+	})
+}
+
 // withDependencies gives the object with another list.
 func (o *Object) withDependencies(list []addrs.ConfigResource) *Object {
 	out := *o
