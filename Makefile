@@ -102,10 +102,14 @@ fuzz:
 		done; \
 	done
 
-# Kills applies at random moments and counts what was forgotten. RUNS says how many of each kind.
+# Lets things go wrong while something is applied, and counts what was forgotten: signals at random moments (RUNS of each), and
+# every EVERYth of the points at which the program can be killed, the disk full or the state's server down, from FROM on.
 RUNS ?= 5
+EVERY ?= 1
+FROM ?= 0
+KINDS ?= signals,calls,space,requests
 faults: build providers
-	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -runs $(RUNS)
+	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -kinds $(KINDS) -runs $(RUNS) -every $(EVERY) -from $(FROM)
 
 # Compiles for the systems that are not tested here.
 cross:

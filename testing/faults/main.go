@@ -15,16 +15,34 @@ import (
 
 // options are the command line.
 type options struct {
-	bin, mirror   string
-	runs, objects int
-	signals, ops  []string
-	random        *rand.Rand
+	bin, mirror         string
+	kinds, signals, ops []string
+	runs, objects       int
+	every, from         int
+	random              *rand.Rand
+}
+
+// kind is a thing that can go wrong.
+type kind struct {
+	name string
+	run  func(o *options, report func(name string, t *tally)) error
+}
+
+var kinds = []kind{
+	{"signals", (*options).atRandomMoments},
+	{"calls", (*options).atEveryCall},
+	{"space", (*options).onFullDisks},
+	{"requests", (*options).atEveryRequest},
 }
 
 // tally is what the runs of one kind came to.
 type tally struct {
-	existed, lost, ghosts int
-	problems              []string
+	runs, existed, lost, ghosts int
+	problems                    []string
+}
+
+func (t *tally) problem(format string, args ...any) {
+	t.problems = append(t.problems, fmt.Sprintf(format, args...))
 }
 
 func main() {
@@ -36,15 +54,18 @@ func main() {
 
 func faults(args []string) error {
 	o := &options{}
-	var signalNames, opNames string
+	var kindNames, signalNames, opNames string
 	var seed uint64
 	f := flag.NewFlagSet("faults", flag.ExitOnError)
 	f.StringVar(&o.bin, "bin", "bin/tofu", "the `program` to interrupt")
 	f.StringVar(&o.mirror, "mirror", "build/mirror", "the `folder` of provider plugins that make providers builds")
-	f.IntVar(&o.runs, "runs", 5, "how many runs of each kind")
-	f.IntVar(&o.objects, "objects", 80, "how many files a run has")
-	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "what interrupts")
+	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests", "what goes wrong")
 	f.StringVar(&opNames, "ops", "create,update,delete", "what is interrupted")
+	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "the signals of the kind signals")
+	f.IntVar(&o.runs, "runs", 5, "how many runs with each signal")
+	f.IntVar(&o.objects, "objects", 100, "how many files a run has")
+	f.IntVar(&o.every, "every", 1, "of calls, space and requests, take one point in so many")
+	f.IntVar(&o.from, "from", 0, "the first point to take; a larger number than -every is taken modulo that")
 	f.Uint64Var(&seed, "seed", 1, "where the random moments come from")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -52,45 +73,59 @@ func faults(args []string) error {
 	var err1, err2 error
 	o.bin, err1 = filepath.Abs(o.bin)
 	o.mirror, err2 = filepath.Abs(o.mirror)
-	o.signals, o.ops = strings.Split(signalNames, ","), strings.Split(opNames, ",")
+	o.kinds, o.signals, o.ops = strings.Split(kindNames, ","), strings.Split(signalNames, ","), strings.Split(opNames, ",")
 	o.random = rand.New(rand.NewPCG(seed, 0))
 	if err := errors.Join(err1, err2, o.check()); err != nil {
 		return err
 	}
 	bad := false
-	for _, op := range o.ops {
-		for _, sig := range o.signals {
-			var t tally
-			for range o.runs {
-				if err := o.once(op, sig, &t); err != nil {
-					return fmt.Errorf("%s %s: %w", sig, op, err)
-				}
-			}
-			bad = bad || t.lost > 0 || t.ghosts > 0 || len(t.problems) > 0
-			fmt.Printf("%-4s %s: %d runs, %d files existed, %d lost, %d ghosts, %d other problems\n",
-				sig, op, o.runs, t.existed, t.lost, t.ghosts, len(t.problems))
-			slices.Sort(t.problems)
-			for _, p := range slices.Compact(t.problems) {
-				fmt.Println("    " + p)
+	report := func(name string, t *tally) {
+		bad = bad || t.lost > 0 || t.ghosts > 0 || len(t.problems) > 0
+		fmt.Printf("%s: %d runs, %d files existed, %d lost, %d ghosts, %d other problems\n", name, t.runs, t.existed, t.lost, t.ghosts, len(t.problems))
+		slices.Sort(t.problems)
+		for _, p := range slices.Compact(t.problems) {
+			fmt.Println("    " + p)
+		}
+	}
+	for _, k := range kinds {
+		if slices.Contains(o.kinds, k.name) {
+			if err := k.run(o, report); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
 			}
 		}
 	}
 	if bad {
-		return errors.New("something was forgotten")
+		return errors.New("something was forgotten, or could not go on")
 	}
 	return nil
 }
 
+// chosen tells whether the i-th point is among those to take.
+func (o *options) chosen(i int) bool { return i%o.every == o.from%o.every }
+
+// operations are those that were asked for.
+func (o *options) operations() []operation {
+	return slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return !slices.Contains(o.ops, op.name) })
+}
+
 func (o *options) check() error {
+	for _, k := range o.kinds {
+		if !slices.ContainsFunc(kinds, func(known kind) bool { return known.name == k }) {
+			return fmt.Errorf("-kinds: there is no kind %q", k)
+		}
+	}
 	for _, s := range o.signals {
 		if _, ok := signals[s]; !ok {
 			return fmt.Errorf("-signals: there is no signal %q", s)
 		}
 	}
-	for _, op := range o.ops {
-		if !slices.Contains([]string{"create", "update", "delete"}, op) {
-			return fmt.Errorf("-ops: there is no operation %q", op)
+	for _, name := range o.ops {
+		if !slices.ContainsFunc(operations, func(op operation) bool { return op.name == name }) {
+			return fmt.Errorf("-ops: there is no operation %q", name)
 		}
+	}
+	if o.every < 1 || o.from < 0 {
+		return errors.New("-every must be at least 1, -from at least 0")
 	}
 	if _, err := os.Stat(filepath.Join(o.mirror, "example.com")); err != nil {
 		return fmt.Errorf("there are no plugins in %s: run make providers", o.mirror)

@@ -9,9 +9,10 @@
 //	PREFIX_STUCK=delete:b/*           the operation waits until the process is killed
 //	PREFIX_DELAY_MS=create:*=50       the operation takes 50 ms longer; a bare 50 means every create, update and delete;
 //	                                  a stop does not cut it short
+//	PREFIX_RUN=create-done:a.txt      a shell runs the command in PREFIX_COMMAND; ENGINE_PID is the parent of the provider
 //	PREFIX_LOG=/tmp/calls             each operation appends "begin OP NAME" and "end OP NAME" (or "fail OP NAME")
 //
-// Each but the last is a comma-separated list of rules OPERATION:NAME. An
+// Each but LOG and COMMAND is a comma-separated list of rules OPERATION:NAME. An
 // operation is * or one of those a provider's documentation lists, with -done
 // for the moment after it succeeded. A name is a pattern of path.Match; a lone
 // * matches every name, slashes included.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"strconv"
 	"strings"
@@ -23,8 +24,9 @@ const ExitStatus = 3
 
 // Plan says which operations go wrong, and how. The zero Plan does nothing.
 type Plan struct {
-	fail, crash, hang, stuck, delay []rule
+	fail, crash, hang, stuck, delay, run []rule
 
+	command string // of RUN rules
 	logFile string
 	logLock sync.Mutex
 }
@@ -40,7 +42,7 @@ var slowOps = []string{"create", "update", "delete"}
 
 // FromEnv reads the rules from variables that start with prefix and an underscore.
 func FromEnv(prefix string) (*Plan, error) {
-	p := &Plan{logFile: os.Getenv(prefix + "_LOG")}
+	p := &Plan{logFile: os.Getenv(prefix + "_LOG"), command: os.Getenv(prefix + "_COMMAND")}
 	for _, v := range []struct {
 		suffix string
 		into   *[]rule
@@ -51,6 +53,7 @@ func FromEnv(prefix string) (*Plan, error) {
 		{"_HANG", &p.hang, parseRule},
 		{"_STUCK", &p.stuck, parseRule},
 		{"_DELAY_MS", &p.delay, parseDelay},
+		{"_RUN", &p.run, parseRule},
 	} {
 		for text := range strings.SplitSeq(os.Getenv(prefix+v.suffix), ",") {
 			if text = strings.TrimSpace(text); text == "" {
@@ -94,6 +97,9 @@ func (p *Plan) at(ctx context.Context, op, name string) error {
 	if r := match(p.delay, op, name); r != nil {
 		time.Sleep(r.wait) // not cut short by a stop: HANG is for that
 	}
+	if match(p.run, op, name) != nil {
+		p.runCommand(op, name)
+	}
 	if match(p.crash, op, name) != nil {
 		fmt.Fprintf(os.Stderr, "crashing on purpose: %s %s\n", op, name)
 		os.Exit(ExitStatus)
@@ -109,6 +115,16 @@ func (p *Plan) at(ctx context.Context, op, name string) error {
 		return fmt.Errorf("%s %s: %w", op, name, ErrInjected)
 	}
 	return nil
+}
+
+// runCommand runs the command of RUN rules. A test that asked for it cannot do without it.
+func (p *Plan) runCommand(op, name string) {
+	cmd := exec.Command("sh", "-c", p.command)
+	cmd.Env = append(os.Environ(), "ENGINE_PID="+strconv.Itoa(os.Getppid()))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "running the command for %s %s: %s: %s\n", op, name, err, out)
+		os.Exit(ExitStatus)
+	}
 }
 
 // log appends one line. A test that asked for a log cannot do without it, so

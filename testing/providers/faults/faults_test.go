@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,5 +112,21 @@ func TestCrash(t *testing.T) {
 	var exit *exec.ExitError
 	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != ExitStatus {
 		t.Errorf("got %v, want exit status %d", err, ExitStatus)
+	}
+}
+
+func TestRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	p := fromEnv(t, map[string]string{"RUN": "create-done:x", "COMMAND": "echo $ENGINE_PID > " + file})
+	for _, name := range []string{"y", "x"} {
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("the command ran before %s", name)
+		}
+		if err := p.Around(t.Context(), "create", name, func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(got)) != strconv.Itoa(os.Getppid()) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

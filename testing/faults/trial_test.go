@@ -15,7 +15,7 @@ import (
 // d, which is gone; it does not know a.
 func TestJudge(t *testing.T) {
 	dir := t.TempDir()
-	tr := &trial{bin: filepath.Join(dir, "program"), top: dir, work: dir}
+	tr := &trial{bin: filepath.Join(dir, "program"), top: dir, work: dir, files: filepath.Join(dir, "files")}
 	sum := sha256.Sum256([]byte("text"))
 	now := hex.EncodeToString(sum[:])
 	script := `#!/bin/sh

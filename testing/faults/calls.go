@@ -1,0 +1,140 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// moments are when the engine is killed around a call: when it has reached the provider, which does nothing any more, and when its
+// work is done and the answer is never given.
+var moments = []string{"", "-done"}
+
+// atEveryCall kills the engine at every single call of its provider in turn. Calls come one after the other, so what the engine must
+// know then is exact: everything but the one file, of which it knows that something had been begun.
+func (o *options) atEveryCall(report func(string, *tally)) error {
+	for _, op := range o.operations() {
+		base, err := o.newTrial(o.objects)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(base.top)
+		if op.before != nil {
+			if err := base.must(op.before...); err != nil {
+				return err
+			}
+		}
+		saved, err := base.save()
+		if err != nil {
+			return err
+		}
+		sum := &tally{}
+		for i, name := range base.names() {
+			for j, moment := range moments {
+				if !o.chosen(2*i + j) {
+					continue
+				}
+				if err := saved.restore(); err != nil {
+					return err
+				}
+				base.killedAt(op, moment, name, sum)
+			}
+		}
+		report("calls of "+op.name, sum)
+	}
+	return nil
+}
+
+// killedAt is one run.
+func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
+	sum.runs++
+	deadly := t.with("FILES_RUN="+op.name+moment+":"+name, "FILES_COMMAND=kill -9 $ENGINE_PID; kill -9 $PPID")
+	out, err := deadly.command(append(op.args[:len(op.args):len(op.args)], "-parallelism=1")...).CombinedOutput()
+	if err == nil {
+		sum.problem("%s%s %s: the engine was not killed: %s", op.name, moment, name, out[max(0, len(out)-300):])
+		return
+	}
+	known, err := t.known()
+	if err != nil {
+		sum.problem("%s%s %s: the state cannot be read: %v", op.name, moment, name, err)
+		return
+	}
+	files := t.onDisk()
+	sum.existed += len(files)
+	for file, f := range files {
+		if file != name && known[file] != f.sha256 {
+			sum.lost++
+		}
+	}
+	for file := range known {
+		if _, ok := files[file]; !ok && file != name {
+			sum.ghosts++
+		}
+	}
+	if told := t.finish(op, sum); !strings.Contains(told, "Interrupted operations") || !strings.Contains(told, t.address(name)+":") {
+		sum.problem("%s%s %s: the next run doesn't say that something had been begun: %s", op.name, moment, name, told[max(0, len(told)-300):])
+	}
+}
+
+// address is the resource instance that manages a file.
+func (t *trial) address(name string) string {
+	if i, ok := strings.CutPrefix(name, "b-a"); ok {
+		return fmt.Sprintf("files_file.b[%s]", i)
+	}
+	return fmt.Sprintf("files_file.a[%s]", strings.TrimPrefix(name, "a"))
+}
+
+// saved is what a trial consisted of at some time.
+type saved struct {
+	dirs []string
+	old  string
+}
+
+// save keeps a copy of the working directory and the files.
+func (t *trial) save() (*saved, error) {
+	s := &saved{[]string{t.work, t.files}, t.top + "/saved"}
+	for _, dir := range s.dirs {
+		if err := os.CopyFS(s.old+dir, os.DirFS(dir)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// restore puts everything back as it was. The directories stay: one may be a mounted file system.
+func (s *saved) restore() error {
+	for _, dir := range s.dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := os.RemoveAll(dir + "/" + e.Name()); err != nil {
+				return err
+			}
+		}
+		if err := os.CopyFS(dir, os.DirFS(s.old+dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended judges a run that came to an end by itself: it must know everything as it is, and must have said so if it failed.
+func (t *trial) ended(what string, out []byte, err error, sum *tally) {
+	sum.runs++
+	before := *sum
+	t.judge(sum, time.Now(), true)
+	text := strings.ReplaceAll(string(out), "\n", " ")
+	if err != nil && !strings.Contains(text, "Error: ") {
+		sum.problem("%s: it failed and said nothing: %s", what, out[max(0, len(out)-300):])
+	}
+	if sum.lost > before.lost || sum.ghosts > before.ghosts {
+		sum.problem("%s: things were forgotten: %s", what, out[max(0, len(out)-600):])
+	}
+	sum.problems = slices.Compact(sum.problems)
+}

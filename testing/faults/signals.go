@@ -1,0 +1,116 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// signals by name. PIPE is not sent: the reader of the output goes away.
+var signals = map[string]syscall.Signal{
+	"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "PIPE": 0,
+}
+
+// atRandomMoments interrupts operations on slow files with every signal.
+func (o *options) atRandomMoments(report func(string, *tally)) error {
+	for _, op := range o.operations() {
+		for _, sig := range o.signals {
+			sum := &tally{}
+			for range o.runs {
+				if err := o.interrupted(op, sig, sum); err != nil {
+					return err
+				}
+			}
+			report(sig+" "+op.name, sum)
+		}
+	}
+	return nil
+}
+
+// interrupted is one run. An error means that the run could not be made at all.
+func (o *options) interrupted(op operation, sig string, sum *tally) error {
+	t, err := o.newTrial(o.objects)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(t.top)
+	slow := t.with("FILES_DELAY_MS=60")
+	if op.before != nil {
+		if err := slow.must(op.before...); err != nil {
+			return err
+		}
+	}
+	sum.runs++
+	killed, err := slow.interrupt(op.name, signals[sig], t.calls(op.name)+1+o.random.IntN(t.objects*3/4), op.args)
+	if err != nil {
+		sum.problem("%v", err)
+	}
+	limit := time.Now()
+	if sig == "KILL" {
+		limit = killed.Add(-100 * time.Millisecond)
+	}
+	t.judge(sum, limit, sig != "KILL")
+	t.finish(op, sum)
+	return nil
+}
+
+// calls counts how often the provider began an operation.
+func (t *trial) calls(op string) int {
+	log, err := os.ReadFile(filepath.Join(t.top, "calls"))
+	if err != nil {
+		return 0 // not begun yet
+	}
+	return bytes.Count(log, []byte("begin "+op+" "))
+}
+
+// interrupt runs a command and interrupts it once the provider began that many
+// calls. It returns when that was.
+func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []string) (at time.Time, err error) {
+	cmd := t.command(args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return at, err
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return at, err
+	}
+	go io.Copy(io.Discard, output)
+	ended := make(chan struct{})
+	go func() {
+		_, _ = cmd.Process.Wait() // not cmd.Wait, which would close the pipe: only a PIPE run may
+		close(ended)
+	}()
+	deadline := time.Now().Add(60 * time.Second)
+	for running := true; running && t.calls(op) < calls && time.Now().Before(deadline); {
+		select {
+		case <-ended:
+			running = false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	at = time.Now()
+	if sig == 0 {
+		output.Close()
+	} else {
+		_ = syscall.Kill(cmd.Process.Pid, sig) // it may have ended by itself
+	}
+	select {
+	case <-ended:
+	case <-time.After(90 * time.Second):
+		err = errors.New("the program did not end in 90 s")
+		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)
+		<-ended
+	}
+	time.Sleep(400 * time.Millisecond) // plugins that are left finish what they were doing
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	output.Close()
+	return at, err
+}
