@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 
 	"tofu/internal/states"
@@ -44,10 +45,16 @@ func Read(r io.Reader) (*File, error) {
 func ReadAll(r io.Reader) ([]byte, error) { return readUpTo(r, MaxSize) }
 
 func readUpTo(r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
+	var buf bytes.Buffer
+	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if info, err := file.Stat(); err == nil && info.Size() <= limit {
+			buf.Grow(int(info.Size()) + bytes.MinRead) // growing on the way would cost several times that
+		}
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
 		return nil, err
 	}
+	data := buf.Bytes()
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("the state is larger than %d MiB and can't be read", limit>>20)
 	}

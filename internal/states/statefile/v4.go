@@ -63,7 +63,7 @@ type (
 		AttributesFlat      map[string]string `json:"attributes_flat"`
 		SensitiveAttributes json.RawMessage   `json:"sensitive_attributes"`
 		Private             []byte            `json:"private"`
-		Dependencies        []string          `json:"dependencies"`
+		Dependencies        borrowed          `json:"dependencies"`
 		CreateBeforeDestroy bool              `json:"create_before_destroy"`
 		SkipDestroy         bool              `json:"skip_destroy"`
 		Identity            json.RawMessage   `json:"identity"`
@@ -283,13 +283,23 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 	return obj, err
 }
 
-func (d *decoder) dependencies(texts []string) ([]addrs.ConfigResource, error) {
-	if len(texts) == 0 {
-		return nil, nil
-	}
-	key := strings.Join(texts, "\n")
-	if list, ok := d.lists[key]; ok {
+// borrowed is JSON text that is part of the file's, which nobody changes: it isn't copied.
+type borrowed []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *borrowed) UnmarshalJSON(data []byte) error {
+	*b = data
+	return nil
+}
+
+// dependencies reads each of the lists that differ as text.
+func (d *decoder) dependencies(text borrowed) ([]addrs.ConfigResource, error) {
+	if list, ok := d.lists[string(text)]; ok || len(text) == 0 {
 		return list, nil
+	}
+	var texts []string
+	if err := json.Unmarshal(text, &texts); err != nil {
+		return nil, fmt.Errorf("invalid dependencies: %w", err)
 	}
 	list := make([]addrs.ConfigResource, len(texts))
 	for i, text := range texts {
@@ -302,7 +312,10 @@ func (d *decoder) dependencies(texts []string) ([]addrs.ConfigResource, error) {
 		}
 		list[i] = dep
 	}
-	d.lists[key] = list
+	if len(list) == 0 {
+		list = nil
+	}
+	d.lists[string(text)] = list
 	return list, nil
 }
 

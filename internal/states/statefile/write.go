@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -47,6 +48,12 @@ func Write(w io.Writer, f *File, opts *Options) error {
 type Encoder struct {
 	texts map[*states.Object][]byte
 	keep  bool
+	lists sync.Map // texts of lists of dependencies, by listKey: many objects share one list
+}
+
+type listKey struct {
+	first  *addrs.ConfigResource
+	length int
 }
 
 // NewEncoder gives an encoder that remembers texts.
@@ -188,7 +195,7 @@ func (e *Encoder) writeObject(w *writer, key addrs.InstanceKey, deposed addrs.De
 		w.buf = append(w.buf, text...)
 	} else {
 		start := len(w.buf)
-		if err := writeContent(w, obj); err != nil {
+		if err := e.writeContent(w, obj); err != nil {
 			return err
 		}
 		if e.keep {
@@ -200,7 +207,7 @@ func (e *Encoder) writeObject(w *writer, key addrs.InstanceKey, deposed addrs.De
 }
 
 // writeContent writes what is the same wherever the object stands.
-func writeContent(w *writer, obj *states.Object) error {
+func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
 	if obj.Flatmap != nil && obj.Attrs == nil {
@@ -225,12 +232,7 @@ func writeContent(w *writer, obj *states.Object) error {
 	}
 	if len(obj.Dependencies) > 0 {
 		w.key("dependencies")
-		w.open('[')
-		for _, dep := range obj.Dependencies {
-			w.item()
-			w.text(dep.String())
-		}
-		w.close(']')
+		e.writeDependencies(w, obj.Dependencies)
 	}
 	w.flag("create_before_destroy", obj.CreateBeforeDestroy)
 	w.flag("skip_destroy", obj.SkipDestroy)
@@ -239,6 +241,22 @@ func writeContent(w *writer, obj *states.Object) error {
 		w.number("identity_schema_version", obj.IdentityVersion)
 	}
 	return nil
+}
+
+func (e *Encoder) writeDependencies(w *writer, list []addrs.ConfigResource) {
+	key := listKey{&list[0], len(list)}
+	if text, ok := e.lists.Load(key); ok {
+		w.buf = append(w.buf, text.([]byte)...)
+		return
+	}
+	start := len(w.buf)
+	w.open('[')
+	for _, dep := range list {
+		w.item()
+		w.text(dep.String())
+	}
+	w.close(']')
+	e.lists.Store(key, slices.Clone(w.buf[start:]))
 }
 
 func writePaths(w *writer, paths []cty.Path) error {

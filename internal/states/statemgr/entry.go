@@ -78,7 +78,22 @@ type header struct {
 
 const journalVersion = 1
 
-func storing(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) (*entry, error) {
+// text is the entry as JSON on one line. The object is on one line already, and may be long: it is put in as it is.
+func (e *entry) text() ([]byte, error) {
+	if len(e.Object) == 0 {
+		return json.Marshal(e)
+	}
+	rest := *e
+	rest.Object = nil
+	text, err := json.Marshal(&rest)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text[:len(text)-1], `,"object":`...)
+	return append(append(text, e.Object...), '}'), nil
+}
+
+func storing(objects *statefile.Encoder, addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) (*entry, error) {
 	e := &entry{Kind: storeEntry, Addr: addr.String(), Deposed: deposed, Object: json.RawMessage("null")}
 	if provider != (addrs.ProviderInstance{}) {
 		e.Provider = provider.String()
@@ -87,7 +102,7 @@ func storing(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Objec
 		return e, nil
 	}
 	var err error
-	e.Object, err = statefile.EncodeObject(obj)
+	e.Object, err = objects.Object(obj)
 	return e, err
 }
 

@@ -115,7 +115,7 @@ func isLive(path string) (bool, error) {
 
 // line is an entry's text.
 func (j *journal) line(e *entry) ([]byte, error) {
-	text, err := json.Marshal(e)
+	text, err := e.text()
 	if err != nil {
 		return nil, err
 	}

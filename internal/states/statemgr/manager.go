@@ -63,6 +63,7 @@ type Manager struct {
 	stored  stored
 	old     *recovery // the journal of a killed run, until a snapshot has its content
 	encoder *statefile.Encoder
+	objects statefile.Encoder // of the journal
 }
 
 // stored is what the store has, as far as is known.

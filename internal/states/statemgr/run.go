@@ -110,8 +110,9 @@ func (m *Manager) settleOld(ctx context.Context) ([]*entry, error) {
 // differences gives entries that turn one state into the other.
 func differences(from, to *states.State) ([]*entry, error) {
 	var out []*entry
+	objects := &statefile.Encoder{}
 	add := func(id objectID, obj *states.Object, provider addrs.ProviderInstance) error {
-		e, err := storing(id.addr, id.deposed, obj, provider)
+		e, err := storing(objects, id.addr, id.deposed, obj, provider)
 		out = append(out, e)
 		return err
 	}
@@ -198,7 +199,7 @@ func (m *Manager) Stored(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *
 	if j == nil {
 		return
 	}
-	e, err := storing(addr, deposed, obj, provider)
+	e, err := storing(&m.objects, addr, deposed, obj, provider)
 	j.record(e, err) // before anything that may take a while
 	id := objectID{addr, deposed}
 	m.mu.Lock()

@@ -1,0 +1,46 @@
+package statefile
+
+import (
+	"fmt"
+	"testing"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// Many objects that depend on the same many resources have one list, which is read and written once.
+func TestListsAreShared(t *testing.T) {
+	var deps []addrs.ConfigResource
+	for i := range 100 {
+		deps = append(deps, addrs.Resource{Mode: addrs.Managed, Type: "a", Name: fmt.Sprintf("d%02d", i)}.In(addrs.RootModule))
+	}
+	state := states.New()
+	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost, Namespace: "n", Type: "a"}}}
+	addr := addrs.Resource{Mode: addrs.Managed, Type: "a", Name: "b"}.InInstance(addrs.RootInstance)
+	for i := range 3 {
+		list := deps
+		if i == 2 {
+			list = deps[:99] // begins where the other one does
+		}
+		state.SetCurrent(addr.Instance(addrs.IntKey(i)), &states.Object{Attrs: []byte(`{}`), Dependencies: list}, provider)
+	}
+	for _, indent := range []bool{false, true} {
+		text, err := Encode(&File{State: state}, &Options{Indent: indent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := func(i int) []addrs.ConfigResource {
+			return read.State.Instance(addr.Instance(addrs.IntKey(i))).Current.Dependencies
+		}
+		if len(list(0)) != 100 || len(list(2)) != 99 || list(2)[98] != deps[98] {
+			t.Errorf("got lists of %d and %d", len(list(0)), len(list(2)))
+		}
+		if &list(0)[0] != &list(1)[0] {
+			t.Error("the same list was read twice")
+		}
+	}
+}
