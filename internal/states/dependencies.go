@@ -43,28 +43,22 @@ func sortedDependencies(list []addrs.ConfigResource) []addrs.ConfigResource {
 	return slices.Compact(list)
 }
 
-// RenameDependencies follows resources whose objects have got other addresses, or some of whose objects have.
+// RenameDependencies follows resources whose objects have got other addresses. Where only some have, nobody knows whose dependents
+// they had: the configuration will tell.
 func (s *State) RenameDependencies(renamed map[addrs.ConfigResource]addrs.ConfigResource) {
-	left := make(map[addrs.ConfigResource]bool)
 	for r := range s.Resources() {
-		left[r.Addr.Config()] = true
+		delete(renamed, r.Addr.Config())
 	}
 	s.changeDependencies(func(_ addrs.AbsInstance, _ bool, o *Object) []addrs.ConfigResource {
-		var out []addrs.ConfigResource
-		for i, dep := range o.Dependencies {
-			to, ok := renamed[dep]
-			if ok && out == nil {
-				out = slices.Clone(o.Dependencies[:i])
-			}
-			if ok {
-				out = append(out, to)
-			}
-			if out != nil && (!ok || left[dep]) {
-				out = append(out, dep)
-			}
-		}
-		if out == nil {
+		isRenamed := func(dep addrs.ConfigResource) bool { _, ok := renamed[dep]; return ok }
+		if !slices.ContainsFunc(o.Dependencies, isRenamed) {
 			return o.Dependencies
+		}
+		out := slices.Clone(o.Dependencies)
+		for i, dep := range out {
+			if to, ok := renamed[dep]; ok {
+				out[i] = to
+			}
 		}
 		return sortedDependencies(out)
 	})
