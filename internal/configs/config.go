@@ -19,9 +19,10 @@ type Config struct {
 	Module   *Module
 	Called   bool // a root that is only looked at as if it was called
 
-	// Source is the call's evaluated source address and Version the installed version ("" where there is none).
-	Source  string
-	Version string
+	// Source is the call's evaluated source address, SourceText what it was evaluated from, as the configuration gives it, and Version
+	// the installed version ("" where there is none).
+	Source, SourceText string
+	Version            string
 
 	// ProviderInstances are the instances of each configuration of this module with for_each: each.value by key.
 	ProviderInstances map[addrs.LocalProviderConfig]map[addrs.InstanceKey]cty.Value

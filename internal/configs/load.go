@@ -46,6 +46,7 @@ type ModuleRequest struct {
 	Call   *ModuleCall
 	// Source is the zero ModuleSource when it could not be evaluated; diagnostics say why.
 	Source       addrs.ModuleSource
+	SourceText   string // the source as it was given
 	Version      string // constraints as written; "" for none
 	Constraints  constraints.IntersectionSpec
 	VersionRange hcl.Range
@@ -131,7 +132,7 @@ func (l *loader) child(parent *Config, call *ModuleCall) (*Config, tfdiags.Diagn
 	}
 	cfg := &Config{
 		Path: req.Path, Root: parent.Root, Parent: parent, Call: call, Children: map[string]*Config{},
-		Source: req.Source.String(), Version: version,
+		Source: req.Source.String(), SourceText: req.SourceText, Version: version,
 	}
 	recursion := cfg.recursion(filepath.Clean(dir))
 	if recursion > 0 {
@@ -215,7 +216,7 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics)
 	if err != nil {
 		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s.", upperFirst(err.Error())).At(call.SourceRange))
 	}
-	req.Source = source
+	req.Source, req.SourceText = source, v.AsString()
 	return req, diags
 }
 

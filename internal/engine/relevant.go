@@ -91,7 +91,7 @@ func (t *tracer) value(v *value, at addrs.ModuleInstance) {
 	}
 	if v.module.parent != nil {
 		parent, _ := at.Parent()
-		t.refs(v.expr.Refs, v.module.parent, parent, v.module.rep)
+		t.refs(v.expr.Refs, v.module.parent, parent, repetitionExprs{})
 	}
 }
 

@@ -179,7 +179,7 @@ func (c *configWriter) call(call *configs.ModuleCall, child *configs.Config, key
 		out.VersionConstraint = constantText(call.VersionExpr)
 	}
 	if child != nil {
-		out.Source = child.Source
+		out.Source = child.SourceText
 		out.Module = c.module(child, keys)
 	} else if call.SourceExpr != nil {
 		out.Source = constantText(call.SourceExpr)

@@ -141,7 +141,7 @@ func (p *planWriter) plannedValues() {
 			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
-				if o.After.IsNull() { // plans know of no type here
+				if o.After.IsNull() && o.Action == plans.NoOp { // there never was a value, nor a type
 					ty = cty.DynamicPseudoType
 				}
 				out.Type, out.Value = typeJSON(ty), valueJSON(o.After)
