@@ -62,7 +62,7 @@ type tracer struct {
 	found  map[string]plans.RelevantAttribute
 }
 
-// resource follows what a resource block refers to, in one module instance.
+// resource follows what a resource block refers to, in one module instance. What repeats it counts where count or each is mentioned.
 func (t *tracer) resource(r *resource, at addrs.ModuleInstance) {
 	if r == nil || r.cfg == nil || r.exprs.body == nil || t.blocks[r][at] {
 		return
@@ -72,11 +72,6 @@ func (t *tracer) resource(r *resource, at addrs.ModuleInstance) {
 	}
 	t.blocks[r][at] = true
 	t.refs(r.exprs.body.Refs, r.module, at, r.exprs.rep)
-	for _, e := range []*lang.Expr{r.exprs.rep.count, r.exprs.rep.forEach, r.exprs.rep.enabled} {
-		if e != nil {
-			t.refs(e.Refs, r.module, at, repetitionExprs{})
-		}
-	}
 }
 
 func (t *tracer) value(v *value, at addrs.ModuleInstance) {
@@ -127,9 +122,14 @@ func (t *tracer) refs(refs lang.Refs, m *module, at addrs.ModuleInstance, rep re
 	}
 }
 
-// attribute goes on behind an attribute of a resource that is set in its block: what it was made from counts as well.
+// attribute goes on behind an attribute of a resource that is set in its block, or behind the whole: what it was made from counts as
+// well.
 func (t *tracer) attribute(r *resource, at addrs.ModuleInstance, rest hcl.Traversal) {
-	if r == nil || r.cfg == nil || r.exprs.body == nil || len(rest) == 0 {
+	if r == nil || r.cfg == nil || r.exprs.body == nil {
+		return
+	}
+	if len(rest) == 0 {
+		t.resource(r, at)
 		return
 	}
 	step, ok := rest[0].(hcl.TraverseAttr)
