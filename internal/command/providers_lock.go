@@ -12,6 +12,7 @@ import (
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/getmodules"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
@@ -27,9 +28,10 @@ registries, whatever the CLI configuration says.
 
 With -recursive, the lock files of all root modules below the given directories
 (by default the current one) are brought up to date in one run: each package is
-fetched and hashed once, however many modules use it. A locked version that does
-not meet the constraints any more is replaced by the newest one that does. With
--check nothing is written; the exit status is 1 when something would be.`,
+fetched and hashed once, however many modules use it. Modules that are neither
+local nor installed are fetched for the time being, to see what they need. A
+locked version that does not meet the constraints any more is replaced by the
+newest one that does. With -check nothing is written; the exit status is 1 when something would be.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &providersLockFlags{}
 		f.addJSON(fs)
@@ -199,7 +201,9 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	roots, broken, diags := findRoots(ctx, dirs)
+	shared := getmodules.NewShared(ctx, registry.New(a.CLI, version.String))
+	defer func() { _ = shared.Close() }()
+	roots, broken, diags := findRoots(ctx, dirs, shared)
 	if ctx.Err() != nil {
 		return diags.Err()
 	}

@@ -20,7 +20,7 @@ import (
 
 // findRoots gives the root modules below some directories that need providers: those with a lock file, and those that
 // no other module below the directories calls by a relative path. Broken are the directories of those that can't be loaded.
-func findRoots(ctx context.Context, dirs []string) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
+func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
 	found, diags := moduleDirs(dirs)
 	parser := configs.NewParser(nil) // modules that several roots share are parsed once
 	candidates := make([]candidate, len(found))
@@ -28,7 +28,7 @@ func findRoots(ctx context.Context, dirs []string) (roots []install.Root, broken
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range found {
 		group.Go(func() error {
-			candidates[i] = readCandidate(parser, m)
+			candidates[i] = readCandidate(parser, shared, m)
 			return ctx.Err()
 		})
 	}
@@ -118,23 +118,18 @@ type candidate struct {
 	diags tfdiags.Diagnostics
 }
 
-// readCandidate loads a module with all it calls. Relative sources need no installation; others must be installed.
-func readCandidate(parser *configs.Parser, m moduleDir) candidate {
+// readCandidate loads a module with all it calls.
+func readCandidate(parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
 	var c candidate
-	installed, diags := getmodules.Installed(filepath.Join(m.dir, ".terraform", "modules"))
+	find, diags := shared.Resolver(m.dir)
 	if diags.HasErrors() {
 		c.diags = diags
 		return c
 	}
 	resolve := func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		dir, version, diags := find(req)
 		if req.Source.Kind == addrs.LocalModule {
-			dir := filepath.Clean(req.LocalDir())
 			c.calls = append(c.calls, dir)
-			return dir, "", nil
-		}
-		dir, version, diags := installed(req)
-		if !filepath.IsAbs(dir) && dir != "" {
-			dir = filepath.Join(m.dir, dir) // the manifest is relative to the root module
 		}
 		return dir, version, diags
 	}

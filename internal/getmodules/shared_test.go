@@ -1,0 +1,101 @@
+package getmodules
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"tofu/internal/configs"
+)
+
+// TestShared: many root modules at once share each package, and nothing is left in them or anywhere.
+func TestShared(t *testing.T) {
+	l := newLab(t)
+	t.Setenv("TMPDIR", l.top)
+	l.pages["/v1/acme/net/lab/versions"] = bytesPage([]byte(`{"modules": [{"versions": [{"version": "1.0.0"}, {"version": "1.1.0"}, {"version": "2.0.0"}]}]}`))
+	var fetched atomic.Int32
+	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0"} {
+		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Terraform-Get", l.url+"/"+v+".zip//deep")
+		}
+		l.pages["/"+v+".zip"] = func(w http.ResponseWriter, r *http.Request) {
+			fetched.Add(1)
+			w.Write(zipOf(map[string]string{"deep/main.tf": call("below", "../other"), "other/main.tf": value(v)}))
+		}
+	}
+	const source = "modules.example.com/acme/net/lab"
+	versions := map[string]string{"a": "~> 1.0", "b": "< 1.1", "c": "", "d": "~> 1.0", "e": "~> 1.0", "f": "~> 1.0"}
+	want := map[string]string{"a": "1.1.0", "b": "1.0.0", "c": "2.0.0", "d": "1.0.0", "e": "1.0.0", "f": "1.1.0"}
+	for name, constraint := range versions {
+		more := ""
+		if constraint != "" {
+			more = `version = "` + constraint + `"`
+		}
+		l.write(map[string]string{"work/" + name + "/main.tf": call("net", source, more)})
+	}
+	// What is installed or pinned is what counts, where it still meets the constraints.
+	l.write(map[string]string{
+		"work/d/.terraform/modules/net/main.tf":  value("1.0.0"),
+		"work/d/.terraform/modules/modules.json": `{"Modules": [{"Key": "net", "Source": "` + source + `", "Version": "1.0.0", "Dir": ".terraform/modules/net"}]}`,
+		"work/e/.terraform.modules.lock.hcl":     "",
+	})
+	probe := zipOf(map[string]string{"deep/main.tf": call("below", "../other"), "other/main.tf": value("1.0.0")})
+	if err := os.WriteFile("probe.zip", probe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack("probe.zip", "zip", "probe"); err != nil {
+		t.Fatal(err)
+	}
+	h, err := hashTree("probe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.write(map[string]string{"work/e/.terraform.modules.lock.hcl": "module \"" + source + "\" {\n version = \"1.0.0\"\n hash = \"" + string(h) + "\"\n}\n"})
+
+	shared := NewShared(t.Context(), l.client)
+	var group sync.WaitGroup
+	for name := range versions {
+		group.Go(func() {
+			resolve, diags := shared.Resolver(name)
+			if diags.HasErrors() {
+				t.Error(diags.Err())
+				return
+			}
+			cfg, diags := configs.LoadRoot(name, &configs.LoadOptions{Resolve: resolve})
+			if diags.HasErrors() {
+				t.Error(name, diags.Err())
+				return
+			}
+			if got := cfg.Children["net"].Version; got != want[name] {
+				t.Errorf("%s: version %q", name, got)
+			}
+		})
+	}
+	group.Wait()
+	if n := fetched.Load(); n != 4 { // 1.0.0 as pinned is another one than 1.0.0 as chosen
+		t.Errorf("%d packages were fetched", n)
+	}
+	if n := strings.Count(strings.Join(l.seen, " "), "/versions"); n != 1 {
+		t.Errorf("the registry was asked for versions %d times", n)
+	}
+	if err := shared.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, pattern := range []string{"tofu-modules-*", "work/[abc]/.terraform*"} {
+		if left, err := filepath.Glob(filepath.Join(l.top, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("left over: %v", left)
+		}
+	}
+	l.write(map[string]string{"work/g/main.tf": call("net", source, `version = "~> 3.0"`)})
+	resolve, diags := shared.Resolver("g")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	if _, diags := configs.LoadRoot("g", &configs.LoadOptions{Resolve: resolve}); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "meets the constraints") {
+		t.Error(diags.Err())
+	}
+}
