@@ -222,7 +222,7 @@ func TestRemoteState(t *testing.T) {
 		{"unknown argument", map[string]cty.Value{"backend": s("box"), "config": cty.ObjectVal(map[string]cty.Value{"path": s("p"), "x": s("")})}, nil, "config",
 			`unexpected attribute "x".`},
 		{"defaults of another type", map[string]cty.Value{"backend": s("box"), "config": box, "defaults": cty.TupleVal([]cty.Value{s("")})}, nil, "defaults",
-			"Defaults must be given in an object value."},
+			"The defaults have to be an object: a value for each output."},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

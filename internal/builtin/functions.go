@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -23,23 +24,21 @@ type function struct {
 }
 
 func functions() map[string]function {
-	describe := func(name, summary, description string, param providers.FunctionParam, ret cty.Type) *providers.Function {
+	describe := func(name, what string, param providers.FunctionParam, ret cty.Type) *providers.Function {
 		return &providers.Function{
-			Params: []providers.FunctionParam{param}, Return: ret, Summary: summary,
-			Description: "provider::terraform::" + name + " " + description,
+			Params: []providers.FunctionParam{param}, Return: ret, Summary: strings.ToUpper(what[:1]) + what[1:],
+			Description: "provider::terraform::" + name + " " + what,
 		}
 	}
 	return map[string]function{
-		"decode_tfvars": {describe("decode_tfvars", "Decode a TFVars file content into an object", "decodes a TFVars file content into an object",
-			providers.FunctionParam{Name: "content", Type: cty.String, Description: "TFVars file content to decode"},
+		"decode_tfvars": {describe("decode_tfvars", "reads the content of a variables file and returns its values as an object",
+			providers.FunctionParam{Name: "content", Type: cty.String, Description: "content of a .tfvars file"},
 			cty.DynamicPseudoType), decodeTFVars},
-		"encode_tfvars": {describe("encode_tfvars", "Encode an object into a string with the same format as a TFVars file",
-			"encodes an object into a string with the same format as a TFVars file",
-			providers.FunctionParam{Name: "input", Type: cty.DynamicPseudoType,
-				Description: "Input to encode for TFVars file. Must be an object with key that are valid identifiers"}, cty.String), encodeTFVars},
-		"encode_expr": {describe("encode_expr", "Takes an arbitrary expression and converts it into a string with valid OpenTofu syntax",
-			"takes an arbitrary expression and converts it into a string with valid OpenTofu syntax",
-			providers.FunctionParam{Name: "expr", Type: cty.DynamicPseudoType, Description: "expression to encode"}, cty.String), encodeExpr},
+		"encode_tfvars": {describe("encode_tfvars", "writes an object as the content of a variables file",
+			providers.FunctionParam{Name: "input", Type: cty.DynamicPseudoType, Description: "object or map whose keys are names of variables"},
+			cty.String), encodeTFVars},
+		"encode_expr": {describe("encode_expr", "writes any value as an expression of the configuration language",
+			providers.FunctionParam{Name: "expr", Type: cty.DynamicPseudoType, Description: "value to write"}, cty.String), encodeExpr},
 	}
 }
 

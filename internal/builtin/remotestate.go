@@ -27,23 +27,22 @@ func remoteStateSchema() *configschema.Block {
 	markdown := configschema.StringMarkdown
 	return &configschema.Block{Attributes: map[string]*configschema.Attribute{
 		"backend": {Type: cty.String, Required: true, DescriptionKind: markdown,
-			Description: "The remote backend to use, e.g. `remote` or `http`."},
+			Description: "The type of the backend that keeps the state, such as `s3` or `http`."},
 		"config": {Type: cty.DynamicPseudoType, Optional: true, DescriptionKind: markdown,
-			Description: "The configuration of the remote backend. Although this is optional, most backends require some configuration.\n\n" +
-				"The object can use any arguments that would be valid in the equivalent `terraform { backend \"<TYPE>\" { ... } }` block."},
+			Description: "The settings of the backend: an object with the arguments that a `backend` block of this type would have."},
 		"defaults": {Type: cty.DynamicPseudoType, Optional: true, DescriptionKind: markdown,
-			Description: "Default values for outputs, in case the state file is empty or lacks a required output."},
+			Description: "Values for outputs that the state does not have."},
 		"outputs": {Type: cty.DynamicPseudoType, Computed: true, DescriptionKind: markdown,
-			Description: "An object containing every root-level output in the remote state."},
+			Description: "The outputs of the root module, as the state has them."},
 		"workspace": {Type: cty.String, Optional: true, DescriptionKind: markdown,
-			Description: "The OpenTofu workspace to use, if the backend supports workspaces."},
+			Description: "The workspace whose state is read; `default` if it is left out."},
 	}}
 }
 
 func (p *provider) validateRemoteState(config cty.Value) tfdiags.Diagnostics {
 	_, diags := p.backendConfig(config)
 	if d := config.GetAttr("defaults"); d.IsKnown() && !d.IsNull() && !d.Type().IsObjectType() && !d.Type().IsMapType() {
-		diags = diags.Append(at("defaults", "Invalid default values", "Defaults must be given in an object value."))
+		diags = diags.Append(at("defaults", "Invalid default values", "The defaults have to be an object: a value for each output."))
 	}
 	return diags
 }
@@ -106,7 +105,7 @@ func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, 
 	}
 	if !found {
 		resp.Diagnostics = resp.Diagnostics.Append(at("workspace", "Unable to find remote state",
-			"No stored state was found for the given workspace in the given backend."))
+			"The backend has no state for the workspace. Apply the configuration that it belongs to first."))
 		return resp
 	}
 	merged := make(map[string]cty.Value)

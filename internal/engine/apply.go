@@ -38,7 +38,7 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	}
 	if plan.Mode == plans.Destroy && w.forgotten > 0 && !opts.SuppressForgetErrors && !walked.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
-			"As requested, %d objects were only forgotten: they still exist, but they are not managed any more. To end without this error, use -suppress-forget-errors.", w.forgotten))
+			"%d objects were forgotten, as the configuration asks for: they still exist, and nothing manages them. With -suppress-forget-errors this is no error.", w.forgotten))
 	}
 	return w.state, diags
 }

@@ -187,7 +187,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	}
 	if !prop.config.IsWhollyKnown() {
 		return diags.Append(tfdiags.Errorf("Configuration contains unknown value",
-			"The configuration of %s still contains unknown values although everything it depends on was applied. This is a bug in the program; please report it.", a.addr).At(r.cfg.Range))
+			"The configuration of %s has unknown values although everything it depends on was applied. This is a bug in tofu; please report it.", a.addr).At(r.cfg.Range))
 	}
 	final, more := a.plan(prior, prop, planWishes{})
 	diags = diags.Append(more)
@@ -249,7 +249,7 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 	}
 	for _, err := range a.incompatible(planned.After, final.After) {
 		diags = diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
-			"produced, when the plan of %s was completed with values that are known now, an invalid new value for %s.", a.addr, tfdiags.FormatError(err)))
+			"planned something else for %s when all values of its configuration were known: %s.", a.addr, tfdiags.FormatError(err)))
 	}
 	return diags.WithAddress(a.addr.String())
 }
@@ -408,7 +408,7 @@ func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyR
 	if !resp.LegacyTypes {
 		for _, err := range a.incompatible(markLike(planned, a.planned.After), value) {
 			diags = diags.Append(providerBug("Provider produced inconsistent result after apply", p,
-				"produced an unexpected new value when applying changes to %s: %s.", a.addr, tfdiags.FormatError(err)))
+				"did not do what it had planned for %s: %s.", a.addr, tfdiags.FormatError(err)))
 		}
 	}
 	return value, diags.WithAddress(a.addr.String())
@@ -419,7 +419,7 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if !v.IsKnown() {
 			diags = diags.Append(providerBug("Provider returned invalid result object after apply", a.prov.addr.Config.Provider,
-				"returned an unknown value for %s%s after applying it. All values must be known after apply; null was stored.", a.addr, tfdiags.FormatPath(path)))
+				"returned an unknown value for %s%s after applying it, and null was stored instead.", a.addr, tfdiags.FormatPath(path)))
 		}
 		return v.IsKnown(), nil
 	})

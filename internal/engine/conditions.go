@@ -109,7 +109,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	}
 	v, vm := v.Unmark()
 	if v.IsNull() {
-		return fail("The condition must be true or false, not null.")
+		return fail("The condition is null; it has to be true or false.")
 	}
 	result, err := convert.Convert(v, cty.Bool)
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	if !result.IsKnown() {
 		if set.kind == checks.KindCheck && !w.phase.unknownInputs {
 			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
-				Detail: "The condition could not be evaluated at this time, a result will be known when this plan is applied.", Subject: &rng,
+				Detail: "The condition depends on values that are known only after apply, so it is checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
 		}
 		return checks.Unknown, "", diags
@@ -140,7 +140,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	d := c.argError(set.failed, detail, r.condition, cty.NilVal)
 	if set.at != nil {
 		d.Subject = set.at
-		d.Detail += fmt.Sprintf("\n\nThis was checked by the validation rule at %s:%d.%s", r.cfg.Range.Filename, r.cfg.Range.Start.Line, set.origin)
+		d.Detail += fmt.Sprintf("\n\nThe rule is at %s:%d.%s", r.cfg.Range.Filename, r.cfg.Range.Start.Line, set.origin)
 	}
 	d.Extra = tfdiags.CheckRule{Address: set.object}
 	if _, sensitive := vm[marks.Sensitive]; sensitive {
@@ -172,7 +172,7 @@ func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.
 	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
 		if marks.Has(v, m.mark) {
 			return "", tfdiags.Diagnostics{{Severity: hidden, Summary: fmt.Sprintf("Error message refers to %s values", m.what), Subject: &rng,
-				Detail: fmt.Sprintf("The error expression used to explain this condition refers to %s values, so the resulting message is not shown.", m.what)}}
+				Detail: fmt.Sprintf("The error message of this condition has %s values, so it is not shown.", m.what)}}
 		}
 	}
 	v, _ = v.Unmark()

@@ -70,7 +70,7 @@ func (c *EvalContext) expandCount(e *lang.Expr, what string) (*instances, tfdiag
 		return out, diags.Append(c.argError("Invalid count argument", fmt.Sprintf(format, args...), e, v))
 	}
 	if marks.Has(v, marks.Ephemeral) {
-		return fail("The given \"count\" is derived from an ephemeral value, so it could differ between plan and apply.")
+		return fail(ephemeralArgument, "count")
 	}
 	v, _ = v.Unmark()
 	if v.IsNull() {
@@ -117,7 +117,7 @@ func (c *EvalContext) expandForEach(e *lang.Expr, what string) (*instances, tfdi
 		return out, diags
 	}
 	if unknown {
-		problem = fmt.Sprintf("The \"for_each\" value includes keys or elements that are known only after apply, so it can't be planned which instances there will be. Use keys that are known now, apply what they depend on first (with -target), or leave this out for now: -exclude=%s.%s", what, c.unknownBecause(e))
+		problem = fmt.Sprintf("The \"for_each\" value has keys or elements that are known only after apply, so it can't be planned which instances there will be. Use keys that are known now, apply what they depend on first (with -target), or leave this out for now: -exclude=%s.%s", what, c.unknownBecause(e))
 	}
 	if problem != "" {
 		return out, diags.Append(c.argError("Invalid for_each argument", problem, e, v))
@@ -129,13 +129,16 @@ func (c *EvalContext) expandForEach(e *lang.Expr, what string) (*instances, tfdi
 	return out, diags
 }
 
+// ephemeralArgument is said of every meta-argument that decides which instances there are.
+const ephemeralArgument = "The %q value is ephemeral, so it could be another one in the apply than in the plan."
+
 // forEachElements gives the keys and values of a for_each argument. Import blocks may also use a list or tuple.
 func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, unknown bool, problem string) {
 	if marks.Has(v, marks.Ephemeral) {
-		return nil, nil, false, "The given \"for_each\" is derived from an ephemeral value, so it could differ between plan and apply."
+		return nil, nil, false, fmt.Sprintf(ephemeralArgument, "for_each")
 	}
 	if marks.Has(v, marks.Sensitive) {
-		return nil, nil, false, "Sensitive values, or values derived from them, can't be used as for_each arguments: the keys would be shown as part of addresses. Use a map whose values alone are sensitive, or nonsensitive() where the keys are no secret."
+		return nil, nil, false, "The \"for_each\" value is sensitive, and its keys would be shown as parts of addresses. Use a map whose values alone are sensitive, or nonsensitive() where the keys are no secret."
 	}
 	v, _ = v.Unmark()
 	ty := v.Type()
@@ -211,7 +214,7 @@ func (c *EvalContext) expandEnabled(e *lang.Expr, what string) (*instances, tfdi
 	case marks.Has(v, marks.Sensitive):
 		return fail("The given \"enabled\" is derived from a sensitive value, which would be disclosed by whether the object exists.")
 	case marks.Has(v, marks.Ephemeral):
-		return fail("The given \"enabled\" is derived from an ephemeral value, so it could differ between plan and apply.")
+		return fail(fmt.Sprintf(ephemeralArgument, "enabled"))
 	}
 	v, _ = v.Unmark()
 	b, err := convert.Convert(v, cty.Bool)

@@ -180,6 +180,6 @@ func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsIns
 		return diags
 	}
 	return diags.Append(tfdiags.Errorf("Resource instance cannot be destroyed",
-		"%s has lifecycle.prevent_destroy set, but the plan calls for it to be destroyed. To go on without it, either set prevent_destroy to false, or leave the object out of the plan with -exclude=%s.",
+		"%s would be destroyed, which its lifecycle.prevent_destroy forbids. Set that to false, or leave the object out with -exclude=%s.",
 		addr, addr).At(r.cfg.Range))
 }

@@ -34,7 +34,7 @@ func validateMoves(cfg *configs.Config) tfdiags.Diagnostics {
 
 func (st *moveStatement) stillExists(from string) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Moved object still exists",
-		"This statement declares a move from %s, but that is still declared. Change the address in the configuration to %s, or remove the moved block.", from, &st.to).At(st.rng)
+		"The block says that %[1]s has moved to %[2]s, but the configuration still has %[1]s. Rename it, or remove the moved block.", from, &st.to).At(st.rng)
 }
 
 // declares tells whether the configuration still declares what a statement moves away. Which keys a repeated block has is known only

@@ -23,7 +23,7 @@ func (w *walk) upgrade(r *resource, prov *providerInstance, addr addrs.AbsInstan
 	schema := r.schema
 	if obj.SchemaVersion > schema.Version && !w.moves.retyped(addr) {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Resource instance managed by newer provider version",
-			"The current state of %s was created by a newer provider version than is currently selected. Upgrade the %s provider to work with this state.",
+			"%s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.",
 			addr, prov.addr.Config.Provider.Type)}
 	}
 	ty := schema.Block.ImpliedType()
@@ -135,7 +135,7 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 	switch {
 	case l.obj.IdentityVersion > r.schema.IdentityVersion:
 		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
-			"The identity of %s was stored by a newer version of the %s provider than is currently selected.", addr, prov.addr.Config.Provider.Type))
+			"The identity of %s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
 	case l.obj.IdentityVersion < r.schema.IdentityVersion:
 		release := w.call(prov, "UpgradeResourceIdentity")
 		resp := prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})

@@ -74,7 +74,7 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 		if r.removed != nil {
 			reason = o.reason()
 		}
-		diags = diags.Append(tfdiags.Warningf("Resource will be removed from the state",
+		diags = diags.Append(tfdiags.Warningf(willForget,
 			"%s will be forgotten: it is no longer managed, but it goes on existing.", o.addr))
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return diags

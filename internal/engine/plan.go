@@ -49,11 +49,11 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 	case o.Mode == plans.RefreshOnly && o.SkipRefresh:
 		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only."))
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-replace can be used only in the normal planning mode."))
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-replace goes neither with -destroy nor with -refresh-only."))
 	}
 	if len(o.Targets)+len(o.Excludes) > 0 && len(o.Imports) == 0 {
-		diags = diags.Append(tfdiags.Warningf("Resource targeting is in effect",
-			"With -target or -exclude the plan covers only a part of what the configuration asks for. Use them in exceptional situations, such as recovering from errors or mistakes, and plan again without them afterwards."))
+		diags = diags.Append(tfdiags.Warningf(onlyTargets,
+			"With -target or -exclude the plan covers only a part of what the configuration asks for. They are for exceptions, such as repairs: plan again without them afterwards."))
 	}
 	return diags
 }
@@ -313,10 +313,16 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	return plan, diags.Append(walked)
 }
 
+// Summaries of warnings that withoutForgetting recognises.
+const (
+	willForget  = "Resource will be removed from the state"
+	onlyTargets = "Resource targeting is in effect"
+)
+
 // withoutForgetting leaves out warnings that don't matter to a destruction: of objects that would be forgotten, and of conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
 		_, condition := d.Extra.(tfdiags.CheckRule)
-		return condition || d.Summary == "Resource will be removed from the state" || d.Summary == "Resource targeting is in effect"
+		return condition || d.Summary == willForget || d.Summary == onlyTargets
 	})
 }

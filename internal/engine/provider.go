@@ -83,7 +83,7 @@ func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Valu
 	if diags.HasErrors() {
 		if p.cfg == nil {
 			return v, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
-				"The provider %s requires explicit configuration. Add a provider block to the root module and configure the provider's required arguments as described in its documentation.", p.addr.Provider.ForDisplay())}.Append(diags)
+				"The provider %s does not work without configuration. Add a provider block to the root module, with the arguments named below.", p.addr.Provider.ForDisplay())}.Append(diags)
 		}
 		return v, diags
 	}
@@ -200,12 +200,12 @@ func (w *walk) providerKeyValue(key *keyExpr, c *EvalContext) (addrs.InstanceKey
 	problem := ""
 	switch {
 	case marks.Has(v, marks.Sensitive), marks.Has(v, marks.Ephemeral):
-		problem = "A provider instance key must not be sensitive or ephemeral."
+		problem = "The key of a provider instance is part of addresses, so it can't be sensitive or ephemeral."
 	default:
 		v, _ = v.Unmark()
 		switch {
 		case v.IsNull():
-			problem = "A provider instance key must not be null."
+			problem = "The key of the provider instance is null."
 		case !v.IsKnown():
 			problem = "The provider instance key is known only after apply. It must be known while planning."
 		}
@@ -223,6 +223,5 @@ func asFunctionError(err error) (*providers.FunctionError, bool) {
 
 // providerNamed words a provider's misbehaviour: every such message names the provider and asks to tell its makers.
 func providerBug(summary string, p addrs.Provider, format string, args ...any) tfdiags.Diagnostic {
-	return tfdiags.Errorf(summary, "Provider %q %s\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker.",
-		p, fmt.Sprintf(format, args...))
+	return tfdiags.Errorf(summary, "The provider %s %s\n\n%s", p, fmt.Sprintf(format, args...), providers.BugNotice)
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -82,8 +80,8 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)
 		} else {
-			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist", "%s",
-				fmt.Sprintf("The configuration for the import target %s does not exist. All target resources must have an associated configuration to be imported.", cfg.ToResource)).At(cfg.Range)}
+			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist",
+				"There is no block of %s in the configuration. Write one, or have it generated with -generate-config-out.", cfg.ToResource).At(cfg.Range)}
 		}
 	}
 	t := &importTarget{cfg: cfg, resource: r}

@@ -62,7 +62,7 @@ func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	p, ok := b.stateProvider(addr)
 	if !ok {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
-			"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Put the provider configuration back, destroy %s with it, and remove the configuration afterwards.",
+			"The state has %s as managed with %s, and the configuration has no such provider configuration any more. Put it back, destroy %s, and remove it then.",
 			r.prior[0].Addr, addr, r.prior[0].Addr)}
 	}
 	r.provider = p
@@ -200,8 +200,8 @@ func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
 		r.schema = table.Type(r.addr.Resource.Type)
 	}
 	if r.schema != nil && r.schema.Invalid != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider schema", "The provider %s has an invalid schema for the %s %q: %s. This is a bug in the provider.",
-			r.provider.addr.Provider.ForDisplay(), kind, r.addr.Resource.Type, r.schema.Invalid)}
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider schema", "The schema of the %s %q of the provider %s is wrong: %s.\n\n%s",
+			kind, r.addr.Resource.Type, r.provider.addr.Provider.ForDisplay(), r.schema.Invalid, providers.BugNotice)}
 	}
 	if r.schema != nil {
 		return nil

@@ -199,7 +199,7 @@ func (b *build) checkSelf(r *resource, refs lang.Refs) {
 		}
 		if subject == r.addr.Resource {
 			r.open.problems = r.open.problems.Append(tfdiags.Errorf("Self-referential block",
-				"A condition of %s can't refer to it by name: it would wait for itself.", r.addr).At(ref.Range))
+				"The block of %s can't refer to itself by name: it would wait for itself.", r.addr).At(ref.Range))
 		}
 	}
 }
@@ -268,14 +268,14 @@ func checkBlockLocal(ref *addrs.Reference, scope blockScope) *tfdiags.Diagnostic
 		case s.Name != "index":
 			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only one is \"index\".", s.Name)
 		case !scope.count:
-			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "The \"count\" object can be used only in module, resource and data blocks that have a \"count\" argument.")
+			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "count.index exists only in a block that has a \"count\" argument.")
 		}
 	case addrs.ForEachAttr:
 		switch {
 		case s.Name != "key" && s.Name != "value":
 			d = tfdiags.Errorf("Invalid \"each\" attribute", "The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
 		case !scope.each:
-			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "The \"each\" object can be used only in module, resource and data blocks that have a \"for_each\" argument.")
+			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "each.key and each.value exist only in a block that has a \"for_each\" argument.")
 		}
 	case addrs.Self:
 		if !scope.self {
@@ -340,7 +340,7 @@ func (r *resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 				how = "each.key"
 			}
 			return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Missing resource instance key",
-				Detail: fmt.Sprintf("Because %s has \"count\" or \"for_each\" set, its attribute %q must be read from one of its instances: for example %s[%s].%s.",
+				Detail: fmt.Sprintf("%s has \"count\" or \"for_each\", so the attribute %q is one of an instance: for example %s[%s].%s.",
 					r.addr.Resource, attr.Name, r.addr.Resource, how, attr.Name)}
 		}
 		return nil
@@ -393,13 +393,13 @@ func (b *build) connectCallRef(n *Node, m *module, call, output string, key addr
 		return nil
 	case key == addrs.NoKey && repeats:
 		return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Unsupported attribute",
-			Detail: fmt.Sprintf("Because module.%s has \"count\" or \"for_each\" set, its output %q must be read from one of its instances: module.%s[…].%s.", call, output, call, output)}
+			Detail: fmt.Sprintf("module.%s has \"count\" or \"for_each\", so the output %q is one of an instance: module.%s[…].%s.", call, output, call, output)}
 	}
 	v := child.outputs[output]
 	if v == nil {
 		d := undeclared("output value", output, child, child.outputs, "")
 		d.Summary = "Unsupported attribute"
-		d.Detail = "This object does not have an attribute named " + fmt.Sprintf("%q. ", output) + d.Detail
+		d.Detail = fmt.Sprintf("The module has no output %q. ", output) + d.Detail
 		return d
 	}
 	b.after(n, v.node)

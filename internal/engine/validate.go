@@ -141,7 +141,7 @@ func (r *resource) validateLifecycle() tfdiags.Diagnostics {
 		attr := r.schema.Block.Attributes[relativeSteps(tr)[0].AsString()]
 		if attr != nil && attr.Computed && !attr.Optional {
 			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
-				"Adding an attribute name to ignore_changes tells that future changes to the argument in configuration are to be ignored after the object has been created. The attribute %s is decided by the provider alone and so has no configuration to ignore changes of.",
+				"The provider alone decides about %s, so there are no changes of the configuration to ignore.",
 				relativeSteps(tr)[0].AsString()).At(r.cfg.Range))
 		}
 	}

@@ -158,7 +158,7 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 	o := v.output
 	if root && !o.Sensitive && marks.Contains(val, marks.Sensitive) {
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
-			Detail:  "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, an output that contains sensitive values must say so: add sensitive = true. To show the value nevertheless, use nonsensitive().",
+			Detail:  "The value is sensitive, so the output has to say that it is: add sensitive = true. Where the value is no secret, nonsensitive() makes it visible.",
 			Subject: &o.Range})
 	}
 	if !o.Ephemeral && marks.Contains(val, marks.Ephemeral) {

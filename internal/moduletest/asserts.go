@@ -131,7 +131,7 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	result, err := convert.Convert(v, cty.Bool)
 	switch {
 	case v.IsNull():
-		diags = append(diags, problem("Invalid condition result", "The condition must be true or false, not null."))
+		diags = append(diags, problem("Invalid condition result", "The condition is null; it has to be true or false."))
 	case err != nil:
 		diags = append(diags, problem("Invalid condition result", "The condition must be true or false: "+tfdiags.FormatError(err)+"."))
 	case !result.IsKnown():
@@ -169,7 +169,7 @@ func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
-		return "", append(diags, tfdiags.Errorf("Invalid error message", "The error message must be a string, not null.").At(rng))
+		return "", append(diags, tfdiags.Errorf("Invalid error message", "The error message is null; it has to be a string.").At(rng))
 	case !v.IsKnown():
 		return "The error message depends on values that are known only after apply.", diags
 	}

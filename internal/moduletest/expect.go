@@ -91,7 +91,7 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, cfg *configs.Conf
 	}
 	for _, x := range expected {
 		if !x.met {
-			out = append(out, tfdiags.Errorf("Missing expected failure", "The checkable object %s was expected to report an error but did not.", x.subject).At(x.rng))
+			out = append(out, tfdiags.Errorf("Missing expected failure", "The run expects %s to fail, and it did not.", x.subject).At(x.rng))
 		}
 	}
 	return out

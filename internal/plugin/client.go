@@ -62,7 +62,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 		}
 		d.Detail += ", because its process ended."
 		if words := c.process.tail.panicText(); words != "" {
-			d.Detail += " This is a bug in the provider, which should be reported in the provider's own issue tracker."
+			d.Detail += " " + providers.BugNotice
 			if c.mourned.CompareAndSwap(false, true) {
 				d.Detail += "\n\nStack trace of the provider:\n\n" + words
 			}

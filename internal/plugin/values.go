@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
 
@@ -43,9 +44,8 @@ func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
 	out, err := decodeValue(v, ty)
 	if err != nil {
-		x.fail("Provider produced invalid object", "The provider %s answered the call %s with a value that doesn't conform to its schema: %s.\n\n"+
-			"This is a bug in the provider, which should be reported in the provider's own issue tracker.",
-			x.client.launch.Provider.ForDisplay(), x.method, tfdiags.FormatError(err))
+		x.fail("Provider produced invalid object", "The provider %s answered the call %s with a value that doesn't fit its schema: %s.\n\n%s",
+			x.client.launch.Provider.ForDisplay(), x.method, tfdiags.FormatError(err), providers.BugNotice)
 		return cty.NullVal(ty)
 	}
 	return out

@@ -11,6 +11,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// BugNotice ends complaints about what no provider may do.
+const BugNotice = "This is a bug in the provider. Please report it to its makers."
+
 // Interface is a running provider. It is wide because it is a protocol; nothing else in the program is.
 type Interface interface {
 	// Schema gives the provider's schema; it is fetched once and shared.

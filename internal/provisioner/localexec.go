@@ -43,7 +43,7 @@ var shells = map[string][]string{
 func validateLocalExec(config cty.Value) tfdiags.Diagnostics {
 	command := attribute(config, "command")
 	if command.IsKnown() && !command.IsNull() && command.AsString() == "" {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid local-exec provisioner command", "The command must be a non-empty string.")}
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid local-exec provisioner command", "The command is empty.")}
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func validateLocalExec(config cty.Value) tfdiags.Diagnostics {
 func runLocalExec(ctx context.Context, r *request) error {
 	command := text(r.config, "command")
 	if command == "" {
-		return errors.New("the command must be a non-empty string")
+		return errors.New("the command is empty")
 	}
 	args := append(interpreter(r.config), command)
 	if flag(r.config, "quiet") {

@@ -40,7 +40,7 @@ func TestLocalExec(t *testing.T) {
 		{"signal", values{"command": str("kill -9 $$")}, nil, "signal: killed"},
 		{"no directory", values{"command": str("true"), "working_dir": str(dir + "/none")}, nil, "no such file or directory"},
 		{"no shell", values{"command": str("true"), "interpreter": list("/no/shell")}, nil, "/no/shell"},
-		{"null", values{}, nil, "non-empty"},
+		{"null", values{}, nil, "is empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var p printed
@@ -159,7 +159,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"local-exec", values{"command": str("x")}, ""},
 		{"local-exec", values{"command": unknown}, ""},
-		{"local-exec", values{"command": str("")}, "non-empty"},
+		{"local-exec", values{"command": str("")}, "is empty"},
 		{"remote-exec", values{}, "Exactly one"},
 		{"remote-exec", values{"inline": list("a"), "script": str("b")}, "Exactly one"},
 		{"remote-exec", values{"scripts": cty.UnknownVal(cty.List(cty.String))}, ""},

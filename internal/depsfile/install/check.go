@@ -32,7 +32,7 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 		return nil
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("Required plugins are not installed",
-		"The installed provider plugins are not consistent with the packages selected in the dependency lock file:\n%s\n\nTo download the plugins required for this configuration, run:\n  tofu init",
+		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  tofu init",
 		strings.Join(missing, "\n"))}
 }
 
@@ -44,19 +44,19 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 			continue
 		}
 		if lock, ok := locks.Provider(p); !ok {
-			found = append(found, fmt.Sprintf("  - provider %s: required by this configuration but no version is selected", p))
+			found = append(found, fmt.Sprintf("  - provider %s: the configuration requires it, but the lock file has no version of it", p))
 		} else if !depsfile.Acceptable(reqs[p]).Has(lock.Version) {
-			found = append(found, fmt.Sprintf("  - provider %s: locked version selection %s doesn't match the updated version constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
+			found = append(found, fmt.Sprintf("  - provider %s: the lock file selects %s, which does not meet the constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	advice := "To update the locked dependency selections to match a changed configuration, run:\n  tofu init -upgrade"
+	advice := "Select other versions with:\n  tofu init -upgrade"
 	if locks.Empty() {
-		advice = "To make the initial dependency selections that will initialize the dependency lock file, run:\n  tofu init"
+		advice = "There is no lock file yet. It is made by:\n  tofu init"
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("Inconsistent dependency lock file",
-		"The following dependency selections recorded in the lock file are inconsistent with the current configuration:\n%s\n\n%s",
+		"The lock file does not fit the configuration:\n%s\n\n%s",
 		strings.Join(found, "\n"), advice)}
 }

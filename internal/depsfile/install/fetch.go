@@ -14,8 +14,8 @@ import (
 )
 
 // errChecksum is what a package that isn't the locked one gives.
-var errChecksum = errors.New("the package doesn't match any of the checksums recorded in the dependency lock file; " +
-	"if it is the right one, the lock file may come from another platform: \"tofu providers lock\" adds checksums")
+var errChecksum = errors.New("none of the lock file's checksums is the one of the package; " +
+	"if it is the right package, the lock file may come from another platform: \"tofu providers lock\" adds checksums")
 
 // fetched is a package whose checksums have been compared with all that is known about it.
 type fetched struct {
@@ -162,7 +162,7 @@ func verify(pkg *sources.Package, known []depsfile.Hash, archive, content depsfi
 		}
 	}
 	if len(pkg.Reported) > 0 && len(found.verified) == 0 {
-		return found, fmt.Errorf("the package doesn't match any of the checksums that its source announces")
+		return found, fmt.Errorf("none of the checksums that the source announces is the one of the package")
 	}
 	if pkg.ContentHash != "" && pkg.ContentHash != content {
 		return found, fmt.Errorf("the package has the checksum %s, but its source announces %s", content, pkg.ContentHash)

@@ -219,8 +219,8 @@ func TestEnsureRefusals(t *testing.T) {
 	unknown := addrs.Provider{Host: "example.com", Namespace: "acme", Type: "unknown"}
 	legacy := addrs.Provider{Host: addrs.DefaultHost, Namespace: "-", Type: "aws"}
 	otherBuiltin := addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}
-	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongZh), "checksums recorded")
-	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongH1, wrongZh), "checksums recorded")
+	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongZh), "none of the lock file's checksums")
+	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongH1, wrongZh), "none of the lock file's checksums")
 	if _, err := os.Stat(b.opts.Dir); err == nil {
 		t.Error("a refused package was installed")
 	}
@@ -269,7 +269,7 @@ func TestEnsureModifiedPackage(t *testing.T) {
 	if _, err := packages().Program(tool); err == nil || !strings.Contains(err.Error(), "checksums") {
 		t.Errorf("a changed program is used: %v", err)
 	}
-	b.refuse(b.reqs(tool, ""), locks, "local modifications")
+	b.refuse(b.reqs(tool, ""), locks, "was it modified")
 	if err := os.RemoveAll(target); err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestCheck(t *testing.T) {
 		"fine":       {b.reqs(tool, "~> 1.0", addrs.BuiltinTerraform, ""), locks, b.opts.Dir, ""},
 		"no locks":   {b.reqs(tool, ""), &depsfile.Locks{}, b.opts.Dir, "tofu init"},
 		"one more":   {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "init -upgrade"},
-		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir, "doesn't match the updated version constraints"},
+		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir, "does not meet the constraints"},
 		"no package": {b.reqs(tool, ""), locks, b.path("nowhere"), "there is no package"},
 	} {
 		diags := Check(c.reqs, c.locks, c.dir, nil)

@@ -287,7 +287,7 @@ func TestNetworkMirror(t *testing.T) {
 			archives[here()].(map[string]any)["hashes"] = []any{"zh:" + strings.Repeat("0", 64)}
 		}
 	}
-	s.refuse(s.reqs(tool, ""), nil, "checksums that its source announces")
+	s.refuse(s.reqs(tool, ""), nil, "checksums that the source announces")
 	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "text/html")
 		w.Write([]byte("{}"))

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrModified tells that a folder holds another package than the one that belongs there.
-var ErrModified = errors.New("it holds something else than the package that belongs there; does it contain local modifications?")
+var ErrModified = errors.New("it holds something else than the package that belongs there; was it modified?")
 
 // Place puts a copy of a stored package into target: reflinks where the file system can, else hard links, else
 // copies. A folder that is there already stays when it has the same content, or is filled when it is empty; anything

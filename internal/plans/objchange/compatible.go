@@ -140,6 +140,9 @@ func isPlaceholder(v cty.Value) bool {
 	return true
 }
 
+// sensitiveChanged is told in place of values that must not be shown.
+const sensitiveChanged = "the value, which is sensitive, is not the planned one"
+
 // value compares any two values by their types.
 func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
 	switch {
@@ -148,17 +151,17 @@ func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
 		c.problems.plain(path, "wrong final value type: a %s is required", planned.Type().FriendlyNameForConstraint())
 	case !planned.IsKnown():
 		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
-			c.problems.add(path, "final value does not conform to its planning placeholder",
-				"final value %#v does not conform to planning placeholder %#v", actual, planned)
+			c.problems.add(path, "the value is none of those that the plan allows",
+				"%#v is none of the values that the plan allows: %#v", actual, planned)
 		}
 	case planned.IsNull():
-		c.problems.add(path, "inconsistent values for sensitive attribute", "was null, but now %#v", actual)
+		c.problems.add(path, sensitiveChanged, "was null, but now %#v", actual)
 	case actual.IsNull():
-		c.problems.add(path, "inconsistent values for sensitive attribute", "was %#v, but now null", planned)
+		c.problems.add(path, sensitiveChanged, "was %#v, but now null", planned)
 	case !actual.IsKnown():
 		c.problems.plain(path, "was known, but now unknown")
 	case planned.Type().IsPrimitiveType() || planned.Type().IsCapsuleType():
-		c.problems.add(path, "inconsistent values for sensitive attribute", "was %#v, but now %#v", planned, actual)
+		c.problems.add(path, sensitiveChanged, "was %#v, but now %#v", planned, actual)
 	case planned.Type().IsSetType():
 		c.set(planned, actual, path)
 	case planned.Type().IsObjectType():
@@ -215,16 +218,16 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	}
 	lost := unmatched(plans, actuals, becomes)
 	for _, v := range lost {
-		c.problems.add(path, "a planned set element does not correlate with any element in actual",
-			"planned set element %#v does not correlate with any element in actual", v)
+		c.problems.add(path, "a planned set element has vanished",
+			"the planned set element %#v has vanished", v)
 	}
 	if len(lost) > 0 {
 		return // what is there instead is the same problem
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, stems) {
-		c.problems.add(path, "an actual set element does not correlate with any element in plan",
-			"actual set element %#v does not correlate with any element in plan", v)
+		c.problems.add(path, "a set element has appeared that was not planned",
+			"the set element %#v has appeared, which was not planned", v)
 	}
 	if len(actuals) > len(plans) {
 		c.problems.plain(path, "length changed from %d to %d", len(plans), len(actuals))

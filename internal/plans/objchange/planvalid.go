@@ -46,10 +46,10 @@ type planCheck struct{ problems problems }
 func (c *planCheck) object(s shape, prior, config, planned cty.Value, path cty.Path) {
 	switch {
 	case planned.IsNull() && !config.IsNull():
-		c.problems.plain(path, "planned for absence but config wants existence")
+		c.problems.plain(path, "planned to be absent, but the configuration has it")
 		return
 	case config.IsNull() && !planned.IsNull():
-		c.problems.plain(path, "planned for existence but config wants absence")
+		c.problems.plain(path, "planned to exist, but the configuration does not have it")
 		return
 	case planned.IsNull():
 		return
@@ -93,7 +93,7 @@ func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned 
 	path := parent.GetAttr(name)
 	switch {
 	case config.IsNull():
-		c.problems.add(path, "sensitive planned value for a non-computed attribute", "planned value %#v for a non-computed attribute", planned)
+		c.problems.add(path, "a sensitive value was planned for an attribute that is not computed", "%#v was planned for an attribute that is not computed", planned)
 	case a.NestedType != nil && !planned.IsNull() && config.IsKnown():
 		if !planned.IsKnown() {
 			c.problems.plain(path, "planned unknown value for a known configuration")
@@ -101,11 +101,11 @@ func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned 
 		}
 		c.nested(a.NestedType, prior, config, planned, path)
 	case prior.IsNull() || prior.RawEquals(config):
-		c.problems.add(path, "sensitive planned value does not match config value",
-			"planned value %#v does not match config value %#v", planned, config)
+		c.problems.add(path, "a sensitive value was planned that is not the configured one",
+			"%#v was planned, but %#v is configured", planned, config)
 	default:
-		c.problems.add(path, "sensitive planned value does not match config value nor prior value",
-			"planned value %#v does not match config value %#v nor prior value %#v", planned, config, prior)
+		c.problems.add(path, "a sensitive value was planned that is neither the configured nor the prior one",
+			"%#v was planned, but %#v is configured and %#v was there before", planned, config, prior)
 	}
 }
 
@@ -114,7 +114,7 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 	s := objectShape(o)
 	switch o.Nesting {
 	case configschema.NestingList:
-		c.list(s, prior, config, planned, path, "")
+		c.list(s, prior, config, planned, path, "elements")
 	case configschema.NestingMap:
 		c.keyed(s, prior, config, planned, path, "map")
 	case configschema.NestingSet:
@@ -126,14 +126,14 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 		}
 		plans, configs := elements(planned), elements(config)
 		if len(plans) != len(configs) {
-			c.problems.plain(path, "count in plan (%d) disagrees with count in config (%d)", len(plans), len(configs))
+			c.problems.plain(path, "the numbers of elements differ: %d planned, %d configured", len(plans), len(configs))
 			return
 		}
 		priors := hashed(elements(prior))
 		for _, v := range unmatched(plans, configs, valid) {
 			if !priors.has(v) {
-				c.problems.add(path, "a planned set element does not match any element of the configuration",
-					"planned set element %#v does not match any element of the configuration", v)
+				c.problems.add(path, "a set element was planned that is none of the configured ones",
+					"the set element %#v was planned, which is none of the configured ones", v)
 			}
 		}
 	default:
@@ -149,24 +149,24 @@ func (c *planCheck) blocks(n *configschema.NestedBlock, prior, config, planned c
 		c.problems.plain(path, "planned blocks where their number in the configuration isn't known yet")
 		return
 	case !planned.IsKnown():
-		c.problems.plain(path, "attribute representing nested block must not be unknown itself; set nested attribute values to unknown instead")
+		c.problems.plain(path, "blocks planned as unknown; only the attributes in them can be unknown")
 		return
 	case singular(n.Nesting):
 		c.object(s, prior, config, planned, path)
 		return
 	case planned.IsNull():
-		c.problems.plain(path, "attribute representing a %s of nested blocks must be empty to indicate no blocks, not null", n.Nesting)
+		c.problems.plain(path, "blocks planned as null; without blocks the %s has to be empty", n.Nesting)
 		return
 	}
 	switch n.Nesting {
 	case configschema.NestingList:
-		c.list(s, prior, config, planned, path, "block ")
+		c.list(s, prior, config, planned, path, "blocks")
 	case configschema.NestingMap:
 		c.keyed(s, prior, config, planned, path, "block")
 	case configschema.NestingSet:
 		for _, v := range elements(planned) {
 			if !v.IsKnown() {
-				c.problems.plain(path, "element representing nested block must not be unknown itself; set nested attribute values to unknown instead")
+				c.problems.plain(path, "block planned as unknown; only the attributes in it can be unknown")
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func (c *planCheck) blocks(n *configschema.NestedBlock, prior, config, planned c
 func (c *planCheck) list(s shape, prior, config, planned cty.Value, path cty.Path, what string) {
 	plans, configs, priors := elements(planned), elements(config), elements(prior)
 	if len(plans) != len(configs) {
-		c.problems.plain(path, "%scount in plan (%d) disagrees with count in config (%d)", what, len(plans), len(configs))
+		c.problems.plain(path, "the numbers of %s differ: %d planned, %d configured", what, len(plans), len(configs))
 		return
 	}
 	for i, plan := range plans {
@@ -190,7 +190,7 @@ func (c *planCheck) keyed(s shape, prior, config, planned cty.Value, path cty.Pa
 	for _, key := range slices.Sorted(maps.Keys(plans)) {
 		conf, ok := configs[key]
 		if !ok {
-			c.problems.plain(path, "%s key %q from plan is not present in config", what, key)
+			c.problems.plain(path, "%s key %q is planned, but not configured", what, key)
 			continue
 		}
 		if plan := plans[key]; !plan.RawEquals(conf) {
@@ -199,14 +199,14 @@ func (c *planCheck) keyed(s shape, prior, config, planned cty.Value, path cty.Pa
 	}
 	for _, key := range slices.Sorted(maps.Keys(configs)) {
 		if _, ok := plans[key]; !ok {
-			c.problems.plain(path, "%s key %q from config is not present in plan", what, key)
+			c.problems.plain(path, "%s key %q is configured, but not planned", what, key)
 		}
 	}
 }
 
 func (c *planCheck) element(s shape, prior, config, planned cty.Value, path cty.Path) {
 	if !planned.IsKnown() {
-		c.problems.plain(path, "element representing nested object must not be unknown itself; set nested attribute values to unknown instead")
+		c.problems.plain(path, "object planned as unknown; only the attributes in it can be unknown")
 		return
 	}
 	c.object(s, prior, config, planned, path)

@@ -63,9 +63,9 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 }
 
 func lockFailed(err error) tfdiags.Diagnostics {
-	d := tfdiags.Errorf("Error acquiring the state lock", "Error message: %s\n\n"+
-		"The state is locked against two writers at the same time. Resolve the issue above and try again. For most commands "+
-		"the flag -lock=false turns locking off, but that is not recommended.", err)
+	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n"+
+		"Without the lock, two commands could write the state at the same time. Solve the problem and run the command again. "+
+		"-lock=false goes without a lock, which is safe only while nobody else uses the state.", err)
 	var held *backend.LockedError
 	if errors.As(err, &held) {
 		d.Extra = held.Info
@@ -104,7 +104,7 @@ func (m *Manager) Unlock() tfdiags.Diagnostics {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 	defer cancel()
 	if err := m.store.(backend.Locker).Unlock(ctx, m.workspace, id); err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Error releasing the state lock", "Error message: %s\n\n"+
+		return tfdiags.Diagnostics{tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
 			"The lock may still be held, and then other operations on this state fail. Once you are sure that none is running, "+
 			"run \"tofu force-unlock %s\".", err, id)}
 	}
