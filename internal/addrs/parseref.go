@@ -70,7 +70,7 @@ func named(subject func(name string) Referenceable) refParser {
 		}
 		attr, ok := tr[1].(hcl.TraverseAttr)
 		if !ok {
-			return nil, refError(tr[1].SourceRange(), "The %q object does not support this operation: write one of its attributes after a dot.", tr.RootName())
+			return nil, refError(tr[1].SourceRange(), "The %q object is no list or map: write one of its attributes after a dot.", tr.RootName())
 		}
 		return reference(subject(attr.Name), tr, 2), nil
 	}
@@ -85,7 +85,7 @@ func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, tfdiags.Diagnostics) {
 	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
 	if len(tr) < skip+2 {
-		return nil, refError(tr.SourceRange(), "A reference to a %s is followed by at least one attribute access: its type and its name.", what)
+		return nil, refError(tr.SourceRange(), "A reference to a %s consists of its type and its name, with a dot between them.", what)
 	}
 	typ, name := stepName(tr[skip]), stepName(tr[skip+1])
 	if typ == "" {

@@ -107,13 +107,13 @@ func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tf
 	}
 	if readonly {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Module dependency changes detected",
-			"The modules that the configuration uses are not those that %s pins, but the lock files are read-only. To pin them, run \"tofu init\" "+
-				"without the \"-lockfile=readonly\" option.", depsfile.ModulesFileName)}
+			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps it as it is. "+
+				withoutReadonly, depsfile.ModulesFileName)}
 	}
 	if err := locks.Save(depsfile.ModulesFileName); err != nil {
 		return tfdiags.Diagnostics{}.Append(fmt.Errorf("pinning modules: %w", err))
 	}
-	a.say("\ntofu has pinned the modules that are not local ones in the file\n%s. Include this file in your version control repository.", depsfile.ModulesFileName)
+	a.say("\nThe modules that are not local ones are pinned in the file\n%s. Commit it.", depsfile.ModulesFileName)
 	return nil
 }
 

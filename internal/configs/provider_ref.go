@@ -21,7 +21,7 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 	expr = d.unquote(expr, "references")
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {
-		d.errorf(expr.Range(), summary, "The %s argument requires a provider name, optionally followed by a period, a configuration alias and an instance key.", argument)
+		d.errorf(expr.Range(), summary, "In %s a provider is named by its name, or by NAME.ALIAS, with an instance key in brackets where there are several.", argument)
 		return nil
 	}
 	ref := &ProviderRef{Name: traversal.RootName(), NameRange: traversal[0].SourceRange(), Key: key}

@@ -34,7 +34,7 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 		rng := attr.Expr.Range()
 		m.AliasRange = &rng
 		if !hclsyntax.ValidIdentifier(m.Alias) {
-			d.errorf(rng, "Invalid provider configuration alias", "An alias must be a valid name. %s", identifierRule)
+			d.errorf(rng, "Invalid provider configuration alias", "%s", identifierRule)
 		}
 	}
 	if attr, ok := content.Attributes["for_each"]; ok {

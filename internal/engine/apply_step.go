@@ -187,7 +187,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	}
 	if !prop.config.IsWhollyKnown() {
 		return diags.Append(tfdiags.Errorf("Configuration contains unknown value",
-			"The configuration of %s has unknown values although everything it depends on was applied. This is a bug in tofu; please report it.", a.addr).At(r.cfg.Range))
+			"There are unknown values in the configuration of %s, although everything it depends on was applied. This is a bug in tofu: please report it.", a.addr).At(r.cfg.Range))
 	}
 	final, more := a.plan(prior, prop, planWishes{})
 	diags = diags.Append(more)

@@ -343,7 +343,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	}
 	if !l.exists() {
 		return fail("Cannot import non-existent remote object",
-			"While attempting to import an existing object to %q, the provider detected that no object exists with the given id. Only pre-existing objects can be imported; check that the id is correct and that it is associated with the provider's configured region or endpoint, or use \"tofu apply\" to create a new remote object for this resource.", p.addr)
+			"The provider found no object with the ID %q to import to %s. Check the ID, and the region or account that the provider is configured for. To create a new object instead, leave out the import.", id, p.addr)
 	}
 	l.obj = r.withFlags(l.obj)
 	w.setState(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)

@@ -83,7 +83,7 @@ func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Valu
 	if diags.HasErrors() {
 		if p.cfg == nil {
 			return v, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
-				"The provider %s does not work without configuration. Add a provider block to the root module, with the arguments named below.", p.addr.Provider.ForDisplay())}.Append(diags)
+				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.addr.Provider.ForDisplay())}.Append(diags)
 		}
 		return v, diags
 	}

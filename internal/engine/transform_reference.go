@@ -441,7 +441,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.cfg.Module.RequiredProviders[f.Func.Name] == nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Unknown function provider",
-			"Provider %q does not exist within the required_providers of %s.", f.Func.Name, moduleName(m.path)).At(f.Range)}
+			"There is no provider %q in the required_providers of %s.", f.Func.Name, moduleName(m.path)).At(f.Range)}
 	}
 	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
 	use, ok := m.cfg.ProviderForLocal(local)

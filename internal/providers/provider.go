@@ -12,7 +12,7 @@ import (
 )
 
 // BugNotice ends complaints about what no provider may do.
-const BugNotice = "This is a bug in the provider. Please report it to its makers."
+const BugNotice = "This is a bug in the provider: please report it to its makers."
 
 // Interface is a running provider. It is wide because it is a protocol; nothing else in the program is.
 type Interface interface {

@@ -52,7 +52,7 @@ func actionText(c *plans.InstanceChange) string {
 	case plans.Delete:
 		return "will be destroyed"
 	case plans.Forget:
-		return "will be removed from the state, and not destroyed"
+		return "will be forgotten (taken out of the state, not destroyed)"
 	case plans.NoOp:
 		return "will be imported"
 	}

@@ -19,22 +19,22 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS" doc:"The address of the REST endpoint."`
-	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST" doc:"HTTP method to use when updating state."`
-	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS" doc:"The address of the lock REST endpoint."`
-	LockMethod    string            `cfg:"lock_method" env:"TF_HTTP_LOCK_METHOD" default:"LOCK" doc:"The HTTP method to use when locking."`
-	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS" doc:"The address of the unlock REST endpoint."`
-	UnlockMethod  string            `cfg:"unlock_method" env:"TF_HTTP_UNLOCK_METHOD" default:"UNLOCK" doc:"The HTTP method to use when unlocking."`
+	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS" doc:"Where the state is read and written."`
+	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST" doc:"The HTTP method that writes the state."`
+	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS" doc:"Where the state is locked; without it, it is not."`
+	LockMethod    string            `cfg:"lock_method" env:"TF_HTTP_LOCK_METHOD" default:"LOCK" doc:"The HTTP method that locks the state."`
+	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS" doc:"Where the state is unlocked."`
+	UnlockMethod  string            `cfg:"unlock_method" env:"TF_HTTP_UNLOCK_METHOD" default:"UNLOCK" doc:"The HTTP method that unlocks the state."`
 	Username      string            `cfg:"username" env:"TF_HTTP_USERNAME" doc:"The user name for HTTP basic authentication."`
 	Password      string            `cfg:"password,sensitive" env:"TF_HTTP_PASSWORD" doc:"The password for HTTP basic authentication."`
 	SkipCert      bool              `cfg:"skip_cert_verification" doc:"Whether to skip TLS verification."`
-	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2" doc:"The number of HTTP request retries."`
-	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1" doc:"The minimum time in seconds to wait between HTTP request attempts."`
-	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30" doc:"The maximum time in seconds to wait between HTTP request attempts."`
-	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM" doc:"A PEM-encoded CA certificate chain used by the client to verify server certificates."`
-	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM" doc:"A PEM-encoded certificate used by the server to verify the client."`
-	ClientKey     string            `cfg:"client_private_key_pem,sensitive" env:"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" doc:"A PEM-encoded private key, required if client_certificate_pem is specified."`
-	Headers       map[string]string `cfg:"headers" doc:"Additional headers to be included in the requests."`
+	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2" doc:"How often a request that failed is tried again."`
+	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1" doc:"The shortest wait before another try, in seconds."`
+	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30" doc:"The longest wait before another try, in seconds."`
+	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM" doc:"The certificates (PEM) of authorities that vouch for the server."`
+	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM" doc:"The certificate (PEM) by which the server knows the client."`
+	ClientKey     string            `cfg:"client_private_key_pem,sensitive" env:"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" doc:"The private key (PEM) of client_certificate_pem."`
+	Headers       map[string]string `cfg:"headers" doc:"Further headers of all requests."`
 }
 
 // Driver is the http backend.

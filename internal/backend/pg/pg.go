@@ -18,13 +18,13 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"Postgres connection string; a postgres:// URL."`
-	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state" doc:"Name of the automatically managed Postgres schema to store state."`
-	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION" doc:"If set to true, the schema must exist already."`
-	Table      string `cfg:"table_name" env:"PG_TABLE_NAME" default:"states" doc:"Name of the automatically managed Postgres table to store state."`
-	SkipTable  bool   `cfg:"skip_table_creation" env:"PG_SKIP_TABLE_CREATION" doc:"If set to true, the table must exist already."`
-	Index      string `cfg:"index_name" env:"PG_INDEX_NAME" default:"states_by_name" doc:"Name of the automatically managed Postgres index."`
-	SkipIndex  bool   `cfg:"skip_index_creation" env:"PG_SKIP_INDEX_CREATION" doc:"If set to true, the index must exist already."`
+	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"How to connect: a postgres:// URL."`
+	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state" doc:"The schema of the tables."`
+	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION" doc:"Do not create the schema; it exists."`
+	Table      string `cfg:"table_name" env:"PG_TABLE_NAME" default:"states" doc:"The table that holds the states."`
+	SkipTable  bool   `cfg:"skip_table_creation" env:"PG_SKIP_TABLE_CREATION" doc:"Do not create the table; it exists."`
+	Index      string `cfg:"index_name" env:"PG_INDEX_NAME" default:"states_by_name" doc:"The index of the table by workspace."`
+	SkipIndex  bool   `cfg:"skip_index_creation" env:"PG_SKIP_INDEX_CREATION" doc:"Do not create the index; it exists."`
 }
 
 // Driver is the pg backend.

@@ -15,7 +15,7 @@ var (
 		"`chunklist` splits a list into lists of a given size; the last one may be shorter.",
 		"The list.", "The greatest length of a chunk.")
 	coalescelistFunc = described(stdlib.CoalesceListFunc,
-		"`coalescelist` returns the first of the given lists that is not empty.",
+		"`coalescelist` returns the first list with any elements.",
 		"The lists.")
 	compactFunc = described(stdlib.CompactFunc,
 		"`compact` returns a list of strings without those that are empty or null.",
@@ -39,13 +39,13 @@ var (
 		"`merge` makes one map or object of several. Of equal keys the last one wins.",
 		"The maps or objects.")
 	rangeFunc = described(stdlib.RangeFunc,
-		"`range` returns a list of numbers by a start value, a limit and a step value.",
+		"`range` counts from a start to before a limit, in steps.",
 		"The limit; or the start and the limit; or the start, the limit and the step.")
 	reverseFunc = described(stdlib.ReverseListFunc,
 		"`reverse` returns the elements of a list in reverse order.",
 		"The list.")
 	setintersectionFunc = described(stdlib.SetIntersectionFunc,
-		"`setintersection` returns the elements that all of the given sets have.",
+		"`setintersection` returns what all sets have in common.",
 		"The first set.", "The other sets.")
 	setproductFunc = described(stdlib.SetProductFunc,
 		"`setproduct` returns all combinations of an element of each of the given lists or sets.",
@@ -54,16 +54,16 @@ var (
 		"`setsubtract` returns the elements of the first set that the second does not have.",
 		"The set to take elements from.", "The set of the elements to leave out.")
 	setunionFunc = described(stdlib.SetUnionFunc,
-		"`setunion` returns the elements that any of the given sets has.",
+		"`setunion` returns the elements of all sets together.",
 		"The first set.", "The other sets.")
 	sortFunc = described(stdlib.SortFunc,
-		"`sort` sorts a list of strings by their Unicode characters.",
+		"`sort` orders strings by their Unicode characters.",
 		"The list.")
 	valuesFunc = described(stdlib.ValuesFunc,
 		"`values` returns the values of a map or object, in the order of their sorted keys.",
 		"The map or object.")
 	zipmapFunc = described(stdlib.ZipmapFunc,
-		"`zipmap` makes a map of a list of keys and a list of values of the same length.",
+		"`zipmap` makes a map of as many keys as values.",
 		"The keys.", "The values.")
 )
 
@@ -122,7 +122,7 @@ var coalesceFunc = function.New(&function.Spec{
 		}
 		ty, _ := convert.UnifyUnsafe(types)
 		if ty == cty.NilType {
-			return cty.NilType, errors.New("all arguments must have the same type")
+			return cty.NilType, errors.New("the arguments have no type in common")
 		}
 		return ty, nil
 	},
@@ -227,7 +227,7 @@ var oneFunc = function.New(&function.Spec{
 
 // sumFunc adds without rounding to 64 bits. A sum of nothing is most often a mistake in what selects the numbers.
 var sumFunc = function.New(&function.Spec{
-	Description: "`sum` returns the sum of a list or set of numbers.",
+	Description: "`sum` adds up numbers.",
 	Params: []function.Parameter{
 		{Name: "list", Type: cty.DynamicPseudoType, Description: "The numbers."},
 	},
@@ -265,7 +265,7 @@ var sumFunc = function.New(&function.Spec{
 
 // transposeFunc returns lists in the order of the keys of the map.
 var transposeFunc = function.New(&function.Spec{
-	Description: "`transpose` swaps the keys and values of a map of lists of strings.",
+	Description: "`transpose` turns a map of lists around: the strings in the lists become the keys.",
 	Params: []function.Parameter{
 		{Name: "values", Type: cty.Map(cty.List(cty.String)), Description: "The map."},
 	},

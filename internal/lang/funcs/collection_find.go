@@ -140,7 +140,7 @@ var matchkeysFunc = function.New(&function.Spec{
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if ty, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()}); ty == cty.NilType {
-			return cty.NilType, errors.New("keys and searchset must be of the same type")
+			return cty.NilType, errors.New("keys and searchset have no type in common")
 		}
 		return args[0].Type(), nil
 	},

@@ -18,17 +18,17 @@ import (
 // Conversions to collections take any element type that all elements convert to.
 var (
 	toboolFunc = toFunc(cty.Bool,
-		"`tobool` converts its argument to a boolean: true, false, \"true\", \"false\" or null.")
+		"`tobool` makes a boolean of true, false, \"true\", \"false\" or null.")
 	tolistFunc = toFunc(cty.List(cty.DynamicPseudoType),
-		"`tolist` converts its argument to a list; all elements get one type.")
+		"`tolist` makes a list of a collection; its elements get one type.")
 	tomapFunc = toFunc(cty.Map(cty.DynamicPseudoType),
-		"`tomap` converts its argument to a map; all elements get one type.")
+		"`tomap` makes a map of a map or object; its elements get one type.")
 	tonumberFunc = toFunc(cty.Number,
-		"`tonumber` converts its argument to a number.")
+		"`tonumber` makes a number of a number or of its digits in a string.")
 	tosetFunc = toFunc(cty.Set(cty.DynamicPseudoType),
-		"`toset` converts its argument to a set: all elements get one type, and their order and repetitions are lost.")
+		"`toset` makes a set of a collection: its elements get one type, and lose their order and repetitions.")
 	tostringFunc = toFunc(cty.String,
-		"`tostring` converts its argument to a string.")
+		"`tostring` makes a string of a string, number or boolean.")
 )
 
 // toFunc makes a function that converts to one type. It is not the one of the standard library, which moves marks of
@@ -88,14 +88,14 @@ func conversionError(v cty.Value, want cty.Type, err error) error {
 // 2ⁿ evaluations in n nested calls.
 
 var tryFunc = function.New(&function.Spec{
-	Description: "`try` evaluates its arguments in turn and returns the result of the first one that has no errors.",
+	Description: "`try` returns the first of its arguments that can be evaluated.",
 	VarParam: &function.Parameter{
 		Name: "expressions", Type: customdecode.ExpressionClosureType, Description: "The expressions.",
 	},
 	Type: function.StaticReturnType(cty.DynamicPseudoType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if len(args) == 0 {
-			return cty.NilVal, errors.New("at least one argument is required")
+			return cty.NilVal, errors.New("it needs an argument")
 		}
 		var failures hcl.Diagnostics
 		for _, arg := range args {
@@ -126,8 +126,7 @@ func tryError(failures hcl.Diagnostics) error {
 		}
 		fmt.Fprintf(&b, "\n  %s\n", diag.Detail)
 	}
-	b.WriteString("\nAt least one expression must produce a successful result")
-	return errors.New(b.String())
+	return errors.New(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // canFunc cannot say yes to an unknown value: what is done to it may fail once it is known.

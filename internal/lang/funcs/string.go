@@ -13,16 +13,16 @@ import (
 // Lengths and offsets count what a reader takes for characters (grapheme clusters), not bytes or code points.
 var (
 	chompFunc = described(stdlib.ChompFunc,
-		"`chomp` removes newline characters at the end of a string.",
+		"`chomp` takes the line breaks off the end of a string.",
 		"The string.")
 	formatFunc = described(stdlib.FormatFunc,
 		"`format` builds a string from a specification with verbs like `%s` and `%05d`, each of which takes one of the further arguments.",
 		"The specification.", "The values that the verbs of the specification format.")
 	formatlistFunc = described(stdlib.FormatListFunc,
-		"`formatlist` builds a list of strings by applying `format` to each element of the given lists; other arguments are used for every element.",
+		"`formatlist` does what `format` does with each element of lists, and makes a list of the strings. Arguments that are no lists are used every time.",
 		"The specification.", "Lists of the same length, and single values.")
 	indentFunc = described(withoutPanic(stdlib.IndentFunc, "the number of spaces must not be negative"),
-		"`indent` adds a given number of spaces to the beginnings of all lines of a string but the first.",
+		"`indent` indents all lines of a string except the first.",
 		"How many spaces.", "The string.")
 	joinFunc = described(stdlib.JoinFunc,
 		"`join` makes one string of all elements of the given lists of strings, with a separator between them.",
@@ -31,13 +31,13 @@ var (
 		"`lower` turns all cased letters of a string into lowercase.",
 		"The string.")
 	regexFunc = described(stdlib.RegexFunc,
-		"`regex` applies a regular expression (RE2) to a string and returns the first match: a string, a list of its capture groups, or a map of its named ones. No match is an error.",
+		"`regex` finds the first match of a regular expression (RE2) in a string: a string, a list of its capture groups, or a map of its named ones. No match is an error.",
 		"The regular expression.", "The string to search.")
 	regexallFunc = described(stdlib.RegexAllFunc,
-		"`regexall` applies a regular expression (RE2) to a string and returns a list of all matches, each as `regex` returns it.",
+		"`regexall` finds all matches of a regular expression (RE2) in a string. Each is what `regex` returns for one.",
 		"The regular expression.", "The string to search.")
 	splitFunc = described(stdlib.SplitFunc,
-		"`split` makes a list of a string by dividing it at all occurrences of a given separator.",
+		"`split` makes a list of the parts of a string between separators.",
 		"The separator.", "The string.")
 	strrevFunc = described(stdlib.ReverseFunc,
 		"`strrev` reverses the characters of a string. What a reader takes for one character stays whole.",
@@ -47,19 +47,19 @@ var (
 		"The string.", "The index of the first character; a negative one counts from the end.",
 		"The number of characters; -1 means all that follow.")
 	titleFunc = described(stdlib.TitleFunc,
-		"`title` turns the first letter of each word in a string into uppercase.",
+		"`title` writes the words of a string with capital initials.",
 		"The string.")
 	trimFunc = described(stdlib.TrimFunc,
-		"`trim` removes the given characters from the start and the end of a string.",
+		"`trim` takes all of some characters off both ends of a string.",
 		"The string.", "All the characters to remove.")
 	trimprefixFunc = described(stdlib.TrimPrefixFunc,
-		"`trimprefix` removes a given prefix from the start of a string. A string that does not start with it is returned unchanged.",
+		"`trimprefix` takes a prefix off a string. A string without it stays the same.",
 		"The string.", "The prefix.")
 	trimspaceFunc = described(stdlib.TrimSpaceFunc,
-		"`trimspace` removes space characters, as Unicode defines them, from the start and the end of a string.",
+		"`trimspace` takes white space (as Unicode defines it) off both ends of a string.",
 		"The string.")
 	trimsuffixFunc = described(stdlib.TrimSuffixFunc,
-		"`trimsuffix` removes a given suffix from the end of a string. A string that does not end with it is returned unchanged.",
+		"`trimsuffix` takes a suffix off a string. A string without it stays the same.",
 		"The string.", "The suffix.")
 	upperFunc = described(stdlib.UpperFunc,
 		"`upper` turns all cased letters of a string into uppercase.",
