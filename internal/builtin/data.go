@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -125,7 +126,7 @@ func (p *provider) upgradeData(req providers.UpgradeRequest) (resp providers.Upg
 			vals[name] = attr.EmptyValue()
 			continue
 		}
-		v, err := ctyjson.Unmarshal(raw, attr.Type)
+		v, err := states.Unmarshal(raw, attr.Type)
 		if err != nil {
 			return providers.UpgradeResponse{Diagnostics: badState(fmt.Errorf("%s: %w", name, err))}
 		}
@@ -160,7 +161,7 @@ func (p *provider) moveData(req providers.MoveRequest) (resp providers.MoveRespo
 	if raw := source.Triggers; len(raw) > 0 && string(raw) != "null" {
 		ty, err := ctyjson.ImpliedType(raw)
 		if err == nil {
-			vals["triggers_replace"], err = ctyjson.Unmarshal(raw, ty)
+			vals["triggers_replace"], err = states.Unmarshal(raw, ty)
 		}
 		if err != nil {
 			resp.Diagnostics = resp.Diagnostics.Append(tfdiags.Errorf("Invalid stored object", "The state has a null_resource whose triggers can't be read: %s.", err))

@@ -74,7 +74,7 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	provider := addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: imported.ProviderKey}
 	object := *imported.Current
-	object.Dependencies, object.Encoded = nil, nil // the next apply finds out what it depends on
+	object.Dependencies = nil // the next apply finds out what it depends on
 	st := op.state.State().Clone()
 	st.SetCurrent(addr, &object, provider)
 	if diags = diags.Append(op.save(ctx, st)); diags.HasErrors() {

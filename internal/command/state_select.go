@@ -176,7 +176,6 @@ func unencoded(inst *states.Instance) *states.Instance {
 			return nil
 		}
 		c := *o
-		c.Encoded = nil
 		return &c
 	}
 	out := &states.Instance{Current: fresh(inst.Current), ProviderKey: inst.ProviderKey}

@@ -68,7 +68,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr)}
 		}
 		object := *inst.Current
-		object.Status, object.Encoded = status, nil
+		object.Status = status
 		st = st.Clone()
 		st.SetCurrent(addr, &object, addrs.ProviderInstance{Config: st.Resource(addr.Abs()).Provider, Key: inst.ProviderKey})
 		report := "marked as tainted"

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 // drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one.
@@ -83,7 +83,7 @@ func (r *resource) identityOf(obj *stateObject) cty.Value {
 	if r.schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.schema.IdentityVersion {
 		return cty.NilVal
 	}
-	v, err := ctyjson.Unmarshal(obj.Identity, r.schema.Identity.ImpliedType())
+	v, err := states.Unmarshal(obj.Identity, r.schema.Identity.ImpliedType())
 	if err != nil {
 		return cty.NilVal
 	}

@@ -149,7 +149,7 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 			o.Identity, o.IdentityVersion = encodeIdentity(resp.Value), r.schema.IdentityVersion
 		})
 	default:
-		v, err := ctyjson.Unmarshal(l.obj.Identity, ty)
+		v, err := states.Unmarshal(l.obj.Identity, ty)
 		if err != nil {
 			return nil, diags.Append(tfdiags.Errorf("Invalid resource identity", "The stored identity of %s can't be read: %s.", addr, err))
 		}
@@ -281,7 +281,7 @@ func (w *walk) encodeObject(r *resource, v cty.Value, like states.Object) (*stat
 	if err != nil {
 		return nil, err
 	}
-	like.Attrs, like.SensitivePaths, like.Flatmap, like.Encoded = encoded, sensitive, nil, nil
+	like.Attrs, like.SensitivePaths, like.Flatmap = encoded, sensitive, nil
 	like.SchemaVersion = r.schema.Version
 	return &like, nil
 }

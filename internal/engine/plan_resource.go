@@ -275,7 +275,6 @@ func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
 // changed gives a changed copy of an object that is shared.
 func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 	out := *obj
-	out.Encoded = nil
 	change(&out)
 	return &out
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -76,7 +76,7 @@ func (m *mockObject) Configure(context.Context, cty.Value) tfdiags.Diagnostics {
 
 // UpgradeResourceState implements providers.Interface: what is stored was made in the same test.
 func (m *mockObject) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
-	v, err := ctyjson.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
+	v, err := states.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
 	if err != nil {
 		return providers.UpgradeResponse{Diagnostics: m.diags.Append(fmt.Errorf("reading the stored object: %w", err))}
 	}
@@ -88,7 +88,7 @@ func (m *mockObject) UpgradeResourceIdentity(_ context.Context, req providers.Up
 	if m.schema == nil || m.schema.Identity == nil {
 		return providers.UpgradeResponse{}
 	}
-	v, err := ctyjson.Unmarshal(req.JSON, m.schema.Identity.ImpliedType())
+	v, err := states.Unmarshal(req.JSON, m.schema.Identity.ImpliedType())
 	if err != nil {
 		return providers.UpgradeResponse{Diagnostics: m.diags.Append(fmt.Errorf("reading the stored identity: %w", err))}
 	}

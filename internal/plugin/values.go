@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -56,7 +56,7 @@ func decodeValue(v *tfplugin.DynamicValue, ty cty.Type) (cty.Value, error) {
 	case len(v.GetMsgpack()) > 0:
 		return msgpack.Unmarshal(v.Msgpack, ty)
 	case len(v.GetJson()) > 0:
-		return ctyjson.Unmarshal(v.Json, ty)
+		return states.Unmarshal(v.Json, ty)
 	}
 	return cty.NullVal(ty), nil
 }

@@ -2,6 +2,7 @@ package states
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -14,12 +15,23 @@ import (
 // ctyjson's tokens, which costs several times as much. What isn't exactly as this program or OpenTofu writes it (and every error)
 // is left to ctyjson: the two never disagree on a value.
 
-// unmarshal gives JSON text as a value of a type.
-func unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
+// Unmarshal gives JSON text as a value of a type.
+func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 	d := decoder{text: text}
 	if v, ok := d.value(ty); ok && d.end() {
 		return v, nil
 	}
+	return unmarshalUnusual(text, ty)
+}
+
+// unmarshalUnusual leaves the text to ctyjson, which panics over a collection whose elements bring different types along. Nobody
+// writes such a text, but files get damaged.
+func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			v, err = cty.NilVal, fmt.Errorf("the value can't be of the type %s: %v", ty.FriendlyName(), problem)
+		}
+	}()
 	return ctyjson.Unmarshal(text, ty)
 }
 

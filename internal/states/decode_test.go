@@ -18,7 +18,7 @@ var decodedType = cty.Object(map[string]cty.Type{
 
 // same tells whether the own decoder and ctyjson make the same of a text, errors included.
 func same(text string, ty cty.Type) error {
-	got, gotErr := unmarshal([]byte(text), ty)
+	got, gotErr := Unmarshal([]byte(text), ty)
 	want, wantErr := ctyjson.Unmarshal([]byte(text), ty)
 	switch {
 	case (gotErr == nil) != (wantErr == nil):
@@ -64,7 +64,7 @@ func TestDecodeAgreesOnMangledText(t *testing.T) {
 }
 
 func TestDecodedNumbersCalculateAlike(t *testing.T) {
-	v, err := unmarshal([]byte(`1`), cty.Number)
+	v, err := Unmarshal([]byte(`1`), cty.Number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestDecodedNumbersCalculateAlike(t *testing.T) {
 
 func BenchmarkDecode(b *testing.B) {
 	text := []byte(`{"id":"i-123","size":10,"on":true,"tags":{"a":"1","b":"2"},"ports":[80,443],"names":["x"],"rules":[{"port":8,"to":["y"]}],"pair":["a",true],"free":null,"mixed":null}`)
-	for name, decode := range map[string]func([]byte, cty.Type) (cty.Value, error){"own": unmarshal, "ctyjson": ctyjson.Unmarshal} {
+	for name, decode := range map[string]func([]byte, cty.Type) (cty.Value, error){"own": Unmarshal, "ctyjson": ctyjson.Unmarshal} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -89,5 +89,20 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A damaged file may say that a collection has elements of different types.
+func TestElementsOfDifferentTypes(t *testing.T) {
+	one, two := `{"value":1,"type":"number"}`, `{"value":"x","type":"string"}`
+	for text, ty := range map[string]cty.Type{
+		`{"a":` + one + `,"b":` + two + `}`:                             cty.Map(cty.DynamicPseudoType),
+		`[` + one + `,` + two + `]`:                                     cty.List(cty.DynamicPseudoType),
+		`[` + two + `,` + one + `]`:                                     cty.Set(cty.DynamicPseudoType),
+		`{"value":[` + one + `,` + two + `],"type":["list","dynamic"]}`: cty.DynamicPseudoType,
+	} {
+		if v, err := Unmarshal([]byte(text), ty); err == nil {
+			t.Errorf("%s as %#v gives %#v", text, ty, v)
+		}
 	}
 }

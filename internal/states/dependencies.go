@@ -67,7 +67,7 @@ func (s *State) RenameDependencies(renamed map[addrs.ConfigResource]addrs.Config
 // withDependencies gives the object with another list.
 func (o *Object) withDependencies(list []addrs.ConfigResource) *Object {
 	out := *o
-	out.Dependencies, out.Encoded = list, nil
+	out.Dependencies = list
 	return &out
 }
 

@@ -19,7 +19,7 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	if o.Attrs == nil && o.Flatmap != nil {
 		return cty.NilVal, errors.New("the object is in the form of an old state version and must be upgraded by its provider before it can be read")
 	}
-	v, err := unmarshal(o.Attrs, ty)
+	v, err := Unmarshal(o.Attrs, ty)
 	if err != nil {
 		var at cty.PathError
 		if errors.As(err, &at) && len(at.Path) > 0 {

@@ -62,9 +62,6 @@ type Object struct {
 	CreateBeforeDestroy bool
 	// SkipDestroy: the object is to be forgotten instead of destroyed.
 	SkipDestroy bool
-
-	// Encoded caches the instance's JSON text as it stands in a state file; statefile alone reads and writes it.
-	Encoded []byte
 }
 
 // Output is a root output value. The value carries no marks.

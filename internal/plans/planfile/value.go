@@ -212,7 +212,7 @@ func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty
 		if obj == nil || obj.Attrs == nil {
 			return v, errors.New("a value refers to an object that isn't in the state")
 		}
-		v, err = ctyjson.Unmarshal(obj.Attrs, d.types[in.Type])
+		v, err = states.Unmarshal(obj.Attrs, d.types[in.Type])
 	default:
 		return v, fmt.Errorf("a value has the unknown source %d", in.From)
 	}

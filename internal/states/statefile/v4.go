@@ -112,7 +112,7 @@ func (f *fileV4) decode() (*File, error) {
 // printed, so numbers have a limit that lies far beyond those of other programs.
 func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
 	const maxExponent = 1 << 14 // of two: about 5,000 digits
-	v, err := ctyjson.Unmarshal(raw, ty)
+	v, err := states.Unmarshal(raw, ty)
 	if err != nil {
 		return v, err
 	}
@@ -397,7 +397,7 @@ func (s *stepV4) decode() (cty.PathStep, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, err := ctyjson.Unmarshal(in.Value, ty)
+		key, err := states.Unmarshal(in.Value, ty)
 		if err == nil && key.IsNull() {
 			err = errors.New("an index is null")
 		}
