@@ -9,7 +9,7 @@ import (
 
 // headroom is how much memory the heap may have above what is usual. The collections of a heap that is only just being filled take a
 // quarter of a short command's time and free next to nothing; a large heap hardly notices.
-const headroom = 24 << 20
+const headroom = 8 << 20
 
 // leastHeap is the heap size at which the runtime collects for the first time at 100 %.
 const leastHeap = 4 << 20

@@ -11,15 +11,22 @@ import (
 	"time"
 )
 
-// cost is what one command took.
+// cost is what one command took. CPU time is user and system time, that of plugins included; memory is that of the largest process.
 type cost struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes
+	own       own   // without plugins; zero where that can't be told
+}
+
+// own is the part of the program itself.
+type own struct {
+	cpu  time.Duration
+	peak int64
 }
 
 // least takes the smaller of each figure.
 func (c cost) least(d cost) cost {
-	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak)}
+	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak), own{min(c.own.cpu, d.own.cpu), min(c.own.peak, d.own.peak)}}
 }
 
 // errTimeout means that a command took longer than it may.
@@ -68,7 +75,11 @@ func (b *bench) run(args ...string) (cost, error) {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.env, log, log
 	killTogether(cmd)
 	start := time.Now()
-	err = cmd.Run()
+	var alone own
+	if err = cmd.Start(); err == nil {
+		alone = watch(cmd.Process.Pid)
+		err = cmd.Wait()
+	}
 	wall := time.Since(start)
 	switch {
 	case ctx.Err() != nil:
@@ -82,6 +93,7 @@ func (b *bench) run(args ...string) (cost, error) {
 		wall: wall,
 		cpu:  cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
 		peak: peakMemory(cmd.ProcessState),
+		own:  alone,
 	}, nil
 }
 
@@ -94,17 +106,16 @@ func tail(file string) string {
 	return string(data[max(0, len(data)-800):])
 }
 
-// startUp is the CPU time of doing next to nothing.
-func (b *bench) startUp() (time.Duration, error) {
-	least := time.Duration(0)
-	for i := range 5 {
-		c, err := b.run("version")
+// startUp is the cost of doing next to nothing.
+func (b *bench) startUp() (cost, error) {
+	least, err := b.run("version")
+	for range 9 {
 		if err != nil {
-			return 0, err
+			break
 		}
-		if i == 0 || c.cpu < least {
-			least = c.cpu
-		}
+		var c cost
+		c, err = b.run("version")
+		least = least.least(c)
 	}
-	return least, nil
+	return least, err
 }

@@ -28,6 +28,7 @@ type shape struct {
 	name, about string
 	write       func(m *module, n int)
 	needsMirror bool
+	fixed       bool // the size makes no difference, so that "all" doesn't include it
 }
 
 var shapes = []shape{
@@ -43,6 +44,8 @@ var shapes = []shape{
 	{name: "splat", about: "a block of N instances, and 100 blocks that refer to all of them with a splat", write: splat},
 	{name: "outputs", about: "a block of N instances, and 10 outputs that list all of them", write: outputs},
 	{name: "data", about: "N data sources", write: dataSources, needsMirror: true},
+	{name: "one", about: "one resource of a provider with 1,500 types", write: oneOfMany, needsMirror: true, fixed: true},
+	{name: "aliases", about: "20 configurations of that provider, with a resource each", write: aliases, needsMirror: true, fixed: true},
 }
 
 func describe() string {
@@ -73,6 +76,13 @@ func newModule(dir string, r resource) *module {
 		m.printf("%s", synthRequired)
 	}
 	return m
+}
+
+// synth says where the provider comes from, unless newModule did.
+func (m *module) synth() {
+	if !m.res.needsMirror {
+		m.printf("%s", synthRequired)
+	}
 }
 
 func (m *module) printf(format string, args ...any) {
@@ -225,10 +235,21 @@ func outputs(m *module, n int) {
 }
 
 func dataSources(m *module, n int) {
-	if !m.res.needsMirror {
-		m.printf("%s", synthRequired)
-	}
+	m.synth()
 	for i := range n {
 		m.printf("data \"synth_echo\" \"d%d\" {\n  input = \"value-%d\"\n}\n", i, i)
+	}
+}
+
+func oneOfMany(m *module, _ int) {
+	m.synth()
+	m.printf("resource \"synth_t0\" \"r\" {\n  name  = \"r\"\n  input = \"value\"\n}\n")
+}
+
+func aliases(m *module, _ int) {
+	m.synth()
+	for i := range 20 {
+		m.printf("provider \"synth\" {\n  alias = \"p%d\"\n}\n", i)
+		m.printf("resource \"synth_t%d\" \"r\" {\n  provider = synth.p%d\n  name     = \"r\"\n  input    = \"value\"\n}\n", i, i)
 	}
 }
