@@ -222,6 +222,37 @@ func TestGit(t *testing.T) {
 	l.has(".terraform/modules/a/main.tf", value("3"))
 }
 
+// TestOneClone: however many calls there are of a branch, it is fetched once per run, so that all get the same commit although the
+// branch moves meanwhile.
+func TestOneClone(t *testing.T) {
+	l := newLab(t)
+	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("no git on this machine")
+	}
+	// A git that counts what it fetches, and moves the branch after that.
+	l.write(map[string]string{"bin/git": "#!/bin/sh\n" + git + " \"$@\" || exit\ncase \"$*\" in *' fetch '*) echo >> " + l.top + "/fetches; cd " + l.top +
+		"/repo && echo '# more' >> main.tf && " + git + " commit -q -a -m more;; esac\n"})
+	if err := os.Chmod(filepath.Join(l.top, "bin/git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Join(l.top, "bin")+":"+os.Getenv("PATH"))
+	repo := "git::file://" + l.top + "/repo"
+	var main strings.Builder
+	for i := range 30 {
+		main.WriteString(call(fmt.Sprintf("a%d", i), repo) + call(fmt.Sprintf("b%d", i), repo+"//sub"))
+	}
+	l.good(main.String())
+	fetches, err := os.ReadFile(filepath.Join(l.top, "fetches"))
+	if err != nil || len(fetches) != 1 {
+		t.Errorf("%d fetches, %v", len(fetches), err)
+	}
+	for i := range 30 {
+		l.has(fmt.Sprintf(".terraform/modules/a%d/main.tf", i), value("1"))
+	}
+}
+
 func TestMercurial(t *testing.T) {
 	if _, err := exec.LookPath("hg"); err != nil {
 		if os.Getenv("REQUIRE_SERVICES") != "" {
