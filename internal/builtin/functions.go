@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -24,20 +23,24 @@ type function struct {
 }
 
 func functions() map[string]function {
-	describe := func(name, what string, param providers.FunctionParam, ret cty.Type) *providers.Function {
+	// The summaries are part of the schema document, which programs compare; the descriptions are for people.
+	describe := func(name, summary, what string, param providers.FunctionParam, ret cty.Type) *providers.Function {
 		return &providers.Function{
-			Params: []providers.FunctionParam{param}, Return: ret, Summary: strings.ToUpper(what[:1]) + what[1:],
+			Params: []providers.FunctionParam{param}, Return: ret, Summary: summary,
 			Description: "provider::terraform::" + name + " " + what,
 		}
 	}
 	return map[string]function{
-		"decode_tfvars": {describe("decode_tfvars", "reads the content of a variables file and returns its values as an object",
+		"decode_tfvars": {describe("decode_tfvars", "Decode a TFVars file content into an object",
+			"reads the content of a variables file and returns its values as an object",
 			providers.FunctionParam{Name: "content", Type: cty.String, Description: "content of a .tfvars file"},
 			cty.DynamicPseudoType), decodeTFVars},
-		"encode_tfvars": {describe("encode_tfvars", "writes an object as the content of a variables file",
+		"encode_tfvars": {describe("encode_tfvars", "Encode an object into a string with the same format as a TFVars file",
+			"writes an object as the content of a variables file",
 			providers.FunctionParam{Name: "input", Type: cty.DynamicPseudoType, Description: "object or map whose keys are names of variables"},
 			cty.String), encodeTFVars},
-		"encode_expr": {describe("encode_expr", "writes any value as an expression of the configuration language",
+		"encode_expr": {describe("encode_expr", "Takes an arbitrary expression and converts it into a string with valid OpenTofu syntax",
+			"writes any value as an expression of the configuration language",
 			providers.FunctionParam{Name: "expr", Type: cty.DynamicPseudoType, Description: "value to write"}, cty.String), encodeExpr},
 	}
 }
