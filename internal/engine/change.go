@@ -36,6 +36,11 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	if more.HasErrors() {
 		return nil, diags
 	}
+	if path, found := infinite(out.config); found {
+		d := infiniteNumber(path)
+		d.Path = p.argument(path)
+		return nil, p.explain(diags.Append(d))
+	}
 	if out.meta, more = w.providerMeta(r, p.c); more.HasErrors() {
 		return nil, diags.Append(more)
 	}

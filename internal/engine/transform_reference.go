@@ -215,7 +215,9 @@ func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope
 			continue
 		}
 		if d := b.connectRef(n, m, ref, scope); d != nil {
-			d.Subject = &ref.Range
+			if d.Subject == nil { // the schema knows a better place: the step that it doesn't have
+				d.Subject = &ref.Range
+			}
 			n.problems = n.problems.Append(*d)
 		}
 	}
