@@ -144,7 +144,7 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 			local.Alias = stepName(traversal[1])
 		}
 		if local.LocalName != req.LocalName {
-			d.errorf(one.Range(), "Invalid configuration_aliases value",
+			d.errorf(expr.Range(), "Invalid configuration_aliases value",
 				"An alias of a configuration begins with the name of its provider: write %s.NAME, not %s.NAME.", req.LocalName, local.LocalName)
 			continue
 		}

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -73,7 +71,8 @@ type build struct {
 	functions    map[functionUse]*providerConfig
 	functionKeys map[functionUse]*keyExpr
 	rootNode     *Node
-	relaxed      bool // the order of destruction was contradictory, so that some of it was given up
+	places       *referencePlaces // nil, except while a cycle is explained
+	relaxed      bool             // the order of destruction was contradictory, so that some of it was given up
 
 	*analysis
 }
@@ -134,35 +133,6 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 		}
 	}
 	return diags.Append(b.cycles())
-}
-
-// cycles words each cycle as a way that can be followed in the source.
-func (b *build) cycles() tfdiags.Diagnostics {
-	if _, ok := b.graph.Order(); ok {
-		return nil
-	}
-	var diags tfdiags.Diagnostics
-	for _, way := range b.graph.Cycles() {
-		names := make([]string, 0, len(way))
-		var text strings.Builder
-		text.WriteString("These objects wait for each other, so none of them can come first:")
-		for i, id := range way {
-			n, next := b.nodes[id], b.nodes[way[(i+1)%len(way)]]
-			if n.Kind != KindBarrier || n.Range != nil {
-				names = append(names, n.Name)
-			}
-			fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
-		}
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Cycle: " + strings.Join(names, ", "), Detail: text.String()})
-	}
-	return diags
-}
-
-func place(n *Node) string {
-	if n.Range == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (%s:%d)", n.Range.Filename, n.Range.Start.Line)
 }
 
 // functionUse is a provider function in a module.

@@ -51,6 +51,7 @@ func (b *build) after(n *Node, others ...*Node) {
 	for _, o := range others {
 		if o != nil && o != n {
 			b.graph.Connect(n.ID, o.ID)
+			b.places.note(n.ID, o.ID)
 		}
 	}
 }

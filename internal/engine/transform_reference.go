@@ -214,6 +214,7 @@ func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope
 		if subject == scope.except && scope.except != nil {
 			continue
 		}
+		b.places.reference(&ref.Range)
 		if d := b.connectRef(n, m, ref, scope); d != nil {
 			if d.Subject == nil { // the schema knows a better place: the step that it doesn't have
 				d.Subject = &ref.Range
@@ -221,6 +222,7 @@ func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope
 			n.problems = n.problems.Append(*d)
 		}
 	}
+	b.places.reference(nil)
 	for _, f := range refs.Functions {
 		n.problems = n.problems.Append(b.connectFunction(n, m, f))
 	}
@@ -416,6 +418,7 @@ func (b *build) connectDependsOn(n *Node, m *module, refs []*addrs.Reference) {
 				"A reference in depends_on is to a whole object, not to an attribute of one: write %s.", ref.Subject).At(ref.Remaining.SourceRange()))
 			continue
 		}
+		b.places.reference(&ref.Range)
 		if call, ok := moduleCallOf(ref.Subject); ok {
 			if child := m.calls[call]; child != nil {
 				b.after(n, child.closed)
@@ -427,6 +430,7 @@ func (b *build) connectDependsOn(n *Node, m *module, refs []*addrs.Reference) {
 			n.problems = n.problems.Append(*d)
 		}
 	}
+	b.places.reference(nil)
 }
 
 func moduleCallOf(subject addrs.Referenceable) (string, bool) {

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+// referencePlaces are where the references stand that made edges of the graph. Only an error message needs them, so they are found by
+// making the edges once more instead of being kept for every edge of every graph.
+type referencePlaces struct {
+	of map[[2]dag.ID]hcl.Range
+	at *hcl.Range // of the reference that is being connected; nil between references
+}
+
+func (p *referencePlaces) note(from, to dag.ID) {
+	if p == nil || p.at == nil {
+		return
+	}
+	if _, known := p.of[[2]dag.ID{from, to}]; !known {
+		p.of[[2]dag.ID{from, to}] = *p.at
+	}
+}
+
+// reference says which reference the edges that follow are made for; nil for none.
+func (p *referencePlaces) reference(at *hcl.Range) {
+	if p != nil {
+		p.at = at
+	}
+}
+
+// cycles words each cycle as a way that can be followed in the source.
+func (b *build) cycles() tfdiags.Diagnostics {
+	if _, ok := b.graph.Order(); ok {
+		return nil
+	}
+	ways := b.graph.Cycles()
+	b.places = &referencePlaces{of: map[[2]dag.ID]hcl.Range{}}
+	_ = referenceTransformer.Run(b) // reports nothing itself
+	var diags tfdiags.Diagnostics
+	for _, way := range ways {
+		names := make([]string, 0, len(way))
+		var text strings.Builder
+		text.WriteString("These objects wait for each other, so none of them can come first:")
+		for i, id := range way {
+			n, next := b.nodes[id], b.nodes[way[(i+1)%len(way)]]
+			if n.Kind != KindBarrier || n.Range != nil {
+				names = append(names, n.Name)
+			}
+			if at, ok := b.places.of[[2]dag.ID{n.ID, next.ID}]; ok {
+				fmt.Fprintf(&text, "\n  - %s refers to %s at %s:%d", n.Name, next.Name, at.Filename, at.Start.Line)
+			} else {
+				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
+			}
+		}
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Cycle: " + strings.Join(names, ", "), Detail: text.String()})
+	}
+	return diags
+}
+
+func place(n *Node) string {
+	if n.Range == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s:%d)", n.Range.Filename, n.Range.Start.Line)
+}
