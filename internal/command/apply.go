@@ -120,7 +120,7 @@ func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
 	if op.place.workspace != backend.DefaultWorkspace {
 		where = fmt.Sprintf(" in workspace %q", op.place.workspace)
 	}
-	q := question{Title: "Carry out these actions" + where + "?"}
+	q := question{Title: "Do you want to perform these actions" + where + "?"}
 	switch plan.Mode {
 	case plans.Destroy:
 		q = question{Title: "Destroy all of this" + where + "?", Text: "This can't be undone."}
