@@ -17,7 +17,7 @@ Commands that look into the state or change it by hand.
 
 Those that change it keep a backup of what it was before, which can't be
 turned off. Their output is made for tools such as grep and awk.`,
-	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
+	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateRepair, cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
 }
 
 // stateChangeFlags are the options of the commands that change the state by hand.

@@ -47,27 +47,32 @@ func (o *openedState) exists() bool { return o.snapshot.Exists }
 // openState opens the state that a request names: a file, or that of the current workspace. The caller closes it unless there are
 // errors.
 func (a *App) openState(ctx context.Context, req stateRequest) (*openedState, tfdiags.Diagnostics) {
+	p, diags := a.statePlace(ctx, &req)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	open, more := a.readState(ctx, p.store, p.workspace, p, req)
+	return open, diags.Append(more)
+}
+
+// statePlace finds out where the state that a request names is kept.
+func (a *App) statePlace(ctx context.Context, req *stateRequest) (*place, tfdiags.Diagnostics) {
 	if req.paths.State != "" {
 		config, diags := a.fileEncryption(ctx, req.vars)
 		if diags.HasErrors() {
 			return nil, diags
 		}
-		p := &place{store: a.fileStore(&req), workspace: backend.DefaultWorkspace, paths: req.paths}
+		p := &place{store: a.fileStore(req), workspace: backend.DefaultWorkspace, paths: req.paths}
 		if config.State() != nil {
 			p.codec = config.State()
 		}
-		return a.readState(ctx, p.store, p.workspace, p, req)
+		return p, nil
 	}
 	cfg, diags := a.loadRootModule(ctx, req.vars)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	place, diags := a.openPlace(ctx, cfg, req) // what the configuration is warned of is no matter of who reads states
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	open, more := a.readState(ctx, place.store, place.workspace, place, req)
-	return open, diags.Append(more)
+	return a.openPlace(ctx, cfg, *req) // what the configuration is warned of is no matter of who reads states
 }
 
 // fileStore is the store of a state file that was named.

@@ -32,6 +32,12 @@ var (
 	ErrEncrypted = errors.New("the state is encrypted: add its key provider and method to the terraform.encryption block")
 )
 
+// DamagedError says that a text is a state of which only parts can be read; Salvage reads these.
+type DamagedError struct{ Err error }
+
+func (e DamagedError) Error() string { return e.Err.Error() }
+func (e DamagedError) Unwrap() error { return e.Err }
+
 // Read reads a snapshot.
 func Read(r io.Reader) (*File, error) {
 	data, err := ReadAll(r)
@@ -76,7 +82,7 @@ func Parse(data []byte) (*File, error) {
 	err := json.Unmarshal(data, &v4)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)
+		return nil, DamagedError{fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)}
 	}
 	number, verr := v4.version()
 	if verr != nil {
@@ -87,7 +93,7 @@ func Parse(data []byte) (*File, error) {
 		return nil, fmt.Errorf("the state has format version %d, and version %s reads versions 1 to 4; a newer program may have written it", number, version.String)
 	}
 	if number == 4 && err != nil {
-		return nil, typeError(data, err)
+		return nil, DamagedError{typeError(data, err)}
 	}
 	return read(data, &v4)
 }
@@ -97,7 +103,13 @@ var readers = map[int]func(data []byte, v4 *fileV4) (*File, error){
 	1: readOld,
 	2: readOld,
 	3: readOld,
-	4: func(_ []byte, v4 *fileV4) (*File, error) { return v4.decode() },
+	4: func(_ []byte, v4 *fileV4) (*File, error) {
+		file, err := v4.decode()
+		if err != nil {
+			return nil, DamagedError{err}
+		}
+		return file, nil
+	},
 }
 
 // version gives the format version that the file claims.

@@ -112,7 +112,11 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	defer m.writing.Unlock()
 	present, err := m.load(ctx)
 	if err != nil {
-		return nil, diags.Append(tfdiags.Errorf("Failed to load state", "%s.", err))
+		d := tfdiags.Errorf("Failed to load state", "%s.", err)
+		if errors.As(err, new(statefile.DamagedError)) {
+			d.Detail += " To see what can be saved of it, run \"tofu state repair\"."
+		}
+		return nil, diags.Append(d)
 	}
 	rec, err := m.recover(present)
 	if err != nil {
@@ -178,8 +182,8 @@ func (m *Manager) emptyIsWrong() error {
 	file := filer.File(m.workspace)
 	for _, path := range []string{file + ".backup", m.journalPath(), m.erroredPath()} {
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return fmt.Errorf("%s is empty, but %s shows that there was a state: put a copy of the state in its place or, to start without one, "+
-				"move both files away", file, path)
+			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: put a copy of the state in its place or, "+
+				"to start without one, move both files away", file, path)}
 		}
 	}
 	return nil

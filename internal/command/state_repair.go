@@ -1,0 +1,130 @@
+package command
+
+import (
+	"context"
+	"flag"
+
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+var cmdStateRepair = &Command{
+	Name: "repair", Short: "Mend a state that can't be read",
+	Long: `
+Finds out why the state can't be read, says what can be saved of it, and asks
+whether to put that in its place. What a damaged file has lost is taken from
+its backup, from an errored.tfstate and from the journal of an interrupted run,
+where they lie beside it. The damaged state is kept.
+
+Of a state that can be read, the command tells what an interrupted run has left
+behind, and brings that into the state.`,
+	Flags: func(fs *flag.FlagSet) any {
+		f := &stateRepairFlags{}
+		f.addColor(fs)
+		f.varFlags.add(fs)
+		f.lockFlags.add(fs)
+		fs.StringVar(&f.State, "state", "", "Repair the state in `statefile` instead of the current workspace's.")
+		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be done.")
+		fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
+		return f
+	},
+	Run: runStateRepair,
+}
+
+type stateRepairFlags struct {
+	viewFlags
+	varFlags
+	lockFlags
+	State               string
+	DryRun, AutoApprove bool
+}
+
+func runStateRepair(ctx context.Context, app *App, flags any, args []string) error {
+	f := flags.(*stateRepairFlags)
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	// The damaged state is no backup to replace the last one with.
+	p, diags := app.statePlace(ctx, &stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State, Backup: "-"}})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	m := p.manager(app)
+	diags = diags.Append(app.lock(ctx, m, "state-repair", f.lockFlags))
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	damage, err := m.Examine(ctx)
+	if err == nil && damage == nil {
+		if diags = diags.Append(m.Unlock()); diags.HasErrors() {
+			return diags.Err()
+		}
+		return app.settleState(ctx, f)
+	}
+	defer func() { app.Printer.Diagnostics(m.Unlock()) }()
+	if err != nil {
+		return diags.Append(tfdiags.Errorf("The state can't be repaired", "%s.", err)).Err()
+	}
+	return app.mend(ctx, m, damage, f)
+}
+
+// mend shows what can be made of the state and does it when it is told to.
+func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Repair, f *stateRepairFlags) error {
+	a.say("The state can't be read: %s.\n", damage.Cause)
+	for _, sentence := range damage.Found {
+		a.say("  - %s.", sentence)
+	}
+	a.say("\nThe repaired state would have %d object(s):", damage.Objects)
+	for _, addr := range damage.Instances() {
+		a.say("    %s", addr)
+	}
+	a.say("")
+	if ok, err := f.approved(ctx, a); !ok || err != nil {
+		return err
+	}
+	kept, err := m.Mend(ctx, damage)
+	if err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("The repaired state can't be written", "%s.", err)}.Err()
+	}
+	a.success("\nThe state was repaired.")
+	if kept != "" {
+		a.say("\nThe damaged one was kept as %s.", kept)
+	}
+	a.say("\nLook at the next plan closely: what it wants to create may exist already.")
+	return nil
+}
+
+// settleState brings what an interrupted run has left behind into a state that can be read.
+func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
+	open, diags := a.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}, lock: f.lockFlags, operation: "state-repair"})
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	defer func() { a.Printer.Diagnostics(open.close()) }()
+	objects := 0
+	for r := range open.State().Resources() {
+		for _, inst := range r.Instances {
+			for range inst.Objects() {
+				objects++
+			}
+		}
+	}
+	a.say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.snapshot.Serial)
+	if len(diags) > 0 && !f.DryRun {
+		diags = diags.Append(open.save(ctx, open.State()))
+	}
+	return a.done(diags)
+}
+
+// approved asks whether to go on.
+func (f *stateRepairFlags) approved(ctx context.Context, app *App) (bool, error) {
+	if f.DryRun || f.AutoApprove {
+		return f.AutoApprove && !f.DryRun, nil
+	}
+	ok, err := app.confirm(ctx, question{Title: "Do you want to put the repaired state in the place of the damaged one?"})
+	if err == nil && !ok {
+		app.say("\nRepair cancelled.")
+		err = exitStatus(1)
+	}
+	return ok, err
+}

@@ -1,0 +1,66 @@
+package statefile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+func countObjects(s *states.State) (n int) {
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			for range inst.Objects() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Of a state that breaks off anywhere, everything before that is read, and nothing else.
+func TestSalvageTruncated(t *testing.T) {
+	files, err := filepath.Glob("testdata/golden/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := statefile.Parse(data)
+		if err != nil || !strings.Contains(string(data), `"version": 4`) {
+			continue
+		}
+		before := 0
+		for n := 0; n < len(data); n += 31 {
+			f, problems := statefile.Salvage(data[:n])
+			got := countObjects(f.State)
+			if got < before || len(problems) == 0 && strings.TrimSpace(string(data[n:])) != "" {
+				t.Fatalf("%s: of %d bytes: %d objects after %d, problems %q", path, n, got, before, problems)
+			}
+			before = got
+		}
+		f, problems := statefile.Salvage(data)
+		f.State.Checks, whole.State.Checks = nil, nil // the next plan makes them
+		whole.State.Prune()
+		if len(problems) > 0 || !statefile.Equal(f.State, whole.State) || f.Serial != whole.Serial || f.Lineage != whole.Lineage {
+			t.Errorf("%s: all of it is not what is parsed: %q", path, problems)
+		}
+	}
+}
+
+func TestSalvageDamaged(t *testing.T) {
+	const text = `{"version":4,"serial":"x","lineage":"l","outputs":{"good":{"value":1,"type":"number"},"bad":{"value":1,"type":"nonsense"}},"resources":[
+{"mode":"managed","type":"t","name":"a","provider":"provider[\"p\"]","instances":[{"attributes":{"id":"1"}},{"index_key":1,"attributes":{"id":"2"},"status":"odd"}]},
+{"mode":"odd","type":"t","name":"b","provider":"provider[\"p\"]","instances":[{"attributes":{}}]},
+{"mode":"managed","type":"t","name":"c","provider":"provider[\"p\"]","instances":[{"attributes":{"id":"3"}}]}]}`
+	f, problems := statefile.Salvage([]byte(text))
+	if got := countObjects(f.State); got != 2 || f.Lineage != "l" || f.State.Output("good") == nil || len(problems) != 4 {
+		t.Errorf("%d objects, %q", got, problems)
+	}
+}
