@@ -157,6 +157,17 @@ type repetitionExprs struct {
 	count, forEach, enabled *lang.Expr
 }
 
+// refs are what the arguments refer to.
+func (r repetitionExprs) refs() []lang.Refs {
+	var out []lang.Refs
+	for _, e := range []*lang.Expr{r.count, r.forEach, r.enabled} {
+		if e != nil {
+			out = append(out, e.Refs)
+		}
+	}
+	return out
+}
+
 // repeats tells whether instances have keys.
 func (r repetitionExprs) repeats() bool { return r.count != nil || r.forEach != nil }
 

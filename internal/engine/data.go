@@ -217,9 +217,11 @@ func (w *walk) deferralSet(r *resource) []*resource {
 		w.addReached(set, r.open.ID)
 	} else {
 		m := r.module
-		for _, ref := range r.exprs.body.Refs.Objects {
-			if other := m.resourceOf(ref.Subject); other != nil {
-				set[other] = true
+		for _, refs := range append(r.exprs.rep.refs(), r.exprs.body.Refs) {
+			for _, ref := range refs.Objects {
+				if other := m.resourceOf(ref.Subject); other != nil {
+					set[other] = true
+				}
 			}
 		}
 		w.addDependsOn(set, m, r.exprs.dependsOn)

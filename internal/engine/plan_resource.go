@@ -208,11 +208,7 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	diags = diags.Append(p.preventDestroy(change))
 	p.x.objs[p.at] = change.After
 	if change.Action == plans.NoOp && prior.exists() {
-		obj := prior.obj
-		if r.flag != obj.CreateBeforeDestroy {
-			obj = changed(obj, func(o *states.Object) { o.CreateBeforeDestroy = r.flag })
-		}
-		p.store(obj, r.deps)
+		p.store(prior.obj, r.deps)
 	}
 	if diags.HasErrors() {
 		return diags
@@ -282,10 +278,11 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 // withFlags brings the object's stored lifecycle flags up to date.
 func (r *resource) withFlags(obj *states.Object) *states.Object {
 	skip := r.cfg != nil && r.cfg.Destroy != nil && !*r.cfg.Destroy
-	if obj.SkipDestroy == skip {
+	first := r.cfg != nil && r.flag
+	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
 		return obj
 	}
-	return changed(obj, func(o *states.Object) { o.SkipDestroy = skip })
+	return changed(obj, func(o *states.Object) { o.SkipDestroy, o.CreateBeforeDestroy = skip, first })
 }
 
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.

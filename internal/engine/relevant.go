@@ -5,6 +5,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -20,6 +21,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			t.resource(w.byConfig[change.Addr.Config()], change.Addr.Module)
 		}
 	}
+	ofProviders := w.valuesOfProviders()
 	for _, v := range w.values {
 		if v.kind != outputValue {
 			continue
@@ -28,6 +30,9 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			if change := w.changes.Output(v.name); change != nil && change.Action != plans.NoOp {
 				t.value(v, addrs.RootInstance)
 			}
+			continue
+		}
+		if w.phase.destroy && !ofProviders[v.node.ID] {
 			continue
 		}
 		for _, in := range v.module.instances {
@@ -41,6 +46,29 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 		out = append(out, t.found[key])
 	}
 	return out
+}
+
+// valuesOfProviders finds the values that provider configurations are made from: when everything is destroyed, no others matter.
+func (w *walk) valuesOfProviders() map[dag.ID]bool {
+	if !w.phase.destroy {
+		return nil
+	}
+	found := map[dag.ID]bool{}
+	var todo []dag.ID
+	for _, p := range w.providers {
+		todo = append(todo, p.node.ID)
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, need := range w.build.graph.Needs(id) {
+			if w.nodes[need].Kind == KindValue && !found[need] {
+				found[need] = true
+				todo = append(todo, need)
+			}
+		}
+	}
+	return found
 }
 
 type tracedValue struct {

@@ -119,7 +119,7 @@ type resource struct {
 
 	deps []addrs.ConfigResource // the nearest resources that it depends on, sorted
 	cbd  bool                   // create before destroy, by itself or forced by a dependent
-	flag bool                   // planning: an object that stays is stored as one to be replaced by creating first
+	flag bool                   // planning: its objects are noted as ones to be replaced by creating first
 
 	deferral  []*resource // managed resources whose pending changes put off a data source's reading
 	imports   []*importTarget
