@@ -33,6 +33,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("MIRROR", mirror)
+			env.Setenv("POSTGRES", os.Getenv("TEST_POSTGRES_URL"))
 			env.Setenv("PLATFORM", runtime.GOOS+"_"+runtime.GOARCH)
 			rc := filepath.Join(env.WorkDir, ".tofurc")
 			env.Setenv("TF_CLI_CONFIG_FILE", rc)
@@ -43,12 +44,16 @@ func TestScript(t *testing.T) {
 				_, err := os.Stat(mirror)
 				return err == nil, nil
 			}
+			if cond == "postgres" {
+				return os.Getenv("TEST_POSTGRES_URL") != "", nil
+			}
 			return false, os.ErrInvalid
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"json":    cmdJSON,
-			"replace": cmdReplace,
-			"wait4":   cmdWait,
+			"json":        cmdJSON,
+			"replace":     cmdReplace,
+			"stateserver": cmdStateServer,
+			"wait4":       cmdWait,
 		},
 	})
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// stateServer keeps states for the http backend, one for each path. While there is a file called fail in the script's folder, every
+// request is answered with the status that it names.
+type stateServer struct {
+	fail string
+
+	mu     sync.Mutex
+	states map[string][]byte
+	locks  map[string][]byte
+}
+
+// cmdStateServer is `stateserver`: a server for this script, whose URL is in STATES.
+func cmdStateServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: stateserver")
+	}
+	s := &stateServer{fail: ts.MkAbs("fail"), states: map[string][]byte{}, locks: map[string][]byte{}}
+	server := httptest.NewServer(s)
+	ts.Defer(server.Close)
+	ts.Setenv("STATES", server.URL)
+}
+
+func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if text, err := os.ReadFile(s.fail); err == nil {
+		status, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		w.WriteHeader(status)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lock, locked := s.locks[r.URL.Path]
+	switch r.Method {
+	case http.MethodGet:
+		if s.states[r.URL.Path] == nil {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write(s.states[r.URL.Path])
+	case http.MethodPost:
+		s.states[r.URL.Path] = body
+	case "LOCK":
+		if locked {
+			w.WriteHeader(http.StatusLocked)
+			_, _ = w.Write(lock)
+			return
+		}
+		s.locks[r.URL.Path] = body
+	case "UNLOCK":
+		delete(s.locks, r.URL.Path)
+	}
+}
