@@ -93,11 +93,13 @@ SIZES ?= 1000,8000
 scale: build providers
 	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -shapes $(SHAPES) -sizes $(SIZES) -gate $(GATE)
 
-# All figures of docs/PERFORMANCE.md, as Markdown in build/bench/performance.md. REF is the program to compare with; BEFORE a commit.
+# Measures all figures of docs/PERFORMANCE.md and puts them into it. REF is the program to compare with; BEFORE a commit.
 BEFORE ?= fd38e05
 performance: build providers
 	@mkdir -p build/bench
-	REF='$(REF)' BEFORE='$(BEFORE)' MIRROR=$(MIRROR) testing/bench/performance.sh | tee build/bench/performance.md
+	sed '/^<!-- What follows/q' docs/PERFORMANCE.md > build/bench/performance.md
+	REF='$(REF)' BEFORE='$(BEFORE)' MIRROR=$(MIRROR) testing/bench/performance.sh | tee -a build/bench/performance.md
+	mv build/bench/performance.md docs/PERFORMANCE.md
 
 # Every fuzz target for T each.
 T ?= 1m

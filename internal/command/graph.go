@@ -117,6 +117,6 @@ func writeDOT(w io.Writer, d *engine.Drawing) {
 	fmt.Fprint(w, "\t}\n}\n")
 }
 
-func quoteDOT(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
-}
+var escapesDOT = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func quoteDOT(text string) string { return `"` + escapesDOT.Replace(text) + `"` }
