@@ -142,7 +142,7 @@ func (a *App) run(args []string) int {
 		}
 		return 127
 	case cmd == nil:
-		a.unknownCommand(table, args[0])
+		a.unknownCommand(table, nil, args[0])
 		return 1
 	}
 	if rest, err = argsFromEnv(a.Env, path, rest); err != nil {
@@ -152,6 +152,10 @@ func (a *App) run(args []string) int {
 	if global.help || wantsHelp(rest) {
 		printCommandHelp(a.Out, cmd, path)
 		return 0
+	}
+	if cmd.Run == nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		a.unknownCommand(cmd.Sub, path, rest[0])
+		return 1
 	}
 	if cmd.Run == nil {
 		printCommandHelp(a.Out, cmd, path)
@@ -289,12 +293,14 @@ func (a *App) tellInterrupt(count int) {
 	a.Printer.Message(ui.Text{Text: text})
 }
 
-func (a *App) unknownCommand(table []*Command, word string) {
+// unknownCommand says that a table of commands, which path leads to, has no such word.
+func (a *App) unknownCommand(table []*Command, path []string, word string) {
+	whole := func(word string) string { return strings.Join(append(slices.Clone(path), word), " ") }
 	hint := ""
 	if near := suggest(table, word); near != "" {
-		hint = fmt.Sprintf(" Did you mean %q?", near)
+		hint = fmt.Sprintf(" Did you mean %q?", whole(near))
 	}
-	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu -help\n", word, hint)
+	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu %s\n", whole(word), hint, whole("-help"))
 }
 
 // enter opens the logs and changes to the directory that -chdir names.
