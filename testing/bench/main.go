@@ -43,7 +43,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.mirror, "mirror", "", "the `folder` of provider plugins that make providers builds")
 	f.StringVar(&shapeNames, "shapes", "all", "which shapes:\n"+describe())
 	f.StringVar(&sizes, "sizes", "1000,8000", "how many instances, smallest first")
-	f.StringVar(&phaseNames, "phases", "validate,graph,plan,apply,noop,destroy", "which commands, in this `order`: "+strings.Join(phaseList(), " "))
+	f.StringVar(&phaseNames, "phases", "validate,graph,planout,showjson,apply,noop,show,statelist,destroy", "which commands, in this `order`: "+strings.Join(phaseList(), " "))
 	f.StringVar(&resourceName, "type", "terraform_data", "terraform_data, or synth_t0 for a real plugin (needs -mirror)")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long one command may take")
 	f.IntVar(&o.count, "count", 1, "how often to run everything; the least figures count")

@@ -42,7 +42,7 @@ if [ -n "${BEFORE:-}" ] && git rev-parse --quiet --verify "$BEFORE^{commit}" >/d
 fi
 
 printf '\n## Growth\n'
-measure -bin bin/tofu -mirror "$MIRROR" -shapes all -sizes 1000,8000 -phases "$life" -count 2
+measure -bin bin/tofu -mirror "$MIRROR" -shapes all -sizes 1000,8000 -phases "$life"
 measure -bin bin/tofu -shapes wide,layers,chain,count,foreach,modules,variables,nested,splat,outputs -sizes 1000,32000 -phases "$life"
 
 printf '\n## 100,000 instances\n'
