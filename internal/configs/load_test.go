@@ -104,3 +104,22 @@ func modulesText(n int) string {
 	}
 	return b.String()
 }
+
+// BenchmarkDecode turns the blocks of a file that is parsed already into declarations.
+func BenchmarkDecode(b *testing.B) {
+	text := strings.TrimPrefix(wideText(1000), "-- main.tf --\n")
+	source, diags := NewParser(nil).ParseSource("main.tf", []byte(text))
+	if diags.HasErrors() {
+		b.Fatal(diags.Err())
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		d := &decoder{file: &file{name: "main.tf"}}
+		for _, block := range d.content(source.Body, fileSchema).Blocks {
+			blockDecoders[block.Type](d, block)
+		}
+		if len(d.file.resources) != 1000 {
+			b.Fatal(d.diags)
+		}
+	}
+}

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"tofu/internal/addrs"
 	"tofu/internal/builtin"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -201,4 +204,29 @@ func BenchmarkDestroy(b *testing.B) {
 			s.apply(b, s.plan(b, state, &engine.PlanOptions{Mode: plans.Destroy, SkipRefresh: true}))
 		}
 	})
+}
+
+// BenchmarkEvaluate evaluates for expressions over n elements: ten times as many elements take ten times as long.
+func BenchmarkEvaluate(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("for/%d", n), func(b *testing.B) {
+			cfg, diags := loadArchive(&txtar.Archive{Files: []txtar.File{{Name: "main.tf", Data: fmt.Appendf(nil, `
+locals {
+  all   = flatten([for i in range(%d) : [for j in range(1000) : i * 1000 + j]])
+  named = [for x in local.all : { id = "x-${x}", v = x }]
+  byID  = { for o in local.named : o.id => o.v }
+}
+output "n" { value = length(local.byID) }
+`, n/1000)}}})
+			if diags.HasErrors() {
+				b.Fatal(diags.Err())
+			}
+			env := enginetest.NewSession(b.TempDir()).Env()
+			for b.Loop() {
+				if _, diags := engine.Plan(context.Background(), cfg, states.New(), env, nil); diags.HasErrors() {
+					b.Fatal(diags.Err())
+				}
+			}
+		})
+	}
 }

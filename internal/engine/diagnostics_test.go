@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,5 +54,39 @@ func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) 
 	return configs.LoadRoot(".", &configs.LoadOptions{
 		Parser: configs.NewParser(files.FS()), WorkDir: "/work",
 		Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) { return req.LocalDir(), "", nil },
+	})
+}
+
+// FuzzEvaluate loads, validates and plans whatever text: it may be wrong, but nothing may panic.
+func FuzzEvaluate(f *testing.F) {
+	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, name := range files {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			f.Add(string(file.Data))
+		}
+	}
+	f.Add(`output "o" { value = { for k, v in [1, null, "x"] : k => "${v}"... if k != v } }`)
+	f.Add("locals {\n  a = [[[{}]]][*][0].b\n  b = try(local.a.c[0], \"%{ for x in local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n")
+	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`) // what takes long, or looks at the machine, is none of this test's business
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4096 || many.MatchString(text) {
+			t.Skip()
+		}
+		cfg, diags := loadArchive(&txtar.Archive{Files: []txtar.File{{Name: "main.tf", Data: []byte(text)}}})
+		if diags.HasErrors() {
+			return
+		}
+		env := enginetest.NewSession(t.TempDir()).Env()
+		if engine.Validate(context.Background(), cfg, env).HasErrors() {
+			return
+		}
+		_, _ = engine.Plan(context.Background(), cfg, states.New(), env, nil)
 	})
 }
