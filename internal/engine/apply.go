@@ -139,6 +139,9 @@ func (w *walk) finishState(plan *plans.Plan) {
 func (w *walk) keepChecks(plan *plans.Plan) {
 	for _, planned := range plan.Checks.Sorted() {
 		block := w.checks.Declare(planned.Kind, planned.Config)
+		if planned.Status == checks.Pass && len(planned.Objects)+len(block.Objects) == 0 {
+			block.Summarise() // there was nothing to look at
+		}
 		for _, o := range planned.SortedObjects() {
 			switch {
 			case plan.Mode == plans.RefreshOnly && planned.Kind == checks.KindResource:

@@ -41,6 +41,16 @@ func (w *walk) declareChecks() {
 	}
 }
 
+// noObjects decides the conditions of a resource that turns out to have no instances: none of them fails.
+func (w *walk) noObjects(r *resource) {
+	if !r.hasConditions() || !w.phase.conditions {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checks.Declare(checks.KindResource, r.addr.String()).Summarise()
+}
+
 func (v *value) checkKind() checks.Kind {
 	if v.kind == variableValue {
 		return checks.KindVariable

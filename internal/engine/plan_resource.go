@@ -40,6 +40,9 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 			}
 		}
 	}
+	if len(jobs) == 0 && len(broken) == 0 {
+		w.noObjects(r)
+	}
 	if diags = diags.Append(w.checkForced(r, done)); len(broken) == 0 && len(r.requests) > 0 {
 		diags = diags.Append(w.checkImports(r))
 	}
