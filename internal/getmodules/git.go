@@ -44,7 +44,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if err := git("init", "-q", j.dir); err != nil {
 		return err
 	}
-	in := []string{"-C", j.dir}
+	in := []string{"-C", j.dir, "-c", "core.autocrlf=false"} // the same bytes, and so the same hash, on every system
 	if err := git(append(in, "remote", "add", "origin", remote)...); err != nil {
 		return err
 	}
