@@ -260,7 +260,7 @@ func TestKilledInit(t *testing.T) {
 	}
 	dir := m.root("root")
 	killed := 0
-	for delay := 20 * time.Millisecond; ; delay += 20 * time.Millisecond {
+	for delay := 20 * time.Millisecond; ; delay += delay / 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), delay)
 		err := m.init(ctx, dir).Run()
 		cancel()
