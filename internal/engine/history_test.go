@@ -171,6 +171,7 @@ func drawFiles(t *rapid.T) map[string]string {
 	if !hosted {
 		drawProvider(t, &main, nil)
 	}
+	drawCheck(t, &main, before)
 	if len(before) > 0 {
 		fmt.Fprintf(&main, "output \"o\" {\n  value = %s\n}\n", before[len(before)-1].expr())
 	}
@@ -241,9 +242,28 @@ func drawFlags(t *rapid.T, before []*unit) string {
 	if len(before) > 0 && rapid.IntRange(0, 3).Draw(t, "f refers") == 0 {
 		f = rapid.SampledFrom(before).Draw(t, "f of").expr()
 	}
-	out := "  f = " + f + "\n"
+	lifecycle := ""
 	if rapid.IntRange(0, 3).Draw(t, "cbd") == 0 {
-		out += "  lifecycle {\n    create_before_destroy = true\n  }\n"
+		lifecycle += "    create_before_destroy = true\n"
 	}
-	return out
+	if len(before) > 0 && rapid.IntRange(0, 4).Draw(t, "condition") == 0 {
+		lifecycle += fmt.Sprintf("    precondition {\n      condition = %s != \"never\"\n      error_message = \"never\"\n    }\n", rapid.SampledFrom(before).Draw(t, "condition of").expr())
+	}
+	if lifecycle != "" {
+		lifecycle = "  lifecycle {\n" + lifecycle + "  }\n"
+	}
+	return "  f = " + f + "\n" + lifecycle
+}
+
+// drawCheck draws a check block, perhaps, that looks at a unit and reads an object that may or may not exist.
+func drawCheck(t *rapid.T, main *strings.Builder, before []*unit) {
+	if len(before) == 0 || rapid.IntRange(0, 2).Draw(t, "check") > 0 {
+		return
+	}
+	dependsOn := ""
+	if rapid.Bool().Draw(t, "check depends") {
+		dependsOn = "    depends_on = [" + rapid.SampledFrom(before).Draw(t, "check dependency").address() + "]\n"
+	}
+	fmt.Fprintf(main, "check \"k\" {\n  data \"fake_read\" \"seen\" {\n    name = %q\n%s  }\n", drawName(t), dependsOn)
+	fmt.Fprintf(main, "  assert {\n    condition = %s != \"never\" && data.fake_read.seen.id != \"\"\n    error_message = \"k\"\n  }\n}\n", rapid.SampledFrom(before).Draw(t, "checked").expr())
 }
