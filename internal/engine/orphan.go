@@ -249,7 +249,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
-		diags = diags.Append(w.preventDestroy(r, o.in, o.addr, true))
+		w.report(w.preventDestroy(r, o.in, o.addr, true)) // what else would be destroyed is shown all the same
 	}
 	return diags
 }

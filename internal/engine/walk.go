@@ -120,12 +120,17 @@ func (w *walk) visit(id dag.ID) bool {
 	if n.resource != nil && n.resource.pending.any() {
 		w.pendingUp[id] = true
 	}
+	w.report(diags)
+	return !diags.HasErrors()
+}
+
+// report adds to the operation's result. Errors that a node reports by itself don't keep others from running.
+func (w *walk) report(diags tfdiags.Diagnostics) {
 	if len(diags) > 0 {
 		w.mu.Lock()
 		w.diags = w.diags.Append(diags)
 		w.mu.Unlock()
 	}
-	return !diags.HasErrors()
 }
 
 func (w *walk) observe(e Event) {
