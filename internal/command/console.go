@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -96,7 +97,11 @@ func runConsole(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	scope.Functions = maps.Clone(scope.Functions)
 	scope.Functions["plantimestamp"] = noPlanTimestamp
-	return (&console{app: app, scope: scope}).run(ctx)
+	c := &console{app: app, scope: scope, next: app.lines.next}
+	if in, ok := app.In.(*os.File); ok && app.InTerminal && app.OutTerminal {
+		c.editor = newLineEditor(in, app.Out, consoleWords(cfg.Config, scope))
+	}
+	return c.run(ctx)
 }
 
 // noPlanTimestamp takes the place of a function that has an answer only where there is a plan.
@@ -110,17 +115,31 @@ var noPlanTimestamp = function.New(&function.Spec{
 
 // console reads expressions and prints values.
 type console struct {
-	app   *App
-	scope *lang.Scope
+	app    *App
+	scope  *lang.Scope
+	next   func(context.Context) (string, error) // reads a line where there is no editor
+	editor *lineEditor                           // nil: nobody sits at a terminal
+}
+
+// line reads a line, the first of an expression or another one.
+func (c *console) line(ctx context.Context, first bool) (string, error) {
+	prompt := ": "
+	if first {
+		prompt = "> "
+	}
+	if c.editor != nil {
+		return c.editor.next(prompt)
+	}
+	if c.app.InTerminal {
+		fmt.Fprint(c.app.Out, prompt)
+	}
+	return c.next(ctx)
 }
 
 func (c *console) run(ctx context.Context) error {
 	text := ""
 	for {
-		if c.app.InTerminal {
-			fmt.Fprint(c.app.Out, map[bool]string{true: "> ", false: ": "}[text == ""])
-		}
-		line, err := c.app.lines.next(ctx)
+		line, err := c.line(ctx, text == "")
 		switch {
 		case err == io.EOF:
 			return nil

@@ -1,0 +1,120 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/funcs"
+)
+
+// lineEditor reads lines from a terminal: they can be edited, earlier ones come back with the arrow keys, and Tab completes names.
+type lineEditor struct {
+	in       *os.File
+	terminal *term.Terminal
+	words    []string // what names can be completed to, sorted
+}
+
+func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
+	e := &lineEditor{in: in, words: words}
+	e.terminal = term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, out}, "")
+	e.terminal.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		if key != '\t' {
+			return "", 0, false
+		}
+		line, pos, choices := completeName(e.words, line, pos)
+		if len(choices) > 0 {
+			fmt.Fprintln(e.terminal, strings.Join(choices, "  "))
+		}
+		return line, pos, true
+	}
+	return e
+}
+
+// next reads a line. The terminal is in its ordinary state again when it returns, so that values are printed as always.
+func (e *lineEditor) next(prompt string) (string, error) {
+	fd := int(e.in.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", fmt.Errorf("preparing the terminal: %w", err)
+	}
+	defer func() { _ = term.Restore(fd, before) }()
+	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
+		_ = e.terminal.SetSize(width, height) // a wrong width costs nothing but a crooked line
+	}
+	e.terminal.SetPrompt(prompt)
+	return e.terminal.ReadLine()
+}
+
+// maxChoices is how many names are worth showing.
+const maxChoices = 60
+
+// completeName makes the name before pos as long as all words that begin with it agree. When that adds nothing it gives these words.
+func completeName(words []string, line string, pos int) (newLine string, newPos int, choices []string) {
+	start := strings.LastIndexFunc(line[:pos], func(r rune) bool { return !strings.ContainsRune("._-:", r) && !isWordRune(r) }) + 1
+	prefix := line[start:pos]
+	if prefix == "" {
+		return line, pos, nil
+	}
+	first, _ := slices.BinarySearch(words, prefix)
+	last := first
+	for last < len(words) && strings.HasPrefix(words[last], prefix) {
+		last++
+	}
+	if first == last {
+		return line, pos, nil
+	}
+	common := words[first]
+	for _, word := range words[first:last] {
+		for !strings.HasPrefix(word, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	if common == prefix && last-first > 1 {
+		choices = words[first:min(last, first+maxChoices)]
+	}
+	return line[:start] + common + line[pos:], start + len(common), choices
+}
+
+func isWordRune(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127
+}
+
+// consoleWords are the names that mean something in the console.
+func consoleWords(cfg *configs.Config, scope *lang.Scope) []string {
+	words := []string{"path.cwd", "path.module", "path.root", "terraform.workspace", "tofu.workspace", "type(", "exit"}
+	for name := range scope.Functions {
+		if !strings.HasPrefix(name, funcs.Namespace) {
+			words = append(words, name+"(")
+		}
+	}
+	m := cfg.Module
+	for name := range m.Variables {
+		words = append(words, "var."+name)
+	}
+	for name := range m.Locals {
+		words = append(words, "local."+name)
+	}
+	for addr := range m.Resources {
+		words = append(words, addr.String())
+	}
+	for name, call := range m.Calls {
+		words = append(words, "module."+name)
+		if child := cfg.Children[name]; child != nil && call.Count == nil && call.ForEach == nil {
+			for output := range child.Module.Outputs {
+				words = append(words, "module."+name+"."+output)
+			}
+		}
+	}
+	slices.Sort(words)
+	return words
+}
