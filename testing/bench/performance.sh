@@ -24,7 +24,7 @@ printf -- '- %s, %s\n' "$(go version | cut -d' ' -f3)" "$(git log -1 --format='c
 CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o build/bench/stripped ./cmd/tofu
 printf -- '- the program stripped: %s MB\n' "$(($(stat -c %s build/bench/stripped) / 1000000))"
 if [ -n "${REF:-}" ]; then
-	printf -- '- compared with: %s, %s MB\n' "$("$REF" version | head -n 1)" "$(($(stat -c %s "$REF") / 1000000))"
+	printf -- '- compared with: %s, %s MB\n' "$(TF_CLI_CONFIG_FILE=/dev/null "$REF" version 2>/dev/null | grep -m 1 ' v[0-9]')" "$(($(stat -c %s "$REF") / 1000000))"
 fi
 
 if [ -n "${REF:-}" ]; then
