@@ -66,6 +66,7 @@ type build struct {
 	schemas   map[addrs.Provider]*providers.Schema
 	imports   []*importTarget
 	steps     map[*resource][]*step
+	named     map[[2]dag.ID]*namedKeys // of references from nodes to resources, where there are Steps
 
 	// functions are the providers whose functions a module calls, functionKeys the instances of those with several.
 	functions    map[functionUse]*providerConfig
@@ -118,6 +119,7 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
 	b.analysis = b.known()
 	b.steps = map[*resource][]*step{}
+	b.named = map[[2]dag.ID]*namedKeys{}
 	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
 	diags := b.cfg.CheckArguments()
 	if diags.HasErrors() {

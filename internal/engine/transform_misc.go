@@ -37,7 +37,10 @@ var replaceTransformer = &Transformer{
 
 // forceSteps finds the steps that others which create before they destroy depend on.
 func (b *build) forceSteps(order []dag.ID) {
-	forced := make([]bool, len(b.nodes))
+	if len(b.steps) == 0 {
+		return
+	}
+	forced, makers := make([]bool, len(b.nodes)), b.makers()
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.nodes[id]
 		if n.Kind == KindStep && !n.deletes && n.resource.createsFirst() {
@@ -45,7 +48,9 @@ func (b *build) forceSteps(order []dag.ID) {
 		}
 		if forced[id] {
 			for _, need := range b.graph.Needs(id) {
-				forced[need] = true
+				if !b.forceNamed(forced, makers, id, need) {
+					forced[need] = true
+				}
 			}
 		}
 	}
@@ -54,6 +59,40 @@ func (b *build) forceSteps(order []dag.ID) {
 			s.forced = forced[s.node.ID]
 		}
 	}
+}
+
+// forceNamed forces only the instances that a node names, if it names any of which something is done.
+func (b *build) forceNamed(forced []bool, makers map[madeInstance][]*step, from, to dag.ID) bool {
+	named := b.named[[2]dag.ID{from, to}]
+	if named == nil || named.whole {
+		return false
+	}
+	found := false
+	for key := range named.keys {
+		for _, s := range makers[madeInstance{b.nodes[to].resource, key}] {
+			forced[s.node.ID], found = true, true
+		}
+	}
+	return found
+}
+
+type madeInstance struct {
+	resource *resource
+	key      addrs.InstanceKey
+}
+
+// makers gives the steps that make instances, by their keys.
+func (b *build) makers() map[madeInstance][]*step {
+	out := map[madeInstance][]*step{}
+	for r, steps := range b.steps {
+		for _, s := range steps {
+			if s.part == stepApply {
+				at := madeInstance{r, s.change.Addr.Key}
+				out[at] = append(out[at], s)
+			}
+		}
+	}
+	return out
 }
 
 // createsFirst tells whether the resource's own block says so.

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -322,7 +323,27 @@ func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key 
 			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.cfg.Check.Name)}
 	}
 	b.after(n, r.node)
+	if b.phase.steps {
+		b.noteReference(n, r, key, keyed)
+	}
 	return r.checkAccess(key, keyed, ref.Remaining)
+}
+
+// namedKeys says which instances of a resource a node refers to.
+type namedKeys struct {
+	whole bool // some reference names no instance
+	keys  map[addrs.InstanceKey]bool
+}
+
+func (b *build) noteReference(n *Node, r *resource, key addrs.InstanceKey, keyed bool) {
+	edge := [2]dag.ID{n.ID, r.node.ID}
+	named := b.named[edge]
+	if named == nil {
+		named = &namedKeys{keys: map[addrs.InstanceKey]bool{}}
+		b.named[edge] = named
+	}
+	named.whole = named.whole || !keyed
+	named.keys[key] = true
 }
 
 // inCheck tells whether a node belongs to the check block that a scoped data source is nested in.
