@@ -41,14 +41,14 @@ func (w *walk) declareChecks() {
 	}
 }
 
-// noObjects decides the conditions of a resource that turns out to have no instances: none of them fails.
-func (w *walk) noObjects(r *resource) {
-	if !r.hasConditions() || !w.phase.conditions {
+// nothingToCheck records that a block turned out to have no objects: none of its conditions fails.
+func (w *walk) nothingToCheck(kind checks.Kind, config string) {
+	if !w.phase.conditions {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.checks.Declare(checks.KindResource, r.addr.String()).Summarise()
+	w.checks.Declare(kind, config).Summarise()
 }
 
 func (v *value) checkKind() checks.Kind {
@@ -227,11 +227,13 @@ func (w *walk) checkRules(in *moduleInstance, v *value) tfdiags.Diagnostics {
 // evalCheck evaluates the assertions of a check block in every instance of its module. None of its problems stops anything.
 func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
+	if len(k.module.instances) == 0 {
+		w.nothingToCheck(checks.KindCheck, k.node.Name)
+	}
 	for _, in := range k.module.instances {
 		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
 			failed: "Check block assertion failed", warnOnly: !w.phase.unknownInputs}
-		if k.cfg.Data != nil && w.checkDataFailed(k, in) {
-			w.record(set, checks.Error, nil)
+		if k.cfg.Data != nil && w.dataFailed(set) {
 			continue
 		}
 		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.rules, set))
@@ -239,10 +241,17 @@ func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	return diags
 }
 
-func (w *walk) checkDataFailed(k *check, in *moduleInstance) bool {
+// dataFailed tells whether the check's own data source could not be read: then that is the check's outcome. Otherwise its outcome is
+// up to the assertions alone.
+func (w *walk) dataFailed(set ruleSet) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.failedData[k.cfg.Data.Addr.InInstance(in.addr)]
+	block := w.checks.Declare(set.kind, set.config)
+	if o := block.Objects[set.object]; o != nil && o.Status == checks.Fail {
+		return true
+	}
+	delete(block.Objects, set.object)
+	return false
 }
 
 func inInstance(m addrs.ModuleInstance, name string) string {

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/checks"
 	"tofu/internal/dag"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -156,24 +159,39 @@ func samePaths(a, b []cty.Path) bool {
 	return len(a) == len(b) && cty.NewPathSet(a...).Equal(cty.NewPathSet(b...))
 }
 
-// checkData takes the outcome of a data source that is nested in a check: its problems are the check's, and it is read again after
-// all changes when there are any that could matter.
+// checkData takes the outcome of a data source that is nested in a check: its problems are the check's.
 func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
-	after := *v
+	after, status := *v, checks.Unknown // until the assertions are looked at, which may be left out
+	var messages []string
 	if outcome.HasErrors() {
-		after = objchange.PlannedUnknown(p.r.schema.Block, config)
-		w.mu.Lock()
-		w.failedData[p.addr.Abs()] = true
-		w.mu.Unlock()
+		after, status = objchange.PlannedUnknown(p.r.schema.Block, config), checks.Fail
+		for _, d := range outcome {
+			messages = append(messages, d.Summary)
+		}
 		*v = cty.UnknownVal(p.r.schema.Block.ImpliedType())
+		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after)))
 	}
-	if w.phase.recordsOutputs && w.mode == plans.Normal && w.pendingBefore(p.r.open) {
-		w.addChange(p.r, &plans.InstanceChange{
+	name := "check." + p.r.cfg.Check.Name
+	w.record(ruleSet{kind: checks.KindCheck, config: inModule(p.r.module.path, name), object: inInstance(p.c.in.addr, name)}, status, messages)
+	if w.phase.recordsOutputs && w.mode == plans.Normal {
+		w.mu.Lock()
+		w.checkReads = append(w.checkReads, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
 			Before: cty.NullVal(p.r.schema.Block.ImpliedType()), After: after,
 		})
+		w.mu.Unlock()
 	}
 	return outcome.AsWarnings()
+}
+
+// planCheckReads plans to read the data sources of checks once more after all changes, if there are any.
+func (w *walk) planCheckReads() {
+	if !slices.ContainsFunc(w.changes.Instances, func(c *plans.InstanceChange) bool { return c.Action != plans.NoOp }) {
+		return
+	}
+	for _, c := range w.checkReads {
+		w.addChange(w.byConfig[c.Addr.Config()], c)
+	}
 }
 
 // pendingBefore tells whether something that a node waits for has a pending change.

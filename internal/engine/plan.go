@@ -99,6 +99,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	if still := w.checkMovedInstances(); still.HasErrors() {
 		walked = still.Append(walked) // whatever else went wrong may be because of this
 	}
+	w.planCheckReads()
 	diags = diags.Append(walked).Append(w.checkImportedOnce())
 	plan := w.finishPlan(opts, walked.HasErrors())
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
@@ -121,7 +122,7 @@ func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{build: b, ctx: b.ctx, changes: &plans.Changes{}, checks: &checks.Results{}, failedData: map[addrs.AbsResource]bool{}}
+	w := &walk{build: b, ctx: b.ctx, changes: &plans.Changes{}, checks: &checks.Results{}}
 	if state != nil {
 		w.state = state.Clone()
 	}
@@ -248,7 +249,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 // applyable tells whether applying the plan would change anything.
 func (w *walk) applyable(plan *plans.Plan) bool {
 	for _, c := range plan.Changes.Instances {
-		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil {
+		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) || c.Moved() || c.Importing != nil {
 			return true
 		}
 	}

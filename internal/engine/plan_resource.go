@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/checks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -40,8 +41,8 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 			}
 		}
 	}
-	if len(jobs) == 0 && len(broken) == 0 {
-		w.noObjects(r)
+	if len(jobs) == 0 && len(broken) == 0 && r.hasConditions() {
+		w.nothingToCheck(checks.KindResource, r.addr.String())
 	}
 	if diags = diags.Append(w.checkForced(r, done)); len(broken) == 0 && len(r.requests) > 0 {
 		diags = diags.Append(w.checkImports(r))

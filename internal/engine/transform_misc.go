@@ -120,10 +120,10 @@ var flagTransformer = &Transformer{
 
 var checkTransformer = &Transformer{
 	Name:  "Check",
-	Doc:   "looks at the data sources that are nested in checks after all other resources, whose changes they are to judge",
+	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
 	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.conditions || b.phase.unknownInputs {
+		if !b.phase.conditions || !b.phase.steps {
 			return nil
 		}
 		var start *Node

@@ -151,32 +151,13 @@ func (t *targeting) keepTargets() {
 	t.drop(keep)
 }
 
-// keepWhole gives what something kept depends on all of its instances, targeted or not.
-func (t *targeting) keepWhole(keep []bool) {
-	order, ok := t.graph.Order()
-	if !ok {
-		return // the cycle is reported at the end
-	}
-	users := t.graph.Dependents()
-	needed := make([]bool, len(t.nodes))
-	for _, id := range slices.Backward(order) { // dependents first
-		n := t.nodes[id]
-		for _, user := range users[id] {
-			if u := t.nodes[user]; keep[user] && (needed[user] || u.resource != nil && u.resource != n.resource) {
-				needed[id] = true
-				break
-			}
-		}
-		if needed[id] && n.resource != nil {
-			n.resource.selected = nil
-		}
-	}
-}
-
-// destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values.
+// destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values. Nobody loses
+// anything when the result of a data source is dropped.
 func (t *targeting) destroyTargets() {
 	targeted := t.match(t.targets)
-	users := t.storedUsers(targeted, nil)
+	isData := func(r *resource) bool { return r.addr.Resource.Mode == addrs.Data }
+	users := t.neededUsers(slices.DeleteFunc(slices.Clone(targeted), isData))
+	within := t.targetedInstances()
 	var roots []dag.ID
 	for _, r := range t.resources {
 		r.selected = nothingSelected
@@ -185,8 +166,13 @@ func (t *targeting) destroyTargets() {
 		r.selected = newSelection(t.hits[r], true)
 		roots = append(roots, r.node.ID)
 	}
-	for _, r := range users {
-		r.selected = nil
+	for r, need := range users {
+		switch {
+		case need == needsWhole:
+			r.selected = nil
+		case r.selected == nothingSelected || t.hits[r] != nil:
+			r.selected = within.of(r.module)
+		}
 		roots = append(roots, r.node.ID)
 	}
 	t.drop(t.graph.Reach(roots...))
@@ -208,6 +194,11 @@ func (t *targeting) storedUsers(of []*resource, fit func(*resource) bool) []*res
 	if len(of) == 0 {
 		return nil
 	}
+	users := t.usersByStored(fit)
+	return closure(of, func(r *resource) []*resource { return users[r.addr] })
+}
+
+func (t *targeting) usersByStored(fit func(*resource) bool) map[addrs.ConfigResource][]*resource {
 	users := map[addrs.ConfigResource][]*resource{}
 	for _, r := range t.resources {
 		if fit == nil || fit(r) {
@@ -216,7 +207,7 @@ func (t *targeting) storedUsers(of []*resource, fit func(*resource) bool) []*res
 			}
 		}
 	}
-	return closure(of, func(r *resource) []*resource { return users[r.addr] })
+	return users
 }
 
 // storedNeeds lists what some resources depend on by what is stored, directly or not; only among those that fit, if asked.

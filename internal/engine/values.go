@@ -19,6 +19,9 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	var shared cty.Value // a variable's value that is the same for all instances of one call
 	var sharedIn *moduleInstance
+	if len(v.rules) > 0 && len(v.module.instances) == 0 {
+		w.nothingToCheck(v.checkKind(), v.node.Name)
+	}
 	for _, in := range v.module.instances {
 		var more tfdiags.Diagnostics
 		switch v.kind {

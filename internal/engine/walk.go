@@ -39,10 +39,10 @@ type walk struct {
 	running   map[*providerConfig]bool
 	outcome   []dag.Outcome
 	// failedData are data sources nested in checks that could not be read.
-	failedData map[addrs.AbsResource]bool
-	pendingUp  []bool // by node: something it waits for, directly or not, has a pending change
-	inspected  bool   // the inspection was made in its place
-	deprecates bool   // there are deprecated outputs to warn of
+	checkReads []*plans.InstanceChange // of data sources in checks that were read while planning
+	pendingUp  []bool                  // by node: something it waits for, directly or not, has a pending change
+	inspected  bool                    // the inspection was made in its place
+	deprecates bool                    // there are deprecated outputs to warn of
 	times      *timings.Walk
 }
 
