@@ -37,7 +37,7 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 		return nil
 	}
 	var text bytes.Buffer
-	text.WriteString("# __generated__ by OpenTofu\n# Check these blocks, then move them to where they belong in the configuration.\n")
+	text.WriteString("# __generated__ by OpenTofu\n# Please review these resources and move them into your main configuration files.\n")
 	for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
 		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
 	}
