@@ -204,22 +204,35 @@ var closeTransformer = &Transformer{
 // resources and providers use it.
 func (b *build) closeEphemerals() {
 	var dependents [][]dag.ID
+	var users map[*Node][]*Node
 	for _, r := range b.resources {
 		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.phase.unknownInputs {
 			continue
 		}
 		if dependents == nil {
-			dependents = b.graph.Dependents()
+			dependents, users = b.graph.Dependents(), b.providerUsers()
 		}
 		closer := b.node(KindBarrier, nil, r.addr.String()+" (close)", nil)
 		closer.Run = func(w *walk) tfdiags.Diagnostics { return w.closeEphemeral(r) }
 		b.after(closer, r.node)
 		b.after(r.provider.close, closer)
-		b.afterUsers(closer, r, dependents)
+		b.afterUsers(closer, r, dependents, users)
 	}
 }
 
-func (b *build) afterUsers(closer *Node, r *resource, dependents [][]dag.ID) {
+// providerUsers lists the nodes of each provider's resources by the provider's node.
+func (b *build) providerUsers() map[*Node][]*Node {
+	users := map[*Node][]*Node{}
+	for _, n := range b.nodes {
+		if n.resource != nil && n.resource.provider != nil {
+			users[n.resource.provider.node] = append(users[n.resource.provider.node], n)
+		}
+	}
+	return users
+}
+
+// afterUsers has an ephemeral resource closed after everything that may need its value.
+func (b *build) afterUsers(closer *Node, r *resource, dependents [][]dag.ID, users map[*Node][]*Node) {
 	seen := map[dag.ID]bool{}
 	todo := []dag.ID{r.node.ID}
 	for len(todo) > 0 {
@@ -235,23 +248,13 @@ func (b *build) afterUsers(closer *Node, r *resource, dependents [][]dag.ID) {
 			switch {
 			case n.Kind == KindProvider:
 				// Whatever the provider does may need the value: wait for all of its users.
-				for _, p := range b.providers {
-					if p.node == n {
-						b.afterProviderUsers(closer, p)
-					}
+				for _, user := range users[n] {
+					b.after(closer, user)
 				}
 			case n.Kind == KindStep, n.resource != nil && n == n.resource.node && n.resource.addr.Resource.Mode != addrs.Ephemeral:
 			default:
 				todo = append(todo, user)
 			}
-		}
-	}
-}
-
-func (b *build) afterProviderUsers(closer *Node, p *providerConfig) {
-	for _, n := range b.nodes {
-		if n.resource != nil && n.resource.provider == p {
-			b.after(closer, n)
 		}
 	}
 }
