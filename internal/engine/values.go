@@ -164,7 +164,7 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 			Detail:  "The value is sensitive, so the output has to say that it is: add sensitive = true. Where the value is no secret, nonsensitive() makes it visible.",
 			Subject: &o.Range})
 	}
-	if root {
+	if root && !w.phase.unknownInputs {
 		if path, found := infinite(val); found {
 			rng := o.Expr.Range()
 			diags = diags.Append(infiniteNumber(path).At(rng))
