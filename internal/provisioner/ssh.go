@@ -84,6 +84,7 @@ func (t *sshTarget) connect() error {
 	}
 	limited, cancel := context.WithTimeout(t.ctx, t.conn.timeout)
 	defer cancel()
+	deadline, _ := limited.Deadline()
 	var last error // the last attempt's, unless that was cut short
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		client, release, err := d.dial(limited)
@@ -99,7 +100,7 @@ func (t *sshTarget) connect() error {
 		if errors.As(err, &final) {
 			return err
 		}
-		if last == nil || limited.Err() == nil {
+		if last == nil || time.Now().Before(deadline) { // what is cut short may fail before the context ends
 			last = err
 		}
 		select {
