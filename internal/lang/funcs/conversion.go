@@ -3,6 +3,8 @@ package funcs
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +45,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
 			got := args[0].Type()
-			if got.Equals(want) || convert.GetConversionUnsafe(got, want) != nil {
+			if _, uniform := elementType(got, want); uniform || got.Equals(want) || convert.GetConversionUnsafe(got, want) != nil {
 				return want, nil
 			}
 			return cty.NilType, function.NewArgErrorf(0, "cannot convert %s to %s: %s",
@@ -55,13 +57,46 @@ func toFunc(want cty.Type, desc string) function.Function {
 			if v, ms := args[0].Unmark(); !v.IsKnown() {
 				return cty.UnknownVal(want).WithMarks(ms), nil
 			}
-			v, err := convert.Convert(args[0], want)
+			v, err := convert.Convert(asCollection(args[0], want), want)
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
 			return v, nil
 		},
 	})
+}
+
+// elementType gives the one type of all elements of a tuple that is to become a list or a set, or of an object that is to become
+// a map. The library would find it by comparing each element's type with all others.
+func elementType(got, want cty.Type) (cty.Type, bool) {
+	var types []cty.Type
+	switch {
+	case got.IsTupleType() && (want.IsListType() || want.IsSetType()):
+		types = got.TupleElementTypes()
+	case got.IsObjectType() && want.IsMapType():
+		types = slices.Collect(maps.Values(got.AttributeTypes()))
+	}
+	if len(types) == 0 || want.ElementType() != cty.DynamicPseudoType || types[0].HasDynamicTypes() {
+		return cty.NilType, false
+	}
+	for _, ty := range types[1:] {
+		if !ty.Equals(types[0]) {
+			return cty.NilType, false
+		}
+	}
+	return types[0], true
+}
+
+// asCollection makes a list of such a tuple, and a map of such an object.
+func asCollection(v cty.Value, want cty.Type) cty.Value {
+	if _, uniform := elementType(v.Type(), want); !uniform || v.IsNull() {
+		return v
+	}
+	inner, ms := v.Unmark()
+	if inner.Type().IsTupleType() {
+		return cty.ListVal(inner.AsValueSlice()).WithMarks(ms)
+	}
+	return cty.MapVal(inner.AsValueMap()).WithMarks(ms)
 }
 
 // conversionError is about a value that does not convert though others of its type do.
