@@ -39,7 +39,7 @@ var shapes = []shape{
 	{name: "foreach", about: "a block with for_each over N keys, and one over the first (2N instances)", write: forEach},
 	{name: "modules", about: "N/20 calls of a module of 20 blocks that refer to each other", write: modules},
 	{name: "variables", about: "N/16 calls of a module with 60 variables and one block (500 calls at 8000)", write: variables},
-	{name: "moduledeps", about: "50 calls of a module of N/50 blocks, each depends_on the call before", write: moduleDeps},
+	{name: "moduledeps", about: "chains of 50 calls of a module of 20 blocks, each depends_on the call before", write: moduleDeps},
 	{name: "nested", about: "for_each over N/20 module instances that have for_each over 20 keys", write: nested},
 	{name: "splat", about: "a block of N instances, and 100 blocks that refer to all of them with a splat", write: splat},
 	{name: "outputs", about: "a block of N instances, and 10 outputs that list all of them", write: outputs},
@@ -121,10 +121,7 @@ func (m *module) ref(name string) string { return m.res.typ + "." + name + "." +
 
 // keys is an expression for a set of n strings. A single range ends at 1,024.
 func keys(n int) string {
-	if n <= 1000 {
-		return fmt.Sprintf("toset([for a in range(%d) : \"k${a}\"])", n)
-	}
-	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(1000) : \"k${a * 1000 + b}\"]]), 0, %d))", (n+999)/1000, n)
+	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(%d) : \"k${a}-${b}\"]]), 0, %d))", (n+999)/1000, min(n, 1000), n)
 }
 
 func wide(m *module, n int) {
@@ -200,11 +197,14 @@ func variables(m *module, n int) {
 	}
 }
 
+// moduleDeps keeps the modules at one size: what is stored of two modules that wait for each other grows with the product of
+// their sizes.
 func moduleDeps(m *module, n int) {
-	m.child("mod", func(c *module) { wide(c, max(1, n/50)) })
-	for i := range 50 {
+	const blocks, depth = 20, 50
+	m.child("mod", func(c *module) { wide(c, blocks) })
+	for i := range max(1, n/blocks) {
 		m.printf("module \"m%d\" {\n  source = \"./mod\"\n", i)
-		if i > 0 {
+		if i%depth > 0 {
 			m.printf("  depends_on = [module.m%d]\n", i-1)
 		}
 		m.printf("}\n")
