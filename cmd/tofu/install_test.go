@@ -171,7 +171,8 @@ func (m *mirror) init(ctx context.Context, dir string, env ...string) *exec.Cmd 
 func (m *mirror) whole(dir string, all bool) {
 	m.Helper()
 	for _, name := range mirrored {
-		pattern := filepath.Join(dir, ".terraform/providers/example.com/acme", name, "1.0.0/*")
+		// A run that is killed may leave a folder with a temporary name, which nothing takes for a package.
+		pattern := filepath.Join(dir, ".terraform/providers/example.com/acme", name, "1.0.0/[^.]*")
 		found, err := filepath.Glob(pattern)
 		if err != nil || all && len(found) != 1 {
 			m.Errorf("%s: %v %v", pattern, found, err)
