@@ -87,7 +87,7 @@ else
 endif
 
 # Growth of whole commands with size: fails if an exponent exceeds GATE. REF=BIN puts a second binary beside ours.
-GATE ?= 1.2
+GATE ?= 1.3
 SHAPES ?= all
 SIZES ?= 1000,8000
 scale: build providers
