@@ -133,16 +133,22 @@ func TestOrderAndReduction(t *testing.T) {
 	})
 }
 
+// randomGraph is a graph that may have cycles.
+func randomGraph(t *rapid.T) *Graph {
+	g := &Graph{}
+	n := rapid.IntRange(1, 25).Draw(t, "vertices")
+	for range n {
+		g.Add()
+	}
+	for range rapid.IntRange(0, 2*n).Draw(t, "edges") {
+		g.Connect(ID(rapid.IntRange(0, n-1).Draw(t, "from")), ID(rapid.IntRange(0, n-1).Draw(t, "to")))
+	}
+	return g
+}
+
 func TestCyclesAreClosedWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := &Graph{}
-		n := rapid.IntRange(1, 25).Draw(t, "vertices")
-		for range n {
-			g.Add()
-		}
-		for range rapid.IntRange(0, 2*n).Draw(t, "edges") {
-			g.Connect(ID(rapid.IntRange(0, n-1).Draw(t, "from")), ID(rapid.IntRange(0, n-1).Draw(t, "to")))
-		}
+		g := randomGraph(t)
 		cycles := g.Cycles()
 		for _, way := range cycles {
 			for i, id := range way {
@@ -159,16 +165,9 @@ func TestCyclesAreClosedWays(t *testing.T) {
 
 func TestCyclicIsWhatCyclesReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := &Graph{}
-		n := rapid.IntRange(1, 25).Draw(t, "vertices")
-		for range n {
-			g.Add()
-		}
-		for range rapid.IntRange(0, 2*n).Draw(t, "edges") {
-			g.Connect(ID(rapid.IntRange(0, n-1).Draw(t, "from")), ID(rapid.IntRange(0, n-1).Draw(t, "to")))
-		}
+		g := randomGraph(t)
 		var on []ID // vertices that wait for themselves
-		for id := range ID(n) {
+		for id := range ID(g.Len()) {
 			for _, need := range g.Needs(id) {
 				if g.Reach(need)[id] {
 					on = append(on, id)

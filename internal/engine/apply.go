@@ -114,7 +114,7 @@ func (w *walk) observeImports() {
 		if len(obj.Dependencies) == 0 && len(r.deps) > 0 {
 			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.deps })
 		}
-		w.record2(c.Addr, "", obj, c.Provider)
+		w.storeObject(c.Addr, "", obj, c.Provider)
 	}
 }
 

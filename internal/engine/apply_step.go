@@ -289,9 +289,10 @@ func (a *applyStep) storeMarks(prior *live, after cty.Value) tfdiags.Diagnostics
 }
 
 // record puts an object into the state and tells the observer.
-func (a *applyStep) record(obj *states.Object) { a.w.record2(a.addr, "", obj, a.prov.addr) }
+func (a *applyStep) record(obj *states.Object) { a.w.storeObject(a.addr, "", obj, a.prov.addr) }
 
-func (w *walk) record2(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
+// storeObject puts an object, or nil for none, into the state and tells the observer.
+func (w *walk) storeObject(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
 	w.setState(addr, deposed, obj, prov)
 	if obj == nil {
 		w.undeclare(addr.Abs())
@@ -363,15 +364,15 @@ func (a *applyStep) depose() *states.Object {
 	if old == nil {
 		return nil
 	}
-	a.w.record2(a.addr, a.planned.ReplaceDeposed, old, a.prov.addr)
-	a.w.record2(a.addr, "", nil, a.prov.addr)
+	a.w.storeObject(a.addr, a.planned.ReplaceDeposed, old, a.prov.addr)
+	a.w.storeObject(a.addr, "", nil, a.prov.addr)
 	return old
 }
 
 // restore takes a deposed object back when no new one was created.
 func (a *applyStep) restore(old *states.Object) {
-	a.w.record2(a.addr, "", old, a.prov.addr)
-	a.w.record2(a.addr, a.planned.ReplaceDeposed, nil, a.prov.addr)
+	a.w.storeObject(a.addr, "", old, a.prov.addr)
+	a.w.storeObject(a.addr, a.planned.ReplaceDeposed, nil, a.prov.addr)
 }
 
 // result gives the object that the provider returned, as far as it can be kept. Nothing that a provider returned is dropped because
@@ -482,10 +483,10 @@ func (w *walk) applyForget(s *step) tfdiags.Diagnostics {
 	}
 	w.forgotten++
 	w.mu.Unlock()
-	w.record2(addr, s.change.Deposed, nil, prov)
+	w.storeObject(addr, s.change.Deposed, nil, prov)
 	if s.change.Action == plans.Forget {
 		for _, key := range deposed {
-			w.record2(addr, key, nil, prov)
+			w.storeObject(addr, key, nil, prov)
 		}
 	}
 	return nil
@@ -509,7 +510,7 @@ func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostic
 		return nil
 	}
 	if r.addr.Resource.Mode == addrs.Data {
-		w.record2(addr, deposed, nil, s.change.Provider)
+		w.storeObject(addr, deposed, nil, s.change.Provider)
 		return nil
 	}
 	prov, diags := w.resourceProvider(r, addr, nil, key)
@@ -585,7 +586,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 	d.abandoned = w.abandoned(resp)
 	switch {
 	case resp.New == cty.NilVal && !failed, resp.New != cty.NilVal && resp.New.IsNull() && !failed:
-		w.record2(d.addr, d.deposed, nil, d.prov.addr)
+		w.storeObject(d.addr, d.deposed, nil, d.prov.addr)
 	case resp.New == cty.NilVal || resp.New.IsNull():
 		// The provider says nothing about the object: it is kept as it was.
 	default:
@@ -601,7 +602,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 		if identity := encodeIdentity(resp.Identity); identity != nil {
 			obj.Identity, obj.IdentityVersion = identity, r.schema.IdentityVersion
 		}
-		w.record2(d.addr, d.deposed, obj, d.prov.addr)
+		w.storeObject(d.addr, d.deposed, obj, d.prov.addr)
 		if !failed {
 			diags = diags.Append(providerBug("Provider returned invalid result object after apply", d.prov.addr.Config.Provider, "returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))
 		}

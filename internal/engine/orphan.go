@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -253,5 +251,3 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	return diags
 }
-
-func (o *orphanPlan) String() string { return fmt.Sprintf("%s%s", o.addr, o.deposed) }

@@ -91,14 +91,19 @@ func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Do
 	if err != nil {
 		return err
 	}
+	d.Retries = 1
+	return j.unpackFetched(kind, check, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
+}
+
+// unpackFetched unpacks an archive that fetch writes, once it is what the address demands.
+func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File) error) error {
 	file := j.dir + ".archive"
 	dst, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(file)
-	d.Retries = 1
-	err = f.client.Fetch(ctx, d, dst)
+	err = fetch(dst)
 	if cerr := dst.Close(); err == nil {
 		err = cerr
 	}

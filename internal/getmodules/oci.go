@@ -36,18 +36,5 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 		return err
 	}
 	*j.got = manifest
-	file := j.dir + ".archive"
-	dst, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file)
-	err = client.Fetch(ctx, repository, layer, dst, nil)
-	if cerr := dst.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return unpack(file, "zip", j.dir)
+	return j.unpackFetched("zip", checksum{}, func(dst *os.File) error { return client.Fetch(ctx, repository, layer, dst, nil) })
 }

@@ -263,11 +263,3 @@ func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostic
 	v, hclDiags := body.Schema.Decode(from, ctx)
 	return v, diags.Append(hclDiags)
 }
-
-// With gives a context that adds root names to one that Context made: count, each and self differ from instance to instance
-// while everything else stays.
-func With(ctx *hcl.EvalContext, roots map[string]cty.Value) *hcl.EvalContext {
-	child := ctx.NewChild()
-	child.Variables = roots
-	return child
-}

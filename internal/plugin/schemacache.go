@@ -35,15 +35,6 @@ const (
 	cacheLifetime = 90 * 24 * time.Hour // since the last use
 )
 
-// CacheDir is where schemas are kept by default.
-func CacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the folder for cached provider schemas: %w", err)
-	}
-	return filepath.Join(dir, "tofu", "schemas"), nil
-}
-
 // CachedSchema gives the schema of a provider that allows its schema to be kept, without a process; nil when it isn't there.
 func CachedSchema(l Launch) *providers.Schema { return l.cachedSchema() }
 

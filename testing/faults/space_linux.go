@@ -81,54 +81,68 @@ func (o *options) onFullDisks(report func(string, *tally)) error {
 		return nil
 	}
 	for _, op := range o.operations() {
-		t, err := o.newTrial(o.objects)
+		err := o.onSmallDisk(o.objects, op.before, func(t *trial, saved *saved) error { return o.onFullDisksOf(t, saved, op, report) })
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(t.top)
-		if op.before != nil {
-			if err := t.must(op.before...); err != nil {
-				return err
-			}
-		}
-		unmount, err := t.smallDisk()
-		if err != nil {
-			return err
-		}
-		defer unmount()
-		saved, err := t.save()
-		if err != nil {
-			return err
-		}
-		sum := &tally{}
-		for i, s := range spaces() {
-			if !o.chosen(i) {
-				continue
-			}
-			if err := errors.Join(saved.restore(), t.fill(s.pages, s.inodes)); err != nil {
-				return err
-			}
-			if err := t.onFullDisk(t, fmt.Sprintf("%s with %+v", op.name, s), op, sum); err != nil {
-				return err
-			}
-		}
-		report("space for "+op.name, sum)
-		sum = &tally{}
-		for i, name := range t.names() {
-			if !o.chosen(i) {
-				continue
-			}
-			if err := saved.restore(); err != nil {
-				return err
-			}
-			full := t.with("FILES_RUN="+op.name+":"+name, "FILES_COMMAND=mkdir "+t.work+"/fill; cat /dev/zero > "+t.work+"/fill/pages; true")
-			if err := full.onFullDisk(t, op.name+" with a disk that fills up at "+name, op, sum); err != nil {
-				return err
-			}
-		}
-		report("space gone in "+op.name, sum)
 	}
-	return o.savingOnFullDisks(report)
+	return o.onSmallDisk(10, nil, func(t *trial, saved *saved) error { return o.savingOnFullDisks(t, saved, report) })
+}
+
+// onSmallDisk makes a trial on a small disk of its own, with what the command before leaves, and saves it.
+func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *saved) error) error {
+	t, err := o.newTrial(objects)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(t.top)
+	if before != nil {
+		if err := t.must(before...); err != nil {
+			return err
+		}
+	}
+	unmount, err := t.smallDisk()
+	if err != nil {
+		return err
+	}
+	defer unmount()
+	saved, err := t.save()
+	if err != nil {
+		return err
+	}
+	return use(t, saved)
+}
+
+// onFullDisksOf does it to one operation.
+func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report func(string, *tally)) error {
+	sum := &tally{}
+	for i, s := range spaces() {
+		if !o.chosen(i) {
+			continue
+		}
+		if err := errors.Join(saved.restore(), t.fill(s.pages, s.inodes)); err != nil {
+			return err
+		}
+		if err := t.onFullDisk(t, fmt.Sprintf("%s with %+v", op.name, s), op, sum); err != nil {
+			return err
+		}
+	}
+	report("space for "+op.name, sum)
+	sum = &tally{}
+	for i, name := range t.names() {
+		if !o.chosen(i) {
+			continue
+		}
+		if err := saved.restore(); err != nil {
+			return err
+		}
+		full := t.with("FILES_RUN="+op.name+":"+name, "FILES_COMMAND=mkdir "+t.work+"/fill; cat /dev/zero > "+t.work+"/fill/pages; true")
+		if err := full.onFullDisk(t, op.name+" with a disk that fills up at "+name, op, sum); err != nil {
+			return err
+		}
+	}
+	report("space gone in "+op.name, sum)
+	return nil
 }
 
 // onFullDisk runs an operation; free is the same trial without faults.
@@ -143,21 +157,7 @@ func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) e
 }
 
 // savingOnFullDisks does the same to plan files and dependency lock files: they are written whole or stay as they were.
-func (o *options) savingOnFullDisks(report func(string, *tally)) error {
-	t, err := o.newTrial(10)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(t.top)
-	unmount, err := t.smallDisk()
-	if err != nil {
-		return err
-	}
-	defer unmount()
-	saved, err := t.save()
-	if err != nil {
-		return err
-	}
+func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1}, space{4, -1}, space{5, -1}, space{6, -1}) {
 		if !o.chosen(i) {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -30,16 +29,6 @@ type Options struct {
 // Encode writes a snapshot in version 4.
 func Encode(f *File, opts *Options) ([]byte, error) {
 	return new(Encoder).Encode(f, opts)
-}
-
-// Write writes a snapshot in version 4.
-func Write(w io.Writer, f *File, opts *Options) error {
-	data, err := Encode(f, opts)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
 }
 
 // An Encoder writes successive snapshots of one state and remembers the text of each object, so that the later ones cost little
