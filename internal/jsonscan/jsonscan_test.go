@@ -1,0 +1,99 @@
+package jsonscan_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"tofu/internal/jsonscan"
+)
+
+// values are texts of one value, right and wrong.
+var values = []string{
+	`null`, `true`, `false`, `nul`, `True`, `truex`, ``, ` `, `{`, `}`, `[`, `]`, `{}`, `[]`, ` [ ] `, `[,]`, `[1,]`, `[1 2]`, `[1,2]`, `{"a"}`,
+	`{"a":}`, `{"a":1,}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1,"a":2}`, ` { "a" : [ { } , null ] } `, `[[[[[]]]]]`, `[[[[[]]]]`, `[}`, `{]`,
+	`0`, `-0`, `-`, `+1`, `01`, `1.`, `.5`, `1.5`, `1e`, `1e5`, `1E+05`, `1e-`, `-12.5e-3`, `1_0`, `0x1`, `NaN`, `1e999999999`,
+	`""`, `"`, `"a`, `"a"b`, `"\"`, `"\""`, `"\\"`, `"\x"`, `"\u12"`, `"\u12G4"`, `"\u0041\n"`, `"\ud800"`, `"\ud83d\ude00"`, "\"\x01\"", "\"\x7f\"", "\"\xff\"",
+	`"ä€😀"`, "\"\n\"", `{"\u0061":1}`, `{"ä":"\u00e4"}`, `"a" "b"`, `//`, "\ufeff1", "[1,\x00]",
+	strings.Repeat("[", 10000) + strings.Repeat("]", 10000),
+	strings.Repeat("[", 10001) + strings.Repeat("]", 10001),
+	strings.Repeat(`{"a":`, 10000) + `1` + strings.Repeat("}", 10000),
+	strings.Repeat(`{"a":`, 10001) + `1` + strings.Repeat("}", 10001),
+}
+
+// check compares what is made of a text with what encoding/json makes of it.
+func check(t *testing.T, data []byte) {
+	t.Helper()
+	s := jsonscan.Scanner{Data: data}
+	raw, ok := s.Raw()
+	ok = ok && s.End()
+	if ok != json.Valid(data) {
+		t.Fatalf("%.80q is taken for valid: %v", data, ok)
+	}
+	if !ok {
+		return
+	}
+	if want := bytes.Trim(data, " \t\r\n"); !bytes.Equal(raw, want) || cap(raw) != len(raw) {
+		t.Fatalf("of %.80q it gives %.80q", data, raw)
+	}
+	var text string
+	s = jsonscan.Scanner{Data: data}
+	if got, ok := s.Text(); ok != (raw[0] == '"') {
+		t.Fatalf("%.80q is taken for a string: %v", data, ok)
+	} else if ok && (json.Unmarshal(data, &text) != nil || text != got) {
+		t.Fatalf("the string %q becomes %q", data, got)
+	}
+	members := make(map[string]json.RawMessage)
+	s = jsonscan.Scanner{Data: data}
+	if ok := s.Members(func(name []byte) bool {
+		text := string(name)
+		value, ok := s.Raw()
+		members[text] = value
+		return ok
+	}); ok != (raw[0] == '{') {
+		t.Fatalf("%.80q is taken for an object: %v", data, ok)
+	} else if want := make(map[string]json.RawMessage); ok && json.Unmarshal(data, &want) == nil {
+		for name, value := range want {
+			if !bytes.Equal(members[name], value) {
+				t.Fatalf("member %q of %.80q is %.80q", name, data, members[name])
+			}
+		}
+		if len(members) != len(want) {
+			t.Fatalf("%.80q has %d members, not %d", data, len(want), len(members))
+		}
+	}
+}
+
+func TestAsEncodingJSON(t *testing.T) {
+	for _, text := range values {
+		check(t, []byte(text))
+	}
+}
+
+func FuzzAsEncodingJSON(f *testing.F) {
+	for _, text := range values {
+		if len(text) < 1000 {
+			f.Add([]byte(text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, data) })
+}
+
+func BenchmarkRaw(b *testing.B) {
+	var value any = "some text"
+	for range 12 {
+		value = []any{value, map[string]any{"number": 1.5, "nested": value, "null": nil, "true": true}}
+	}
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		s := jsonscan.Scanner{Data: data}
+		if _, ok := s.Raw(); !ok {
+			b.Fatal("not valid")
+		}
+	}
+}

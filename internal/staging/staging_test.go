@@ -1,0 +1,127 @@
+package staging_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tofu/internal/staging"
+)
+
+// names lists a folder.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for text, write := range map[string]func() error{
+		"one":   func() error { return staging.Write(path, []byte("one"), 0o600) },
+		"two":   func() error { return staging.WriteSynced(path, []byte("two"), 0o600) },
+		"three": func() error { return staging.Copy(path, strings.NewReader("three"), 0o600) },
+	} {
+		if err := write(); err != nil {
+			t.Error(err)
+		}
+		got, err := os.ReadFile(path)
+		info, statErr := os.Stat(path)
+		if err != nil || statErr != nil || string(got) != text || info.Mode().Perm() != 0o600 {
+			t.Errorf("%q %v %v %v", got, info.Mode(), err, statErr)
+		}
+	}
+	if err := staging.Copy(path, failing{}, 0o600); !errors.Is(err, errFailing) {
+		t.Errorf("an error of the content is lost: %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || len(got) == 0 || names(t, dir) != "f" {
+		t.Errorf("%q, %v, %s", got, err, names(t, dir))
+	}
+	if err := staging.Write(filepath.Join(dir, "f", "below"), nil, 0o600); err == nil {
+		t.Error("a file below a file")
+	}
+}
+
+var errFailing = errors.New("no more")
+
+type failing struct{}
+
+func (failing) Read(p []byte) (int, error) { return copy(p, "some"), errFailing }
+
+// TestRewrite: what a user has arranged stays as it is.
+func TestRewrite(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "f"), filepath.Join(dir, "link")
+	if err := staging.Rewrite(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("f", link); err != nil {
+		t.Skip(err)
+	}
+	if err := staging.Rewrite(link, []byte("again")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	info, statErr := os.Stat(path)
+	if err != nil || statErr != nil || string(got) != "again" || info.Mode().Perm() != 0o640 {
+		t.Errorf("%q %v %v %v", got, info.Mode(), err, statErr)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "f" {
+		t.Errorf("the link is %q: %v", to, err)
+	}
+}
+
+// TestRemoveStale: what killed processes left goes; what somebody works on stays, and so does everything that isn't the program's.
+func TestRemoveStale(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "a", "b")
+	dead, err := staging.Folder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, err := staging.Folder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(parent, ".tmp-other")
+	for _, dir := range []string{filepath.Join(dead, "x", "y"), other} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(busy, "download"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yesterday := time.Now().Add(-24 * time.Hour)
+	for _, path := range []string{filepath.Join(dead, "x"), dead, busy, other} {
+		if err := os.Chtimes(path, yesterday, yesterday); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh, err := staging.Folder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a dead process left is still there: %v", err)
+	}
+	for _, path := range []string{busy, other, fresh} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
