@@ -1,0 +1,305 @@
+// Package nesting refuses text that would use up the stack or the memory of whoever parses and evaluates it: what nests too deep, and
+// numbers that are short as written and endless as digits. Everything that is parsed as the language comes by here first, whether it
+// is a file, a template, a variable's value or a line of the console.
+//
+// A check costs one look at each byte, or for short text none.
+package nesting
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+const (
+	// maxNesting bounds how deep brackets, blocks and templates nest, and tenfold how many operators follow each other. Parser and
+	// evaluator recurse once per level, and a Go stack that is used up ends the program without a word.
+	maxNesting  = 1_000
+	maxWeight   = 10 * maxNesting
+	levelWeight = 10 // of a level, in operators
+
+	maxExponentDigits = 5
+	maxDigits         = 100_000
+	// harmless is the size up to which a file cannot nest too deep for the stack whatever it holds: a level takes up to 25 kB
+	// of a stack of 1 GB.
+	harmless = 1 << 13
+)
+
+// Check refuses the source of a file or an expression in native syntax.
+func Check(name string, src []byte) *hcl.Diagnostic {
+	return check(name, src, hclsyntax.LexConfig)
+}
+
+// CheckTemplate refuses the source of a template.
+func CheckTemplate(name string, src []byte) *hcl.Diagnostic {
+	if !bytes.Contains(src, []byte("${")) && !bytes.Contains(src, []byte("%{")) {
+		return nil
+	}
+	return check(name, src, hclsyntax.LexTemplate)
+}
+
+type lexer func(src []byte, name string, start hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
+
+func check(name string, src []byte, lex lexer) *hcl.Diagnostic {
+	if deep := len(src) > harmless && mayBeDeep(src); !deep && !LongNumber(src) {
+		return nil
+	}
+	tokens, _ := lex(src, name, hcl.InitialPos)
+	for _, t := range tokens {
+		if t.Type == hclsyntax.TokenNumberLit && LongNumber(t.Bytes) {
+			return tooLong(t.Range)
+		}
+	}
+	return deepTokens(tokens)
+}
+
+// CheckJSON refuses a JSON document, whose strings are templates.
+func CheckJSON(name string, src []byte) *hcl.Diagnostic {
+	problem, at := checkJSON(src)
+	if problem == nil {
+		return nil
+	}
+	pos := hcl.Pos{Line: 1 + bytes.Count(src[:at], []byte("\n")), Column: 1, Byte: at}
+	return problem(hcl.Range{Filename: name, Start: pos, End: pos})
+}
+
+// JSONDepth gives how deep a JSON document nests. What is no JSON may count as deeper than it is.
+func JSONDepth(src string) int {
+	deepest, depth, quoted := 0, 0, false
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// LongNumber tells whether there is a number that takes more than a hundred thousand digits to write out. Reading and writing
+// them takes time that grows with the square of their length.
+func LongNumber[T string | []byte](src T) bool {
+	digit := func(i int) bool { return i < len(src) && '0' <= src[i] && src[i] <= '9' }
+	digits := 0
+	for i := range len(src) {
+		if digit(i) {
+			if digits++; digits > maxDigits {
+				return true
+			}
+			continue
+		}
+		digits = 0
+		if src[i]|0x20 == 'e' && i > 0 && digit(i-1) && exponentDigits(src[i+1:]) > maxExponentDigits {
+			return true
+		}
+	}
+	return false
+}
+
+// exponentDigits counts those of the exponent that a text begins with.
+func exponentDigits[T string | []byte](src T) int {
+	at := 0
+	if at < len(src) && (src[at] == '+' || src[at] == '-') {
+		at++
+	}
+	for at < len(src) && src[at] == '0' {
+		at++
+	}
+	end := at
+	for end < len(src) && '0' <= src[end] && src[end] <= '9' {
+		end++
+	}
+	return end - at
+}
+
+func tooLong(at hcl.Range) *hcl.Diagnostic {
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  "Number too long",
+		Detail:   "Written out, this number has more than a hundred thousand digits.",
+		Subject:  &at,
+	}
+}
+
+func tooDeep(at hcl.Range) *hcl.Diagnostic {
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  "Configuration nested too deeply",
+		Detail:   "Brackets, blocks or templates nest more than 1000 levels deep here, or more than 10000 operators follow each other. Split the expression into several local values.",
+		Subject:  &at,
+	}
+}
+
+// checkJSON gives what is wrong with a JSON document, and the offset where; or nil.
+func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
+	depth, number := 0, 0 // number is where the text outside of strings that is still to be looked at for numbers begins
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case '"':
+			if LongNumber(src[number:i]) {
+				return tooLong, i
+			}
+			end := stringEnd(src, i)
+			if problem := checkString(src[i:end]); problem != nil {
+				return problem, i
+			}
+			i, number = end-1, end
+		case '{', '[':
+			if depth++; depth > maxNesting {
+				return tooDeep, i
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	if LongNumber(src[number:]) {
+		return tooLong, number
+	}
+	return nil, 0
+}
+
+// stringEnd gives the offset behind a JSON string.
+func stringEnd(src []byte, start int) int {
+	for i := start + 1; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(src)
+}
+
+// checkString looks at the template that a JSON string may be.
+func checkString(quoted []byte) func(hcl.Range) *hcl.Diagnostic {
+	if !bytes.Contains(quoted, []byte("{")) {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return nil
+	}
+	switch d := CheckTemplate("", []byte(text)); {
+	case d == nil:
+		return nil
+	case d.Summary == tooLong(hcl.Range{}).Summary:
+		return tooLong
+	}
+	return tooDeep
+}
+
+// mayBeDeep is a cheap overestimate that spares ordinary files the exact count: it takes strings and comments for code.
+func mayBeDeep(src []byte) bool {
+	depth, operators := 0, 0
+	var last byte // that is no blank
+	for _, c := range src {
+		switch c {
+		case '[':
+			if last == ']' || last == ')' || last == '}' || last == '"' || last == '*' || last >= '0' && last <= '9' || last|0x20 >= 'a' || last == '_' {
+				operators++
+			}
+			depth += levelWeight
+		case '(', '{':
+			depth += levelWeight
+		case ')', ']', '}':
+			depth = max(depth-levelWeight, 0)
+		case '+', '-', '*', '/', '%', '!', '&', '|', '<', '>', '?', '=':
+			operators++
+		case '\n':
+			if depth == 0 {
+				operators = 0
+			}
+		case ' ', '\t', '\r':
+			continue
+		}
+		last = c
+		if depth+operators > maxWeight {
+			return true
+		}
+	}
+	return bytes.Count(src, []byte("%{")) > maxNesting
+}
+
+// opening, closing and operator are the tokens that make parser and evaluator recurse.
+var (
+	opening = map[hclsyntax.TokenType]bool{
+		hclsyntax.TokenOParen: true, hclsyntax.TokenOBrace: true, hclsyntax.TokenOBrack: true, hclsyntax.TokenOQuote: true,
+		hclsyntax.TokenOHeredoc: true, hclsyntax.TokenTemplateInterp: true, hclsyntax.TokenTemplateControl: true,
+	}
+	closing = map[hclsyntax.TokenType]bool{
+		hclsyntax.TokenCParen: true, hclsyntax.TokenCBrace: true, hclsyntax.TokenCBrack: true, hclsyntax.TokenCQuote: true,
+		hclsyntax.TokenCHeredoc: true, hclsyntax.TokenTemplateSeqEnd: true,
+	}
+	operator = map[hclsyntax.TokenType]bool{
+		hclsyntax.TokenPlus: true, hclsyntax.TokenMinus: true, hclsyntax.TokenStar: true, hclsyntax.TokenSlash: true,
+		hclsyntax.TokenPercent: true, hclsyntax.TokenBang: true, hclsyntax.TokenAnd: true, hclsyntax.TokenOr: true,
+		hclsyntax.TokenLessThan: true, hclsyntax.TokenLessThanEq: true, hclsyntax.TokenGreaterThan: true,
+		hclsyntax.TokenGreaterThanEq: true, hclsyntax.TokenEqualOp: true, hclsyntax.TokenNotEqual: true, hclsyntax.TokenQuestion: true,
+	}
+)
+
+// deepTokens counts exactly, token by token. Operators count until the item ends: at a comma, an assignment, the closing bracket
+// of their level or, directly within braces, the end of the line. An index is an operator too, and the directives of a template nest.
+func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
+	type level struct {
+		operators int
+		lines     bool // a line end ends an item
+	}
+	levels := []level{{lines: true}}
+	total := 0 // open levels and all their operators
+	for i, t := range tokens {
+		top := &levels[len(levels)-1]
+		switch {
+		case opening[t.Type]:
+			if t.Type == hclsyntax.TokenOBrack && i > 0 && operand[tokens[i-1].Type] {
+				top.operators++
+				total++
+			}
+			levels = append(levels, level{lines: t.Type == hclsyntax.TokenOBrace})
+			total += levelWeight
+			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens) {
+				total += levelWeight * directive(tokens[i+1])
+			}
+		case closing[t.Type] && len(levels) > 1:
+			total -= top.operators + levelWeight
+			levels = levels[:len(levels)-1]
+		case operator[t.Type]:
+			top.operators++
+			total++
+		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenEqual, t.Type == hclsyntax.TokenNewline && top.lines:
+			total -= top.operators
+			top.operators = 0
+		}
+		if total > maxWeight {
+			return tooDeep(t.Range)
+		}
+	}
+	return nil
+}
+
+// operand are the tokens behind which a bracket is an index.
+var operand = map[hclsyntax.TokenType]bool{
+	hclsyntax.TokenIdent: true, hclsyntax.TokenCBrack: true, hclsyntax.TokenCParen: true, hclsyntax.TokenCBrace: true,
+	hclsyntax.TokenCQuote: true, hclsyntax.TokenStar: true,
+}
+
+// directive tells how many levels a directive of a template opens.
+func directive(keyword hclsyntax.Token) int {
+	switch string(keyword.Bytes) {
+	case "if", "for":
+		return 1
+	case "endif", "endfor":
+		return -1
+	}
+	return 0
+}
