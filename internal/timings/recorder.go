@@ -2,6 +2,7 @@ package timings
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +20,12 @@ type Recorder struct {
 	depth     int
 	calls     map[Call]tally
 	waits     map[string]tally
-	instances []Instance // the slowest ones, slowest first
+	instances []instance // the slowest ones, slowest first
 	paths     []path
+
+	sink    func(Span) // of a trace; nil for none
+	current ID         // the span of the innermost phase
+	working map[fmt.Stringer]ID
 }
 
 // phase is a part of the run. Phases follow each other or lie within each other.
@@ -43,16 +48,16 @@ func (t tally) with(d time.Duration) tally {
 // Call is a kind of call to a provider.
 type Call struct{ Provider, Method string }
 
-// Instance is the work on one resource instance.
-type Instance struct {
-	Addr string
-	What string // what was done: plan, create, …
-	Took time.Duration
+// instance is the work on one resource instance.
+type instance struct {
+	addr string
+	what string // what was done: plan, create, …
+	took time.Duration
 }
 
 // New gives a recorder of a run that begins now.
 func New() *Recorder {
-	return &Recorder{began: time.Now(), calls: map[Call]tally{}, waits: map[string]tally{}}
+	return &Recorder{began: time.Now(), calls: map[Call]tally{}, waits: map[string]tally{}, working: map[fmt.Stringer]ID{}}
 }
 
 // Phase begins a phase; the result ends it.
@@ -60,25 +65,25 @@ func (r *Recorder) Phase(name string) (end func()) {
 	if r == nil {
 		return func() {}
 	}
+	o := r.Begin(name)
 	start := time.Now()
 	r.mu.Lock()
-	at := len(r.phases)
+	at, outer := len(r.phases), r.current
 	r.phases = append(r.phases, phase{name: name, depth: r.depth})
 	r.depth++
+	r.current = o.id()
 	r.mu.Unlock()
 	return func() {
+		o.End(false)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.phases[at].took = time.Since(start)
 		r.depth--
+		r.current = outer
 	}
 }
 
-// Called takes note of a call that a provider answered.
-func (r *Recorder) Called(c Call, took time.Duration) {
-	if r == nil {
-		return
-	}
+func (r *Recorder) called(c Call, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[c] = r.calls[c].with(took)
@@ -94,30 +99,15 @@ func (r *Recorder) Waited(what string, took time.Duration) {
 	r.waits[what] = r.waits[what].with(took)
 }
 
-// Slow tells whether an instance that took so long would be listed so far: whoever names it need not name those that are not.
-func (r *Recorder) Slow(took time.Duration) bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.instances) < slowest || took > r.instances[slowest-1].Took
-}
-
-// Worked takes note of the work on an instance.
-func (r *Recorder) Worked(i Instance) {
-	if r == nil {
+// worked takes note of the work on an instance, if it is among the slowest; r.mu is held.
+func (r *Recorder) worked(addr fmt.Stringer, what string, took time.Duration) {
+	if len(r.instances) == slowest && took <= r.instances[slowest-1].took {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.instances) == slowest && i.Took <= r.instances[slowest-1].Took {
-		return
-	}
-	at, _ := slices.BinarySearchFunc(r.instances, i.Took, func(other Instance, took time.Duration) int {
-		return cmp.Compare(took, other.Took)
+	at, _ := slices.BinarySearchFunc(r.instances, took, func(other instance, took time.Duration) int {
+		return cmp.Compare(took, other.took)
 	})
-	r.instances = slices.Insert(r.instances, at, i)
+	r.instances = slices.Insert(r.instances, at, instance{addr: addr.String(), what: what, took: took})
 	if len(r.instances) > slowest {
 		r.instances = r.instances[:slowest]
 	}

@@ -77,7 +77,7 @@ func (r *Recorder) reportInstances(b *strings.Builder) {
 	}
 	b.WriteString("\nSlowest instances:\n")
 	for _, i := range r.instances {
-		fmt.Fprintf(b, "  %s  %s %s\n", seconds(i.Took), i.What, i.Addr)
+		fmt.Fprintf(b, "  %s  %s %s\n", seconds(i.took), i.what, i.addr)
 	}
 }
 

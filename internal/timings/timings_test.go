@@ -9,12 +9,18 @@ import (
 	"tofu/internal/dag"
 )
 
+type name string
+
+func (n name) String() string { return string(n) }
+
 func TestNobodyAsked(t *testing.T) {
 	var r *Recorder
 	r.Phase("plan")()
-	r.Called(Call{"p", "m"}, time.Second)
+	r.Call(Call{"p", "m"}, nil)()
 	r.Waited("x", time.Second)
-	r.Worked(Instance{Addr: "a"})
+	r.Work("plan", nil)(false)
+	r.Begin("init").End(true)
+	r.Command("plan", ID{})(true)
 	w := r.Walk("plan", 1)
 	w.Visit(0)()
 	w.End(nil, nil)
@@ -23,11 +29,11 @@ func TestNobodyAsked(t *testing.T) {
 func TestSlowestInstances(t *testing.T) {
 	r := New()
 	for i := range 1000 {
-		r.Worked(Instance{Addr: fmt.Sprint("a", i*7%1000), What: "plan", Took: time.Duration(i*7%1000) * time.Second})
+		r.worked(name(fmt.Sprint("a", i*7%1000)), "plan", time.Duration(i*7%1000)*time.Second)
 	}
 	var got []string
 	for _, i := range r.instances {
-		got = append(got, i.Addr)
+		got = append(got, i.addr)
 	}
 	if want := "a999 a998 a997 a996 a995 a994 a993 a992 a991 a990"; strings.Join(got, " ") != want {
 		t.Errorf("got %s", got)
@@ -72,9 +78,9 @@ func TestReport(t *testing.T) {
 	r.Phase("graph")()
 	end()
 	r.Phase("show")()
-	r.Called(Call{"a/b", "ReadResource"}, 1500*time.Millisecond)
-	r.Called(Call{"a/b", "ReadResource"}, 500*time.Millisecond)
-	r.Called(Call{"a/b", "PlanResourceChange"}, 3*time.Second)
+	r.called(Call{"a/b", "ReadResource"}, 1500*time.Millisecond)
+	r.called(Call{"a/b", "ReadResource"}, 500*time.Millisecond)
+	r.called(Call{"a/b", "PlanResourceChange"}, 3*time.Second)
 	r.Waited("for the state lock", 2*time.Second)
 	for i := range r.phases {
 		r.phases[i].took = time.Duration(i+1) * time.Second

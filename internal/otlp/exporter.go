@@ -1,0 +1,175 @@
+package otlp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tofu/internal/timings"
+)
+
+const (
+	batch = 512             // spans in a message
+	queue = 16 * batch      // spans that wait; more are dropped
+	delay = 5 * time.Second // the longest a span waits for others
+)
+
+// Exporter sends spans in the background.
+type Exporter struct {
+	settings *settings
+	version  string
+	trace    [16]byte
+	send     sender
+
+	waiting chan timings.Span
+	closing chan struct{}
+	closed  chan struct{}
+	ctx     context.Context // of requests
+	cancel  context.CancelFunc
+
+	mu      sync.Mutex
+	lost    int   // spans that were not delivered
+	problem error // the first
+}
+
+// sender delivers one message.
+type sender interface {
+	send(ctx context.Context, message []byte) error
+	close()
+}
+
+// New makes the exporter that the environment asks for; nil when no trace is wanted. Version is this program's.
+func New(getenv func(string) string, version string) (*Exporter, error) {
+	s, err := readSettings(getenv, version)
+	if s == nil {
+		return nil, err
+	}
+	e := &Exporter{settings: s, version: version, trace: s.parent.trace,
+		waiting: make(chan timings.Span, queue), closing: make(chan struct{}), closed: make(chan struct{})}
+	if e.trace == [16]byte{} {
+		_, _ = rand.Read(e.trace[:]) // never fails
+	}
+	if s.grpc {
+		e.send, err = newGRPC(s)
+	} else {
+		e.send = newHTTP(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	go e.run()
+	return e, nil
+}
+
+// Parent is the span, in the program that started this one, that the whole run belongs to; the zero ID for none.
+func (e *Exporter) Parent() timings.ID { return e.settings.parent.span }
+
+// Span takes a span that ended. It never waits.
+func (e *Exporter) Span(s timings.Span) {
+	select {
+	case e.waiting <- s:
+	default:
+		e.lose(1, fmt.Errorf("more than %d were waiting", queue))
+	}
+}
+
+// Close sends what is left, unless ctx ends before that, and says what could not be delivered. No span may come after it.
+func (e *Exporter) Close(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, e.cancel)
+	defer stop()
+	close(e.closing)
+	<-e.closed
+	e.cancel()
+	e.send.close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lost > 0 {
+		return fmt.Errorf("%d spans of the trace were not delivered to %s: %w", e.lost, e.settings.endpoint.Redacted(), e.problem)
+	}
+	return nil
+}
+
+func (e *Exporter) lose(n int, why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lost += n
+	if e.problem == nil {
+		e.problem = why
+	}
+}
+
+// run collects spans and delivers them.
+func (e *Exporter) run() {
+	defer close(e.closed)
+	var spans []timings.Span
+	deliver := func() {
+		if len(spans) > 0 {
+			e.deliver(spans)
+			spans = spans[:0]
+		}
+	}
+	tick := time.NewTicker(delay)
+	defer tick.Stop()
+	for {
+		select {
+		case s := <-e.waiting:
+			if spans = append(spans, s); len(spans) == batch {
+				deliver()
+			}
+			continue
+		case <-tick.C:
+			deliver()
+			continue
+		case <-e.closing:
+		}
+		for len(e.waiting) > 0 { // nobody adds any more
+			if spans = append(spans, <-e.waiting); len(spans) == batch {
+				deliver()
+			}
+		}
+		deliver()
+		return
+	}
+}
+
+// deliver sends a message, again while the collector asks for patience and there is time.
+func (e *Exporter) deliver(spans []timings.Span) {
+	ctx, cancel := context.WithTimeout(e.ctx, e.settings.timeout)
+	defer cancel()
+	message := e.settings.request(e.trace, e.version, spans)
+	for wait := time.Second; ; wait *= 2 {
+		err := e.send.send(ctx, message)
+		if err == nil {
+			return
+		}
+		var busy busyError
+		if errors.As(err, &busy) && sleep(ctx, max(wait, busy.after)) {
+			continue
+		}
+		e.lose(len(spans), err)
+		return
+	}
+}
+
+// busyError is an answer that asks to try again.
+type busyError struct {
+	error
+	after time.Duration // as the collector wants it; 0 when it doesn't say
+}
+
+// sleep waits; false when there is no time for it.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,139 @@
+package otlptest
+
+import (
+	"compress/gzip"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// Collector keeps the spans that it gets.
+type Collector struct {
+	URL  string // over HTTP, for OTEL_EXPORTER_OTLP_ENDPOINT
+	GRPC string // over gRPC, likewise
+
+	// Refuse, if set, may answer a request over HTTP; it tells whether it did.
+	Refuse func(http.ResponseWriter, *http.Request) bool
+
+	// Got, if set, is told of the spans of each request; its error is the answer.
+	Got func([]Span) error
+
+	mu    sync.Mutex
+	spans []Span
+	heads []map[string][]string
+}
+
+// Start starts a collector; the function that it gives ends it.
+func Start() (c *Collector, end func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &Collector{GRPC: "http://" + listener.Addr().String()}
+	calls := grpc.NewServer(grpc.ForceServerCodec(raw{}), grpc.UnknownServiceHandler(c.call))
+	go func() { _ = calls.Serve(listener) }()
+	server := httptest.NewServer(http.HandlerFunc(c.post))
+	c.URL = server.URL
+	return c, func() { calls.Stop(); server.Close() }, nil
+}
+
+// New starts a collector that ends with a test.
+func New(t testing.TB) *Collector {
+	c, end, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return c
+}
+
+// Spans gives what has come so far.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Span(nil), c.spans...)
+}
+
+// Headers gives those of each request so far.
+func (c *Collector) Headers() []map[string][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]map[string][]string(nil), c.heads...)
+}
+
+func (c *Collector) take(head map[string][]string, request []byte) error {
+	spans, err := Decode(request)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heads = append(c.heads, head)
+	c.spans = append(c.spans, spans...)
+	if err == nil && c.Got != nil {
+		err = c.Got(spans)
+	}
+	return err
+}
+
+func (c *Collector) post(w http.ResponseWriter, r *http.Request) {
+	if c.Refuse != nil && c.Refuse(w, r) {
+		return
+	}
+	if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.NotFound(w, r)
+		return
+	}
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = unpacked
+	}
+	request, err := io.ReadAll(body)
+	if err == nil {
+		err = c.take(r.Header, request)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+}
+
+func (c *Collector) call(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	if method != "/opentelemetry.proto.collector.trace.v1.TraceService/Export" {
+		return status.Error(codes.Unimplemented, method)
+	}
+	var request []byte
+	if err := stream.RecvMsg(&request); err != nil {
+		return err
+	}
+	head, _ := metadata.FromIncomingContext(stream.Context())
+	if err := c.take(head, request); err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return stream.SendMsg(&[]byte{})
+}
+
+// raw is a codec for messages as they are on the wire.
+type raw struct{}
+
+// Name implements encoding.Codec.
+func (raw) Name() string { return "proto" }
+
+// Marshal implements encoding.Codec.
+func (raw) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+
+// Unmarshal implements encoding.Codec.
+func (raw) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = append([]byte(nil), data...)
+	return nil
+}

@@ -1,0 +1,202 @@
+package otlp
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"tofu/internal/timings"
+)
+
+// settings are what the environment says.
+type settings struct {
+	grpc     bool
+	endpoint *url.URL
+	headers  []pair
+	timeout  time.Duration // for one request with its repetitions
+	compress bool
+	tls      *tls.Config // nil: no encryption
+
+	resource []timings.Attribute
+	parent   traceContext
+}
+
+// pair is a name with its value.
+type pair struct{ name, value string }
+
+// traceContext is what a program that started this one says of its own span.
+type traceContext struct {
+	trace [16]byte
+	span  timings.ID
+	state string
+}
+
+const defaultTimeout = 10 * time.Second
+
+// readSettings reads the environment; nil means that no trace is wanted.
+func readSettings(getenv func(string) string, version string) (*settings, error) {
+	if getenv("OTEL_TRACES_EXPORTER") != "otlp" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
+		return nil, nil // the variables may be there for other programs
+	}
+	// What is set for traces alone wins over what is set for all signals.
+	name := func(suffix string) string {
+		if getenv("OTEL_EXPORTER_OTLP_TRACES_"+suffix) != "" {
+			return "OTEL_EXPORTER_OTLP_TRACES_" + suffix
+		}
+		return "OTEL_EXPORTER_OTLP_" + suffix
+	}
+	value := func(suffix string) string { return getenv(name(suffix)) }
+
+	s := &settings{timeout: defaultTimeout}
+	switch protocol := value("PROTOCOL"); protocol {
+	case "", "http/protobuf":
+	case "grpc":
+		s.grpc = true
+	default:
+		return nil, fmt.Errorf("%s is %q; use \"http/protobuf\" or \"grpc\"", name("PROTOCOL"), protocol)
+	}
+	switch compression := value("COMPRESSION"); compression {
+	case "", "none":
+	case "gzip":
+		s.compress = true
+	default:
+		return nil, fmt.Errorf("%s is %q; use \"gzip\" or \"none\"", name("COMPRESSION"), compression)
+	}
+	if text := value("TIMEOUT"); text != "" {
+		ms, err := strconv.Atoi(text)
+		if err != nil || ms <= 0 {
+			return nil, fmt.Errorf("%s is %q; it is a number of milliseconds", name("TIMEOUT"), text)
+		}
+		s.timeout = time.Duration(ms) * time.Millisecond
+	}
+	var err error
+	if s.headers, err = list(value("HEADERS")); err != nil {
+		return nil, fmt.Errorf("%s: %w", name("HEADERS"), err)
+	}
+	if s.endpoint, err = s.address(value("ENDPOINT"), strings.Contains(name("ENDPOINT"), "TRACES")); err != nil {
+		return nil, fmt.Errorf("%s: %w", name("ENDPOINT"), err)
+	}
+	if s.endpoint.Scheme == "https" || s.endpoint.Scheme == "" && !strings.EqualFold(value("INSECURE"), "true") {
+		if s.tls, err = tlsConfig(value("CERTIFICATE"), value("CLIENT_CERTIFICATE"), value("CLIENT_KEY")); err != nil {
+			return nil, err
+		}
+	}
+	if s.resource, err = resource(getenv, version); err != nil {
+		return nil, err
+	}
+	s.parent = parseParent(getenv("TRACEPARENT"), getenv("TRACESTATE"))
+	return s, nil
+}
+
+// address makes the whole address of a collector. One that is for all signals is only the beginning of that for traces.
+func (s *settings) address(text string, whole bool) (*url.URL, error) {
+	switch {
+	case text == "" && s.grpc:
+		text = "http://localhost:4317"
+	case text == "":
+		text = "http://localhost:4318"
+	}
+	if s.grpc && !strings.Contains(text, "://") {
+		return &url.URL{Host: text}, nil // the name alone is a target too
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("it must be an address that starts with http:// or https://") // it may hold a password
+	}
+	if !s.grpc && !whole {
+		u = u.JoinPath("v1/traces")
+	}
+	return u, nil
+}
+
+// list reads "name=value,name=value", with escapes as in addresses.
+func list(text string) ([]pair, error) {
+	var out []pair
+	for _, entry := range strings.Split(text, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(entry, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || name == "" || err != nil {
+			return nil, errors.New("it is a list of name=value, separated by commas") // values are secrets at times
+		}
+		out = append(out, pair{name, value})
+	}
+	return out, nil
+}
+
+func tlsConfig(authorities, certificate, key string) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if authorities != "" {
+		pem, err := os.ReadFile(authorities)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificates of the collector's authority: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("there are no certificates in %s", authorities)
+		}
+	}
+	if certificate != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the client certificate for the collector: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// resource says who sends the trace.
+func resource(getenv func(string) string, version string) ([]timings.Attribute, error) {
+	given, err := list(getenv("OTEL_RESOURCE_ATTRIBUTES"))
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	if service := getenv("OTEL_SERVICE_NAME"); service != "" {
+		given = append(given, pair{"service.name", service})
+	}
+	out := []timings.Attribute{{Key: "service.name", Value: "OpenTofu CLI"}, {Key: "service.version", Value: version}}
+	for _, p := range given {
+		out = set(out, timings.Attribute{Key: p.name, Value: p.value})
+	}
+	return out, nil
+}
+
+func set(in []timings.Attribute, a timings.Attribute) []timings.Attribute {
+	for i := range in {
+		if in[i].Key == a.Key {
+			in[i] = a
+			return in
+		}
+	}
+	return append(in, a)
+}
+
+// parseParent reads W3C's trace context, version 00; what isn't one is passed over, as its specification wants.
+func parseParent(parent, state string) traceContext {
+	var c traceContext
+	fields := strings.Split(parent, "-")
+	if len(fields) < 4 || fields[0] == "ff" || len(fields[0]) != 2 || fields[0] == "00" && len(fields) != 4 {
+		return c
+	}
+	trace, err1 := hex.DecodeString(fields[1])
+	span, err2 := hex.DecodeString(fields[2])
+	if err1 != nil || err2 != nil || len(trace) != len(c.trace) || len(span) != len(c.span) {
+		return c
+	}
+	c.trace, c.span, c.state = [16]byte(trace), timings.ID(span), state
+	if c.trace == [16]byte{} || c.span == (timings.ID{}) {
+		return traceContext{}
+	}
+	return c
+}

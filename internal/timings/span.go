@@ -1,0 +1,125 @@
+package timings
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+)
+
+// ID names a span within its trace.
+type ID [8]byte
+
+// Span is a piece of a run that is over, as a trace has it.
+type Span struct {
+	ID, Parent   ID // no parent: the zero ID
+	Name         string
+	Attributes   []Attribute
+	Remote       bool // another process did the work
+	Failed       bool
+	Began, Ended time.Time
+}
+
+// Attribute says more about a span.
+type Attribute struct{ Key, Value string }
+
+// Open is a span that has not ended. A nil Open is one that nobody asked for.
+type Open struct {
+	recorder *Recorder
+	span     Span
+}
+
+// Trace makes the recorder pass on what ends from now on: each span on its own, from whichever goroutine it ends in.
+func (r *Recorder) Trace(sink func(Span)) { r.sink = sink }
+
+// Begin begins a span below the current phase. Unlike a phase it may run beside others.
+func (r *Recorder) Begin(name string, about ...Attribute) *Open {
+	if r == nil || r.sink == nil {
+		return nil
+	}
+	r.mu.Lock()
+	parent := r.current
+	r.mu.Unlock()
+	return r.begin(parent, name, about...)
+}
+
+func (r *Recorder) begin(parent ID, name string, about ...Attribute) *Open {
+	o := &Open{recorder: r, span: Span{Parent: parent, Name: name, Attributes: about, Began: time.Now()}}
+	_, _ = rand.Read(o.span.ID[:]) // never fails
+	return o
+}
+
+// End ends the span.
+func (o *Open) End(failed bool) {
+	if o != nil {
+		o.span.Ended, o.span.Failed = time.Now(), failed
+		o.recorder.sink(o.span)
+	}
+}
+
+// id is what the span's children call it.
+func (o *Open) id() ID {
+	if o == nil {
+		return ID{}
+	}
+	return o.span.ID
+}
+
+// Command begins the span of the whole run; parent is that of the program that started this one, if any.
+func (r *Recorder) Command(name string, parent ID) (end func(failed bool)) {
+	if r == nil || r.sink == nil {
+		return func(bool) {}
+	}
+	o := r.begin(parent, name)
+	r.mu.Lock()
+	r.current = o.id()
+	r.mu.Unlock()
+	return o.End
+}
+
+// Work begins the work on an instance; its result ends it. What is plan, create, …; a call about the same instance is a part of it.
+func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(failed bool)) {
+	if r == nil {
+		return func(bool) {}
+	}
+	var o *Open
+	if r.sink != nil {
+		o = r.Begin(what, Attribute{"opentofu.resource_instance.address", addr.String()})
+		r.mu.Lock()
+		r.working[addr] = o.id()
+		r.mu.Unlock()
+	}
+	began := time.Now()
+	return func(failed bool) {
+		o.End(failed)
+		took := time.Since(began)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.working[addr] == o.id() {
+			delete(r.working, addr)
+		}
+		r.worked(addr, what, took)
+	}
+}
+
+// Call begins a call to a provider about an instance; its result ends it.
+func (r *Recorder) Call(c Call, about fmt.Stringer) (end func()) {
+	if r == nil {
+		return func() {}
+	}
+	var o *Open
+	if r.sink != nil {
+		r.mu.Lock()
+		parent, ok := r.working[about]
+		if !ok {
+			parent = r.current
+		}
+		r.mu.Unlock()
+		o = r.begin(parent, c.Method, Attribute{"opentofu.provider.source", c.Provider})
+		o.span.Remote = true
+	}
+	began := time.Now()
+	return func() {
+		o.End(false)
+		r.called(c, time.Since(began))
+	}
+}
