@@ -89,7 +89,7 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 		if !strings.ContainsAny(parts[0], ".:") && parts[0] != "localhost" {
 			return ModuleSource{}, fmt.Errorf("%q is no module registry host: it has no dot", parts[0])
 		}
-		if host, err = normalHost(parts[0]); err != nil {
+		if host, err = ParseHost(parts[0]); err != nil {
 			return ModuleSource{}, fmt.Errorf("%q is no module registry host: %w", parts[0], err)
 		}
 		if host == "github.com" || host == "bitbucket.org" || host == "gitlab.com" {

@@ -2,6 +2,7 @@ package addrs
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -40,8 +41,24 @@ func (p Provider) IsBuiltin() bool { return p.Host == BuiltinHost && p.Namespace
 // IsZero tells whether p names no provider.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// String is the full form, "host/namespace/type".
-func (p Provider) String() string { return p.Host + "/" + p.Namespace + "/" + p.Type }
+// String is the full form, "host/namespace/type", as files and folders have it.
+func (p Provider) String() string { return p.DisplayHost() + "/" + p.Namespace + "/" + p.Type }
+
+// DisplayHost is the host as people write it, with the letters that stand behind an ASCII form.
+func (p Provider) DisplayHost() string {
+	if !strings.Contains(p.Host, "xn--") {
+		return p.Host
+	}
+	host, port, _ := strings.Cut(p.Host, ":")
+	shown, err := idna.Display.ToUnicode(host)
+	if err != nil {
+		return p.Host
+	}
+	if port != "" {
+		shown += ":" + port
+	}
+	return shown
+}
 
 // ForDisplay leaves out the default host.
 func (p Provider) ForDisplay() string {
@@ -64,7 +81,7 @@ func ParseProvider(source string) (Provider, error) {
 	case 2:
 		p.Namespace, p.Type = parts[0], parts[1]
 	case 3:
-		host, err := normalHost(parts[0])
+		host, err := ParseHost(parts[0])
 		if err != nil {
 			return Provider{}, fmt.Errorf("invalid provider source host %q: %w", parts[0], err)
 		}
@@ -113,9 +130,7 @@ func providerPart(given string) (string, error) {
 }
 
 // ParseHost checks and normalises a host name with an optional port: lower case, in ASCII form, without port 443.
-func ParseHost(given string) (string, error) { return normalHost(given) }
-
-func normalHost(given string) (string, error) {
+func ParseHost(given string) (string, error) {
 	host, port, hasPort := strings.Cut(given, ":")
 	if host == "" {
 		return "", fmt.Errorf("the host is empty")
@@ -124,10 +139,17 @@ func normalHost(given string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if hasPort && port != "443" {
-		ascii += ":" + port
+	if !hasPort {
+		return ascii, nil
 	}
-	return ascii, nil
+	n, err := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil || n == 0:
+		return "", fmt.Errorf("%q is no port: a number from 1 to 65535 is", port)
+	case n == 443:
+		return ascii, nil
+	}
+	return fmt.Sprintf("%s:%d", ascii, n), nil
 }
 
 // LocalProviderConfig is a provider configuration as a module's blocks name it: "aws" or "aws.west".

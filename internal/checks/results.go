@@ -73,6 +73,14 @@ func (r *Results) Declare(kind Kind, config string) *Block {
 	return b
 }
 
+// Object gives the outcome of one object; nil for none.
+func (r *Results) Object(kind Kind, config, object string) *Object {
+	if r == nil || r.blocks[string(kind)+" "+config] == nil {
+		return nil
+	}
+	return r.blocks[string(kind)+" "+config].Objects[object]
+}
+
 // Set records an object's outcome and brings the block's status up to date.
 func (b *Block) Set(addr string, status Status, messages []string) {
 	b.Objects[addr] = &Object{Addr: addr, Status: status, Messages: messages}

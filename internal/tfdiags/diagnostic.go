@@ -44,6 +44,9 @@ type Diagnostic struct {
 	// Path is the attribute a provider complained about, relative to the object's body. InConfigBody turns it into a Subject.
 	Path cty.Path
 
+	// Placeless keeps InConfigBody from making a Subject: compatible output has none, so the detail names the place instead.
+	Placeless bool
+
 	// Extra says more about the cause for programs: one of the types in extra.go.
 	Extra any
 }
@@ -152,6 +155,33 @@ func (d Diagnostics) WithAddress(addr string) Diagnostics {
 	return d
 }
 
+// Without leaves out what others say as well: the same about the same object at the same place.
+func (d Diagnostics) Without(others Diagnostics) Diagnostics {
+	type said struct {
+		severity                 Severity
+		summary, detail, address string
+		place                    hcl.Range
+	}
+	key := func(one Diagnostic) said {
+		k := said{severity: one.Severity, summary: one.Summary, detail: one.Detail, address: one.Address}
+		if one.Subject != nil {
+			k.place = *one.Subject
+		}
+		return k
+	}
+	again := make(map[said]bool, len(others))
+	for _, one := range others {
+		again[key(one)] = true
+	}
+	var out Diagnostics
+	for _, one := range d {
+		if !again[key(one)] {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // Sort orders by severity (warnings first, as they are printed), file and line; equal ones keep their order.
 func (d Diagnostics) Sort() {
 	sort.SliceStable(d, func(i, j int) bool {
@@ -183,6 +213,14 @@ func Warningf(summary, detail string, args ...any) Diagnostic {
 // At gives the diagnostic with a place.
 func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 	d.Subject = &rng
+	return d
+}
+
+// InText gives the diagnostic with a place that only its text names, for what compatible output gives no place.
+func (d Diagnostic) InText(rng hcl.Range) Diagnostic {
+	if place := fmt.Sprintf("(%s:%d)", rng.Filename, rng.Start.Line); !strings.HasSuffix(d.Detail, place) {
+		d.Detail = strings.TrimLeft(d.Detail+" "+place, " ")
+	}
 	return d
 }
 

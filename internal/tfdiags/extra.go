@@ -14,7 +14,13 @@ type CheckRule struct{ Address string }
 // Deprecation, as a Diagnostic's Extra, marks a warning that something is used which its module wants to get rid of.
 type Deprecation struct {
 	Of     string // what is deprecated
-	Source string // where the module comes from, for users who only care about their own modules
+	Source string // where the module comes from, for users who only care about their own modules; "" for what a provider deprecates
+}
+
+// Crash, as a Diagnostic's Extra, is what a mistake of the program left behind: what it panicked with, and where.
+type Crash struct {
+	Problem any
+	Stack   []byte
 }
 
 // DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
@@ -24,17 +30,23 @@ func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
 func (CausedBySensitive) DiagnosticCausedBySensitive() bool { return true }
 
 // InConfigBody gives the list with each attribute path turned into the place in body where that attribute is set, or the body's
-// own missing-item place where it isn't set; diagnostics that have a place already, or no path, stay as they are.
+// own missing-item place where it isn't set; diagnostics that have a place already stay as they are, and those that may have none get
+// it into their text.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
 	for i := range d {
 		if d[i].Address == "" {
 			d[i].Address = addr
 		}
-		if d[i].Subject == nil && body != nil && d[i].Path != nil {
-			rng := rangeInBody(body, d[i].Path)
-			d[i].Subject = &rng
-		} else if d[i].Subject == nil && body != nil {
-			rng := body.MissingItemRange()
+		if d[i].Subject != nil || body == nil {
+			continue
+		}
+		rng := body.MissingItemRange()
+		if d[i].Path != nil {
+			rng = rangeInBody(body, d[i].Path)
+		}
+		if d[i].Placeless {
+			d[i] = d[i].InText(rng)
+		} else {
 			d[i].Subject = &rng
 		}
 	}

@@ -1,0 +1,39 @@
+package addrs_test
+
+import (
+	"testing"
+
+	"tofu/internal/addrs"
+)
+
+// TestProviderHost: both forms of a host name are the same provider, which is written with the letters that people read.
+func TestProviderHost(t *testing.T) {
+	for source, want := range map[string]string{
+		"café.example.com/acme/tool":        "café.example.com/acme/tool",
+		"xn--caf-dma.example.com/acme/tool": "café.example.com/acme/tool",
+		"café.example.com:8443/acme/tool":   "café.example.com:8443/acme/tool",
+		"Example.com/acme/tool":             "example.com/acme/tool",
+		"registry.opentofu.org/acme/tool":   "registry.opentofu.org/acme/tool",
+	} {
+		p, err := addrs.ParseProvider(source)
+		if err != nil || p.String() != want {
+			t.Errorf("%s is written %s, %v", source, p, err)
+		}
+		again, err := addrs.ParseProvider(p.String())
+		if err != nil || again != p {
+			t.Errorf("%s is read as %#v, not %#v: %v", p, again, p, err)
+		}
+	}
+}
+
+func TestParseHost(t *testing.T) {
+	for given, want := range map[string]string{
+		"Example.com": "example.com", "example.com:443": "example.com", "example.com:08443": "example.com:8443", "bücher.example": "xn--bcher-kva.example",
+		"": "", "example.com:": "", "example.com:x": "", "example.com:0": "", "example.com:65536": "", "no host": "",
+	} {
+		got, err := addrs.ParseHost(given)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", given, got, err)
+		}
+	}
+}
