@@ -1,5 +1,7 @@
 package dag
 
+import "slices"
+
 // Cycles lists the strongly connected components that are cycles: more than one vertex, or one that waits for itself. Each is
 // given as a closed way: every vertex waits for the next one, the last for the first. Tarjan's algorithm, without recursion.
 func (g *Graph) Cycles() [][]ID {
@@ -71,18 +73,9 @@ func (t *tarjan) closeComponent(root ID) {
 	for _, id := range members {
 		t.onStack[id] = false
 	}
-	if len(members) > 1 || t.g.waitsFor(root, root) {
+	if len(members) > 1 || slices.Contains(t.g.needs[root], root) {
 		t.cycles = append(t.cycles, t.g.way(members))
 	}
-}
-
-func (g *Graph) waitsFor(from, to ID) bool {
-	for _, id := range g.needs[from] {
-		if id == to {
-			return true
-		}
-	}
-	return false
 }
 
 // way finds a shortest closed way through the first member of a component.
@@ -102,9 +95,7 @@ func (g *Graph) way(members []ID) []ID {
 					id = from[id]
 					way = append(way, id)
 				}
-				for i, j := 0, len(way)-1; i < j; i, j = i+1, j-1 {
-					way[i], way[j] = way[j], way[i]
-				}
+				slices.Reverse(way)
 				return way
 			}
 			if _, seen := from[to]; !seen && in[to] {

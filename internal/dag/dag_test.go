@@ -84,19 +84,15 @@ func TestWalkStopsWithContext(t *testing.T) {
 	outcome := Walk(ctx, g, 2, func(id ID) bool {
 		if id == b {
 			cancel()
-			<-ctx.Done()
-			for { // AfterFunc runs in its own goroutine
-				if context.Cause(ctx) != nil {
-					break
-				}
-			}
 		}
 		return true
 	})
 	if outcome[a] != Done || outcome[b] != Done {
-		t.Fatalf("what was begun must be finished: %v", outcome)
+		t.Errorf("what was begun must be finished: %v", outcome)
 	}
-	_ = c // may or may not have started: the context ended while b ran
+	if outcome[c] != Skipped {
+		t.Errorf("something was begun after the context had ended: %v", outcome)
+	}
 }
 
 func TestOrderAndReduction(t *testing.T) {
@@ -152,7 +148,7 @@ func TestCyclesAreClosedWays(t *testing.T) {
 		cycles := g.Cycles()
 		for _, way := range cycles {
 			for i, id := range way {
-				if !g.waitsFor(id, way[(i+1)%len(way)]) {
+				if !slices.Contains(g.needs[id], way[(i+1)%len(way)]) {
 					t.Fatalf("%v is no way", way)
 				}
 			}

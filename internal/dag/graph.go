@@ -1,5 +1,7 @@
 package dag
 
+import "slices"
+
 // ID is a vertex.
 type ID int32
 
@@ -33,6 +35,15 @@ func (g *Graph) Edges() int { return g.edges }
 
 // Needs lists what id waits for. The caller must not change it.
 func (g *Graph) Needs(id ID) []ID { return g.needs[id] }
+
+// Clone gives a graph with the same vertices and edges.
+func (g *Graph) Clone() *Graph {
+	out := &Graph{needs: make([][]ID, len(g.needs)), edges: g.edges}
+	for id, needs := range g.needs {
+		out.needs[id] = slices.Clip(needs) // appending to it makes a list of its own
+	}
+	return out
+}
 
 // Disconnect removes all edges that start at id.
 func (g *Graph) Disconnect(id ID) {

@@ -2,6 +2,7 @@ package dag
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -34,24 +35,17 @@ func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Out
 		}
 	}
 	// The stack is popped from its end: turn it round, so that vertices start in the order in which they were made.
-	for i, j := 0, len(w.ready)-1; i < j; i, j = i+1, j-1 {
-		w.ready[i], w.ready[j] = w.ready[j], w.ready[i]
-	}
+	slices.Reverse(w.ready)
 	stop := context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		w.ended = true
-		w.mu.Unlock()
+		w.mu.Lock() // or a worker could be between its look at ctx and its sleep
+		defer w.mu.Unlock()
 		w.wake.Broadcast()
 	})
 	defer stop()
 
 	var wg sync.WaitGroup
 	for range max(1, min(workers, g.Len())) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			w.work()
-		}()
+		wg.Go(func() { w.work(ctx) })
 	}
 	wg.Wait()
 	return w.outcome
@@ -68,32 +62,44 @@ type walker struct {
 	blocked []bool // something the vertex waits for did not succeed
 	outcome []Outcome
 	running int
-	ended   bool // the context ended
 }
 
-func (w *walker) work() {
+// work visits what becomes ready, until nothing can any more. A panic of visit ends the program as it would anywhere else.
+func (w *walker) work(ctx context.Context) {
+	for {
+		id, ok := w.next(ctx)
+		if !ok {
+			return
+		}
+		outcome := Failed
+		if w.visit(id) {
+			outcome = Done
+		}
+		w.mu.Lock()
+		w.running--
+		w.outcome[id] = outcome
+		w.finish(id)
+		w.mu.Unlock()
+	}
+}
+
+// next waits for a vertex to visit; there is none when the walk is over. Those that are blocked are passed over.
+func (w *walker) next(ctx context.Context) (ID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for len(w.ready) == 0 && w.running > 0 && !w.ended {
+		for len(w.ready) == 0 && w.running > 0 && ctx.Err() == nil {
 			w.wake.Wait()
 		}
-		if len(w.ready) == 0 || w.ended {
+		if len(w.ready) == 0 || ctx.Err() != nil {
 			w.wake.Broadcast()
-			return
+			return 0, false
 		}
 		id := w.ready[len(w.ready)-1]
 		w.ready = w.ready[:len(w.ready)-1]
 		if !w.blocked[id] {
 			w.running++
-			w.mu.Unlock()
-			ok := w.visit(id)
-			w.mu.Lock()
-			w.running--
-			w.outcome[id] = Failed
-			if ok {
-				w.outcome[id] = Done
-			}
+			return id, true
 		}
 		w.finish(id)
 	}
