@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/lang/marks"
 )
@@ -33,7 +32,7 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 // EncodeValue gives a value as an object's Attrs and SensitivePaths. Unknown parts are stored as null; marks other than the
 // sensitive one are dropped, except that an ephemeral value is an error: it must never get here.
 func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, err error) {
-	if v.ContainsMarked() {
+	if marks.Any(v) {
 		if v, sensitive, err = unmark(v); err != nil {
 			return nil, nil, err
 		}
@@ -41,7 +40,7 @@ func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, e
 	if !v.IsWhollyKnown() {
 		v = cty.UnknownAsNull(v)
 	}
-	json, err = ctyjson.Marshal(v, ty)
+	json, err = Marshal(v, ty)
 	return json, sensitive, err
 }
 
