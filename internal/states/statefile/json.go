@@ -1,8 +1,9 @@
 package statefile
 
 import (
-	"encoding/json"
 	"strconv"
+
+	"tofu/internal/states"
 )
 
 // A writer lays out JSON as encoding/json does, indented by two spaces or on one line, but in one pass and without building the
@@ -64,7 +65,7 @@ func (w *writer) label(name string) {
 	}
 }
 
-func (w *writer) text(s string) { w.buf = appendString(w.buf, s) }
+func (w *writer) text(s string) { w.buf = states.AppendString(w.buf, s) }
 
 func (w *writer) string(name, value string) {
 	w.key(name)
@@ -183,22 +184,6 @@ func appendEscaped(dst, literal []byte) []byte {
 }
 
 const hex = "0123456789abcdef"
-
-// appendString appends a text as a string literal.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			literal, err := json.Marshal(s)
-			if err != nil {
-				panic("unreachable: any string is valid JSON")
-			}
-			return append(dst, literal...)
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
-}
 
 const spaces = "                                                                "
 

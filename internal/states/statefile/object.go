@@ -1,7 +1,6 @@
 package statefile
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"tofu/internal/addrs"
@@ -21,11 +20,12 @@ func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
 	return w.buf, nil
 }
 
-// ParseObject reads what EncodeObject wrote.
+// ParseObject reads what EncodeObject wrote. The object shares the memory of data, which must not be changed.
 func ParseObject(data []byte) (*states.Object, error) {
+	r := newReader(data)
 	var in instanceV4
-	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, fmt.Errorf("reading an object: %w", err)
+	if !r.fields(&in) || !r.End() {
+		return nil, fmt.Errorf("reading an object: %w", r.failure())
 	}
-	return newDecoder().object(&in)
+	return r.decoder.object(&in)
 }

@@ -3,6 +3,7 @@ package statefile
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,10 +58,10 @@ type (
 
 // readOld reads versions 1 to 3. Dependencies are not taken over: they name what a block referred to, not what it needs to be
 // destroyed before, and the next apply writes them anew.
-func readOld(data []byte, _ *fileV4) (*File, error) {
+func readOld(data []byte) (*File, error) {
 	var in fileOld
 	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, typeError(data, err)
+		return nil, DamagedError{oldError(data, err)}
 	}
 	if in.Serial < 0 {
 		return nil, fmt.Errorf("the state's serial is %d; it can't be negative", in.Serial)
@@ -91,6 +92,15 @@ func readOld(data []byte, _ *fileV4) (*File, error) {
 		}
 	}
 	return &File{TerraformVersion: in.TerraformVersion, Serial: uint64(in.Serial), Lineage: in.Lineage, State: state}, nil
+}
+
+// oldError rewrites what encoding/json says.
+func oldError(data []byte, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return syntaxError(data, 0)
+	}
+	return fmt.Errorf("the state has an invalid value for %q (%s): %s", wrong.Field, place(data, wrong.Offset), wrong.Value)
 }
 
 func outputFromOld(version int, raw json.RawMessage) (*states.Output, error) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"tofu/internal/jsonscan"
 	"tofu/internal/states"
 	"tofu/internal/version"
 )
@@ -67,7 +68,8 @@ func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a snapshot of any version. Unknown fields are left out.
+// Parse reads a snapshot of any version. Unknown fields are left out. The objects of the state share the memory of data, which must
+// not be changed.
 func Parse(data []byte) (*File, error) {
 	switch {
 	case len(data) == 0:
@@ -77,69 +79,65 @@ func Parse(data []byte) (*File, error) {
 	case bytes.HasPrefix(data, []byte("tfstate")):
 		return nil, errors.New("the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16")
 	}
-	// Nearly all files are of version 4, so that form is tried at once; what it makes of another version is thrown away.
-	var v4 fileV4
-	err := json.Unmarshal(data, &v4)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return nil, DamagedError{fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)}
-	}
-	number, verr := v4.version()
-	if verr != nil {
-		return nil, verr
+	number, err := formatVersion(data)
+	if err != nil {
+		return nil, err
 	}
 	read := readers[number]
 	if read == nil {
 		return nil, fmt.Errorf("the state has format version %d, and version %s reads versions 1 to 4; a newer program may have written it", number, version.String)
 	}
-	if number == 4 && err != nil {
-		return nil, DamagedError{typeError(data, err)}
-	}
-	return read(data, &v4)
+	return read(data)
 }
 
 // readers has a row for each version that can be read.
-var readers = map[int]func(data []byte, v4 *fileV4) (*File, error){
-	1: readOld,
-	2: readOld,
-	3: readOld,
-	4: func(_ []byte, v4 *fileV4) (*File, error) {
-		file, err := v4.decode()
-		if err != nil {
-			return nil, DamagedError{err}
-		}
-		return file, nil
-	},
-}
+var readers = map[int]func(data []byte) (*File, error){1: readOld, 2: readOld, 3: readOld, 4: readV4}
 
-// version gives the format version that the file claims.
-func (f *fileV4) version() (int, error) {
+// formatVersion gives the version that the file claims. Files begin with it, so that no more is read of them.
+func formatVersion(data []byte) (int, error) {
+	var number []byte
+	encrypted := false
+	s := jsonscan.Scanner{Data: data}
+	whole := s.Members(func(name []byte) bool {
+		raw, ok := s.Raw()
+		switch {
+		case !ok:
+			return false
+		case string(name) == "encrypted_data":
+			encrypted = true
+		case string(name) == "version":
+			number = raw
+		}
+		return !encrypted && number == nil
+	})
 	switch {
-	case f.EncryptedData != nil:
+	case encrypted:
 		return 0, ErrEncrypted
-	case f.Version == nil:
+	case number != nil:
+	case !whole && !json.Valid(data):
+		return 0, DamagedError{syntaxError(data, s.Pos)}
+	default:
 		return 0, errors.New("this is no state: it has no \"version\" attribute")
 	}
-	n, err := strconv.ParseUint(string(f.Version), 10, 31)
+	n, err := strconv.ParseUint(string(number), 10, 31)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("this is no state: its \"version\" is %s, not a positive whole number", clip(f.Version))
+		return 0, fmt.Errorf("this is no state: its \"version\" is %s, not a positive whole number", clip(number))
 	}
 	return int(n), nil
 }
 
-// typeError rewrites what encoding/json says about a value of the wrong type.
-func typeError(data []byte, err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return fmt.Errorf("the state can't be read: %w", err)
+// syntaxError says what is wrong with a text that isn't JSON, or not to the position to which it was read.
+func syntaxError(data []byte, read int) error {
+	var raw json.RawMessage
+	err := json.Unmarshal(data, &raw)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("the state can't be read (%s)", place(data, int64(read)+1))
 	}
-	if wrong.Field == "" {
-		return fmt.Errorf("this is no state: a JSON object is needed, not %s", wrong.Value)
-	}
-	return fmt.Errorf("the state has an invalid value for %q (%s): %s", wrong.Field, place(data, wrong.Offset), wrong.Value)
+	return fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)
 }
 
-// place says where a byte is, as editors count.
+// place says where a byte, counted from 1, is, as editors count.
 func place(data []byte, offset int64) string {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	line := bytes.Count(before, []byte("\n"))

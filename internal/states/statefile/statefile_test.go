@@ -181,11 +181,18 @@ func TestErrors(t *testing.T) {
 		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version 1.12.6 reads versions 1 to 4; a newer program may have written it"},
 		{"tfstate binary", "the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
 		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
-		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 27): number -1`},
+		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 26): -1`},
+		{`{"version": 4, "resources": {}}`, `the state has an invalid value for "resources" (line 1, column 29): {}`},
+		{`{"resources": [], "version": 4, "outputs": []}`, `the state has an invalid value for "outputs" (line 1, column 44): []`},
+		{resource(`, "instances": [{"schema_version": 4294967296}]`), `the state has an invalid value for "schema_version" (line 1, column 142): 4294967296`},
+		{resource(`, "instances": [{"private": "%"}]`), `the state has an invalid value for "private" (line 1, column 135): "%"`},
+		{resource(`, "instances": [{"attributes_flat": {"a": 1}}]`), `the state has an invalid value for "attributes_flat" (line 1, column 143): {"a": 1}`},
+		{resource(`, "instances": [{"attributes": {"a": 01}}]`), "the state is not valid JSON (line 1, column 145): invalid character '1' after object key:value pair"},
 		{`{"version": 4, "terraform_version": "new"}`, `the state's "terraform_version" is "new", which is no version number`},
 		{strings.Replace(resource(""), "managed", "ghostly", 1), `the state has a resource a.b of the unknown mode "ghostly"`},
 		{strings.Replace(resource(""), `provider[\"x/y\"]`, "terraform", 1), `a.b in the state: invalid provider configuration address "terraform"`},
 		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, neither of its own nor at its instances`},
+		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, neither of its own nor at its instances`},
 		{resource(`, "module": "modul.x"`), `the state has a resource in the invalid module address "modul.x"`},
 		{resource(`, "instances": [{"index_key": true}]`), `a.b in the state has an instance with the invalid key true`},
 		{resource(`, "instances": [{}, {}]`), `a.b is in the state twice`},
@@ -202,6 +209,21 @@ func TestErrors(t *testing.T) {
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s\n got %v\nwant %s", test.input, err, test.want)
 		}
+	}
+}
+
+// What a resource is may stand behind its instances, whose provider may stand at one of them; and null is nothing.
+func TestUnusualFiles(t *testing.T) {
+	const text = `{"resources": [{"instances": [{"index_key": null, "attributes": {"id": "1"}, "provider": "provider[\"x/y\"][\"k\"]", "private": null,
+		"dependencies": null, "status": null}], "name": "b", "type": "a", "mode": "managed", "module": "module.m"}], "outputs": null, "version": 4, "check_results": null}`
+	f, err := statefile.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := addrs.ParseInstanceText("module.m.a.b")
+	inst := f.State.Instance(addr)
+	if inst == nil || string(inst.Current.Attrs) != `{"id": "1"}` || inst.ProviderKey != addrs.StringKey("k") {
+		t.Errorf("got %+v", inst)
 	}
 }
 

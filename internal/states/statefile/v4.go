@@ -10,64 +10,42 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/states"
 )
 
-// The JSON form of version 4. It is used for reading; write.go lays the same fields out itself.
+// The parts of version 4's JSON form that are read before their meaning is looked at; write.go lays the same fields out.
 type (
-	fileV4 struct {
-		Version          json.RawMessage `json:"version"`
-		EncryptedData    json.RawMessage `json:"encrypted_data"`
-		TerraformVersion string          `json:"terraform_version"`
-		Serial           uint64          `json:"serial"`
-		Lineage          string          `json:"lineage"`
-		Outputs          map[string]struct {
-			Value      json.RawMessage `json:"value"`
-			Type       json.RawMessage `json:"type"`
-			Sensitive  bool            `json:"sensitive"`
-			Deprecated string          `json:"deprecated"`
-		} `json:"outputs"`
-		Resources []resourceV4 `json:"resources"`
-		Checks    []struct {
-			Kind    string `json:"object_kind"`
-			Config  string `json:"config_addr"`
-			Status  string `json:"status"`
-			Objects []struct {
-				Addr     string   `json:"object_addr"`
-				Status   string   `json:"status"`
-				Messages []string `json:"failure_messages"`
-			} `json:"objects"`
-		} `json:"check_results"`
-	}
-
-	resourceV4 struct {
-		Module    string       `json:"module"`
-		Mode      string       `json:"mode"`
-		Type      string       `json:"type"`
-		Name      string       `json:"name"`
-		Provider  string       `json:"provider"`
-		Instances []instanceV4 `json:"instances"`
-	}
+	resourceV4 struct{ Module, Mode, Type, Name, Provider string }
 
 	instanceV4 struct {
-		IndexKey            json.RawMessage   `json:"index_key"`
-		Status              string            `json:"status"`
-		Deposed             string            `json:"deposed"`
-		Provider            string            `json:"provider"`
-		SchemaVersion       uint32            `json:"schema_version"`
-		Attributes          json.RawMessage   `json:"attributes"`
-		AttributesFlat      map[string]string `json:"attributes_flat"`
-		SensitiveAttributes json.RawMessage   `json:"sensitive_attributes"`
-		Private             []byte            `json:"private"`
-		Dependencies        borrowed          `json:"dependencies"`
-		CreateBeforeDestroy bool              `json:"create_before_destroy"`
-		SkipDestroy         bool              `json:"skip_destroy"`
-		Identity            json.RawMessage   `json:"identity"`
-		IdentityVersion     int64             `json:"identity_schema_version"`
+		IndexKey            []byte // JSON text
+		Status              string
+		Deposed             string
+		Provider            string
+		SchemaVersion       uint64
+		Attributes          []byte            // JSON text
+		AttributesFlat      map[string]string // in its stead
+		SensitiveAttributes []byte            // JSON text
+		Private             []byte
+		Dependencies        []byte // JSON text
+		CreateBeforeDestroy bool
+		SkipDestroy         bool
+		Identity            []byte // JSON text
+		IdentityVersion     uint64
+	}
+
+	checkV4 struct {
+		Kind    string `json:"object_kind"`
+		Config  string `json:"config_addr"`
+		Status  string `json:"status"`
+		Objects []struct {
+			Addr     string   `json:"object_addr"`
+			Status   string   `json:"status"`
+			Messages []string `json:"failure_messages"`
+		} `json:"objects"`
 	}
 
 	stepV4 struct {
@@ -80,33 +58,6 @@ var (
 	versionPattern = regexp.MustCompile(`^v?\d+(\.\d+)*([-+.~][0-9A-Za-z-+.~]*)?$`)
 	deposedPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 )
-
-// decode turns the JSON form into a document.
-func (f *fileV4) decode() (*File, error) {
-	if v := f.TerraformVersion; v != "" && !versionPattern.MatchString(v) {
-		return nil, fmt.Errorf("the state's \"terraform_version\" is %q, which is no version number", v)
-	}
-	state := states.New()
-	for name, in := range f.Outputs {
-		out := &states.Output{Sensitive: in.Sensitive, Deprecated: in.Deprecated}
-		ty, err := ctyjson.UnmarshalType(in.Type)
-		if err == nil {
-			out.Value, err = unmarshalValue(in.Value, ty.WithoutOptionalAttributesDeep())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the state's output value %q can't be read: %w", name, err)
-		}
-		state.SetOutput(name, out)
-	}
-	d := newDecoder()
-	for i := range f.Resources {
-		if err := d.resource(state, &f.Resources[i]); err != nil {
-			return nil, err
-		}
-	}
-	state.Checks = f.checks()
-	return &File{TerraformVersion: f.TerraformVersion, Serial: f.Serial, Lineage: f.Lineage, State: state}, nil
-}
 
 // unmarshalValue reads an output's value. A number like 1e999999999 is a few bytes here but a gigabyte of digits where it is
 // printed, so numbers have a limit that lies far beyond those of other programs.
@@ -127,10 +78,10 @@ func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
 	return v, err
 }
 
-// checks reads the check results; kinds that a later version added are skipped.
-func (f *fileV4) checks() *checks.Results {
+// checkResults reads the check results; kinds that a later version added are skipped.
+func checkResults(list []checkV4) *checks.Results {
 	var out *checks.Results
-	for _, in := range f.Checks {
+	for _, in := range list {
 		kind := checks.Kind(in.Kind)
 		if !slices.Contains([]checks.Kind{checks.KindResource, checks.KindOutput, checks.KindCheck, checks.KindVariable}, kind) {
 			continue
@@ -166,10 +117,11 @@ func newDecoder() *decoder {
 	}
 }
 
-func (d *decoder) resource(state *states.State, in *resourceV4) error {
+// resource declares a resource. Its provider may be named by its instances instead.
+func (d *decoder) resource(state *states.State, in *resourceV4) (*states.Resource, error) {
 	module, err := d.module(in.Module)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	addr := addrs.AbsResource{Module: module, Resource: addrs.Resource{Type: in.Type, Name: in.Name}}
 	switch in.Mode {
@@ -178,28 +130,20 @@ func (d *decoder) resource(state *states.State, in *resourceV4) error {
 	case addrs.Data.String():
 		addr.Resource.Mode = addrs.Data
 	default:
-		return fmt.Errorf("the state has a resource %s.%s of the unknown mode %q", in.Type, in.Name, in.Mode)
+		return nil, fmt.Errorf("the state has a resource %s.%s of the unknown mode %q", in.Type, in.Name, in.Mode)
 	}
 	if in.Type == "" || in.Name == "" {
-		return errors.New("the state has a resource without type or name")
+		return nil, errors.New("the state has a resource without type or name")
 	}
 	var config addrs.AbsProviderConfig
 	if in.Provider != "" {
 		provider, err := d.provider(in.Provider)
 		if err != nil {
-			return fmt.Errorf("%s in the state: %w", addr, err)
+			return nil, fmt.Errorf("%s in the state: %w", addr, err)
 		}
 		config = provider.Config
-	} else if len(in.Instances) == 0 || in.Instances[0].Provider == "" {
-		return fmt.Errorf("%s in the state has no provider, neither of its own nor at its instances", addr)
 	}
-	r := state.EnsureResource(addr, config)
-	for i := range in.Instances {
-		if err := d.instance(r, &in.Instances[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return state.EnsureResource(addr, config), nil
 }
 
 func (d *decoder) instance(r *states.Resource, in *instanceV4) error {
@@ -223,6 +167,9 @@ func (d *decoder) instance(r *states.Resource, in *instanceV4) error {
 			return fmt.Errorf("%s in the state: %w", addr, err)
 		}
 		r.Provider, inst.ProviderKey = provider.Config, provider.Key
+	}
+	if r.Provider.Provider.IsZero() {
+		return noProvider(r)
 	}
 	if in.Deposed == "" {
 		if inst.Current != nil {
@@ -265,7 +212,7 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		}
 	}
 	if in.Identity != nil && string(in.Identity) != "null" {
-		obj.Identity, obj.IdentityVersion = in.Identity, in.IdentityVersion
+		obj.Identity, obj.IdentityVersion = in.Identity, int64(in.IdentityVersion)
 	}
 	if raw := in.SensitiveAttributes; len(raw) > 2 {
 		paths, ok := d.paths[string(raw)]
@@ -283,17 +230,12 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 	return obj, err
 }
 
-// borrowed is JSON text that is part of the file's, which nobody changes: it isn't copied.
-type borrowed []byte
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *borrowed) UnmarshalJSON(data []byte) error {
-	*b = data
-	return nil
+func noProvider(r *states.Resource) error {
+	return fmt.Errorf("%s in the state has no provider, neither of its own nor at its instances", r.Addr)
 }
 
 // dependencies reads each of the lists that differ as text.
-func (d *decoder) dependencies(text borrowed) ([]addrs.ConfigResource, error) {
+func (d *decoder) dependencies(text []byte) ([]addrs.ConfigResource, error) {
 	if list, ok := d.lists[string(text)]; ok || len(text) == 0 {
 		return list, nil
 	}
@@ -348,7 +290,7 @@ func (d *decoder) provider(text string) (addrs.ProviderInstance, error) {
 	return p, nil
 }
 
-func instanceKey(raw json.RawMessage) (addrs.InstanceKey, error) {
+func instanceKey(raw []byte) (addrs.InstanceKey, error) {
 	switch {
 	case raw == nil || string(raw) == "null":
 		return addrs.NoKey, nil
@@ -362,7 +304,7 @@ func instanceKey(raw json.RawMessage) (addrs.InstanceKey, error) {
 }
 
 // decodePaths reads the sensitive paths and sorts them, which OpenTofu doesn't.
-func decodePaths(raw json.RawMessage) ([]cty.Path, error) {
+func decodePaths(raw []byte) ([]cty.Path, error) {
 	var in [][]stepV4
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, err
@@ -393,7 +335,7 @@ func (s *stepV4) decode() (cty.PathStep, error) {
 		if err := json.Unmarshal(s.Value, &in); err != nil {
 			return nil, err
 		}
-		ty, err := ctyjson.UnmarshalType(in.Type)
+		ty, err := states.UnmarshalType(in.Type)
 		if err != nil {
 			return nil, err
 		}

@@ -35,9 +35,8 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 // more than copying. It is not safe for concurrent use, and all its snapshots must have the same options. It counts on objects
 // never changing: the text belongs to the pointer.
 type Encoder struct {
-	texts map[*states.Object][]byte
-	keep  bool
-	lists sync.Map // texts of lists of dependencies, by listKey: many objects share one list
+	texts map[*states.Object][]byte // nil remembers none
+	lists sync.Map                  // texts of lists of dependencies, by listKey: many objects share one list
 }
 
 type listKey struct {
@@ -47,7 +46,7 @@ type listKey struct {
 
 // NewEncoder gives an encoder that remembers texts.
 func NewEncoder() *Encoder {
-	return &Encoder{texts: make(map[*states.Object][]byte), keep: true}
+	return &Encoder{texts: make(map[*states.Object][]byte)}
 }
 
 // Encode writes a snapshot in version 4.
@@ -107,7 +106,7 @@ func writeOutputs(w *writer, s *states.State) error {
 		if !v.IsWhollyKnown() {
 			v = cty.UnknownAsNull(v)
 		}
-		value, err := ctyjson.Marshal(v, v.Type())
+		value, err := states.Marshal(v, v.Type())
 		if err != nil {
 			return fmt.Errorf("output value %q can't be written to the state: %w", name, err)
 		}
@@ -187,7 +186,7 @@ func (e *Encoder) writeObject(w *writer, key addrs.InstanceKey, deposed addrs.De
 		if err := e.writeContent(w, obj); err != nil {
 			return err
 		}
-		if e.keep {
+		if e.texts != nil {
 			e.texts[obj] = slices.Clone(w.buf[start:])
 		}
 	}
@@ -274,7 +273,7 @@ func writePaths(w *writer, paths []cty.Path) error {
 }
 
 func writeIndex(w *writer, key cty.Value) error {
-	value, err := ctyjson.Marshal(key, key.Type())
+	value, err := states.Marshal(key, key.Type())
 	if err != nil {
 		return err
 	}
