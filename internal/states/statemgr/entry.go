@@ -174,7 +174,7 @@ func (e *entry) operation() (*Operation, error) {
 	if e.Planned == nil {
 		return op, nil
 	}
-	if op.Planned, err = ctymsgpack.Unmarshal(e.Planned, cty.DynamicPseudoType); err != nil {
+	if op.Planned, err = states.UnmarshalPacked(e.Planned, cty.DynamicPseudoType); err != nil {
 		return nil, fmt.Errorf("reading planned values: %w", err)
 	}
 	if e.Secret != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +36,10 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 	if !ok {
 		return nil
 	}
-	info := backend.LockInfo{ID: uuid.NewString(), Operation: operation, Who: who(), Version: version.String, Created: time.Now().UTC()}
+	info := backend.LockInfo{
+		ID: uuid.NewString(), Operation: operation, Info: fmt.Sprintf(processInfo, os.Getpid()), Who: who(),
+		Version: version.String, Created: time.Now().UTC(),
+	}
 	start, wait := time.Now(), firstWait
 	for {
 		id, err := locker.Lock(ctx, m.workspace, info)
@@ -63,14 +67,36 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 }
 
 func lockFailed(err error) tfdiags.Diagnostics {
-	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n"+
-		"Without the lock, two commands could write the state at the same time. Solve the problem and run the command again. "+
-		"-lock=false goes without a lock, which is safe only while nobody else uses the state.", err)
+	advice := "Without the lock, two commands could write the state at the same time. Solve the problem and run the command again. " +
+		"-lock=false goes without a lock, which is safe only while nobody else uses the state."
 	var held *backend.LockedError
-	if errors.As(err, &held) {
+	isHeld := errors.As(err, &held)
+	if isHeld && gone(held.Info) {
+		advice = fmt.Sprintf("The lock is that of a process that does not run any more: %s on this machine. It must have been killed before it "+
+			"could give the lock back. \"tofu force-unlock %s\" removes the lock.", held.Info.Info, held.Info.ID)
+	}
+	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", err, advice)
+	if isHeld {
 		d.Extra = held.Info
 	}
 	return tfdiags.Diagnostics{d}
+}
+
+// processInfo is what a lock says of the process that took it.
+const processInfo = "process %d"
+
+// gone tells whether a lock is known to be left behind: a process of this user on this machine took it, and there is none of that
+// number any more.
+func gone(lock *backend.LockInfo) bool {
+	var pid int
+	if lock == nil || lock.Who != who() {
+		return false
+	}
+	if n, err := fmt.Sscanf(lock.Info, processInfo, &pid); n != 1 || err != nil {
+		return false
+	}
+	process, err := os.FindProcess(pid)
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // who names this user and machine, as locks do.

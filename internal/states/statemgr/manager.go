@@ -45,17 +45,18 @@ type Manager struct {
 	opts      Options
 	log       *slog.Logger
 	indent    bool
+	objects   statefile.Encoder // of the journal's entries, for everybody at once
 
 	mu       sync.Mutex // guards what follows; held for moments only
 	lockID   string
 	locked   bool
-	read     bool              // Read was successful
-	state    *states.State     // as the running operation sees it
-	dirty    bool              // it has changed since the last snapshot
-	journal  *journal          // open while an operation runs
-	steps    map[objectID]bool // the steps that are under way; true: a deletion
-	wake     chan struct{}     // tells the snapshots goroutine of a first change
-	stop     chan struct{}     // ends it
+	read     bool                  // Read was successful
+	state    *states.State         // as the running operation sees it
+	dirty    bool                  // it has changed since the last snapshot
+	journal  *journal              // open while an operation runs
+	steps    map[objectID]openStep // the steps that are under way
+	wake     chan struct{}         // tells the snapshots goroutine of a first change
+	stop     chan struct{}         // ends it
 	finished sync.WaitGroup
 	planID   string // of the plan being applied, until it is noted
 
@@ -63,7 +64,6 @@ type Manager struct {
 	stored  stored
 	old     *recovery // the journal of a killed run, until a snapshot has its content
 	encoder *statefile.Encoder
-	objects statefile.Encoder // of the journal
 }
 
 // stored is what the store has, as far as is known.
@@ -158,7 +158,7 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 	}
 	if m.opts.Codec != nil {
 		if data, out.migrate, err = m.opts.Codec.Decrypt(data); err != nil {
-			return nil, fmt.Errorf("the state can't be decrypted: %w", err)
+			return nil, err // which says what can't be decrypted
 		}
 	}
 	f, err := statefile.Parse(data)

@@ -13,6 +13,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend"
+	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 )
@@ -203,7 +204,7 @@ func (m *Manager) keepDamaged(data []byte) (string, error) {
 	for i := 1; ; i++ {
 		path := fmt.Sprintf("%s.damaged-%d", base, i)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return path, writeFile(path, data)
+			return path, staging.WriteSynced(path, data, 0o600)
 		}
 	}
 }

@@ -50,11 +50,7 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	if m.stored.lineage == "" {
 		m.stored.lineage = uuid.NewString()
 	}
-	host := &header{
-		Journal: journalVersion, Program: version.Own, Who: who(), PID: os.Getpid(),
-		Workspace: m.workspace, Lineage: m.stored.lineage, Exists: m.stored.exists,
-	}
-	first := append([]*entry{{Kind: beginEntry, Header: host, Serial: m.stored.serial}}, carried...)
+	first := append([]*entry{m.beginning()}, carried...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	start := m.state
@@ -72,12 +68,20 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 		return fmt.Errorf("preparing the journal: %w", err)
 	}
 	m.journal.carries = len(carried) > 0
-	m.state, m.dirty, m.steps = start.Clone(), false, make(map[objectID]bool)
+	m.state, m.dirty, m.steps = start.Clone(), false, make(map[objectID]openStep)
 	m.wake, m.stop = make(chan struct{}, 1), make(chan struct{})
 	m.encoder = statefile.NewEncoder()
 	m.finished.Add(1)
 	go m.snapshots(m.wake, m.stop)
 	return nil
+}
+
+// beginning is the first entry of a journal: which snapshot the others add to.
+func (m *Manager) beginning() *entry {
+	return &entry{Kind: beginEntry, Serial: m.stored.serial, Header: &header{
+		Journal: journalVersion, Program: version.Own, Who: who(), PID: os.Getpid(),
+		Workspace: m.workspace, Lineage: m.stored.lineage, Exists: m.stored.exists,
+	}}
 }
 
 // settleOld brings what a killed run's journal has into the store, so that the journal may go. It gives entries for the steps that
@@ -163,6 +167,12 @@ func providerOf(s *states.State, addr addrs.AbsInstance) addrs.ProviderInstance 
 	return addrs.ProviderInstance{Config: r.Provider, Key: r.Instances[addr.Key].ProviderKey}
 }
 
+// openStep is a step that isn't known to have ended.
+type openStep struct {
+	start   *entry
+	deletes bool
+}
+
 // Started records that a provider is about to be asked for something. When it returns, that is known even if the process is killed.
 func (m *Manager) Started(op Operation) {
 	if op.reads() {
@@ -172,7 +182,7 @@ func (m *Manager) Started(op Operation) {
 	m.mu.Lock()
 	j := m.journal
 	if j != nil {
-		m.steps[objectID{op.Addr, op.Deposed}] = op.deletes()
+		m.steps[objectID{op.Addr, op.Deposed}] = openStep{e, op.deletes()}
 	}
 	m.mu.Unlock()
 	if j != nil {
@@ -204,7 +214,7 @@ func (m *Manager) Stored(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *
 	id := objectID{addr, deposed}
 	m.mu.Lock()
 	set(m.state, id, obj, provider)
-	if deletes, open := m.steps[id]; open && deletes == (obj == nil) {
+	if step, open := m.steps[id]; open && step.deletes == (obj == nil) {
 		delete(m.steps, id)
 	}
 	planID := m.planID

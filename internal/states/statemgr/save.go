@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
 
 	"tofu/internal/backend"
+	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -132,13 +132,17 @@ func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
 // settled removes the journals, which the stored state has made superfluous.
 func (m *Manager) settled(final *states.State) {
 	m.mu.Lock()
-	j := m.journal
-	m.journal, m.state, m.dirty = nil, final, false
+	j, steps := m.journal, m.steps
+	m.journal, m.state, m.dirty, m.steps = nil, final, false, nil
 	m.mu.Unlock()
 	old := m.old
 	m.old, m.encoder = nil, nil
 	if j != nil {
 		j.discard()
+	}
+	if len(steps) > 0 {
+		m.leaveOpen(steps)
+		return // in the place of the old journal, if there was one
 	}
 	if old == nil {
 		return
@@ -157,6 +161,20 @@ func (m *Manager) settled(final *states.State) {
 	}
 }
 
+// leaveOpen leaves a journal of steps that the run gave up waiting for: the state has all that is known, and what came of them isn't.
+func (m *Manager) leaveOpen(steps map[objectID]openStep) {
+	entries := []*entry{m.beginning()}
+	for _, step := range steps {
+		entries = append(entries, step.start)
+	}
+	j, err := openJournal(m.journalPath(), m.opts.Codec, nil, entries)
+	if err != nil {
+		m.log.Warn("could not record which operations were given up", "error", err)
+		return
+	}
+	j.close()
+}
+
 // Unsaved, as a diagnostic's Extra, has the state that could be saved nowhere, for printing as a last resort.
 type Unsaved struct{ Data []byte }
 
@@ -170,7 +188,7 @@ func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostic
 	path := m.erroredPath()
 	data, err := m.encode(&next)
 	if err == nil {
-		err = writeFile(path, data)
+		err = staging.WriteSynced(path, data, 0o600)
 	}
 	j := m.running()
 	intact := j != nil && j.complete()
@@ -200,26 +218,6 @@ func (j *journal) complete() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return err == nil && j.err == nil && j.entries > 0
-}
-
-// writeFile writes a new file, whole or not at all.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 // Push replaces the state by another snapshot, with that one's serial and lineage, as migration and `state push` do. Without force

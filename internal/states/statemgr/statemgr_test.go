@@ -349,6 +349,31 @@ func TestInterruptedStepsAreCarriedOn(t *testing.T) {
 	}
 }
 
+// TestGivenUpSteps: what a run didn't wait for is reported although the state was saved, until a later run has ended well.
+func TestGivenUpSteps(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Started(creating(1))
+	m.Stored(addr(2), addrs.NotDeposed, object("y"), provider)
+	m.Ended(addr(2), addrs.NotDeposed)
+	final := state("x")
+	final.SetCurrent(addr(2), object("y"), provider)
+	check(t, m.Save(t.Context(), final))
+	check(t, m.Unlock())
+	m = open(t)
+	snap, diags := read(t, m)
+	sameState(t, snap.State, final)
+	if len(snap.Interrupted) != 1 || snap.Interrupted[0].Addr != addr(1) || len(diags) != 1 || diags[0].Summary != "Interrupted operations" {
+		t.Fatalf("%+v %v", snap.Interrupted, diags)
+	}
+	begin(t, m, nil)
+	check(t, m.Save(t.Context(), final))
+	check(t, m.Unlock())
+	if snap, diags = read(t, open(t)); len(snap.Interrupted) > 0 || len(diags) > 0 {
+		t.Errorf("still reported: %v", diags)
+	}
+}
+
 func TestALiveRunIsNoInterruptedOne(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
@@ -746,7 +771,7 @@ func codec(t *testing.T, methods string) *encryption.Target {
 	if hdiags.HasErrors() {
 		t.Fatal(hdiags)
 	}
-	c, diags := encryption.Load(&encryption.Source{Bodies: []hcl.Body{f.Body}, Registry: all.Registry(), Getenv: os.Getenv,
+	c, diags := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(), Getenv: os.Getenv,
 		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 			v, _ := expr.Value(nil)
 			v, err := convert.Convert(v, want)
