@@ -47,7 +47,7 @@ var (
 	setintersectionFunc = described(stdlib.SetIntersectionFunc,
 		"`setintersection` returns what all sets have in common.",
 		"The first set.", "The other sets.")
-	setproductFunc = described(stdlib.SetProductFunc,
+	setproductFunc = described(bounded(stdlib.SetProductFunc, productSize, notNull),
 		"`setproduct` returns all combinations of an element of each of the given lists or sets.",
 		"The lists or sets.")
 	setsubtractFunc = described(stdlib.SetSubtractFunc,

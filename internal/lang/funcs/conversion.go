@@ -45,7 +45,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
 			got := args[0].Type()
-			if _, uniform := elementType(got, want); uniform || got.Equals(want) || convert.GetConversionUnsafe(got, want) != nil {
+			if uniform(got, want) || got.Equals(want) || convert.GetConversionUnsafe(got, want) != nil {
 				return want, nil
 			}
 			return cty.NilType, function.NewArgErrorf(0, "cannot convert %s to %s: %s",
@@ -66,9 +66,9 @@ func toFunc(want cty.Type, desc string) function.Function {
 	})
 }
 
-// elementType gives the one type of all elements of a tuple that is to become a list or a set, or of an object that is to become
-// a map. The library would find it by comparing each element's type with all others.
-func elementType(got, want cty.Type) (cty.Type, bool) {
+// uniform tells whether all elements of a tuple that is to become a list or a set, or of an object that is to become a map, have one
+// type. The library would find it by comparing each element's type with all others.
+func uniform(got, want cty.Type) bool {
 	var types []cty.Type
 	switch {
 	case got.IsTupleType() && (want.IsListType() || want.IsSetType()):
@@ -77,19 +77,14 @@ func elementType(got, want cty.Type) (cty.Type, bool) {
 		types = slices.Collect(maps.Values(got.AttributeTypes()))
 	}
 	if len(types) == 0 || want.ElementType() != cty.DynamicPseudoType || types[0].HasDynamicTypes() {
-		return cty.NilType, false
+		return false
 	}
-	for _, ty := range types[1:] {
-		if !ty.Equals(types[0]) {
-			return cty.NilType, false
-		}
-	}
-	return types[0], true
+	return !slices.ContainsFunc(types[1:], func(ty cty.Type) bool { return !ty.Equals(types[0]) })
 }
 
 // asCollection makes a list of such a tuple, and a map of such an object.
 func asCollection(v cty.Value, want cty.Type) cty.Value {
-	if _, uniform := elementType(v.Type(), want); !uniform || v.IsNull() {
+	if !uniform(v.Type(), want) || v.IsNull() {
 		return v
 	}
 	inner, ms := v.Unmark()

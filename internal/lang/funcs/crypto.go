@@ -98,11 +98,10 @@ var bcryptFunc = function.New(&function.Spec{
 				return cty.NilVal, function.NewArgError(1, err)
 			}
 		}
-		h, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
-		var badCost bcrypt.InvalidCostError
-		if errors.As(err, &badCost) {
-			return cty.NilVal, function.NewArgErrorf(1, "must be at most %d", bcrypt.MaxCost)
+		if cost > maxCost {
+			return cty.NilVal, function.NewArgErrorf(1, "must be at most %d: each step doubles the time, which would be minutes to days", maxCost)
 		}
+		h, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
 		if err != nil {
 			return cty.NilVal, function.NewArgError(0, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"unicode/utf8"
@@ -21,13 +22,13 @@ var (
 	csvdecodeFunc = described(stdlib.CSVDecodeFunc,
 		"`csvdecode` reads a string of comma-separated values and returns a list of objects, whose attributes the first line names.",
 		"The lines.")
-	jsondecodeFunc = described(stdlib.JSONDecodeFunc,
+	jsondecodeFunc = described(bounded(stdlib.JSONDecodeFunc, jsonSize, nil),
 		"`jsondecode` reads a string as JSON and returns the value it stands for.",
 		"The JSON text.")
 	jsonencodeFunc = described(stdlib.JSONEncodeFunc,
 		"`jsonencode` writes a value as JSON.",
 		"The value.")
-	yamldecodeFunc = described(yaml.YAMLDecodeFunc,
+	yamldecodeFunc = described(bounded(yaml.YAMLDecodeFunc, yamlSize, nil),
 		"`yamldecode` reads a string as a subset of YAML and returns the value it stands for.",
 		"The YAML text: one document.")
 	yamlencodeFunc = described(yaml.YAMLEncodeFunc,
@@ -54,6 +55,7 @@ var (
 	errNotBase64 = errors.New("the text is not valid Base64, standard alphabet with padding")
 	errNotUTF8   = errors.New("what the text encodes is not text in UTF-8")
 	errNotGzip   = errors.New("what the text encodes is not complete data in gzip format")
+	errLargeGzip = fmt.Errorf("what the text encodes has more than %d bytes when it is decompressed", maxText)
 )
 
 // The functions whose names begin with base64 take and return text. Bytes that are no text never become a string: the
@@ -109,9 +111,12 @@ var base64gunzipFunc = stringFunc(
 		if err != nil {
 			return "", errNotGzip
 		}
-		text, err := io.ReadAll(r)
+		text, err := io.ReadAll(io.LimitReader(r, maxText+1))
 		if err != nil {
 			return "", errNotGzip
+		}
+		if len(text) > maxText {
+			return "", errLargeGzip
 		}
 		return string(text), nil
 	})

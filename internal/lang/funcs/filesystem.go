@@ -257,9 +257,25 @@ func filesetFunc(b *binding) function.Function {
 	})
 }
 
+// alternatives counts generously what a pattern with alternatives in braces stands for.
+func alternatives(pattern string) int {
+	total := 1
+	for _, group := range strings.Split(pattern, "{")[1:] {
+		inside, _, _ := strings.Cut(group, "}")
+		total = min(total*(1+strings.Count(inside, ",")), maxAlternatives+1)
+	}
+	return total
+}
+
 // glob returns the regular files that match the pattern below dir, as paths from dir. A directory name has always been
 // part of the pattern.
 func glob(dir, pattern string) ([]cty.Value, error) {
+	for strings.Contains(pattern, "**/**") { // each of these multiplies the work, and all mean the same as one
+		pattern = strings.ReplaceAll(pattern, "**/**", "**")
+	}
+	if alternatives(pattern) > maxAlternatives {
+		return nil, fmt.Errorf("the alternatives in braces make more than %d patterns", maxAlternatives)
+	}
 	matches, err := doublestar.FilepathGlob(filepath.Join(dir, pattern), doublestar.WithFilesOnly())
 	if err != nil {
 		return nil, fmt.Errorf("cannot match %q: %w", pattern, err)

@@ -296,3 +296,23 @@ func FuzzStrings(f *testing.F) {
 		}
 	})
 }
+
+// What nests too deep for the stack must be an error, since nothing recovers from a stack that is used up.
+func TestTooDeep(t *testing.T) {
+	const n = 100_000
+	table := Table(Options{})
+	for name, text := range map[string]string{
+		"jsondecode":     strings.Repeat("[", n) + strings.Repeat("]", n),
+		"templatestring": "${" + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) + "}",
+	} {
+		args := []cty.Value{cty.StringVal(text)}
+		if name == "templatestring" {
+			args = append(args, cty.EmptyObjectVal)
+		}
+		if _, err := table[name].Call(args); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if len(err.Error()) > 1000 {
+			t.Errorf("%s: an error of %d characters", name, len(err.Error()))
+		}
+	}
+}

@@ -257,8 +257,14 @@ func withoutZeros(s string) string {
 }
 
 // wholeNumber returns v, a known number of any size.
+const maxBits = 1024 // of a number that is held against an address of 128
+
 func wholeNumber(v cty.Value) (*big.Int, error) {
-	n, accuracy := v.AsBigFloat().Int(nil)
+	f := v.AsBigFloat()
+	if f.MantExp(nil) > maxBits {
+		return nil, errors.New("the number is larger than any address")
+	}
+	n, accuracy := f.Int(nil)
 	if n == nil || accuracy != big.Exact {
 		return nil, errors.New("the number must be a whole number")
 	}

@@ -22,7 +22,7 @@ var (
 	minFunc = described(stdlib.MinFunc,
 		"`min` returns the smallest of its arguments.",
 		"The numbers.")
-	parseintFunc = described(stdlib.ParseIntFunc,
+	parseintFunc = described(bounded(stdlib.ParseIntFunc, digitsSize, notNull),
 		"`parseint` reads a string as a whole number in a base from 2 to 62.",
 		"The digits, after an optional sign.", "The base.")
 	powFunc = described(withoutPanic(stdlib.PowFunc, "there is no such power of this number"),

@@ -15,13 +15,13 @@ var (
 	chompFunc = described(stdlib.ChompFunc,
 		"`chomp` takes the line breaks off the end of a string.",
 		"The string.")
-	formatFunc = described(stdlib.FormatFunc,
+	formatFunc = described(bounded(stdlib.FormatFunc, formatSize, notNull),
 		"`format` builds a string from a specification with verbs like `%s` and `%05d`, each of which takes one of the further arguments.",
 		"The specification.", "The values that the verbs of the specification format.")
-	formatlistFunc = described(stdlib.FormatListFunc,
+	formatlistFunc = described(bounded(stdlib.FormatListFunc, formatSize, notNull),
 		"`formatlist` does what `format` does with each element of lists, and makes a list of the strings. Arguments that are no lists are used every time.",
 		"The specification.", "Lists of the same length, and single values.")
-	indentFunc = described(withoutPanic(stdlib.IndentFunc, "the number of spaces must not be negative"),
+	indentFunc = described(bounded(withoutPanic(stdlib.IndentFunc, "the number of spaces must not be negative"), indentSize, notNull),
 		"`indent` indents all lines of a string except the first.",
 		"How many spaces.", "The string.")
 	joinFunc = described(stdlib.JoinFunc,
@@ -33,7 +33,7 @@ var (
 	regexFunc = described(stdlib.RegexFunc,
 		"`regex` finds the first match of a regular expression (RE2) in a string: a string, a list of its capture groups, or a map of its named ones. No match is an error.",
 		"The regular expression.", "The string to search.")
-	regexallFunc = described(stdlib.RegexAllFunc,
+	regexallFunc = described(bounded(stdlib.RegexAllFunc, matchesSize, notNull),
 		"`regexall` finds all matches of a regular expression (RE2) in a string. Each is what `regex` returns for one.",
 		"The regular expression.", "The string to search.")
 	splitFunc = described(stdlib.SplitFunc,
@@ -127,11 +127,17 @@ var replaceFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		str, search, replacement := args[0].AsString(), args[1].AsString(), args[2].AsString()
 		if len(search) < 2 || search[0] != '/' || search[len(search)-1] != '/' {
+			if float64(strings.Count(str, search))*float64(len(replacement)) > maxText {
+				return cty.NilVal, errLargeReplacement
+			}
 			return cty.StringVal(strings.ReplaceAll(str, search, replacement)), nil
 		}
 		re, err := regexp.Compile(search[1 : len(search)-1])
 		if err != nil {
 			return cty.NilVal, fmt.Errorf("what is between the slashes is not a valid regular expression: %w", err)
+		}
+		if !replaceable(re, str, replacement) {
+			return cty.NilVal, errLargeReplacement
 		}
 		return cty.StringVal(re.ReplaceAllString(str, replacement)), nil
 	},

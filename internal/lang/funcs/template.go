@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/lang/nesting"
 )
 
 // Templates may render templates, themselves even, as deep as depthEnv or else defaultDepth says. The functions that a
@@ -22,7 +23,7 @@ import (
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024
-	maxDepth     = 20000 // whatever depthEnv says: deeper, and the stack overflows, which nothing can recover from
+	maxRendered  = 20000 // whatever depthEnv says: deeper, and the stack overflows, which nothing can recover from
 )
 
 // A rendering is one template while it is rendered.
@@ -110,7 +111,7 @@ func (r *rendering) nest(name string) (*rendering, error) {
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("the environment variable %s is %q; it must be a whole number, or unset for %d", depthEnv, s, defaultDepth)
 		}
-		limit = min(n, maxDepth)
+		limit = min(n, maxRendered)
 	}
 	nested := &rendering{b: r.b, parent: r, depth: r.depth + 1, name: name}
 	if r.depth > limit {
@@ -149,6 +150,9 @@ func (r *rendering) depthError(limit int) error {
 
 // render evaluates the source with vars, a known value, as its only variables. Errors about vars are about argument 1.
 func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
+	if d := nesting.CheckTemplate(r.name, []byte(source)); d != nil {
+		return cty.DynamicVal, hcl.Diagnostics{d}
+	}
 	expr, diags := hclsyntax.ParseTemplate([]byte(source), r.name, hcl.InitialPos)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
