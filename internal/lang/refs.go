@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -19,6 +20,9 @@ type Refs struct {
 	Functions []FunctionRef
 
 	long bool // some resource is written as resource.TYPE.NAME
+
+	// named has the keys of those resources of which nothing but single instances is named; nil for none.
+	named map[addrs.Resource][]addrs.InstanceKey
 }
 
 // FunctionRef is one call of a provider-defined function.
@@ -32,6 +36,29 @@ func (r *Refs) Add(other Refs) {
 	r.Objects = append(r.Objects, other.Objects...)
 	r.Functions = append(r.Functions, other.Functions...)
 	r.long = r.long || other.long
+	r.named = namedInstances(r.Objects)
+}
+
+// namedInstances finds the resources of which nothing but single instances is named.
+func namedInstances(refs []*addrs.Reference) map[addrs.Resource][]addrs.InstanceKey {
+	var out map[addrs.Resource][]addrs.InstanceKey
+	for _, ref := range refs {
+		if inst, ok := ref.Subject.(addrs.ResourceInstance); ok {
+			if out == nil {
+				out = map[addrs.Resource][]addrs.InstanceKey{}
+			}
+			out[inst.Resource] = append(out[inst.Resource], inst.Key)
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	for _, ref := range refs {
+		if whole, ok := ref.Subject.(addrs.Resource); ok {
+			delete(out, whole)
+		}
+	}
+	return out
 }
 
 // Expr is an analysed expression. The zero Expr is no expression.
@@ -58,21 +85,34 @@ func Analyse(expr hcl.Expression, scope addrs.Scope) (*Expr, tfdiags.Diagnostics
 	var diags tfdiags.Diagnostics
 	variables := expr.Variables()
 	out.Refs.Objects, diags = references(variables, scope)
-	out.Refs.long = longForm(variables)
-	var more tfdiags.Diagnostics
-	out.Refs.Functions, more = functionsIn(expr)
-	return out, diags.Append(more)
+	out.Refs.long, out.Refs.named = longForm(variables), namedInstances(out.Refs.Objects)
+	calls := callsIn(expr)
+	out.Refs.take(calls)
+	return out, diags.Append(calls.diags)
 }
 
 // AnalyseBody finds what a body of that schema refers to.
 func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) (*Body, tfdiags.Diagnostics) {
 	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
-	var diags, more tfdiags.Diagnostics
-	variables := schema.Variables(body)
+	var diags tfdiags.Diagnostics
+	variables := schema.Variables(out.prepared)
 	out.Refs.Objects, diags = references(variables, scope)
-	out.Refs.long = longForm(variables)
-	out.Refs.Functions, more = bodyFunctions(body)
-	return out, diags.Append(more)
+	out.Refs.long, out.Refs.named = longForm(variables), namedInstances(out.Refs.Objects)
+	var calls callFinder
+	calls.inBody(body, schema)
+	out.Refs.take(calls)
+	return out, diags.Append(calls.diags)
+}
+
+// take adds what the calls in an expression or a body say.
+func (r *Refs) take(calls callFinder) {
+	r.Functions = calls.found
+	if len(calls.tried) == 0 {
+		return
+	}
+	for _, ref := range r.Objects {
+		ref.Tried = calls.tried[ref.Range.Start]
+	}
 }
 
 // References reads traversals as references. Traversals of temporary names (dynamic block iterators) never get here.
@@ -102,37 +142,100 @@ func DependsOn(traversals []hcl.Traversal) ([]*addrs.Reference, tfdiags.Diagnost
 	return references(traversals, addrs.ModuleScope)
 }
 
-// functionsIn finds the provider functions that an expression calls.
-func functionsIn(expr hcl.Expression) ([]FunctionRef, tfdiags.Diagnostics) {
-	if node, ok := expr.(hclsyntax.Node); ok {
-		return syntaxFunctions(node)
-	}
-	return jsonFunctions(expr)
-}
-
-func bodyFunctions(body hcl.Body) ([]FunctionRef, tfdiags.Diagnostics) {
-	if node, ok := body.(*hclsyntax.Body); ok {
-		return syntaxFunctions(node)
-	}
-	attrs, _ := body.JustAttributes() // JSON bodies give everything, blocks included, as attributes
-	var out []FunctionRef
-	var diags tfdiags.Diagnostics
-	for _, attr := range attrs {
-		refs, more := functionsIn(attr.Expr)
-		out, diags = append(out, refs...), diags.Append(more)
-	}
-	return out, diags
-}
-
-type functionFinder struct {
+// callFinder finds the provider functions that are called, and the references that are arguments of try and can.
+type callFinder struct {
 	found []FunctionRef
+	tried map[hcl.Pos]bool // where those references begin
+	depth int              // of calls of try and can
 	diags tfdiags.Diagnostics
 }
 
-func (f *functionFinder) Enter(node hclsyntax.Node) hcl.Diagnostics {
-	call, ok := node.(*hclsyntax.FunctionCallExpr)
-	if !ok || !strings.HasPrefix(call.Name, "provider::") {
-		return nil
+func callsIn(expr hcl.Expression) callFinder {
+	var f callFinder
+	f.inExpr(expr)
+	return f
+}
+
+func (f *callFinder) inExpr(expr hcl.Expression) {
+	if node, ok := expr.(hclsyntax.Node); ok {
+		hclsyntax.Walk(node, f)
+		return
+	}
+	f.inJSON(expr)
+}
+
+// inBody looks everywhere in a body. One that is put together of several, as override files do, is made of whole blocks.
+func (f *callFinder) inBody(body hcl.Body, schema *configschema.Block) {
+	if node, ok := body.(*hclsyntax.Body); ok {
+		hclsyntax.Walk(node, f)
+		return
+	}
+	attrs, _ := body.JustAttributes() // JSON bodies give everything, blocks included, as attributes
+	for _, attr := range attrs {
+		f.inExpr(attr.Expr)
+	}
+	if json.IsJSONBody(body) {
+		return
+	}
+	content, _, _ := body.PartialContent(blockHeaders(schema))
+	for _, block := range content.Blocks {
+		nested := configschema.Empty() // dynamic blocks are in one language as a whole
+		if known := schema.BlockTypes[block.Type]; known != nil {
+			nested = &known.Block
+		}
+		f.inBody(block.Body, nested)
+	}
+}
+
+// blockHeaders gives all that may be written as blocks in a body of that schema: some attributes may be, too.
+func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
+	out := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
+	for name, nested := range schema.BlockTypes {
+		header := hcl.BlockHeaderSchema{Type: name}
+		if nested.Nesting == configschema.NestingMap {
+			header.LabelNames = []string{"key"}
+		}
+		out.Blocks = append(out.Blocks, header)
+	}
+	for name := range schema.Attributes {
+		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name})
+	}
+	return out
+}
+
+// Enter implements hclsyntax.Walker.
+func (f *callFinder) Enter(node hclsyntax.Node) hcl.Diagnostics {
+	switch node := node.(type) {
+	case *hclsyntax.FunctionCallExpr:
+		if tries[node.Name] {
+			f.depth++
+		}
+		f.providerFunction(node)
+	case *hclsyntax.ScopeTraversalExpr:
+		if f.depth > 0 {
+			if f.tried == nil {
+				f.tried = map[hcl.Pos]bool{}
+			}
+			f.tried[node.SrcRange.Start] = true
+		}
+	}
+	return nil
+}
+
+// Exit implements hclsyntax.Walker.
+func (f *callFinder) Exit(node hclsyntax.Node) hcl.Diagnostics {
+	if call, ok := node.(*hclsyntax.FunctionCallExpr); ok && tries[call.Name] {
+		f.depth--
+	}
+	return nil
+}
+
+// tries are the functions for which an argument that fails is an answer.
+var tries = map[string]bool{"try": true, "can": true, "core::try": true, "core::can": true}
+
+func (f *callFinder) providerFunction(call *hclsyntax.FunctionCallExpr) {
+	if !strings.HasPrefix(call.Name, "provider::") {
+		return
 	}
 	parts := strings.Split(call.Name, "::")
 	ref := FunctionRef{Range: call.NameRange}
@@ -144,34 +247,23 @@ func (f *functionFinder) Enter(node hclsyntax.Node) hcl.Diagnostics {
 	default:
 		f.diags = f.diags.Append(tfdiags.Errorf("Invalid function format",
 			"%q: a provider function is written as provider::NAME::FUNCTION or provider::NAME::ALIAS::FUNCTION.", call.Name).At(call.NameRange))
-		return nil
+		return
 	}
 	f.found = append(f.found, ref)
-	return nil
 }
 
-func (f *functionFinder) Exit(hclsyntax.Node) hcl.Diagnostics { return nil }
-
-func syntaxFunctions(node hclsyntax.Node) ([]FunctionRef, tfdiags.Diagnostics) {
-	var f functionFinder
-	hclsyntax.Walk(node, &f)
-	return f.found, f.diags
-}
-
-// jsonFunctions looks into every string of a JSON expression: without an evaluation context they are given as written.
-func jsonFunctions(expr hcl.Expression) ([]FunctionRef, tfdiags.Diagnostics) {
+// inJSON looks for provider functions in every string of a JSON expression: without an evaluation context they are given as written.
+func (f *callFinder) inJSON(expr hcl.Expression) {
 	raw, hclDiags := expr.Value(nil)
 	if hclDiags.HasErrors() || !raw.IsWhollyKnown() {
-		return nil, nil
+		return
 	}
-	var f functionFinder
 	_ = cty.Walk(raw, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type() == cty.String && !v.IsNull() && strings.Contains(v.AsString(), "provider::") {
 			if template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), expr.Range().Filename, expr.Range().Start); !diags.HasErrors() {
-				hclsyntax.Walk(template, &f)
+				hclsyntax.Walk(template, f)
 			}
 		}
 		return true, nil
 	})
-	return f.found, f.diags
 }

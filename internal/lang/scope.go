@@ -20,8 +20,13 @@ type Data interface {
 	// and what lies in them are asked for with Module instead.
 	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
 
-	// Module gives a module call's value with (at least) those outputs, sorted; all of them when the list is nil.
-	Module(call string, outputs []string, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
+	// Instances gives a value in which those instances of a resource are found by their keys, for an expression that names no others.
+	// ok is false where the whole is as good.
+	Instances(r addrs.Resource, keys []addrs.InstanceKey) (v cty.Value, ok bool)
+
+	// Module gives a module call's value with (at least) those outputs, sorted; all of them when the list is nil. keyless: some were
+	// asked of the call itself and not of an instance, so that they may as well be keys.
+	Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
 
 	// Function gives a provider-defined function.
 	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics)
@@ -76,7 +81,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 			if calls == nil {
 				calls = map[string]*callOutputs{}
 			}
-			calls[call] = calls[call].with(output, ref.Range)
+			calls[call.Name] = calls[call.Name].with(output, call.Key == addrs.NoKey, ref.Range)
 			continue
 		}
 		if seen[subject] {
@@ -85,15 +90,12 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 		if seen != nil {
 			seen[subject] = true
 		}
-		v, more := s.Data.Value(subject, ref.Range)
+		v, more := s.object(subject, refs.named, ref.Range)
 		diags = diags.Append(more)
-		if more.HasErrors() {
-			v = cty.DynamicVal
-		}
 		ns.put(subject, v)
 	}
 	for name, c := range calls {
-		v, more := s.Data.Module(name, c.names(), c.rng)
+		v, more := s.Data.Module(name, c.names(), c.keyless, c.rng)
 		diags = diags.Append(more)
 		if more.HasErrors() {
 			v = cty.DynamicVal
@@ -103,17 +105,33 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	return ns.context(), diags
 }
 
+// object gives what a reference is to.
+func (s *Scope) object(subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	if r, ok := subject.(addrs.Resource); ok && len(named[r]) > 0 {
+		if v, ok := s.Data.Instances(r, named[r]); ok {
+			return v, nil
+		}
+	}
+	v, diags := s.Data.Value(subject, rng)
+	if diags.HasErrors() {
+		v = cty.DynamicVal
+	}
+	return v, diags
+}
+
 // callOutputs are the outputs of a module call that an expression reads.
 type callOutputs struct {
 	all     bool
+	keyless bool
 	outputs map[string]bool
 	rng     hcl.Range
 }
 
-func (c *callOutputs) with(output string, rng hcl.Range) *callOutputs {
+func (c *callOutputs) with(output string, keyless bool, rng hcl.Range) *callOutputs {
 	if c == nil {
 		c = &callOutputs{outputs: map[string]bool{}, rng: rng}
 	}
+	c.keyless = c.keyless || keyless
 	if output == "" {
 		c.all = true
 	} else {
@@ -130,16 +148,16 @@ func (c *callOutputs) names() []string {
 }
 
 // moduleSubject tells whether a reference leads into a module call, and to which output ("" for the whole).
-func moduleSubject(subject addrs.Referenceable) (call, output string, ok bool) {
+func moduleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, output string, ok bool) {
 	switch s := subject.(type) {
 	case addrs.ModuleCall:
-		return s.Name, "", true
+		return addrs.ModuleCallInstance{Name: s.Name}, "", true
 	case addrs.ModuleCallInstance:
-		return s.Name, "", true
+		return s, "", true
 	case addrs.ModuleCallOutput:
-		return s.Call.Name, s.Output, true
+		return s.Call, s.Output, true
 	}
-	return "", "", false
+	return addrs.ModuleCallInstance{}, "", false
 }
 
 func (ns *namespaces) member(root, name string, v cty.Value) {
@@ -225,7 +243,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	var diags tfdiags.Diagnostics
 	v, hclDiags := expr.Value(ctx)
 	diags = diags.Append(hclDiags)
-	if hclDiags.HasErrors() {
+	if hclDiags.HasErrors() && want != cty.DynamicPseudoType {
 		return cty.UnknownVal(want).WithSameMarks(v), diags // so that what is wrong with the marks is said too
 	}
 	if want == cty.DynamicPseudoType || v.Type().Equals(want) {

@@ -55,3 +55,28 @@ func Without(v cty.Value, mark any) cty.Value {
 	}
 	return ret
 }
+
+// Any reports whether v or any value inside it has a mark. Every object is asked many times on its way through a plan, so this looks
+// no further than it must: a set has the marks of its elements itself.
+func Any(v cty.Value) bool {
+	ty := v.Type()
+	switch {
+	case v.IsMarked():
+		return true
+	case ty.IsPrimitiveType() || ty.IsSetType() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements():
+		return false
+	case ty.IsObjectType(): // an iterator would sort the names
+		for name := range ty.AttributeTypes() {
+			if Any(v.GetAttr(name)) {
+				return true
+			}
+		}
+		return false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		if _, elem := it.Element(); Any(elem) {
+			return true
+		}
+	}
+	return false
+}

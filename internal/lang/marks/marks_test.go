@@ -37,6 +37,9 @@ func TestHasAndContains(t *testing.T) {
 			if got := Contains(test.v, test.mark); got != test.contains {
 				t.Errorf("Contains = %v", got)
 			}
+			if got, want := Any(test.v), test.v.ContainsMarked(); got != want {
+				t.Errorf("Any = %v", got)
+			}
 		})
 	}
 }
