@@ -39,7 +39,7 @@ type Module struct {
 	ProviderMetas     map[string]*ProviderMeta // by local name
 	Backend           *Backend                 // nil: none
 	Cloud             *Backend                 // a cloud block, Type "cloud"
-	Encryption        []hcl.Body               // terraform { encryption {} } blocks, override ones last
+	Encryption        []*hcl.Block             // terraform { encryption {} } blocks, override ones last
 
 	Providers map[addrs.LocalProviderConfig]*Provider
 	Variables map[string]*Variable

@@ -18,7 +18,7 @@ type file struct {
 	requiredVersions  []*hcl.Attribute
 	compatible        []compatible
 	backends, clouds  []*Backend
-	encryption        []hcl.Body
+	encryption        []*hcl.Block
 	requiredProviders []*requiredProviders
 	providerMetas     []*ProviderMeta
 	providers         []*Provider
@@ -72,11 +72,28 @@ func (d *decoder) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyConten
 	return content
 }
 
-// partial reads what the schema says from a body and gives the rest.
+// partial reads what the schema says from a body and gives the rest, which is the body itself where the schema says nothing of what
+// is in it: HCL's rest of a body remembers all names of the schema.
 func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body) {
+	if native, ok := body.(*hclsyntax.Body); ok && isRest(native, schema) {
+		return &hcl.BodyContent{MissingItemRange: native.MissingItemRange()}, body
+	}
 	content, rest, diags := body.PartialContent(schema)
 	d.add(diags)
 	return content, rest
+}
+
+// isRest tells whether there is nothing in the body that the schema has or misses.
+func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
+	if len(body.Blocks) > 0 {
+		return false
+	}
+	for _, attr := range schema.Attributes {
+		if _, given := body.Attributes[attr.Name]; given || attr.Required {
+			return false
+		}
+	}
+	return true
 }
 
 // constant decodes an expression without references into a Go value and tells whether that worked.

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -48,7 +49,7 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	}
 	// Text for a variable of a structured type is an expression, with a file name that tells people what they look at.
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
-	if d := CheckNesting(name, []byte(g.Text), false); d != nil {
+	if d := nesting.Check(name, []byte(g.Text)); d != nil {
 		return cty.DynamicVal, diags.Append(d)
 	}
 	expr, hclDiags := hclsyntax.ParseExpression([]byte(g.Text), name, hcl.InitialPos)

@@ -274,7 +274,7 @@ func (c *Config) each(yield func(*Config) bool) bool {
 	return true
 }
 
-// Descendant gives the module at a path below c (c's own path is the root of the search); nil when there is none.
+// Descendant gives the module at a path of the tree that c is part of; nil when there is none.
 func (c *Config) Descendant(path addrs.Module) *Config {
 	at := c.Root
 	for _, name := range path.Names() {

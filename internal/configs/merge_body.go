@@ -10,17 +10,15 @@ type overlay struct{ base, over hcl.Body }
 func overlayBody(base, over hcl.Body) hcl.Body { return overlay{base, over} }
 
 func (b overlay) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
-	base, diags := b.base.Content(optional(schema))
-	over, more := b.over.Content(optional(schema))
-	content := b.combine(base, over)
-	return content, append(append(diags, more...), b.missing(content, schema)...)
+	base, diags := b.base.Content(schema)
+	over, _, more := b.over.PartialContent(optional(schema))
+	return b.combine(base, over), append(diags, more...)
 }
 
 func (b overlay) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
-	base, baseRest, diags := b.base.PartialContent(optional(schema))
+	base, baseRest, diags := b.base.PartialContent(schema)
 	over, overRest, more := b.over.PartialContent(optional(schema))
-	content := b.combine(base, over)
-	return content, overlay{baseRest, overRest}, append(append(diags, more...), b.missing(content, schema)...)
+	return b.combine(base, over), overlay{baseRest, overRest}, append(diags, more...)
 }
 
 func (b overlay) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
@@ -49,6 +47,12 @@ func (b overlay) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	for _, block := range over.Blocks {
 		replaced[madeType(block)] = true
 	}
+	// Who asks for no dynamic blocks is not shown what they replace either.
+	if dynamic, _, _ := b.over.PartialContent(dynamicSchema); dynamic != nil {
+		for _, block := range dynamic.Blocks {
+			replaced[madeType(block)] = true
+		}
+	}
 	for _, block := range base.Blocks {
 		if !replaced[madeType(block)] {
 			out.Blocks = append(out.Blocks, block)
@@ -58,6 +62,8 @@ func (b overlay) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	return out
 }
 
+var dynamicSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
+
 // madeType is the type of the blocks that a block stands for.
 func madeType(block *hcl.Block) string {
 	if block.Type == "dynamic" && len(block.Labels) == 1 {
@@ -66,25 +72,11 @@ func madeType(block *hcl.Block) string {
 	return block.Type
 }
 
-// optional gives the schema with nothing required: what one body lacks, the other may have.
+// optional gives the schema with nothing required: an override file says what is to be different. What it overrides is whole.
 func optional(schema *hcl.BodySchema) *hcl.BodySchema {
 	out := &hcl.BodySchema{Blocks: schema.Blocks, Attributes: make([]hcl.AttributeSchema, len(schema.Attributes))}
 	for i, attr := range schema.Attributes {
 		out.Attributes[i] = hcl.AttributeSchema{Name: attr.Name}
 	}
 	return out
-}
-
-func (b overlay) missing(content *hcl.BodyContent, schema *hcl.BodySchema) hcl.Diagnostics {
-	var diags hcl.Diagnostics
-	for _, attr := range schema.Attributes {
-		if attr.Required && content.Attributes[attr.Name] == nil {
-			at := b.MissingItemRange()
-			diags = append(diags, &hcl.Diagnostic{
-				Severity: hcl.DiagError, Summary: "Missing required argument",
-				Detail: "The argument \"" + attr.Name + "\" is required, but no definition was found.", Subject: &at,
-			})
-		}
-	}
-	return diags
 }

@@ -35,7 +35,7 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 		o.ephemeralSet = d.constant(attr, &o.Ephemeral)
 	}
 	if attr, ok := attrs["deprecated"]; ok {
-		o.Deprecated, _ = d.deprecated(attr, attr.Expr.Range(), "Invalid `deprecated` attribute", "output value")
+		o.Deprecated = d.deprecated(attr, attr.Expr.Range(), "Invalid `deprecated` attribute", "output value")
 	}
 	if attr, ok := attrs["depends_on"]; ok {
 		o.DependsOn = d.traversals(attr)

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
 )
 
 const overrideText = `
@@ -53,7 +54,7 @@ provider "cloud" {
 -- m/main.tf --
 variable "a" {}
 variable "b" {}
-variable "c" {}
+variable "c" { default = "" }
 -- a_override.tf --
 variable "a" {
   type = number
@@ -112,5 +113,31 @@ func TestOverride(t *testing.T) {
 	attrs, _ := m.Providers[addrs.LocalProviderConfig{LocalName: "cloud"}].Config.JustAttributes()
 	if attrs["region"] == nil || attrs["zone"].Range.Filename != "override.tf" {
 		t.Errorf("provider: %v", attrs)
+	}
+}
+
+// What a dynamic block replaces is gone for those too who don't ask for dynamic blocks, and a body with one isn't taken for one without blocks.
+func TestOverrideWithDynamicBlock(t *testing.T) {
+	m := load(t, `
+-- main.tf --
+resource "cloud_server" "s" {
+  tag {}
+}
+-- main_override.tf --
+resource "cloud_server" "s" {
+  dynamic "tag" {
+    for_each = []
+    content {}
+  }
+}
+`, nil).Module
+	body := m.Resources[addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}].Config
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "tag"}}})
+	if len(content.Blocks) > 0 {
+		t.Errorf("the block of the main file is left: %v", content.Blocks)
+	}
+	schema := &configschema.Block{BlockTypes: map[string]*configschema.NestedBlock{"tag": {Nesting: configschema.NestingList}}}
+	if prepared := schema.Prepare(body); prepared != body {
+		t.Errorf("prepared as a body without blocks: %#v", prepared)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/json"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -113,7 +114,11 @@ func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, tfdiags.Diagnost
 func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags.Diagnostics) {
 	var parsed *hcl.File
 	var hclDiags hcl.Diagnostics
-	if d := CheckNesting(name, src, isJSON); d != nil {
+	check := nesting.Check
+	if isJSON {
+		check = nesting.CheckJSON
+	}
+	if d := check(name, src); d != nil {
 		parsed, hclDiags = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
 	} else if isJSON {
 		parsed, hclDiags = json.Parse(src, name)

@@ -49,6 +49,12 @@ func (c *Config) ProviderForLocal(local addrs.LocalProviderConfig) (ProviderUse,
 	return c.resolve(c.Module.ProviderByLocalName(local.LocalName), local.Alias, ProviderUse{})
 }
 
+// Expects tells whether a root module declares, as modules that are made to be called do, that its caller passes a configuration.
+func (c *Config) Expects(local addrs.LocalProviderConfig) bool {
+	req := c.Module.RequiredProviders[local.LocalName]
+	return c.Parent == nil && req != nil && slices.Contains(req.Aliases, local)
+}
+
 // resolve looks in c and, for what it is given or inherits, in its callers.
 func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse) (ProviderUse, bool) {
 	if c.Parent != nil {

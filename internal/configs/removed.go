@@ -44,11 +44,11 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 		d.errorf(block.DefRange, "Invalid \"removed\" block", "Only removed blocks of resources can have provisioners; this one names a module.")
 		return
 	}
-	if lifecycle.first == nil {
+	if !r.DestroySet {
 		d.warnf(block.DefRange, "Missing lifecycle from the removed block",
-			"Without a \"lifecycle\" block the objects are forgotten and stay as they are. Write lifecycle { destroy = … } to say whether they should be destroyed.")
+			"Without a \"destroy\" argument the objects are forgotten and stay as they are. Write lifecycle { destroy = … } to say whether they should be destroyed.")
 	}
-	if len(r.Provisioners) > 0 && !r.Destroy && lifecycle.first != nil {
+	if len(r.Provisioners) > 0 && r.DestroySet && !r.Destroy {
 		d.warnf(block.DefRange, "Removed block provisioners will not be executed", "The objects are forgotten and not destroyed, so their provisioners won't run.")
 	}
 	if !d.override {

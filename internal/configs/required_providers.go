@@ -2,14 +2,15 @@ package configs
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
-	"github.com/apparentlymart/go-versions/versions/constraints"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
 )
 
 // requiredProviders is a required_providers block.
@@ -121,9 +122,18 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 // badConstraint is said wherever a version constraint is expected.
 const badConstraint = "%q is no version constraint. One looks like \">= 1.2, < 2.0\"."
 
+// looseConstraint is met by more than a version constraint: by versions with a "v" before them, or of any number of parts.
+var looseConstraint = func() *regexp.Regexp {
+	const part = `\s*(?:=|!=|>=|<=|>|<|~>)?\s*v?[0-9]+(?:\.[0-9]+)*(?:-[0-9A-Za-z.~-]+)?(?:\+[0-9A-Za-z.~-]+)?\s*`
+	return regexp.MustCompile("^" + part + "(?:," + part + ")*$")
+}()
+
 func (d *decoder) providerConstraint(req *RequiredProvider, val cty.Value, at hcl.Range) {
 	spec, err := ParseConstraints(val.AsString())
 	if err != nil {
+		if looseConstraint.MatchString(val.AsString()) {
+			at = req.Range
+		}
 		d.errorf(at, "Invalid version constraint", badConstraint, val.AsString())
 		return
 	}
@@ -153,11 +163,11 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 }
 
 // ParseConstraints reads version constraints as configurations write them, such as ">= 1.2, < 2.0".
-func ParseConstraints(text string) (constraints.IntersectionSpec, error) {
+func ParseConstraints(text string) (depsfile.Constraints, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("the constraint is empty")
 	}
-	return constraints.ParseRubyStyleMulti(text)
+	return depsfile.ParseConstraints(text)
 }
 
 // stepName gives the name that a traversal step selects, "" for an index.

@@ -204,7 +204,12 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 	return cty.DynamicVal, d.dynamic(subject, rng)
 }
 
-func (d *staticData) Module(call string, outputs []string, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+// Instances implements lang.Data: resources have no values here.
+func (d *staticData) Instances(addrs.Resource, []addrs.InstanceKey) (cty.Value, bool) {
+	return cty.NilVal, false
+}
+
+func (d *staticData) Module(call string, outputs []string, _ bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	if len(outputs) == 0 {
 		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, rng)
 	}

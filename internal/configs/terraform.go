@@ -46,7 +46,7 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 			d.file.providerMetas = append(d.file.providerMetas, &ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
 		case "encryption":
 			d.content(inner.Body, encryptionSchema) // what is in the blocks is checked where it is used
-			d.file.encryption = append(d.file.encryption, inner.Body)
+			d.file.encryption = append(d.file.encryption, inner)
 		}
 	}
 }

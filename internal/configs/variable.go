@@ -100,7 +100,7 @@ func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
 		}
 	}
 	if attr, ok := attrs["deprecated"]; ok {
-		v.Deprecated, _ = d.deprecated(attr, v.labelRange, "Invalid `deprecated` value", "variable")
+		v.Deprecated = d.deprecated(attr, v.labelRange, "Invalid `deprecated` value", "variable")
 	}
 }
 
@@ -117,15 +117,15 @@ func (v *Variable) DeprecationText() string {
 }
 
 // deprecated reads the text that tells users what to do instead. An empty one is refused at the place given.
-func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what string) (string, bool) {
+func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what string) string {
 	var text string
 	if !d.constant(attr, &text) {
-		return "", false
+		return ""
 	}
 	if text == "" {
 		d.errorf(at, summary, "The \"deprecated\" argument must not be empty: it tells users of this %s what to use instead.", what)
 	}
-	return text, true
+	return text
 }
 
 // variableDefault reads the default, converted unless an override file may still give the type.

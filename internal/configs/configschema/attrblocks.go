@@ -190,25 +190,22 @@ type blocksExpr struct {
 	blocks hcl.Blocks
 }
 
-// Value decodes the blocks to a list or a set. It is unknown when the number of blocks is.
+// Value decodes the blocks to a list or a set. Where the number of blocks is unknown, one whose arguments are unknown stands for them,
+// which is what providers of such attributes are made for.
 func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	vals := make([]cty.Value, 0, len(e.blocks))
-	unknown := false
 	var marks []cty.ValueMarks
 	for _, block := range e.blocks {
 		val, more := hcldec.Decode(e.nested.FixUpBody(block.Body), e.nested.Block.DecoderSpec(), ctx)
 		diags = append(diags, more...)
 		vals = append(vals, val)
-		if u, ok := block.Body.(hcldec.UnknownBody); ok && u.Unknown() {
-			unknown = true
-		}
 		if m, ok := block.Body.(hcldec.MarkedBody); ok {
 			marks = append(marks, m.BodyValueMarks())
 		}
 	}
 	want := e.nested.Nesting.wrap(e.nested.Block.ImpliedType())
-	if unknown || diags.HasErrors() {
+	if diags.HasErrors() {
 		return cty.UnknownVal(want).WithMarks(marks...), diags
 	}
 	val, err := convert.Convert(cty.TupleVal(vals), want)

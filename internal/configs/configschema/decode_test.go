@@ -119,7 +119,7 @@ func TestAttributesAsBlocks(t *testing.T) {
 		{"expression", "example = [for x in two : {foo = x, sub = null}]", cty.ListVal([]cty.Value{item(a), item(b)}), ""},
 		{"dynamic", "dynamic \"example\" {\n for_each = two\n content {\n foo = example.value\n }\n}", cty.ListVal([]cty.Value{item(a), item(b)}), ""},
 		{"dynamic over nothing", "dynamic \"example\" {\n for_each = none\n content {\n foo = example.value\n }\n}", cty.NullVal(listType), ""},
-		{"dynamic over unknown", "dynamic \"example\" {\n for_each = unknown\n content {\n foo = example.value\n }\n}", cty.UnknownVal(listType), ""},
+		{"dynamic over unknown", "dynamic \"example\" {\n for_each = unknown\n content {\n foo = example.value\n }\n}", cty.ListVal([]cty.Value{item(cty.UnknownVal(cty.String))}), ""},
 		{"json", `{"example": [{"foo": "a", "sub": null}]}`, cty.ListVal([]cty.Value{item(a)}), ""},
 		{"both", "example = []\nexample {\n}", cty.NilVal, "Unsupported block type"},
 		{"label", "example \"x\" {\n}", cty.NilVal, "Extraneous label"},

@@ -1,6 +1,9 @@
 package configschema
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/dynblock"
 	"github.com/hashicorp/hcl/v2/hcldec"
@@ -26,6 +29,12 @@ func (b *Block) DecoderSpec() hcldec.Spec {
 		b.derived.decoderSpec = spec
 	})
 	return b.derived.decoderSpec
+}
+
+// bodySchema is what hcldec asks of bodies of the block.
+func (b *Block) bodySchema() *hcl.BodySchema {
+	b.derived.body.Do(func() { b.derived.bodySchema = hcldec.ImpliedSchema(b.DecoderSpec()) })
+	return b.derived.bodySchema
 }
 
 func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
@@ -67,7 +76,9 @@ func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diag
 // Prepare gives a body that takes less time to decode again and again: one that holds nothing but attributes of the schema is taken
 // apart once. Others are given back as they are.
 func (b *Block) Prepare(body hcl.Body) hcl.Body {
-	content, diags := body.Content(hcldec.ImpliedSchema(b.DecoderSpec()))
+	schema := *b.bodySchema()
+	schema.Blocks = append(slices.Clip(schema.Blocks), hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
+	content, diags := body.Content(&schema)
 	if len(diags) > 0 || len(content.Blocks) > 0 {
 		return body
 	}
@@ -83,6 +94,16 @@ type preparedBody struct {
 // Content implements hcl.Body for the schema that the body was prepared for.
 func (p preparedBody) Content(*hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
 	return p.content, nil
+}
+
+// variables lists what the attributes refer to, in the order in which they are written.
+func (p preparedBody) variables() []hcl.Traversal {
+	attrs := slices.SortedFunc(maps.Values(p.content.Attributes), func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
+	var out []hcl.Traversal
+	for _, attr := range attrs {
+		out = append(out, attr.Expr.Variables()...)
+	}
+	return out
 }
 
 // withoutOptional mends a quirk of hcldec: where no block is written, the empty collection has the type that configured values
@@ -132,11 +153,14 @@ func (b *Block) optionalInBlocks() bool {
 // Variables lists what the expressions in a body refer to, those of `dynamic` blocks and of attributes written as blocks
 // included. Names that a `dynamic` block defines are left out.
 func (b *Block) Variables(body hcl.Body) []hcl.Traversal {
+	if p, ok := body.(preparedBody); ok {
+		return p.variables()
+	}
 	return b.variables(dynblock.WalkVariables(body), body)
 }
 
 func (b *Block) variables(node dynblock.WalkVariablesNode, body hcl.Body) []hcl.Traversal {
-	schema := hcldec.ImpliedSchema(b.DecoderSpec())
+	schema := b.bodySchema()
 	blocks := b.BlockTypes
 	if asBlocks := b.writtenAsBlocks(body); len(asBlocks) > 0 {
 		schema = schemaWithBlocks(schema, asBlocks)

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// template says where in values of a type something schema-given is (sensitive or write-only attributes). A nil template says
+// template says where in values of a type something schema-given is (sensitive, write-only or deprecated attributes). A nil template says
 // nowhere, so schemas without such attributes cost nothing per value.
 type template struct {
 	here  bool                 // the whole value
@@ -20,6 +20,7 @@ func (b *Block) templates() {
 	b.derived.marked.Do(func() {
 		b.derived.sensitive = blockTemplate(b, func(a *Attribute) bool { return a.Sensitive })
 		b.derived.writeOnly = blockTemplate(b, func(a *Attribute) bool { return a.WriteOnly })
+		b.derived.deprecated = blockTemplate(b, func(a *Attribute) bool { return a.Deprecated })
 	})
 }
 
@@ -91,6 +92,21 @@ func (b *Block) WriteOnlyPaths(v cty.Value) []cty.Path {
 		return nil
 	}
 	return b.derived.writeOnly.paths(v, nil, false, nil)
+}
+
+// ContainsDeprecated tells whether the schema has deprecated attributes at any depth.
+func (b *Block) ContainsDeprecated() bool {
+	b.templates()
+	return b.derived.deprecated != nil
+}
+
+// DeprecatedPaths lists where v has deprecated attributes, in a fixed order. A set that holds some is listed as a whole.
+func (b *Block) DeprecatedPaths(v cty.Value) []cty.Path {
+	b.templates()
+	if b.derived.deprecated == nil {
+		return nil
+	}
+	return b.derived.deprecated.paths(v, nil, true, nil)
 }
 
 // MarkSensitive marks what the schema calls sensitive in v.

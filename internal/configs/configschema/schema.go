@@ -3,6 +3,7 @@ package configschema
 import (
 	"sync"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -35,9 +36,12 @@ type derived struct {
 	impliedType cty.Type
 	decoder     sync.Once
 	decoderSpec hcldec.Spec
+	body        sync.Once
+	bodySchema  *hcl.BodySchema
 	marked      sync.Once
 	sensitive   *template
 	writeOnly   *template
+	deprecated  *template
 	legacy      sync.Once
 	attrBlocks  map[string]*NestedBlock
 	anyLegacy   bool

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/spelling"
 )
 
 // StaticValidateTraversal checks that a relative traversal can be applied to values of the block's type, as far as the schema alone
@@ -112,12 +113,5 @@ func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl
 
 // suggest finds the name that was probably meant; empty when none is near.
 func suggest(given string, b *Block) string {
-	names := slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes)))
-	best, nearest := "", 3 // further away is no slip of the pen
-	for _, name := range names {
-		if d := levenshtein.Distance(given, name, nil); d < nearest {
-			best, nearest = name, d
-		}
-	}
-	return best
+	return spelling.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes))))
 }
