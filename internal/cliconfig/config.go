@@ -8,13 +8,10 @@ import (
 
 // Config is the whole CLI configuration.
 type Config struct {
-	// PluginCacheDir is a folder shared by root modules, which exists; empty for none.
+	// PluginCacheDir is a folder shared by root modules, which may not exist yet; empty for none.
 	PluginCacheDir string
 	// PluginCacheMayBreakLock allows packages from the cache that the lock file doesn't vouch for.
 	PluginCacheMayBreakLock bool
-
-	DisableCheckpoint          bool
-	DisableCheckpointSignature bool
 
 	// Hosts replaces service discovery for some hosts.
 	Hosts map[string]Host

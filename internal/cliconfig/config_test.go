@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,9 +16,14 @@ import (
 // load reads a configuration file with an otherwise empty environment.
 func load(t *testing.T, src string) (*Config, tfdiags.Diagnostics) {
 	t.Helper()
-	home := t.TempDir()
+	return loadIn(t, t.TempDir(), src)
+}
+
+// loadIn loads a configuration in a home folder of the test's choice.
+func loadIn(t *testing.T, home, src string) (*Config, tfdiags.Diagnostics) {
+	t.Helper()
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_DATA_DIRS", "TOFU_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG",
-		"TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE", "TF_REGISTRY_CLIENT_TIMEOUT", "CHECKPOINT_DISABLE"} {
+		"TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE", "TF_REGISTRY_CLIENT_TIMEOUT"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HOME", home)
@@ -42,7 +48,6 @@ credentials "other.example" {
   token = "a\"b"
   more  = { x = [1, 2,] }
 }
-credentials_helper "box" { args = ["--box"] }
 host "example.com" { services = { "modules.v1" = "https://x/" } }
 provider_installation { dev_overrides { "hashicorp/null" = "/dev/null" } filesystem_mirror { path = "/m" include = ["a.example/*/*"] }
   network_mirror {
@@ -67,11 +72,10 @@ oci_default_credentials { discover_ambient_credentials = false }
 	}
 	cfg.Dir, cfg.CacheDir, cfg.ImpliedDirs = "", "", nil
 	want := &Config{
-		PluginCacheDir: cache, PluginCacheMayBreakLock: true, DisableCheckpoint: true,
+		PluginCacheDir: cache, PluginCacheMayBreakLock: true,
 		Credentials: map[string]Credentials{"example.com": {"token": "s3cret"},
 			"other.example": {"token": "a\"b", "more": map[string]any{"x": []any{1.0, 2.0}}}},
-		Helper: &Helper{"box", []string{"--box"}},
-		Hosts:  map[string]Host{"example.com": {map[string]any{"modules.v1": "https://x/"}}},
+		Hosts: map[string]Host{"example.com": {map[string]any{"modules.v1": "https://x/"}}},
 		Methods: []Method{{Kind: FilesystemMirror, Location: "/m", Include: []string{"a.example/*/*"}, Retries: -1},
 			{Kind: NetworkMirror, Location: "https://mirror.example/x", Exclude: []string{"b/c"}, Retries: -1, TrustAllHashes: true},
 			{Kind: Direct, Retries: -1}},
@@ -94,6 +98,27 @@ func TestLoadJSON(t *testing.T) {
 	}
 }
 
+// Repeated blocks are lists in JSON; a number may stand for a text, and for less than no retries there are none.
+func TestLoadLiberties(t *testing.T) {
+	cfg, diags := load(t, `{"provider_installation": [{"direct": [{"exclude": ["a/b"]}, {"download_retry_count": -1}]}],
+		"disable_checkpoint": "maybe", "plugin_cache_dir": "", "registry_protocols": {"retry_count": "-2", "request_timeout_seconds": -1}}`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	want := []Method{{Exclude: []string{"a/b"}, Retries: -1}, {Retries: 0}}
+	if !reflect.DeepEqual(cfg.Methods, want) || cfg.RegistryRetries != 0 || cfg.RegistryTimeout != 10*time.Second {
+		t.Errorf("%+v", cfg)
+	}
+	if cfg, diags := load(t, `provider_installation { filesystem_mirror { path = 5 } }`); len(diags) > 0 || cfg.Methods[0].Location != "5" {
+		t.Errorf("%+v %v", cfg.Methods, diags)
+	}
+	t.Setenv("TF_PLUGIN_CACHE_DIR", "$HOME") // only in a file does this stand for another folder
+	t.Setenv("TF_CLI_CONFIG_FILE", "/dev/null")
+	if cfg, _ := Load(); filepath.Base(cfg.PluginCacheDir) != "$HOME" {
+		t.Errorf("%q", cfg.PluginCacheDir)
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	for src, want := range map[string]struct {
 		line int
@@ -103,16 +128,31 @@ func TestLoadErrors(t *testing.T) {
 		"a = \n":                               {2, "is expected here"},
 		"= 1":                                  {1, "name of a setting"},
 		"plugin_cache_dir = \"C:\\temp\\x\"\n": {1, "backslash"},
-		"plugin_cache_dir = 1":                 {1, "must be a string"},
-		"provider_installation {\n carrier_pigeon {}\n}\n":                  {1, "carrier_pigeon"},
-		"provider_installation {\n filesystem_mirror {}\n}\n":               {1, `needs the setting "path"`},
-		"provider_installation {\n network_mirror { url = \"http://x/\" }}": {1, "https://"},
-		"provider_installation {}\nprovider_installation {}":                {2, "another one is at"},
-		"credentials \"no host!\" { token = \"x\" }":                        {1, "no host name"},
-		"oci_credentials \"x.example\" { username = \"x\" }":                {1, "username and password"},
-		"{\"a\": 1,\n}":                          {2, "JSON"},
-		"a = [1":                                 {1, "closing bracket"},
-		"plugin_cache_dir = \"/does/not/exist\"": {0, "/does/not/exist"},
+		"plugin_cache_dir = true":              {1, "must be a string"},
+		"provider_installation {\n carrier_pigeon {}\n}\n":    {2, "carrier_pigeon"},
+		"provider_installation {\n filesystem_mirror {}\n}\n": {2, `needs the setting "path"`},
+		"provider_installation {}\nprovider_installation {}":  {2, "another one is at"},
+		"credentials \"no host!\" { token = \"x\" }":          {1, "no host name"},
+		"oci_credentials \"x.example\" { username = \"x\" }":  {1, "username and password"},
+		"{\"a\": 1,\n}": {2, "JSON"},
+		"a = [1":        {1, "closing bracket"},
+		"plugin_cache_dir = \"/\"\nplugin_cache_dir = \"/\"":                       {2, "is set already"},
+		"plugin_cache_may_break_dependency_lock_file = \"true\"":                   {1, "without quotes"},
+		"plugin_cache_dir = \"/dev/null\"":                                         {0, "is not a folder"},
+		"provider_installation \"x\" {\n direct {}\n}":                             {1, "without a label"},
+		"provider_installation {\n direct \"x\" {}\n}":                             {2, "takes no label"},
+		"provider_installation {\n direct = {}\n}":                                 {2, "an equals sign"},
+		"provider_installation {\n direct {}\n dev_overrides {}\n}":                {3, "must come first"},
+		"provider_installation {\n direct { download_retry_count = 1.5 }\n}":       {2, "a whole number"},
+		"credentials_helper {}":                                                    {1, "as its label"},
+		"credentials_helper \"../x\" {}":                                           {1, "no name of a credentials helper"},
+		"registry_protocols {}\nregistry_protocols {}":                             {2, "another one is at"},
+		"oci_default_credentials {}\noci_default_credentials {}":                   {2, "another one is at"},
+		"oci_default_credentials { docker_credentials_helper = \"a/b\" }":          {1, "no name of a credentials helper"},
+		"oci_credentials \"x.example\" { docker_credentials_helper = \"a/b\" }":    {1, "no name of a credentials helper"},
+		"oci_credentials \"x example\" {\n username = \"a\"\n password = \"b\"\n}": {1, "host name"},
+		"oci_credentials \"x.example\" { docker_credentials_helper = \"a\" }\noci_credentials \"x.example\" { docker_credentials_helper = \"b\" }": {2, "already"},
+		"oci_default_credentials {\n discover_ambient_credentials = false\n docker_style_config_files = []\n}":                                     {1, "has no use"},
 	} {
 		_, diags := load(t, src)
 		if !diags.HasErrors() {
@@ -135,8 +175,47 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+// TestLoadGoesOn: what stands beside a mistake counts.
+func TestLoadGoesOn(t *testing.T) {
+	cfg, diags := load(t, `
+credentials "no host!" { token = "x" }
+credentials "a.example" { token = "x" }
+host "no host!" {}
+host "a.example" { services = { "a.v1" = "https://a/" } }
+host "a.example" { services = { "b.v1" = "https://b/" } }
+credentials_helper "one" {}
+credentials_helper "two" {}
+provider_installation {
+  dev_overrides {
+    "a/b/c/d" = "/x"
+    "a/b"     = "/y"
+  }
+  carrier_pigeon {}
+  direct {}
+}
+provider_installation {}
+`)
+	if n := len(diags); n != 7 || !diags.HasErrors() {
+		t.Errorf("%d diagnostics: %v", n, diags)
+	}
+	if len(cfg.Credentials) != 1 || len(cfg.Hosts) != 1 || len(cfg.Hosts["a.example"].Services) != 2 || cfg.Helper != nil || len(cfg.DevOverrides) != 1 ||
+		len(cfg.Methods) != 1 || cfg.Methods[0].Kind != Direct {
+		t.Errorf("%+v", cfg)
+	}
+	// A block in which nothing is right leaves no method, rather than those that are implied; what is no such block leaves these.
+	if cfg, _ := load(t, "provider_installation {\n direct = 1\n}"); cfg.Methods == nil || len(cfg.Methods) != 0 {
+		t.Errorf("%+v", cfg.Methods)
+	}
+	if cfg, _ := load(t, "provider_installation \"x\" {\n network_mirror {}\n}"); cfg.Methods != nil {
+		t.Errorf("%+v", cfg.Methods)
+	}
+	if cfg, diags := load(t, `plugin_cache_dir = "/does/not/exist"`); cfg.PluginCacheDir != "/does/not/exist" || len(diags) != 1 {
+		t.Errorf("%q %v", cfg.PluginCacheDir, diags)
+	}
+}
+
 func TestLoadWarnings(t *testing.T) {
-	for _, src := range []string{"colour = 1", "provider_installation {\n direct { colour = 1 }\n}", "host \"x.example\" { x = 1 }"} {
+	for _, src := range []string{"colour = 1", "credentials_helper \"gone\" {}", "provider_installation {\n direct { colour = 1 }\n}", "host \"x.example\" { x = 1 }"} {
 		cfg, diags := load(t, src)
 		if len(diags) != 1 || diags[0].Severity != tfdiags.Warning || cfg == nil {
 			t.Errorf("%q: %v", src, diags)
@@ -177,24 +256,27 @@ func TestDefaultFiles(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	t.Setenv("TF_TOKEN_my__tools_example_com", "env")
-	cfg, diags := load(t, `
-credentials "my-tools.example.com" { token = "file" }
-credentials "b.example" { token = "file" }
-credentials_helper "box" { args = ["-x"] }`)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
-	}
-	program := filepath.Join(cfg.Dir, "plugins", "terraform-credentials-box")
+	t.Setenv("TF_TOKEN_a_example", "")
+	home := t.TempDir()
+	program := filepath.Join(home, ".terraform.d", "plugins", "terraform-credentials-box")
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	log := filepath.Join(t.TempDir(), "log")
-	script := "#!/bin/sh\necho \"$@\" >> " + log + "\ncase $2:$3 in get:bad*) echo no such box >&2; exit 1;; get:*) echo '{\"token\": \"helped\"}';; store:*) cat >> " + log + ";; esac\n"
+	script := "#!/bin/sh\necho \"$@\" >> " + log + "\ncase $3:$4 in get:bad*) echo no such box >&2; exit 1;; get:*) echo '{\"token\": \"helped\"}';; store:*) cat >> " + log + ";; esac\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	cfg, diags := loadIn(t, home, `
+credentials "my-tools.example.com" { token = "file" }
+credentials "a.example" { token = "file" }
+credentials "b.example" { token = "file" }
+credentials_helper "box" { args = ["-x", 5] }`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
 	tokens := NewTokens(cfg)
-	for host, want := range map[string]string{"my-tools.example.com": "env", "b.example": "file", "c.example": "helped"} {
+	for host, want := range map[string]string{"my-tools.example.com": "env", "a.example": "", "b.example": "file", "c.example": "helped"} {
 		for range 2 {
 			if got, err := tokens.Token(t.Context(), host); err != nil || got != want {
 				t.Errorf("%s: %q, %v", host, got, err)
@@ -208,7 +290,7 @@ credentials_helper "box" { args = ["-x"] }`)
 		t.Error(err)
 	}
 	got, err := os.ReadFile(log)
-	if want := "-x get c.example\n-x get bad.example\n-x store d.example\n{\"token\":\"new\"}"; err != nil || string(got) != want {
+	if want := "-x 5 get c.example\n-x 5 get bad.example\n-x 5 store d.example\n{\"token\":\"new\"}"; err != nil || string(got) != want {
 		t.Errorf("the helper was asked: %s", got)
 	}
 }
@@ -229,6 +311,44 @@ func TestStoreInFile(t *testing.T) {
 	info, statErr := os.Stat(tokens.File())
 	if err != nil || statErr != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(data), "a.example") || !strings.Contains(string(data), `"y"`) {
 		t.Errorf("%s %v %v", data, info, err)
+	}
+}
+
+// TestCredentialsFile: a file without anything in it can be written, one that isn't understood is left alone, and forgetting what
+// isn't there makes no file.
+func TestCredentialsFile(t *testing.T) {
+	for content, ok := range map[string]bool{"": true, "null": true, "{}": true, `{"credentials": null, "more": 1}`: true, "{nope": false, "[]": false, `{"credentials": 5}`: false} {
+		cfg, _ := load(t, "")
+		tokens := NewTokens(cfg)
+		if err := tokens.Forget(t.Context(), "a.example"); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(tokens.File()); err == nil {
+			t.Error("a file was made to forget something")
+		}
+		if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(tokens.File(), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for verb, err := range map[string]error{"store": tokens.Store(t.Context(), "a.example", "x"), "forget": tokens.Forget(t.Context(), "a.example")} {
+			if (err == nil) != ok {
+				t.Errorf("%q: %s: %v", content, verb, err)
+			}
+		}
+		if got, _ := os.ReadFile(tokens.File()); !ok && string(got) != content {
+			t.Errorf("%q became %s", content, got)
+		}
+	}
+}
+
+// TestWritten: what the user wrote is not for programs to change.
+func TestWritten(t *testing.T) {
+	cfg, _ := load(t, `credentials "a.example" { token = "x" }`)
+	tokens := NewTokens(cfg)
+	if err := tokens.Forget(t.Context(), "a.example"); !errors.Is(err, ErrWritten) || !tokens.Written("a.example") || tokens.Written("b.example") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
+	"tofu/internal/staging"
 )
 
 // Tokens finds and keeps the token that a host wants. It is safe for use by many goroutines and asks a helper once
@@ -34,8 +35,8 @@ func NewTokens(cfg *Config) *Tokens {
 	for _, v := range os.Environ() {
 		name, token, _ := strings.Cut(v, "=")
 		encoded, ok := strings.CutPrefix(name, "TF_TOKEN_")
-		if !ok || token == "" {
-			continue
+		if !ok {
+			continue // an empty one counts: it says that the host needs no token, whatever files say
 		}
 		// A double underscore stands for a hyphen, a single one for a dot.
 		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
@@ -90,13 +91,31 @@ func (t *Tokens) Store(ctx context.Context, host, token string) error {
 	return err
 }
 
+// ErrWritten tells that a host's credentials are in a file that the user wrote.
+var ErrWritten = errors.New("the credentials stand in a file that is maintained by hand; remove them there")
+
 // Forget removes the token of a host from where Store keeps it.
 func (t *Tokens) Forget(ctx context.Context, host string) error {
-	if t.cfg.Helper == nil || t.inFile(host) {
-		return t.editFile(func(all map[string]any) { delete(all, host) })
+	if t.Written(host) {
+		return ErrWritten
 	}
-	_, err := t.runner(ctx, nil, "forget", host)
+	all, err := t.readFile()
+	if err != nil {
+		return err
+	}
+	switch hosts, _ := all["credentials"].(map[string]any); {
+	case hosts[host] != nil:
+		return t.editFile(func(all map[string]any) { delete(all, host) })
+	case t.cfg.Helper != nil:
+		_, err = t.runner(ctx, nil, "forget", host)
+	}
 	return err
+}
+
+// Written tells whether the user wrote a host's credentials into a file, which programs leave alone.
+func (t *Tokens) Written(host string) bool {
+	_, ok := t.cfg.Credentials[host]
+	return ok && !t.inFile(host)
 }
 
 // File is where Store keeps tokens without a helper.
@@ -114,15 +133,21 @@ func (t *Tokens) inFile(host string) bool {
 
 func (t *Tokens) readFile() (map[string]any, error) {
 	data, err := os.ReadFile(t.File())
+	all := make(map[string]any)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]any{}, nil
+		return all, nil
 	}
-	var all map[string]any
-	if err == nil {
+	if err == nil && len(data) > 0 {
 		err = json.Unmarshal(data, &all)
 	}
+	if _, ok := all["credentials"].(map[string]any); err == nil && !ok && all["credentials"] != nil {
+		err = errors.New("\"credentials\" is no object")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", t.File(), err)
+		return nil, fmt.Errorf("reading %s, which must be mended or removed: %w", t.File(), err)
+	}
+	if all == nil { // the file has nothing but a null
+		all = make(map[string]any)
 	}
 	return all, nil
 }
@@ -146,36 +171,16 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(t.cfg.Dir, ".credentials-") // readable by the user only
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(data, '\n'))
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), t.File())
-	}
-	if err != nil {
+	if err := staging.Write(t.File(), data, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", t.File(), err)
 	}
 	return nil
 }
 
-// runHelper runs the helper program, which lies in one of the folders for plugins.
+// runHelper runs the helper program.
 func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) {
 	h := t.cfg.Helper
-	path := ""
-	for _, dir := range append([]string{filepath.Join(t.cfg.Dir, "plugins")}, t.cfg.ImpliedDirs...) {
-		for _, suffix := range []string{"", ".exe"} {
-			candidate := filepath.Join(dir, "terraform-credentials-"+h.Name+suffix)
-			if info, err := os.Stat(candidate); path == "" && err == nil && info.Mode().IsRegular() {
-				path = candidate
-			}
-		}
-	}
+	path := h.program(t.cfg)
 	if path == "" {
 		return nil, fmt.Errorf("the credentials helper terraform-credentials-%s isn't in %s", h.Name, filepath.Join(t.cfg.Dir, "plugins"))
 	}
@@ -189,4 +194,17 @@ func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string)
 		return nil, fmt.Errorf("the credentials helper %q failed to %s credentials for %s: %w", h.Name, verb, host, err)
 	}
 	return out.Bytes(), nil
+}
+
+// program finds the helper in one of the folders for plugins; "" when it is in none.
+func (h *Helper) program(cfg *Config) string {
+	for _, dir := range append([]string{filepath.Join(cfg.Dir, "plugins")}, cfg.ImpliedDirs...) {
+		for _, suffix := range []string{"", ".exe"} {
+			path := filepath.Join(dir, "terraform-credentials-"+h.Name+suffix)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
+	}
+	return ""
 }

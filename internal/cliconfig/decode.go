@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,26 +15,27 @@ import (
 type decoder struct {
 	cfg          *Config
 	installation *item // the provider_installation block that was met
+	protocols    *item // the registry_protocols block
+	ociDefaults  *item // the oci_default_credentials block
 	diags        tfdiags.Diagnostics
 }
 
 // settings is the table of top-level settings.
 var settings = map[string]func(*decoder, item) error{
-	"plugin_cache_dir":                            func(d *decoder, it item) error { return assign(&d.cfg.PluginCacheDir, it.text) },
-	"disable_checkpoint":                          func(d *decoder, it item) error { return assign(&d.cfg.DisableCheckpoint, it.flag) },
-	"disable_checkpoint_signature":                func(d *decoder, it item) error { return assign(&d.cfg.DisableCheckpointSignature, it.flag) },
+	"plugin_cache_dir": (*decoder).cacheDir,
 	"plugin_cache_may_break_dependency_lock_file": func(d *decoder, it item) error { return assign(&d.cfg.PluginCacheMayBreakLock, it.flag) },
-	"credentials":                                 (*decoder).credentials,
-	"credentials_helper":                          (*decoder).helper,
-	"host":                                        (*decoder).host,
-	"provider_installation":                       (*decoder).providerInstallation,
-	"registry_protocols":                          (*decoder).registryProtocols,
-	"oci_credentials":                             (*decoder).ociCredentials,
-	"oci_default_credentials":                     (*decoder).ociDefault,
+	"credentials":             (*decoder).credentials,
+	"credentials_helper":      (*decoder).helper,
+	"host":                    (*decoder).host,
+	"provider_installation":   (*decoder).providerInstallation,
+	"registry_protocols":      (*decoder).registryProtocols,
+	"oci_credentials":         (*decoder).ociCredentials,
+	"oci_default_credentials": (*decoder).ociDefault,
 }
 
-// obsolete settings are accepted for the sake of old files and mean nothing.
-var obsolete = map[string]bool{"providers": true, "provisioners": true}
+// obsolete settings are accepted for the sake of old files and mean nothing: nobody is asked whether there are new versions of the
+// program, and plugins are found otherwise.
+var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true, "disable_checkpoint_signature": true}
 
 func assign[T any](to *T, read func() (T, error)) error {
 	v, err := read()
@@ -52,9 +54,14 @@ func (d *decoder) file(obj object) {
 			}
 			continue
 		}
-		if err := set(d, it); err != nil {
-			d.diags = d.diags.Append(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
-		}
+		d.problem(it, set(d, it))
+	}
+}
+
+// problem adds what is wrong with an item, if anything is.
+func (d *decoder) problem(it item, err error) {
+	if err != nil {
+		d.diags = d.diags.Append(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
 	}
 }
 
@@ -98,21 +105,24 @@ func (d *decoder) credentials(it item) error {
 	if err != nil {
 		return err
 	}
+	var problems []error
 	for _, in := range hosts {
 		host, err := addrs.ParseHost(in.key)
 		if err != nil {
-			return fmt.Errorf("credentials for %q: that is no host name: %w", in.key, err)
+			problems = append(problems, fmt.Errorf("credentials for %q: that is no host name: %w", in.key, err))
+			continue
 		}
 		obj, err := in.object()
 		if err != nil {
-			return err
+			problems = append(problems, err)
+			continue
 		}
 		if d.cfg.Credentials == nil {
 			d.cfg.Credentials = make(map[string]Credentials)
 		}
 		d.cfg.Credentials[host] = Credentials(obj.plain())
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // plain turns an object into ordinary maps.
@@ -130,15 +140,36 @@ func (o object) plain() map[string]any {
 
 func (d *decoder) helper(it item) error {
 	obj, err := it.object()
-	if err != nil || len(obj) != 1 || d.cfg.Helper != nil {
-		return fmt.Errorf("there may be one credentials_helper block, with the helper's name as its label")
+	switch {
+	case d.cfg.Helper != nil:
+		return fmt.Errorf("there may be one credentials_helper block; the helper is %q already", d.cfg.Helper.Name)
+	case err != nil || it.form != labelled && len(obj) != 1:
+		return errors.New("a credentials_helper block has the helper's name as its label")
 	}
 	h := &Helper{Name: obj[0].key}
-	if h.Name == "" || strings.ContainsAny(h.Name, `/\`) {
+	if !isProgramName(h.Name) {
 		return fmt.Errorf("%q is no name of a credentials helper", h.Name)
 	}
-	d.cfg.Helper = h
-	return d.block(obj[0], field{"args", to(&h.Args, item.texts)})
+	err = d.block(obj[0], field{"args", to(&h.Args, item.texts)})
+	if err == nil {
+		d.cfg.Helper = h
+	}
+	return err
+}
+
+// isProgramName tells whether a name can be a part of a program's.
+func isProgramName(name string) bool { return name != "" && !strings.ContainsAny(name, `/\`) }
+
+// checkHelper does without a helper that isn't installed: what needs no credentials works as well.
+func (d *decoder) checkHelper() {
+	h := d.cfg.Helper
+	if h == nil || h.program(d.cfg) != "" {
+		return
+	}
+	d.diags = d.diags.Append(tfdiags.Warningf("The credentials helper isn't installed",
+		"The CLI configuration names the credentials helper %q, but there is no program terraform-credentials-%s in %s. Hosts are asked without its credentials.",
+		h.Name, h.Name, filepath.Join(d.cfg.Dir, "plugins")))
+	d.cfg.Helper = nil
 }
 
 func (d *decoder) host(it item) error {
@@ -146,24 +177,37 @@ func (d *decoder) host(it item) error {
 	if err != nil {
 		return err
 	}
+	var problems []error
 	for _, in := range hosts {
 		name, err := addrs.ParseHost(in.key)
 		if err != nil {
-			return fmt.Errorf("host %q: that is no host name: %w", in.key, err)
+			problems = append(problems, fmt.Errorf("host %q: that is no host name: %w", in.key, err))
+			continue
 		}
 		var services object
 		if err := d.block(in, field{"services", to(&services, item.object)}); err != nil {
-			return err
+			problems = append(problems, err)
+			continue
 		}
 		if d.cfg.Hosts == nil {
 			d.cfg.Hosts = make(map[string]Host)
 		}
-		d.cfg.Hosts[name] = Host{services.plain()}
+		all := services.plain()
+		for service, where := range d.cfg.Hosts[name].Services { // of an earlier block
+			if _, again := all[service]; !again {
+				all[service] = where
+			}
+		}
+		d.cfg.Hosts[name] = Host{all}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func (d *decoder) registryProtocols(it item) error {
+	if d.protocols != nil {
+		return fmt.Errorf("there may be one registry_protocols block; another one is at %s", d.protocols.at)
+	}
+	d.protocols = &it
 	seconds := 0
 	err := d.block(it, field{"retry_count", to(&d.cfg.RegistryRetries, item.number)}, field{"request_timeout_seconds", to(&seconds, item.number)})
 	if err == nil && seconds > 0 {
@@ -172,62 +216,29 @@ func (d *decoder) registryProtocols(it item) error {
 	return err
 }
 
-func (d *decoder) ociCredentials(it item) error {
-	places, err := it.object()
-	if err != nil {
-		return err
+// cacheDir reads the path of the plugin cache, in which environment variables may stand.
+func (d *decoder) cacheDir(it item) error {
+	dir, err := it.text()
+	if err == nil {
+		d.cfg.PluginCacheDir = os.ExpandEnv(dir)
 	}
-	for _, in := range places {
-		c := OCICredentials{}
-		c.Registry, c.Path, _ = strings.Cut(in.key, "/")
-		err := d.block(in, field{"username", to(&c.Username, item.text)}, field{"password", to(&c.Password, item.text)},
-			field{"access_token", to(&c.AccessToken, item.text)}, field{"refresh_token", to(&c.RefreshToken, item.text)},
-			field{"docker_credentials_helper", to(&c.DockerCredentialHelper, item.text)})
-		if err != nil {
-			return err
-		}
-		if err := c.check(in.key); err != nil {
-			return err
-		}
-		d.cfg.OCICredentials = append(d.cfg.OCICredentials, c)
-	}
-	return nil
+	return err
 }
 
-func (c OCICredentials) check(label string) error {
-	kinds := 0
-	for _, given := range []bool{c.Username != "" || c.Password != "", c.AccessToken != "" || c.RefreshToken != "", c.DockerCredentialHelper != ""} {
-		if given {
-			kinds++
-		}
-	}
-	switch {
-	case c.Registry == "":
-		return fmt.Errorf("oci_credentials %q: the label starts with the registry's host name", label)
-	case kinds != 1 || (c.Username == "") != (c.Password == "") || (c.AccessToken == "") != (c.RefreshToken == ""):
-		return fmt.Errorf("oci_credentials %q: give username and password, access_token and refresh_token, or docker_credentials_helper", label)
-	case c.DockerCredentialHelper != "" && c.Path != "":
-		return fmt.Errorf("oci_credentials %q: a credentials helper serves a whole registry; leave out the path", label)
-	}
-	return nil
-}
-
-func (d *decoder) ociDefault(it item) error {
-	o := &d.cfg.OCIDefault
-	return d.block(it, field{"discover_ambient_credentials", to(&o.Discover, item.flag)},
-		field{"docker_style_config_files", to(&o.Files, item.texts)}, field{"docker_credentials_helper", to(&o.Helper, item.text)})
-}
-
-// checkCacheDir expands variables in the cache folder's path and makes sure that it is there.
+// checkCacheDir complains when the plugin cache isn't there: it is made when it is used, but perhaps somebody meant another one.
 func (d *decoder) checkCacheDir() {
-	if d.cfg.PluginCacheDir == "" {
+	dir := d.cfg.PluginCacheDir
+	if dir == "" {
 		return
 	}
-	dir := os.ExpandEnv(d.cfg.PluginCacheDir)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		d.diags = d.diags.Append(tfdiags.Errorf("The plugin cache folder can't be used",
-			"The plugin cache folder %s is not there, or is no folder. Make it, or remove the setting plugin_cache_dir (or TF_PLUGIN_CACHE_DIR).", dir))
-		return
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		d.diags = d.diags.Append(tfdiags.Warningf("The plugin cache folder isn't there",
+			"The plugin cache folder %s, which plugin_cache_dir or TF_PLUGIN_CACHE_DIR names, can't be opened: %s. It is made when it is used.", dir, reason(err)))
+	case !info.IsDir():
+		d.diags = d.diags.Append(tfdiags.Errorf("The plugin cache is no folder",
+			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR names %s, which is not a folder. Nothing can be installed until it is one.", dir))
 	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

@@ -14,7 +14,7 @@ import (
 )
 
 // Load reads the CLI configuration of the current user from files and environment. The result is usable even with
-// errors, for commands that need little of it.
+// errors: settings that can't be used are left out.
 func Load() (*Config, tfdiags.Diagnostics) {
 	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
 	home, err := os.UserHomeDir()
@@ -27,6 +27,7 @@ func Load() (*Config, tfdiags.Diagnostics) {
 	d.files(home)
 	d.environment()
 	d.checkCacheDir()
+	d.checkHelper()
 	return d.cfg, d.diags
 }
 
@@ -93,9 +94,6 @@ func (d *decoder) environment() {
 	}
 	if v := setting("PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"); v != "" {
 		d.cfg.PluginCacheMayBreakLock = v != "0"
-	}
-	if os.Getenv("CHECKPOINT_DISABLE") != "" {
-		d.cfg.DisableCheckpoint = true
 	}
 	number := func(name string, set func(int)) {
 		v := setting(name)

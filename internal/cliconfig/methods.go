@@ -1,8 +1,8 @@
 package cliconfig
 
 import (
+	"errors"
 	"fmt"
-	"net/url"
 
 	"tofu/internal/addrs"
 )
@@ -24,19 +24,26 @@ func (d *decoder) providerInstallation(it item) error {
 	}
 	d.installation = &it
 	blocks, err := it.object()
-	if err != nil {
-		return err
+	if err != nil || it.form != block {
+		return errors.New("provider_installation must be a block, without a label or an equals sign")
 	}
-	d.cfg.Methods = []Method{}
+	d.cfg.Methods = []Method{} // the block replaces what is implied, whatever is wrong with its methods
 	for _, in := range blocks {
-		if in.key == "dev_overrides" {
+		if in.form == labelled { // it is clear what is meant
+			d.problem(in, fmt.Errorf("in provider_installation: the block %q takes no label", in.key))
+			in.value = in.value.(object)[0].value
+		}
+		switch {
+		case in.form == assigned:
+			err = fmt.Errorf("in provider_installation: %q must be a block, without an equals sign", in.key)
+		case in.key == "dev_overrides" && len(d.cfg.Methods) > 0:
+			err = errors.New("in provider_installation: dev_overrides goes before all other methods, so it must come first")
+		case in.key == "dev_overrides":
 			err = d.devOverrides(in)
-		} else {
+		default:
 			err = d.method(in)
 		}
-		if err != nil {
-			return err
-		}
+		d.problem(in, err)
 	}
 	return nil
 }
@@ -46,21 +53,23 @@ func (d *decoder) devOverrides(it item) error {
 	if err != nil {
 		return err
 	}
+	var problems []error
 	for _, in := range obj {
 		p, err := addrs.ParseProvider(in.key)
-		if err != nil {
-			return fmt.Errorf("dev_overrides: %w", err)
+		var dir string
+		if err == nil {
+			dir, err = in.text()
 		}
-		dir, err := in.text()
 		if err != nil {
-			return fmt.Errorf("dev_overrides: %w", err)
+			problems = append(problems, fmt.Errorf("dev_overrides: %w", err))
+			continue
 		}
 		if d.cfg.DevOverrides == nil {
 			d.cfg.DevOverrides = make(map[addrs.Provider]string)
 		}
 		d.cfg.DevOverrides[p] = dir
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func (d *decoder) method(it item) error {
@@ -84,12 +93,6 @@ func (d *decoder) method(it item) error {
 	}
 	if kind.location != "" && m.Location == "" {
 		return fmt.Errorf("a block %q needs the setting %q", it.key, kind.location)
-	}
-	if m.Kind == NetworkMirror {
-		u, err := url.Parse(m.Location)
-		if err != nil || u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("the URL %q of a network mirror must start with https://", m.Location)
-		}
 	}
 	d.cfg.Methods = append(d.cfg.Methods, m)
 	return nil

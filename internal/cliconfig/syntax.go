@@ -22,7 +22,17 @@ type item struct {
 	key   string
 	value any // string, bool, float64, nil, []any or object
 	at    hcl.Range
+	// form is how it was written. Mostly that makes no difference, but a file that means a block should have written one.
+	form form
 }
+
+type form int
+
+const (
+	block    form = iota // key { … }
+	assigned             // key = value
+	labelled             // key "label" { … }
+)
 
 type object []item
 
@@ -72,6 +82,7 @@ func (p *parser) fail(at hcl.Range, detail string, args ...any) {
 // items reads items up to a closing token, which it takes.
 func (p *parser) items(end hclsyntax.TokenType) object {
 	var obj object
+	set := make(map[string]bool)
 	for p.err == nil {
 		t := p.peek()
 		if t.Type == end {
@@ -87,7 +98,12 @@ func (p *parser) items(end hclsyntax.TokenType) object {
 			p.fail(t.Range, "The name of a setting is expected here.")
 			return nil
 		}
-		obj = append(obj, item{key, p.valueAfterKey(), t.Range})
+		it := p.itemAfterKey(key, t.Range)
+		if it.form == assigned && set[key] {
+			p.fail(t.Range, "%q is set already; set it once.", key)
+		}
+		set[key] = set[key] || it.form == assigned
+		obj = append(obj, it)
 	}
 	return obj
 }
@@ -102,20 +118,20 @@ func (p *parser) key() (string, bool) {
 	return "", false
 }
 
-// valueAfterKey reads "= value", "{ … }" or further keys with a block.
-func (p *parser) valueAfterKey() any {
+// itemAfterKey reads "= value", "{ … }" or further keys with a block.
+func (p *parser) itemAfterKey(key string, at hcl.Range) item {
 	switch t := p.peek(); t.Type {
 	case hclsyntax.TokenEqual, hclsyntax.TokenColon:
 		p.next()
-		return p.value()
+		return item{key, p.value(), at, assigned}
 	case hclsyntax.TokenOBrace:
-		return p.value()
+		return item{key, p.value(), at, block}
 	case hclsyntax.TokenIdent, hclsyntax.TokenOQuote:
-		key, _ := p.key()
-		return object{{key, p.valueAfterKey(), t.Range}}
+		label, _ := p.key()
+		return item{key, object{p.itemAfterKey(label, t.Range)}, at, labelled}
 	default:
 		p.fail(t.Range, "A value or a block is expected here.")
-		return nil
+		return item{}
 	}
 }
 
@@ -204,46 +220,61 @@ func parseJSON(src []byte, filename string) (object, tfdiags.Diagnostics) {
 func fromJSON(doc map[string]any, at hcl.Range) object {
 	var obj object
 	for _, key := range slices.Sorted(maps.Keys(doc)) {
-		value := doc[key]
-		if nested, ok := value.(map[string]any); ok {
-			value = fromJSON(nested, at)
+		for _, value := range repeated(doc[key]) {
+			if nested, ok := value.(map[string]any); ok {
+				value = fromJSON(nested, at)
+			}
+			obj = append(obj, item{key, value, at, block})
 		}
-		obj = append(obj, item{key, value, at})
 	}
 	return obj
 }
 
-// text gives an item's value as a string.
-func (it item) text() (string, error) {
-	s, ok := it.value.(string)
+// repeated gives what a key of JSON stands for: a list of objects is a block that is there several times.
+func repeated(value any) []any {
+	list, ok := value.([]any)
 	if !ok {
-		return "", fmt.Errorf("%q must be a string in quotes", it.key)
+		return []any{value}
 	}
-	return s, nil
+	for _, v := range list {
+		if _, ok := v.(map[string]any); !ok {
+			return []any{value}
+		}
+	}
+	return list
+}
+
+// text gives an item's value as a string. A number may stand without quotes.
+func (it item) text() (string, error) {
+	if s, ok := textOf(it.value); ok {
+		return s, nil
+	}
+	return "", fmt.Errorf("%q must be a string in quotes", it.key)
+}
+
+func textOf(value any) (string, bool) {
+	switch v := value.(type) {
+	case string:
+		return v, true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
 }
 
 func (it item) flag() (bool, error) {
-	switch v := it.value.(type) {
-	case bool:
-		return v, nil
-	case string:
-		if b, err := strconv.ParseBool(v); err == nil {
-			return b, nil
-		}
+	b, ok := it.value.(bool)
+	if !ok {
+		return false, fmt.Errorf("%q must be true or false, without quotes", it.key)
 	}
-	return false, fmt.Errorf("%q must be true or false", it.key)
+	return b, nil
 }
 
+// number gives a count. Less than none is none.
 func (it item) number() (int, error) {
-	switch v := it.value.(type) {
-	case float64:
-		if v == float64(int(v)) && v >= 0 {
-			return int(v), nil
-		}
-	case string:
-		if n, err := strconv.Atoi(v); err == nil && n >= 0 {
-			return n, nil
-		}
+	text, ok := textOf(it.value)
+	if n, err := strconv.Atoi(text); ok && err == nil {
+		return max(n, 0), nil
 	}
 	return 0, fmt.Errorf("%q must be a whole number", it.key)
 }
@@ -255,7 +286,7 @@ func (it item) texts() ([]string, error) {
 	}
 	texts := make([]string, len(list))
 	for i, v := range list {
-		if texts[i], ok = v.(string); !ok {
+		if texts[i], ok = textOf(v); !ok {
 			return nil, fmt.Errorf("%q must be a list of strings", it.key)
 		}
 	}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -14,10 +15,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/memo"
 )
 
 // Client fetches documents and packages.
@@ -30,9 +31,7 @@ type Client struct {
 	timeout   time.Duration // of one request for a document
 	stall     time.Duration // how long a download may bring nothing before the attempt counts as failed
 	userAgent string
-
-	mu       sync.Mutex
-	services map[string]func() (services, error)
+	services  memo.Map[string, services] // by host
 }
 
 // maxDocument is the most that a document may have; lists of versions of busy providers have about a megabyte.
@@ -55,7 +54,6 @@ func New(cfg *cliconfig.Config, version string) *Client {
 		timeout:   cfg.RegistryTimeout,
 		stall:     time.Minute,
 		userAgent: agent,
-		services:  make(map[string]func() (services, error)),
 	}
 }
 
@@ -109,9 +107,9 @@ type Document struct {
 	Body   []byte
 }
 
-// JSON decodes the document.
+// JSON decodes the document. What follows it is ignored, as other clients do.
 func (d *Document) JSON(into any) error {
-	if err := json.Unmarshal(d.Body, into); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into); err != nil {
 		return fmt.Errorf("%s isn't the JSON document that is expected: %w", d.URL.Redacted(), err)
 	}
 	return nil

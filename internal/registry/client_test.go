@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -15,9 +14,10 @@ import (
 	"time"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/registry/registrytest"
 )
 
-// TestMain makes the certificate of the test servers a trusted one: all of them use the same.
+// TestMain makes the certificate of the test servers a trusted one.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "registry-test-")
@@ -25,11 +25,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		s := httptest.NewTLSServer(nil)
-		defer s.Close()
 		file := filepath.Join(dir, "ca.pem")
-		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-		if err := os.WriteFile(file, block, 0o600); err != nil {
+		if err := os.WriteFile(file, registrytest.Certificate(), 0o600); err != nil {
 			panic(err)
 		}
 		os.Setenv("SSL_CERT_FILE", file)
@@ -45,7 +42,7 @@ func serve(t *testing.T, h http.HandlerFunc) (*url.URL, *Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, New(&cliconfig.Config{RegistryRetries: 1, RegistryTimeout: 300 * time.Millisecond}, "test")
+	return u, New(&cliconfig.Config{RegistryRetries: 1, RegistryTimeout: time.Minute}, "test")
 }
 
 func TestService(t *testing.T) {
@@ -57,7 +54,7 @@ func TestService(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		w.Write([]byte(`{"modules.v1": "/m", "providers.v1": "https://p.example/x/", "odd.v1": {"a": 1}, "ftp.v1": "ftp://x/"}`))
+		w.Write([]byte(`{"modules.v1": "/m", "providers.v1": "https://p.example/x/", "odd.v1": {"a": 1}, "ftp.v1": "ftp://x/", "user.v1": "https://me:x@p.example/"} and more`))
 	})
 	for name, want := range map[string]string{"modules.v1": u.String() + "/m/", "providers.v1": "https://p.example/x/"} {
 		got, err := c.Service(t.Context(), u.Host, name)
@@ -70,8 +67,10 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := c.Service(t.Context(), u.Host, "ftp.v1"); err == nil {
-		t.Error("a service over FTP is accepted")
+	for _, name := range []string{"ftp.v1", "user.v1"} { // another scheme, and a password
+		if _, err := c.Service(t.Context(), u.Host, name); err == nil || IsNoService(err) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the host was asked %d times", n)
@@ -112,22 +111,29 @@ func TestRetryAfterAndTimeout(t *testing.T) {
 	if _, err := c.Get(t.Context(), u, ""); err != nil || time.Since(start) < time.Second {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
+	came := make(chan struct{}, 10)
 	slow, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		select {
-		case <-r.Context().Done():
-		case <-time.After(5 * time.Second):
-		}
+		came <- struct{}{}
+		<-r.Context().Done()
 	})
 	asked.Store(0)
+	c.timeout = 500 * time.Millisecond // enough for a request to get there on a busy machine
 	_, err := c.Get(t.Context(), slow, "")
 	if err == nil || !strings.Contains(err.Error(), "no answer within") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
+	c.timeout = time.Minute
+	for len(came) > 0 {
+		<-came
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
+	go func() {
+		<-came
+		cancel()
+	}()
 	start = time.Now()
-	if _, err := c.Get(ctx, slow, ""); !errors.Is(err, context.Canceled) || time.Since(start) > time.Second {
+	if _, err := c.Get(ctx, slow, ""); !errors.Is(err, context.Canceled) || time.Since(start) > c.timeout/2 {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
 }

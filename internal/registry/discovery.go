@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/url"
 	"strings"
-	"sync"
 
 	"tofu/internal/cliconfig"
 )
@@ -36,7 +35,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 		return nil, &NoServiceError{host, name}
 	}
 	u, err := found.base.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+	if err != nil || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("host %s gives %q for the service %s, which is no URL that can be used", host, text, name)
 	}
 	if !strings.HasSuffix(u.Path, "/") {
@@ -47,14 +46,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 
 // offers gives what a host offers; each host is asked once.
 func (c *Client) offers(ctx context.Context, host string) (services, error) {
-	c.mu.Lock()
-	find, ok := c.services[host]
-	if !ok {
-		find = sync.OnceValues(func() (services, error) { return c.discover(ctx, host) })
-		c.services[host] = find
-	}
-	c.mu.Unlock()
-	found, err := find()
+	found, err := c.services.Do(host, func() (services, error) { return c.discover(ctx, host) })
 	if err != nil {
 		return services{}, fmt.Errorf("service discovery for %s: %w", host, err)
 	}

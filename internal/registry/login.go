@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,8 +40,8 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 		GrantTypes []string `json:"grant_types"`
 		Authz      string   `json:"authz"`
 		Token      string   `json:"token"`
-		Ports      []int    `json:"ports"`
-		Scopes     []string `json:"scopes"`
+		Ports      *[]int   `json:"ports"`
+		Scopes     any      `json:"scopes"`
 	}
 	if err := json.Unmarshal(text, &service); err != nil {
 		return nil, fmt.Errorf("the login service of %s is described in an unknown form: %w", host, err)
@@ -48,16 +49,28 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if service.GrantTypes != nil && !slices.Contains(service.GrantTypes, "authz_code") {
 		return nil, fmt.Errorf("%s gives tokens by %q only, and this program knows how to ask by \"authz_code\"", host, service.GrantTypes)
 	}
-	out := &Login{Client: service.Client, Scopes: service.Scopes}
-	if len(service.Ports) == 2 {
-		out.Ports = [2]int{service.Ports[0], service.Ports[1]}
+	out := &Login{Client: service.Client}
+	list, _ := service.Scopes.([]any) // anything else means none
+	for _, scope := range list {
+		text, ok := scope.(string)
+		if !ok {
+			return nil, fmt.Errorf("the login service of %s names the scope %v, which is no text", host, scope)
+		}
+		out.Scopes = append(out.Scopes, text)
+	}
+	if service.Ports != nil {
+		ports := *service.Ports
+		if len(ports) != 2 || ports[0] < 1024 || ports[1] > 65535 || ports[0] > ports[1] {
+			return nil, fmt.Errorf("the login service of %s gives the \"ports\" %v, and not the first and the last of a range between 1024 and 65535", host, ports)
+		}
+		out.Ports = [2]int(ports)
 	}
 	for _, part := range []struct {
 		name, text string
 		into       **url.URL
 	}{{"authz", service.Authz, &out.Authz}, {"token", service.Token, &out.Token}} {
 		u, err := found.base.Parse(part.text)
-		if err != nil || part.text == "" || u.Scheme != "https" && u.Scheme != "http" {
+		if err != nil || part.text == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
 			return nil, fmt.Errorf("the login service of %s has no usable %q URL", host, part.name)
 		}
 		*part.into = u
@@ -104,16 +117,11 @@ func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirec
 		return "", fmt.Errorf("asking for the token: %w", err)
 	}
 	defer resp.Body.Close()
-	var answer struct {
-		AccessToken string `json:"access_token"`
-		Error       string `json:"error"`
-		Description string `json:"error_description"`
-	}
-	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
+	answer, err := readToken(resp)
 	switch {
 	case answer.Error != "":
-		return "", fmt.Errorf("the host refused to give a token: %s %s", answer.Error, answer.Description)
-	case resp.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("the host refused to give a token: %s", strings.TrimSpace(answer.Error+" "+answer.Description))
+	case resp.StatusCode/100 != 2:
 		return "", &StatusError{URL: l.Token.Redacted(), Code: resp.StatusCode}
 	case err != nil:
 		return "", fmt.Errorf("the host's answer with the token can't be read: %w", err)
@@ -121,4 +129,24 @@ func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirec
 		return "", errors.New("the host's answer has no token")
 	}
 	return answer.AccessToken, nil
+}
+
+type tokenAnswer struct {
+	AccessToken string `json:"access_token"`
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// readToken reads an answer in JSON, or in the form that hosts used before JSON was agreed on.
+func readToken(resp *http.Response) (tokenAnswer, error) {
+	var answer tokenAnswer
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return answer, err
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
+		form, err := url.ParseQuery(string(body))
+		return tokenAnswer{form.Get("access_token"), form.Get("error"), form.Get("error_description")}, err
+	}
+	return answer, json.Unmarshal(body, &answer)
 }

@@ -45,6 +45,14 @@ func New(c *registry.Client) *Client {
 	}
 }
 
+// CheckRepository tells what is wrong with a repository's address, if anything is.
+func CheckRepository(name string) error {
+	if _, err := remote.NewRepository(name); err != nil {
+		return fmt.Errorf("%q is no address of an OCI repository: %w", name, err)
+	}
+	return nil
+}
+
 func (c *Client) repository(name string) (*remote.Repository, error) {
 	repo, err := remote.NewRepository(name)
 	if err != nil {
@@ -90,11 +98,8 @@ func wrap(err error, what string) error {
 // Index reads the index manifest with a tag.
 func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.Index, error) {
 	var index ocispec.Index
-	if _, err := c.manifest(ctx, repository, tag, &index); err != nil {
+	if _, err := c.manifest(ctx, repository, tag, ocispec.MediaTypeImageIndex, &index); err != nil {
 		return nil, err
-	}
-	if index.MediaType != "" && index.MediaType != ocispec.MediaTypeImageIndex {
-		return nil, fmt.Errorf("%s:%s is a manifest of type %q, not an index of platforms", repository, tag, index.MediaType)
 	}
 	return &index, nil
 }
@@ -102,7 +107,7 @@ func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.In
 // Package reads the manifest with a tag or digest and gives the layer with the package, and the manifest's own digest.
 func (c *Client) Package(ctx context.Context, repository, reference, artifactType string) (layer ocispec.Descriptor, digest string, err error) {
 	var m ocispec.Manifest
-	if digest, err = c.manifest(ctx, repository, reference, &m); err != nil {
+	if digest, err = c.manifest(ctx, repository, reference, ocispec.MediaTypeImageManifest, &m); err != nil {
 		return layer, "", err
 	}
 	if m.ArtifactType != artifactType {
@@ -120,8 +125,9 @@ func (c *Client) Package(ctx context.Context, repository, reference, artifactTyp
 	return found[0], digest, nil
 }
 
-// manifest reads a manifest and gives its digest.
-func (c *Client) manifest(ctx context.Context, repository, reference string, into any) (digest string, err error) {
+// manifest reads a manifest of a type and gives its digest. Registry and manifest must agree on the type: a document that can be read
+// as several types has a digest that says nothing.
+func (c *Client) manifest(ctx context.Context, repository, reference, kind string, into any) (digest string, err error) {
 	repo, err := c.repository(repository)
 	if err != nil {
 		return "", err
@@ -139,8 +145,14 @@ func (c *Client) manifest(ctx context.Context, repository, reference string, int
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", what, err)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	var own struct {
+		MediaType string `json:"mediaType"`
+	}
+	if err := errors.Join(json.Unmarshal(data, &own), json.Unmarshal(data, into)); err != nil {
 		return "", fmt.Errorf("the manifest %s isn't valid: %w", what, err)
+	}
+	if own.MediaType != kind || desc.MediaType != kind {
+		return "", fmt.Errorf("the manifest %s has the type %q, and the registry says %q; it should be %q", what, own.MediaType, desc.MediaType, kind)
 	}
 	return desc.Digest.String(), nil
 }
