@@ -151,5 +151,5 @@ func (l ModuleLocks) Bytes() []byte {
 	return []byte(out.String())
 }
 
-// Save writes the file with one rename.
+// Save writes the file, so that a reader sees the old one or the new one.
 func (l ModuleLocks) Save(path string) error { return save(path, l.Bytes()) }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/staging"
 )
 
 // FileName is the lock file's name in the root module's folder.
@@ -50,33 +50,11 @@ func writeProvider(out *strings.Builder, p addrs.Provider, lock Lock) {
 
 func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
 
-// Save writes the lock file with one rename, so that a reader sees the old file or the new one. A symbolic link is
-// kept and what it points to replaced.
+// Save writes the lock file, so that a reader sees the old one or the new one.
 func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 
 func save(path string, content []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".terraform.lock-*.tmp")
-	if err != nil {
-		return fmt.Errorf("writing the lock file: %w", err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(content)
-	if err == nil {
-		err = tmp.Chmod(fileMode(path))
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
+	if err := staging.Rewrite(path, content); err != nil {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	return nil
@@ -100,11 +78,4 @@ func (l *Locks) SaveIfChanged(path string) (bool, error) {
 		return false, nil
 	}
 	return true, l.Save(path)
-}
-
-func fileMode(path string) os.FileMode {
-	if info, err := os.Stat(path); err == nil {
-		return info.Mode().Perm()
-	}
-	return 0o644
 }

@@ -43,7 +43,9 @@ func TestDiskFull(t *testing.T) {
 	if _, err := rand.Read(noise); err != nil {
 		t.Fatal(err)
 	}
-	s.ballast = string(noise)
+	files := content(tool, "1.1.0", here())
+	files["ballast"] = string(noise)
+	s.Add(tool.Type, "1.1.0", here(), files)
 	disk := s.path("disk")
 	failures := 0
 	for kilobytes := 40; ; kilobytes += 8 {
@@ -93,6 +95,9 @@ func (s *server) installOn(disk string, left int) bool {
 	if failed {
 		if !strings.Contains(diags.Err().Error(), "no space left on device") {
 			s.Errorf("with %d bytes: %v", left, diags.Err())
+		}
+		if text := diags.Err().Error(); strings.Contains(text, "/store/tmp/") && !strings.Contains(text, "TOFU_CACHE_DIR") {
+			s.Errorf("with %d bytes, this doesn't say where else packages could be kept: %s", left, text)
 		}
 	} else {
 		s.saveOn(disk, locks)

@@ -202,7 +202,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	}
 	done, err := in.install(ctx, p, version, known)
 	if err != nil {
-		return failed(install, fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, in.explain(ctx, err, p, version, reuse)))
+		return failed(install, fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, explain(ctx, err, reuse)))
 	}
 	done.lock.Constraints = c
 	for _, w := range warnings {
@@ -212,7 +212,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 }
 
 // explain makes an error about a package helpful.
-func (in *installer) explain(ctx context.Context, err error, p addrs.Provider, v depsfile.Version, locked bool) error {
+func explain(ctx context.Context, err error, locked bool) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the installation was interrupted")
 	}

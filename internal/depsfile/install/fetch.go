@@ -51,12 +51,12 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 	}
 	path, archive, cleanup, err := in.download(ctx, pkg)
 	if err != nil {
-		return fetched{}, err
+		return fetched{}, in.Store.Explain(err)
 	}
 	defer cleanup()
 	content, err := in.Store.Add(path, archive)
 	if err != nil {
-		return fetched{}, err
+		return fetched{}, in.Store.Explain(err)
 	}
 	found, err := verify(pkg, known, archive, content.Hash)
 	found.content = content

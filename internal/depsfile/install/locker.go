@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/memo"
 	"tofu/internal/tfdiags"
 )
 
@@ -20,8 +21,8 @@ import (
 type Locker struct {
 	in       *installer
 	slots    chan struct{} // bounds the packages that are worked on at once
-	versions group[addrs.Provider, sources.Versions]
-	packages group[packageKey, checksums]
+	versions memo.Map[addrs.Provider, sources.Versions]
+	packages memo.Map[packageKey, checksums]
 }
 
 type packageKey struct {
@@ -175,7 +176,7 @@ func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constr
 			return lock.Version, nil
 		}
 	}
-	list, err := l.versions.do(p, func() (sources.Versions, error) { return l.in.Source.Versions(ctx, p) })
+	list, err := l.versions.Do(p, func() (sources.Versions, error) { return l.in.Source.Versions(ctx, p) })
 	if err != nil {
 		return depsfile.Version{}, err
 	}
@@ -184,7 +185,7 @@ func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constr
 
 // checksums gives the hashes of one package and those its source vouches for.
 func (l *Locker) checksums(ctx context.Context, key packageKey) (checksums, error) {
-	return l.packages.do(key, func() (checksums, error) {
+	return l.packages.Do(key, func() (checksums, error) {
 		select {
 		case l.slots <- struct{}{}:
 			defer func() { <-l.slots }()
@@ -241,24 +242,4 @@ func (in *installer) hashes(ctx context.Context, pkg *sources.Package) ([]depsfi
 	}
 	found, err := verify(pkg, nil, archive, content)
 	return depsfile.Union([]depsfile.Hash{content}, found.verified, pkg.Trusted), err
-}
-
-// group runs a function once per key and gives everyone who asks for the key its result.
-type group[K comparable, V any] struct {
-	mu    sync.Mutex
-	calls map[K]func() (V, error)
-}
-
-func (g *group[K, V]) do(key K, run func() (V, error)) (V, error) {
-	g.mu.Lock()
-	if g.calls == nil {
-		g.calls = make(map[K]func() (V, error))
-	}
-	call, ok := g.calls[key]
-	if !ok {
-		call = sync.OnceValues(run)
-		g.calls[key] = call
-	}
-	g.mu.Unlock()
-	return call()
 }

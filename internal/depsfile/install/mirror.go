@@ -1,7 +1,6 @@
 package install
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -65,7 +65,7 @@ type mirror struct {
 }
 
 func (m *mirror) folder(p addrs.Provider) string {
-	return filepath.Join(m.dir, p.Host, p.Namespace, p.Type)
+	return filepath.Join(m.dir, p.DisplayHost(), p.Namespace, p.Type)
 }
 
 func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform) tfdiags.Diagnostics {
@@ -149,7 +149,7 @@ func (m *mirror) fetch(ctx context.Context, pkg *sources.Package, target string)
 		return err
 	}
 	defer data.Close()
-	return pkgstore.ReplaceFile(target, data)
+	return staging.Copy(target, data, 0o644)
 }
 
 // index writes index.json and a file for each version of which there are archives.
@@ -196,5 +196,5 @@ func writeJSON(path string, doc any) error {
 	if err != nil {
 		return err
 	}
-	return pkgstore.ReplaceFile(path, bytes.NewReader(append(data, '\n')))
+	return staging.Write(path, append(data, '\n'), 0o644)
 }

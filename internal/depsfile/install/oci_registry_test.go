@@ -24,9 +24,11 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
+	"tofu/internal/registry/registrytest"
 )
 
 // startRegistry starts the registry server that others are measured by, with TLS and a password, and gives its address.
@@ -127,7 +129,7 @@ func (p pusher) release(version string) {
 	for _, platform := range []string{here(), "plan9_arm"} {
 		m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "application/vnd.opentofu.provider-target",
 			Config: p.push("application/vnd.oci.empty.v1+json", []byte("{}"), ""),
-			Layers: []ocispec.Descriptor{p.push("archive/zip", zipBytes(content(tool, version, platform)), "")}}
+			Layers: []ocispec.Descriptor{p.push("archive/zip", registrytest.Zip(p, content(tool, version, platform)), "")}}
 		m.SchemaVersion = 2
 		desc := p.document(m.MediaType, m, "")
 		osName, arch, _ := strings.Cut(platform, "_")
@@ -167,7 +169,7 @@ func TestOCIRegistry(t *testing.T) {
 	b.version(locks, tool, "1.1.0+lab.1")
 	b.version(b.ensure(b.reqs(tool, "1.0.0"), nil), tool, "1.0.0")
 	b.refuse(b.reqs(spare, ""), nil, "was not found in the OCI mirror")
-	both, _, diags := NewLocker(b.opts).Lock(context.Background(), b.reqs(tool, ""), locks, platforms(t, "plan9_arm"))
+	both, _, diags := NewLocker(b.opts).Lock(context.Background(), b.reqs(tool, ""), locks, []depsfile.Platform{plan9})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}

@@ -17,6 +17,7 @@ import (
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
+	"tofu/internal/registry/registrytest"
 )
 
 // ociRegistry speaks the distribution protocol over TLS and wants a password.
@@ -107,7 +108,7 @@ func TestOCIMirror(t *testing.T) {
 	for _, version := range []string{"1.0.0", "1.1.0+lab.1"} {
 		var list []any
 		for _, platform := range []string{here(), "plan9_arm"} {
-			layer := reg.blob("archive/zip", zipBytes(content(tool, version, platform)))
+			layer := reg.blob("archive/zip", registrytest.Zip(t, content(tool, version, platform)))
 			m := reg.manifest(manifestKind, map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}, "config": reg.blob("application/vnd.oci.empty.v1+json", []byte("{}"))})
 			osName, arch, _ := strings.Cut(platform, "_")
 			m["platform"] = map[string]any{"os": osName, "architecture": arch}
@@ -157,6 +158,32 @@ func TestOCIMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.opts.Source = mirror
+	// Packages that can't be told apart, those for another version of the system, and manifests that may be read as something else.
+	layer := reg.blob("archive/zip", registrytest.Zip(t, content(tool, "1.5.0", here())))
+	osName, arch, _ := strings.Cut(here(), "_")
+	pkg := func(version string) map[string]any {
+		m := reg.manifest(manifestKind, map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}})
+		m["platform"] = map[string]any{"os": osName, "architecture": arch, "os.version": version}
+		return m
+	}
+	release := func(list ...any) map[string]any {
+		return map[string]any{"artifactType": "application/vnd.opentofu.provider", "manifests": list}
+	}
+	for _, c := range []struct {
+		kind  string
+		index map[string]any
+		want  string
+	}{
+		{indexKind, release(pkg(""), pkg("")), "2 packages"},
+		{indexKind, release(pkg("10.0")), "isn't available for"},
+		{manifestKind, release(pkg("")), "should be"},
+		{"application/json", release(pkg("")), "should be"},
+	} {
+		reg.tags["1.5.0"] = reg.manifest(c.kind, c.index)["digest"].(string)
+		b.refuse(b.reqs(tool, ""), nil, c.want)
+	}
+	reg.tags["1.5.0"] = reg.manifest(indexKind, release(pkg("10.0"), pkg("")))["digest"].(string)
+	b.version(b.ensure(b.reqs(tool, ""), nil), tool, "1.5.0")
 	reg.damage, reg.tags["2.0.0"] = false, reg.manifest(indexKind, map[string]any{"artifactType": "application/other", "manifests": []any{}})["digest"].(string)
 	b.refuse(b.reqs(tool, ""), nil, "application/other")
 }

@@ -138,7 +138,7 @@ func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
 		return fmt.Errorf("using the plugin cache: %w", err)
 	}
-	// OpenTofu locks the same file while it fills the folder.
+	// OpenTofu locks the same file, in a way that excludes this one, while it fills the folder.
 	unlock, err := pkgstore.LockFile(ctx, dest+".lock", func() { in.tell(Waiting{p, v}) })
 	if err != nil {
 		return err

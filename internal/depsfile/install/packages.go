@@ -3,11 +3,11 @@ package install
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/memo"
 )
 
 // Packages hands out the programs of installed providers, each verified against the lock file once, when it is first
@@ -19,8 +19,7 @@ type Packages struct {
 	// Overrides are folders with development builds, which are used unverified.
 	Overrides map[addrs.Provider]string
 
-	mu    sync.Mutex
-	known map[addrs.Provider]func() (Program, error)
+	known memo.Map[addrs.Provider, Program]
 }
 
 // Program is a provider's program in a verified package.
@@ -33,17 +32,7 @@ type Program struct {
 
 // Program finds a provider's program.
 func (ps *Packages) Program(p addrs.Provider) (Program, error) {
-	ps.mu.Lock()
-	if ps.known == nil {
-		ps.known = make(map[addrs.Provider]func() (Program, error))
-	}
-	find, ok := ps.known[p]
-	if !ok {
-		find = sync.OnceValues(func() (Program, error) { return ps.find(p) })
-		ps.known[p] = find
-	}
-	ps.mu.Unlock()
-	return find()
+	return ps.known.Do(p, func() (Program, error) { return ps.find(p) })
 }
 
 func (ps *Packages) find(p addrs.Provider) (Program, error) {

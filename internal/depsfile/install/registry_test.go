@@ -14,6 +14,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/registry/registrytest"
 )
 
 func TestDirect(t *testing.T) {
@@ -25,21 +26,21 @@ func TestDirect(t *testing.T) {
 	if len(lock.Hashes) != 3 || lock.Hashes[0].Scheme() != "h1" {
 		t.Errorf("one h1 and two zh hashes are expected: %v", lock.Hashes)
 	}
-	s.requests("")
+	s.Requests("")
 	s.ensure(s.reqs(tool, "~> 1.0"), locks)
 	s.opts.Dir = s.path("other")
 	s.ensure(s.reqs(tool, "~> 1.0"), locks)
-	if n := s.requests(""); n != 0 {
+	if n := s.Requests(""); n != 0 {
 		t.Errorf("%d requests with a warm store", n)
 	}
 	// Without a lock file: a new folder takes the store's copy, the same folder again gets a fresh one.
 	s.opts.Dir = s.path("third")
 	s.ensure(s.reqs(tool, ""), nil)
-	if n := s.requests(".zip"); n != 0 {
+	if n := s.Requests(".zip"); n != 0 {
 		t.Errorf("%d downloads of a stored package", n)
 	}
 	s.ensure(s.reqs(tool, ""), nil)
-	if n := s.requests(".zip"); n != 1 {
+	if n := s.Requests(".zip"); n != 1 {
 		t.Errorf("%d downloads", n)
 	}
 }
@@ -89,7 +90,7 @@ func TestDirectFaults(t *testing.T) {
 		"protocols 4 and 6":   {edit: set("protocols", []any{"4.0", "6.9"})},
 		"no protocols":        {edit: set("protocols", nil)},
 		"bad protocols":       {edit: set("protocols", []any{"five"}), want: "no version"},
-		"other archive":       {edit: set("download_url", "/files/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
+		"other archive":       {edit: set("download_url", "/files/tool/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
 		"packages incomplete": {edit: set("packages", map[string]any{"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "not of this one"},
 		"keys missing":        {edit: set("signing_keys", map[string]any{}), want: "no key"},
 		"redirects":           {fault: func(w http.ResponseWriter, r *http.Request) bool { return redirectForever(w, r, ".zip") }, want: "redirected too many times"},
@@ -114,7 +115,7 @@ func TestDirectFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(newBench(t))
-			s.fault, s.edit = c.fault, c.edit
+			s.Fault, s.Edit = c.fault, c.edit
 			s.opts.Source = s.direct()
 			if c.want == "" {
 				s.version(s.ensure(s.reqs(tool, ""), nil), tool, "1.1.0")
@@ -143,7 +144,7 @@ func TestResume(t *testing.T) {
 	s := newServer(newBench(t))
 	s.opts.Source = s.direct()
 	var ranges []string
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	s.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, ".zip") {
 			return false
 		}
@@ -151,7 +152,7 @@ func TestResume(t *testing.T) {
 		if len(ranges) > 1 {
 			return false
 		}
-		data := s.archive("1.1.0", here())
+		data := s.Archive(tool.Type, "1.1.0", here())
 		w.Header().Set("Accept-Ranges", "bytes")
 		w.Header().Set("Last-Modified", time.Unix(1e9, 0).UTC().Format(http.TimeFormat))
 		w.Header().Set("Content-Length", "100000")
@@ -170,10 +171,10 @@ func TestSignatures(t *testing.T) {
 	s := newServer(b)
 	source := s.direct()
 	s.opts.Source = source
-	good, other := s.key, newKey(b, time.Now().Add(-time.Hour), 0)
-	old := newKey(b, time.Now().Add(-48*time.Hour), time.Hour)
+	good, other := s.Key, registrytest.NewKey(b, time.Now().Add(-time.Hour), 0)
+	old := registrytest.NewKey(b, time.Now().Add(-48*time.Hour), time.Hour)
 	listed := func(keys ...any) { // the keys that the registry lists
-		s.edit = func(path string, doc map[string]any) {
+		s.Edit = func(path string, doc map[string]any) {
 			if strings.Contains(path, "/download/") {
 				doc["signing_keys"] = map[string]any{"gpg_public_keys": keys}
 			}
@@ -183,9 +184,9 @@ func TestSignatures(t *testing.T) {
 	host := tool
 	host.Host = addrs.DefaultHost
 
-	listed(entry(armored(b, other)))
+	listed(entry(registrytest.Armored(b, other)))
 	s.refuse(s.reqs(tool, ""), nil, "isn't signed by any of the keys")
-	listed(entry(armored(b, other)), entry(armored(b, good)))
+	listed(entry(registrytest.Armored(b, other)), entry(registrytest.Armored(b, good)))
 	s.ensure(s.reqs(tool, ""), nil)
 	s.forget()
 	listed(entry("no key"))
@@ -203,21 +204,21 @@ func TestSignatures(t *testing.T) {
 		source = s.direct()
 		source.Policy, s.opts.Source = policy, source
 	}
-	s.key = old
+	s.Key = old
 	renew()
-	listed(entry(armored(b, old)))
+	listed(entry(registrytest.Armored(b, old)))
 	s.ensure(s.reqs(tool, ""), nil)
 	s.forget()
 	source.Policy.EnforceExpiry = true
 	s.refuse(s.reqs(tool, ""), nil, "isn't valid")
-	s.key = good
+	s.Key = good
 	renew()
-	listed(entry(armored(b, good)))
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	listed(entry(registrytest.Armored(b, good)))
+	s.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, ".sig") {
 			return false
 		}
-		sig := s.signature("1.1.0")
+		sig := s.Signature(tool.Type, "1.1.0")
 		sig[len(sig)-1] ^= 1
 		w.Write(sig)
 		return true
@@ -230,7 +231,7 @@ func TestReportedPackages(t *testing.T) {
 	source := s.direct()
 	s.opts.Source = source
 	zh := func(platform string) string {
-		for _, line := range strings.Split(string(s.sums("1.1.0")), "\n") {
+		for _, line := range strings.Split(string(s.Sums(tool.Type, "1.1.0")), "\n") {
 			if strings.HasSuffix(line, platform+".zip") {
 				return "zh:" + line[:64]
 			}
@@ -239,10 +240,10 @@ func TestReportedPackages(t *testing.T) {
 		return ""
 	}
 	h1 := "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-	own := map[string]any{"hashes": []any{zh(here())}, "package_size": len(s.archive("1.1.0", here()))}
-	s.edit = func(path string, doc map[string]any) {
+	own := map[string]any{"hashes": []any{zh(here())}, "package_size": len(s.Archive(tool.Type, "1.1.0", here()))}
+	s.Edit = func(path string, doc map[string]any) {
 		if strings.Contains(path, "/download/") {
-			doc["packages"] = map[string]any{here(): own, "plan9_arm": map[string]any{"hashes": []any{zh("plan9_arm"), h1}, "package_size": len(s.archive("1.1.0", "plan9_arm"))}}
+			doc["packages"] = map[string]any{here(): own, "plan9_arm": map[string]any{"hashes": []any{zh("plan9_arm"), h1}, "package_size": len(s.Archive(tool.Type, "1.1.0", "plan9_arm"))}}
 		}
 	}
 	host := tool
@@ -260,13 +261,13 @@ func TestReportedPackages(t *testing.T) {
 	s.refuse(s.reqs(host, ""), nil, "more than the 3")
 	own["package_size"] = 0
 	s.refuse(s.reqs(host, ""), nil, "not its size")
-	own["package_size"], own["hashes"] = len(s.archive("1.1.0", here())), []any{h1}
+	own["package_size"], own["hashes"] = len(s.Archive(tool.Type, "1.1.0", here())), []any{h1}
 	s.refuse(s.reqs(host, ""), nil, "doesn't report it")
 }
 
 func TestNetworkMirror(t *testing.T) {
 	s := newServer(newBench(t))
-	u, err := url.Parse(s.http.URL + "/mirror/")
+	u, err := url.Parse(s.URL + "/mirror/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,19 +283,29 @@ func TestNetworkMirror(t *testing.T) {
 		t.Errorf("h1 and both zh are expected: %v", lock.Hashes)
 	}
 	s.forget()
-	s.edit = func(path string, doc map[string]any) {
+	s.Edit = func(path string, doc map[string]any) {
 		if archives, ok := doc["archives"].(map[string]any); ok {
 			archives[here()].(map[string]any)["hashes"] = []any{"zh:" + strings.Repeat("0", 64)}
 		}
 	}
 	s.refuse(s.reqs(tool, ""), nil, "checksums that the source announces")
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	s.Edit = func(path string, doc map[string]any) { // nothing of this platform
+		if archives, ok := doc["archives"].(map[string]any); ok {
+			archives["plan9_arm"].(map[string]any)["hashes"] = []any{"nonsense"}
+			archives[here()].(map[string]any)["hashes"] = []any{}
+		}
+	}
+	if lock, _ := s.ensure(s.reqs(tool, ""), nil).Provider(tool); len(lock.Hashes) != 1 {
+		t.Errorf("h1 of what was fetched is expected: %v", lock.Hashes)
+	}
+	s.forget()
+	s.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "text/html")
 		w.Write([]byte("{}"))
 		return true
 	}
 	s.refuse(s.reqs(tool, ""), nil, "application/json")
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool { http.NotFound(w, r); return true }
+	s.Fault = func(w http.ResponseWriter, r *http.Request) bool { http.NotFound(w, r); return true }
 	s.refuse(s.reqs(tool, ""), nil, "was not found in the network mirror")
 }
 
@@ -308,15 +319,15 @@ func TestCredentials(t *testing.T) {
 		if r.Header.Get("Authorization") != "" {
 			leaks = append(leaks, "elsewhere "+r.URL.Path)
 		}
-		s.serve(w, r)
+		s.ServeHTTP(w, r)
 	}))
 	defer elsewhere.Close()
 	var with []string
-	s.fault = func(w http.ResponseWriter, r *http.Request) bool {
+	s.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		if token := r.Header.Get("Authorization"); token == "Bearer s3cret" {
 			with = append(with, r.URL.Path)
 		}
-		if strings.HasSuffix(r.URL.Path, "/versions") && r.Host == strings.TrimPrefix(s.http.URL, "https://") {
+		if strings.HasSuffix(r.URL.Path, "/versions") && r.Host == strings.TrimPrefix(s.URL, "https://") {
 			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusFound)
 			return true
 		}
@@ -345,14 +356,14 @@ func TestLockerDirect(t *testing.T) {
 			t.Errorf("two h1 and two zh are expected: %v", lock.Hashes)
 		}
 	}
-	if n := s.requests("/versions"); n != 1 {
+	if n := s.Requests("/versions"); n != 1 {
 		t.Errorf("%d requests for versions", n)
 	}
 	l = NewLocker(s.opts)
 	if _, _, diags := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if n := s.requests(".zip"); n != 0 {
+	if n := s.Requests(".zip"); n != 0 {
 		t.Errorf("%d downloads of archives that the store knows", n)
 	}
 }

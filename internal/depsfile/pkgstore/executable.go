@@ -13,7 +13,7 @@ import (
 // PackageDir is where a package belongs below a folder of installed packages (.terraform/providers, a plugin cache,
 // an unpacked mirror).
 func PackageDir(root string, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
-	return filepath.Join(root, p.Host, p.Namespace, p.Type, v.String(), platform.String())
+	return filepath.Join(root, p.DisplayHost(), p.Namespace, p.Type, v.String(), platform.String())
 }
 
 // Executable finds the provider's program in an unpacked package: terraform-provider-TYPE, possibly with more after

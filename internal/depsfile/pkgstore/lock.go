@@ -2,9 +2,12 @@ package pkgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
+
+	"tofu/internal/filelock"
 )
 
 // LockFile takes an operating system's lock on a file, which is made if necessary, and gives the function that lets
@@ -17,9 +20,8 @@ func LockFile(ctx context.Context, path string, waiting func()) (func(), error) 
 	}
 	start, told := time.Now(), waiting == nil
 	for wait := 5 * time.Millisecond; ; wait = min(wait*2, 250*time.Millisecond) {
-		held, err := tryLock(f)
-		if err != nil || !held {
-			// An error means that locks don't work here; they only save work.
+		// Any other error means that locks don't work here; they only save work.
+		if err := filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) {
 			return func() { f.Close() }, nil
 		}
 		if !told && time.Since(start) > 5*time.Second {

@@ -3,13 +3,13 @@ package pkgstore
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 
 	"tofu/internal/depsfile"
+	"tofu/internal/staging"
 )
 
 // ErrModified tells that a folder holds another package than the one that belongs there.
@@ -22,7 +22,7 @@ func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
 	}
-	tmp, err := tempBeside(target)
+	tmp, err := staging.Folder(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Store) Link(dir, target string) error {
 	if now, err := os.Readlink(target); err == nil && now == abs {
 		return nil
 	}
-	tmp, err := tempBeside(target)
+	tmp, err := staging.Folder(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
@@ -105,16 +105,6 @@ func (s *Store) Link(dir, target string) error {
 	return nil
 }
 
-// tempBeside makes a temporary folder beside target, from where a rename to it is atomic.
-func tempBeside(target string) (string, error) {
-	parent := filepath.Dir(target)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder for a package: %w", err)
-	}
-	removeStale(parent)
-	return os.MkdirTemp(parent, tempPrefix)
-}
-
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -128,42 +118,6 @@ func copyTree(from, to string) error {
 		if d.IsDir() {
 			return os.MkdirAll(target, 0o755)
 		}
-		return copyFile(path, target)
+		return staging.CopyFile(path, target, runtime.GOOS != "windows") // a package is never written to
 	})
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	info, err := src.Stat()
-	if err != nil {
-		return err
-	}
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	if reflink(dst, src) == nil {
-		return dst.Close()
-	}
-	if runtime.GOOS != "windows" {
-		dst.Close()
-		if err := os.Remove(to); err != nil {
-			return err
-		}
-		if os.Link(from, to) == nil {
-			return nil
-		}
-		if dst, err = os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-	_, err = io.Copy(dst, src)
-	if cerr := dst.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

@@ -1,20 +1,19 @@
 package pkgstore
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+	"syscall"
 
 	"tofu/internal/depsfile"
+	"tofu/internal/staging"
 )
 
 // Store is a folder of packages. Open makes one; all methods may be called at once, by many processes too.
@@ -65,31 +64,16 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// TempDir makes a folder for a download, on the store's disk. The caller removes it. What killed processes left there
-// is removed after a day.
-func (s *Store) TempDir() (string, error) {
-	tmp := filepath.Join(s.root, "tmp")
-	removeStale(tmp)
-	return os.MkdirTemp(tmp, tempPrefix)
+// Explain adds to the error of a full disk what is kept there, and how to keep it elsewhere.
+func (s *Store) Explain(err error) error {
+	if s.temp || !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can name a folder on another disk", err, s.root)
 }
 
-const tempPrefix = ".tmp-"
-
-// removeStale removes temporary files and folders that killed processes left behind a day ago or earlier.
-func removeStale(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-			os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
-}
+// TempDir makes a folder for a download, on the store's disk. The caller removes it.
+func (s *Store) TempDir() (string, error) { return staging.Folder(filepath.Join(s.root, "tmp")) }
 
 // Find gives the stored package that has one of the hashes, if there is one and it is intact.
 func (s *Store) Find(hashes []depsfile.Hash) (Content, bool) {
@@ -218,34 +202,10 @@ func (s *Store) archiveFile(h depsfile.Hash) (string, bool) {
 
 // writeFile replaces a small file of the store.
 func (s *Store) writeFile(path string, data []byte) error {
-	if err := replaceFile(path, bytes.NewReader(data), filepath.Join(s.root, "tmp"), 0o600); err != nil {
+	if err := staging.Write(path, data, 0o600); err != nil {
 		return fmt.Errorf("writing the package store: %w", err)
 	}
 	return nil
-}
-
-// ReplaceFile writes a file with one rename, so that readers see all of it or what was there before.
-func ReplaceFile(path string, content io.Reader) error {
-	return replaceFile(path, content, filepath.Dir(path), 0o644)
-}
-
-func replaceFile(path string, content io.Reader, tmp string, mode fs.FileMode) error {
-	f, err := os.CreateTemp(tmp, tempPrefix)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = io.Copy(f, content)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
 }
 
 // HashArchive gives the content hash of an archive and remembers it: each archive is inflated once.

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
+	"tofu/internal/memo"
 	"tofu/internal/registry"
 )
 
@@ -30,8 +30,7 @@ type Direct struct {
 	Now func() time.Time
 
 	// The documents beside packages are the same for all platforms of a version; each is fetched once.
-	mu    sync.Mutex
-	sides map[string]func() ([]byte, error)
+	sides memo.Map[string, []byte]
 }
 
 // String names the method.
@@ -201,23 +200,13 @@ func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]b
 	if err != nil || ref == "" {
 		return nil, fmt.Errorf("the registry gives no URL for %s", what)
 	}
-	d.mu.Lock()
-	if d.sides == nil {
-		d.sides = make(map[string]func() ([]byte, error))
-	}
-	fetch, ok := d.sides[u.String()]
-	if !ok {
-		fetch = sync.OnceValues(func() ([]byte, error) {
-			doc, err := d.Client.Get(ctx, u, "")
-			if err != nil {
-				return nil, fmt.Errorf("fetching %s: %w", what, err)
-			}
-			return doc.Body, nil
-		})
-		d.sides[u.String()] = fetch
-	}
-	d.mu.Unlock()
-	return fetch()
+	return d.sides.Do(u.String(), func() ([]byte, error) {
+		doc, err := d.Client.Get(ctx, u, "")
+		if err != nil {
+			return nil, fmt.Errorf("fetching %s: %w", what, err)
+		}
+		return doc.Body, nil
+	})
 }
 
 // parseSums reads lines "HEX  NAME". Others are ignored, as they can't vouch for anything.

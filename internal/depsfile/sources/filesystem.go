@@ -108,14 +108,21 @@ func ArchiveName(p addrs.Provider, v depsfile.Version, platform depsfile.Platfor
 }
 
 func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
-	base := filepath.Join(f.Dir, p.Host, p.Namespace, p.Type)
+	base := filepath.Join(f.Dir, p.DisplayHost(), p.Namespace, p.Type)
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
-		return nil, nil
+		_, err = os.Stat(f.Dir) // a mirror that isn't there at all is a mistake
+	} else if err == nil {
+		return f.list(base, p, entries), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("searching %s: %w", f, err)
 	}
+	return nil, nil
+}
+
+// list gives the packages among the entries of a provider's folder.
+func (f Filesystem) list(base string, p addrs.Provider, entries []fs.DirEntry) []localPackage {
 	var found []localPackage
 	for _, e := range entries {
 		path := filepath.Join(base, e.Name())
@@ -144,7 +151,7 @@ func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 var archiveName = regexp.MustCompile(`^terraform-provider-(.+)_([^_]+)_([a-z0-9]+_[a-z0-9]+)\.zip$`)

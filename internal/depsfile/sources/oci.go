@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -36,7 +37,11 @@ func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMi
 		used[v.RootName()] = true
 	}
 	m := &OCIMirror{Client: client, template: expr, text: template}
-	if _, err := m.repository(addrs.Provider{Host: "x.example", Namespace: "x", Type: "x"}); err != nil {
+	example, err := m.repository(addrs.Provider{Host: "x.example", Namespace: "x", Type: "x"})
+	if err == nil {
+		err = oci.CheckRepository(example)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for part, open := range openParts(include) {
@@ -119,23 +124,30 @@ func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 	if index.ArtifactType != releaseArtifact {
 		return nil, fmt.Errorf("%s has an artifact of type %q under %s, not a provider's release", repository, index.ArtifactType, v)
 	}
+	var found []ocispec.Descriptor
 	for _, desc := range index.Manifests {
-		if desc.ArtifactType != packageArtifact || desc.Platform == nil || desc.Platform.OS != platform.OS || desc.Platform.Architecture != platform.Arch {
-			continue
+		// What wants a certain version of the system is for somebody else.
+		if p := desc.Platform; desc.ArtifactType == packageArtifact && p != nil && p.OS == platform.OS && p.Architecture == platform.Arch && p.OSVersion == "" {
+			found = append(found, desc)
 		}
-		layer, _, err := m.Client.Package(ctx, repository, desc.Digest.String(), packageArtifact)
-		if err != nil {
-			return nil, err
-		}
-		pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Size: layer.Size, Auth: "verified checksum",
-			Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
-				return m.Client.Fetch(ctx, repository, layer, dst, progress)
-			}}
-		if layer.Digest.Algorithm() == "sha256" {
-			pkg.ArchiveHash = depsfile.Hash(depsfile.SchemeArchive + ":" + layer.Digest.Encoded())
-			pkg.Reported = []depsfile.Hash{pkg.ArchiveHash}
-		}
-		return pkg, nil
 	}
-	return nil, &NoPackageError{p, v, platform}
+	switch {
+	case len(found) == 0:
+		return nil, &NoPackageError{p, v, platform}
+	case len(found) > 1:
+		return nil, fmt.Errorf("%s has %d packages of %s for %s", repository, len(found), v, platform)
+	}
+	layer, _, err := m.Client.Package(ctx, repository, found[0].Digest.String(), packageArtifact)
+	if err != nil {
+		return nil, err
+	}
+	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Size: layer.Size, Auth: "verified checksum",
+		Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
+			return m.Client.Fetch(ctx, repository, layer, dst, progress)
+		}}
+	if layer.Digest.Algorithm() == "sha256" {
+		pkg.ArchiveHash = depsfile.Hash(depsfile.SchemeArchive + ":" + layer.Digest.Encoded())
+		pkg.Reported = []depsfile.Hash{pkg.ArchiveHash}
+	}
+	return pkg, nil
 }

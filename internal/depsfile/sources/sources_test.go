@@ -95,7 +95,10 @@ func TestFilesystem(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var unknown *NoProviderError
-	for _, dir := range []string{t.TempDir(), filepath.Join(f.Dir, "none"), filepath.Join(f.Dir, "example.com/acme/tool/notes.txt")} {
+	if _, err := (Filesystem{filepath.Join(f.Dir, "none")}).Versions(context.Background(), tool); err == nil || errors.As(err, &unknown) {
+		t.Errorf("a mirror that isn't there: %v", err)
+	}
+	for _, dir := range []string{t.TempDir(), filepath.Join(f.Dir, "example.com/acme/tool/notes.txt")} {
 		if _, err := (Filesystem{dir}).Versions(context.Background(), tool); !errors.As(err, &unknown) {
 			t.Errorf("%s: %v", dir, err)
 		}
