@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,12 +14,14 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
+	"tofu/internal/staging"
 )
 
 // fetcher brings packages to the disk, each address once.
 type fetcher struct {
-	client *registry.Client
-	done   map[string]found // by address and pinned revision
+	client   *registry.Client
+	done     map[string]found // by address and pinned revision
+	progress func(Progress)   // nil when nobody wants to know
 
 	profiles    map[string]func(context.Context) (aws.Credentials, error) // by the profile's name
 	gcsServer   *url.URL
@@ -43,6 +43,7 @@ type method func(f *fetcher, ctx context.Context, job job) error
 
 // job is one package to fetch.
 type job struct {
+	shown string     // the package's address without secrets
 	url   *url.URL   // without the method's name and its own parameters
 	query url.Values // the address's parameters
 	host  string     // whose credentials go with HTTP requests; empty for none
@@ -81,10 +82,7 @@ var methods = map[string]method{
 
 // into puts the package that is asked for into a folder, in place of what is there.
 func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return found{}, err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".tmp-")
+	tmp, err := staging.Folder(filepath.Dir(dir))
 	if err != nil {
 		return found{}, err
 	}
@@ -99,10 +97,10 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	key := req.address + " " + want
 	out, known := f.done[key]
 	if known && out.dir != dir {
-		err = copyPackage(out.dir, fresh)
+		err = copyTree(out.dir, fresh, nil)
 	} else {
 		out = found{dir: dir}
-		out.subdir, err = f.fetch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address, 0)
+		out.subdir, err = f.watch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address)
 		if err == nil && req.pin != nil {
 			out.hash, err = hashTree(fresh)
 		}
@@ -119,6 +117,23 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	}
 	f.done[key] = out
 	return out, nil
+}
+
+// watch does the job at an address, and tells when it is over.
+func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {
+	j.shown = withoutSecrets(address)
+	if f.progress != nil {
+		defer f.progress(Progress{Source: j.shown, Over: true})
+	}
+	return f.fetch(ctx, j, address, 0)
+}
+
+// received makes an observer of a job's downloads; nil when nobody wants to know.
+func (f *fetcher) received(j job) func(done, total int64) {
+	if f.progress == nil {
+		return nil
+	}
+	return func(done, total int64) { f.progress(Progress{Source: j.shown, Done: done, Total: total}) }
 }
 
 // errElsewhere is what a method gives when the package is at another address.
@@ -179,53 +194,4 @@ func (f *fetcher) file(ctx context.Context, j job) error {
 		return fmt.Errorf("%s is neither a folder nor an archive", path)
 	}
 	return unpack(path, kind, j.dir)
-}
-
-// copyPackage copies a fetched package; a link is copied as such.
-func copyPackage(from, to string) error {
-	if target, err := os.Readlink(from); err == nil {
-		return os.Symlink(target, to)
-	}
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(target, 0o755)
-		case d.Type()&fs.ModeSymlink != 0:
-			link, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(link, target)
-		}
-		return copyFile(path, target)
-	})
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	info, err := src.Stat()
-	if err != nil {
-		return err
-	}
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	if cerr := dst.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

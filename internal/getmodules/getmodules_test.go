@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"maps"
@@ -27,6 +26,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/registry"
+	"tofu/internal/registry/registrytest"
 	"tofu/internal/tfdiags"
 )
 
@@ -38,11 +38,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		s := httptest.NewTLSServer(nil)
-		defer s.Close()
 		file := filepath.Join(dir, "ca.pem")
-		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-		if err := os.WriteFile(file, block, 0o600); err != nil {
+		if err := os.WriteFile(file, registrytest.Certificate(), 0o600); err != nil {
 			panic(err)
 		}
 		for name, value := range map[string]string{"SSL_CERT_FILE": file, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_TERMINAL_PROMPT": "0",
@@ -491,7 +488,7 @@ func TestCopyRoot(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/repo", "."); err != nil {
+	if err := in.CopyRoot("git::file://"+l.top+"/repo", "."); err != nil {
 		t.Fatal(err)
 	}
 	l.has("part/main.tf", value("p"))
@@ -499,7 +496,7 @@ func TestCopyRoot(t *testing.T) {
 	if _, err := os.Stat(".terraform.lock.hcl"); err == nil {
 		t.Error("the lock file is copied")
 	}
-	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/nothing", "x"); err == nil {
+	if err := in.CopyRoot("git::file://"+l.top+"/nothing", "x"); err == nil {
 		t.Error("nothing is copied")
 	}
 }

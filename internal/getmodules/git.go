@@ -1,7 +1,6 @@
 package getmodules
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -41,6 +39,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 		depth = 1
 	}
 	git := func(args ...string) error { return run(ctx, env, "git", args...) }
+	fetch := func(args ...string) error { return f.watched(ctx, j, env, "git", args...) }
 	if err := git("init", "-q", j.dir); err != nil {
 		return err
 	}
@@ -49,10 +48,10 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 		return err
 	}
 	want := cmp.Or(j.want, ref, "HEAD")
-	err = git(append(in, "fetch", "-q", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
+	err = fetch(append(in, "fetch", "--progress", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
 	checkout := "FETCH_HEAD"
 	if err != nil && commitName().MatchString(want) {
-		err = git(append(in, "fetch", "-q", "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")...)
+		err = fetch(append(in, "fetch", "--progress", "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")...)
 		checkout = want
 	}
 	if err != nil {
@@ -189,28 +188,4 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	}
 	*j.got = strings.TrimSpace(node)
 	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
-}
-
-// run runs a program and makes its complaints the error.
-func run(ctx context.Context, env []string, program string, args ...string) error {
-	_, err := output(ctx, env, program, args...)
-	return err
-}
-
-// output is run for a program whose output is wanted.
-func output(ctx context.Context, env []string, program string, args ...string) (string, error) {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return "", fmt.Errorf("the program %q must be installed to fetch this module", program)
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	var out, complaints bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &complaints
-	if err := cmd.Run(); err != nil {
-		if text := strings.TrimSpace(complaints.String()); text != "" {
-			return "", fmt.Errorf("%s: %s", program, text)
-		}
-		return "", fmt.Errorf("%s: %w", program, err)
-	}
-	return out.String(), nil
 }

@@ -12,7 +12,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
-	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
 )
@@ -27,16 +26,10 @@ type Options struct {
 	// Pin compares packages that are not local with those that Pins demands, and gives what they are; see Installer.Pins.
 	Pin  bool
 	Pins depsfile.ModuleLocks
-	// Observe is told what happens; nil for nobody.
+	// Always writes the list of modules, even if none is called.
+	Always bool
+	// Observe is told what happens, one call at a time; nil for nobody.
 	Observe func(Event)
-}
-
-// Event tells that a module call is being installed.
-type Event struct {
-	Key     string // the call's path, "net.subnets"
-	Source  string // of a package that is about to be fetched; empty when the call is in place
-	Version string
-	Dir     string // of a call that is in place
 }
 
 // Installer installs module calls one by one, as the configuration's loader meets them.
@@ -48,9 +41,8 @@ type Installer struct {
 	broken   bool              // a call could not be installed
 	packages map[string]string // where the package of a call lies, by key
 	fetcher  *fetcher
+	locator  *locator
 	pins     *pins // nil when packages are not pinned
-	versions map[string]func() (registry.ModuleVersions, error)
-	places   map[string]func() (registry.ModuleLocation, error)
 }
 
 // NewInstaller reads what is installed already. The context bounds all that the installer does.
@@ -61,10 +53,15 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules nothing is known about the files in %s, so they were left alone.", opts.Dir)}
 	}
 	in := &Installer{opts: *opts, ctx: ctx, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
-		versions: make(map[string]func() (registry.ModuleVersions, error)),
-		places:   make(map[string]func() (registry.ModuleLocation, error))}
+		locator: &locator{ctx: ctx, client: opts.Client}}
+	if opts.Observe != nil {
+		in.fetcher.progress = func(p Progress) { opts.Observe(p) }
+	}
 	if opts.Pin {
-		in.pins = &pins{known: opts.Pins, used: make(map[pinKey]depsfile.ModuleLock), intact: make(map[string]bool)}
+		in.pins = newPins(opts.Pins)
+		if opts.Upgrade {
+			in.pins = newPins(nil) // nothing is demanded
+		}
 	}
 	return in, nil
 }
@@ -72,7 +69,7 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 // Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration. When a
 // call could not be installed the file stays as it was.
 func (in *Installer) Finish() error {
-	if !in.called || in.broken {
+	if in.broken || !in.called && !in.opts.Always {
 		return nil
 	}
 	return in.write()
@@ -128,7 +125,7 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 		if err := os.RemoveAll(in.installDir(k)); err != nil {
 			return "", "", in.failed(req, err)
 		}
-		in.tell(Event{Key: k, Dir: dir})
+		in.tell(InPlace{k, "", dir})
 	}
 	if packaged {
 		in.packages[k] = home
@@ -153,11 +150,14 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false
 	}
-	pin := in.pinned(req.Source.Address, r.Version)
-	if !in.holds(pin, filepath.FromSlash(home)) {
+	pin := in.pins.demanded(req.Source.Address, r.Version)
+	if !in.pins.holds(pin, filepath.FromSlash(home)) {
+		if pin.Hash != "" {
+			in.tell(Changed{r.Key, r.Dir})
+		}
 		return Record{}, false
 	}
-	in.use(pin, filepath.FromSlash(home))
+	in.pins.use(pin, filepath.FromSlash(home))
 	in.packages[r.Key] = home
 	return r, true
 }
@@ -166,28 +166,26 @@ func (in *Installer) remote(req *configs.ModuleRequest) (string, string, tfdiags
 	if r, ok := in.kept(req); ok {
 		return filepath.FromSlash(r.Dir), "", nil
 	}
-	return in.install(req, req.Source.Address, req.Source.Subdir, "", "", req.Source.Address)
+	return in.install(req, location{address: req.Source.Address, subdir: req.Source.Subdir}, "")
 }
 
-// install fetches a package and records the call. Host is whose credentials go with the request.
-func (in *Installer) install(req *configs.ModuleRequest, address, subdir, host, version, shown string) (string, string, tfdiags.Diagnostics) {
+// install fetches a package and records the call.
+func (in *Installer) install(req *configs.ModuleRequest, place location, version string) (string, string, tfdiags.Diagnostics) {
 	k := key(req)
 	in.manifest.forget(k)
-	in.tell(Event{Key: k, Source: shown, Version: version})
+	shown := withoutSecrets(req.Source.Address)
+	in.tell(Downloading{k, shown, version})
 	home := in.installDir(k)
-	pin := in.pinned(req.Source.Address, version)
-	got, err := in.fetcher.into(in.ctx, request{address, host, pin}, home)
+	pin := in.pins.demanded(req.Source.Address, version)
+	got, err := in.fetcher.into(in.ctx, request{place.address, place.host, pin}, home)
 	if err != nil {
 		return "", "", in.failed(req, err)
 	}
 	if pin != nil {
-		in.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
+		in.pins.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
 	}
 	dir := home
-	if got.subdir != "" {
-		subdir = path.Join(got.subdir, subdir)
-	}
-	if subdir != "" {
+	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
 			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, has no such folder: %s.", req.Describe(), shown, err)}
@@ -197,7 +195,7 @@ func (in *Installer) install(req *configs.ModuleRequest, address, subdir, host, 
 	dir = filepath.ToSlash(dir)
 	in.packages[k] = filepath.ToSlash(home)
 	in.manifest[k] = Record{Key: k, Source: req.Source.String(), Version: version, Dir: dir}
-	in.tell(Event{Key: k, Dir: dir, Version: version})
+	in.tell(InPlace{k, version, dir})
 	return filepath.FromSlash(dir), version, nil
 }
 
@@ -241,61 +239,33 @@ func (in *Installer) fromRegistry(req *configs.ModuleRequest) (string, string, t
 	if r, ok := in.kept(req); ok {
 		return filepath.FromSlash(r.Dir), r.Version, nil
 	}
-	host, module, _ := strings.Cut(req.Source.Address, "/")
-	if !strings.Contains(host, ".") {
-		return "", "", in.failed(req, fmt.Errorf("%q is no module registry: a host name has a dot", host))
-	}
-	version, diags := in.choose(req, host, module)
+	version, diags := in.choose(req)
 	if diags.HasErrors() {
 		return "", "", diags
 	}
-	place, err := once(in.places, req.Source.Address+" "+version, func() (registry.ModuleLocation, error) {
-		return in.opts.Client.ModuleLocation(in.ctx, host, module, version)
-	})
-	var source addrs.ModuleSource
-	if err == nil {
-		source, err = addrs.ParseModuleSource(place.Address, false)
-	}
-	if err == nil && source.Kind != addrs.RemoteModule {
-		err = fmt.Errorf("the registry gives the location %q, which is no address of a package", place.Address)
-	}
+	place, err := in.locator.locate(req.Source, version)
 	if err != nil {
 		return "", "", append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err))
 	}
-	dir, version, more := in.install(req, source.Address, path.Join(source.Subdir, req.Source.Subdir), place.Host, version, req.Source.Address)
+	dir, version, more := in.install(req, place, version)
 	return dir, version, append(diags, more...)
 }
 
-func (in *Installer) choose(req *configs.ModuleRequest, host, module string) (string, tfdiags.Diagnostics) {
-	if v, ok := in.pinnedVersion(req.Source.Address, req.Constraints); ok {
+func (in *Installer) choose(req *configs.ModuleRequest) (string, tfdiags.Diagnostics) {
+	if v, ok := in.pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
-	list, err := once(in.versions, req.Source.Address, func() (registry.ModuleVersions, error) {
-		return in.opts.Client.ModuleVersions(in.ctx, host, module)
-	})
-	if err != nil {
-		if errors.Is(err, registry.ErrNoModule) {
-			err = fmt.Errorf("there is no module %s in the registry at %s", module, host)
-		}
-		return "", in.failed(req, err)
-	}
+	version, odd, err := in.locator.choose(req.Source, req.Constraints)
 	var diags tfdiags.Diagnostics
-	for _, odd := range list.Odd {
-		diags = diags.Append(tfdiags.Warningf("Failed to parse version", "The registry at %s lists a version %q of %s, which is none; it is ignored.", host, odd, module).At(req.Call.Range))
+	for _, text := range odd {
+		diags = diags.Append(tfdiags.Warningf("Failed to parse version", "The registry lists a version %q of %s, which is none; it is ignored.", text, req.Source.Address).At(req.Call.Range))
 	}
-	version, ok := sources.Newest(list.List, depsfile.Acceptable(req.Constraints).Has)
-	if !ok {
-		return "", diags.Append(tfdiags.Errorf("Unresolvable module version constraint",
-			"No version of module %s at %s meets the constraints %q.", module, host, req.Version).At(req.Call.Range))
+	switch {
+	case errors.Is(err, errUnresolvable):
+		diags = diags.Append(tfdiags.Errorf("Unresolvable module version constraint",
+			"No version of module %s meets the constraints %q.", req.Source.Address, req.Version).At(req.Call.Range))
+	case err != nil:
+		diags = diags.Append(in.failed(req, err))
 	}
-	return version.String(), diags
-}
-
-// once runs a function once per key and keeps the result.
-func once[V any](calls map[string]func() (V, error), key string, run func() (V, error)) (V, error) {
-	if _, ok := calls[key]; !ok {
-		v, err := run()
-		calls[key] = func() (V, error) { return v, err }
-	}
-	return calls[key]()
+	return version, diags
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tofu/internal/staging"
 )
 
 // Record is one installed module call as modules.json has it.
@@ -63,22 +65,7 @@ func (m Manifest) Write(dir string) error {
 	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
 		return nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".modules-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
+	if err := staging.Write(file, data, 0o644); err != nil {
 		return fmt.Errorf("writing the list of installed modules: %w", err)
 	}
 	return nil
@@ -86,6 +73,9 @@ func (m Manifest) Write(dir string) error {
 
 // forget drops a call and all calls below it.
 func (m Manifest) forget(key string) {
+	if _, ok := m[key]; !ok {
+		return // nor are calls below it there
+	}
 	for k := range m {
 		if k == key || strings.HasPrefix(k, key+".") {
 			delete(m, k)

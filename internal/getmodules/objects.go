@@ -91,7 +91,7 @@ func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Do
 	if err != nil {
 		return err
 	}
-	d.Retries = 1
+	d.Retries, d.Progress = 1, f.received(j)
 	return j.unpackFetched(kind, check, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
 }
 

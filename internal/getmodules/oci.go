@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"tofu/internal/registry/oci"
 )
@@ -16,6 +17,14 @@ const moduleArtifact = "application/vnd.opentofu.modulepkg"
 // oci fetches a package from an OCI registry, by tag or digest.
 func (f *fetcher) oci(ctx context.Context, j job) error {
 	tag, digest := j.query.Get("tag"), j.query.Get("digest")
+	if j.url.Scheme != "oci" || strings.ContainsAny(j.url.Path, "@:") {
+		return errors.New("an oci: address is written oci://HOST/REPOSITORY, and a tag or digest after it as ?tag=… or ?digest=…")
+	}
+	for _, name := range []string{"tag", "digest"} {
+		if j.query.Has(name) && j.query.Get(name) == "" {
+			return fmt.Errorf("the parameter %q of the oci: address is empty", name)
+		}
+	}
 	for name := range without(j.query, "tag", "digest") {
 		return fmt.Errorf("an oci: address has no parameter %q; there are tag and digest", name)
 	}
@@ -36,5 +45,5 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 		return err
 	}
 	*j.got = manifest
-	return j.unpackFetched("zip", checksum{}, func(dst *os.File) error { return client.Fetch(ctx, repository, layer, dst, nil) })
+	return j.unpackFetched("zip", checksum{}, func(dst *os.File) error { return client.Fetch(ctx, repository, layer, dst, f.received(j)) })
 }

@@ -18,79 +18,87 @@ import (
 
 // pins are the packages that are pinned, and those that this run came across.
 type pins struct {
-	known  depsfile.ModuleLocks // what is demanded
+	known  map[pinKey]depsfile.ModuleLock // what is demanded
+	chosen map[string][]depsfile.Version  // the demanded versions of each package from a registry
 	used   map[pinKey]depsfile.ModuleLock
 	intact map[string]bool // installed packages that were compared with their pin, by folder
 }
 
 type pinKey struct{ source, version string }
 
+func newPins(demanded depsfile.ModuleLocks) *pins {
+	p := &pins{known: make(map[pinKey]depsfile.ModuleLock), chosen: make(map[string][]depsfile.Version),
+		used: make(map[pinKey]depsfile.ModuleLock), intact: make(map[string]bool)}
+	for _, lock := range demanded {
+		p.known[pinKey{lock.Source, lock.Version}] = lock
+		if v, err := depsfile.ParseVersion(lock.Version); err == nil {
+			p.chosen[lock.Source] = append(p.chosen[lock.Source], v)
+		}
+	}
+	return p
+}
+
 // Pins are the packages that the configuration uses, to be saved after Finish. There are none unless packages are pinned.
 func (in *Installer) Pins() depsfile.ModuleLocks {
-	var locks depsfile.ModuleLocks
 	if in.pins == nil {
 		return nil
 	}
+	var locks depsfile.ModuleLocks
 	for _, lock := range in.pins.used {
 		locks = append(locks, lock)
 	}
 	return locks.Sorted()
 }
 
-// pinned gives what is demanded of a package. The result is nil when packages are not pinned, and has nothing to demand when this
+// demanded gives what is demanded of a package. The result is nil when packages are not pinned, and has nothing to demand when this
 // one isn't yet.
-func (in *Installer) pinned(source, version string) *depsfile.ModuleLock {
-	if in.pins == nil {
+func (p *pins) demanded(source, version string) *depsfile.ModuleLock {
+	if p == nil {
 		return nil
 	}
-	key := pinKey{pinName(source), version}
-	if lock, ok := in.pins.used[key]; ok {
+	key := pinKey{withoutSecrets(source), version}
+	if lock, ok := p.used[key]; ok {
 		return &lock // a second call gets what the first one got
 	}
-	for _, lock := range in.pins.known {
-		if lock.Source == key.source && lock.Version == version && !in.opts.Upgrade {
-			return &lock
-		}
+	if lock, ok := p.known[key]; ok {
+		return &lock
 	}
 	return &depsfile.ModuleLock{Source: key.source, Version: version}
 }
 
-// pinnedVersion is the newest pinned version of a package from a registry that meets the constraints.
-func (in *Installer) pinnedVersion(source string, c depsfile.Constraints) (depsfile.Version, bool) {
-	var versions []depsfile.Version
-	if in.pins != nil && !in.opts.Upgrade {
-		for _, lock := range in.pins.known {
-			if v, err := depsfile.ParseVersion(lock.Version); err == nil && lock.Source == source {
-				versions = append(versions, v)
-			}
-		}
+// version is the newest pinned version of a package from a registry that meets the constraints.
+func (p *pins) version(source string, c depsfile.Constraints) (depsfile.Version, bool) {
+	if p == nil {
+		return depsfile.Version{}, false
 	}
-	return sources.Newest(versions, depsfile.Acceptable(c).Has)
+	return sources.Newest(p.chosen[source], depsfile.Acceptable(c).Has)
 }
 
 // use notes the pin of a package that is in place. A folder of this machine is linked to and changes freely.
-func (in *Installer) use(pin *depsfile.ModuleLock, home string) {
-	if info, err := os.Lstat(home); pin == nil || err != nil || info.Mode()&fs.ModeSymlink != 0 {
+func (p *pins) use(pin *depsfile.ModuleLock, home string) {
+	if pin == nil || isLink(home) {
 		return
 	}
-	in.pins.used[pinKey{pin.Source, pin.Version}] = *pin
-	in.pins.intact[home] = true
+	p.used[pinKey{pin.Source, pin.Version}] = *pin
+	p.intact[home] = true
 }
 
 // holds tells whether an installed package is the pinned one, as far as packages are pinned.
-func (in *Installer) holds(pin *depsfile.ModuleLock, home string) bool {
-	if pin == nil || in.pins.intact[home] {
-		return true
-	}
-	if info, err := os.Lstat(home); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+func (p *pins) holds(pin *depsfile.ModuleLock, home string) bool {
+	if pin == nil || p.intact[home] || isLink(home) {
 		return true
 	}
 	h, err := hashTree(home)
 	return err == nil && pin.Hash == h
 }
 
-// pinName is an address as it is pinned: without secrets, for the file is meant to be shared.
-func pinName(address string) string {
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// withoutSecrets is an address as it is pinned and shown: files with pins are meant to be shared.
+func withoutSecrets(address string) string {
 	method, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
 		method, rest = before+"::", after
@@ -120,8 +128,8 @@ func pinName(address string) string {
 // hashTree is the hash over all files of a package: of a provider's package this would be its "h1:" hash. A symbolic link counts
 // as a file with its target in it. Links to folders of this machine have no hash.
 func hashTree(dir string) (depsfile.Hash, error) {
-	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink != 0 {
-		return "", err
+	if isLink(dir) {
+		return "", nil
 	}
 	var names []string
 	links := make(map[string]string)

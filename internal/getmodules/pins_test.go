@@ -146,7 +146,7 @@ func TestPinName(t *testing.T) {
 		"registry.opentofu.org/acme/net/lab":                                        "registry.opentofu.org/acme/net/lab",
 		"s3::https://s3.amazonaws.com/b/a.zip?aws_access_key_secret=b&region=x&z=1": "s3::https://s3.amazonaws.com/b/a.zip?region=x&z=1",
 	} {
-		if got := pinName(address); got != want {
+		if got := withoutSecrets(address); got != want {
 			t.Errorf("%s: %s", address, got)
 		}
 	}

@@ -2,17 +2,17 @@ package getmodules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
-	"tofu/internal/depsfile/sources"
+	"tofu/internal/memo"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
 )
@@ -20,22 +20,21 @@ import (
 // Shared finds the modules of many root modules for reading only. What a root module has installed is used; all other packages are
 // fetched into a temporary folder, each once, whoever calls it. It may be used by many goroutines.
 type Shared struct {
-	ctx    context.Context
-	client *registry.Client
+	ctx      context.Context
+	client   *registry.Client
+	progress func(Progress)
+	locator  *locator
+	packages memo.Map[string, sharedPackage]
 
-	mu       sync.Mutex
-	dir      string // made when the first package is fetched
-	packages map[string]func() (sharedPackage, error)
-	versions map[string]func() (registry.ModuleVersions, error)
-	places   map[string]func() (registry.ModuleLocation, error)
+	mu  sync.Mutex
+	dir string // made when the first package is fetched
 }
 
 type sharedPackage struct{ dir, subdir string }
 
-// NewShared makes a Shared. The context bounds all that it does.
-func NewShared(ctx context.Context, client *registry.Client) *Shared {
-	return &Shared{ctx: ctx, client: client, packages: make(map[string]func() (sharedPackage, error)),
-		versions: make(map[string]func() (registry.ModuleVersions, error)), places: make(map[string]func() (registry.ModuleLocation, error))}
+// NewShared makes a Shared. The context bounds all that it does. Progress is told how far downloads are, by many goroutines; nil for nobody.
+func NewShared(ctx context.Context, client *registry.Client, progress func(Progress)) *Shared {
+	return &Shared{ctx: ctx, client: client, progress: progress, locator: &locator{ctx: ctx, client: client}}
 }
 
 // Close removes what was fetched.
@@ -58,9 +57,9 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	in := &Installer{opts: Options{Dir: filepath.Join(root, ".terraform", "modules")}, manifest: installed}
+	var demanded *pins
 	if pinned {
-		in.pins = &pins{known: locks}
+		demanded = newPins(locks)
 	}
 	return func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
@@ -75,7 +74,7 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 				return dir, r.Version, nil
 			}
 		}
-		dir, version, err := s.find(in, req)
+		dir, version, err := s.find(demanded, req)
 		if err != nil {
 			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to download module", "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)}
 		}
@@ -83,56 +82,43 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	}, nil
 }
 
-// find fetches the package of a call, in the version that init would choose. The installer knows what is pinned.
-func (s *Shared) find(in *Installer, req *configs.ModuleRequest) (dir, version string, err error) {
-	address, subdir, host := req.Source.Address, req.Source.Subdir, ""
+// find fetches the package of a call, in the version that init would choose.
+func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
+	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
 	if req.Source.Kind == addrs.RegistryModule {
-		if version, err = s.choose(in, req); err != nil {
+		if version, err = s.choose(pins, req); err != nil {
 			return "", "", err
 		}
-		registryHost, module, _ := strings.Cut(address, "/")
-		place, err := locked(s, s.places, address+" "+version, func() (registry.ModuleLocation, error) {
-			return s.client.ModuleLocation(s.ctx, registryHost, module, version)
-		})
-		if err != nil {
+		if place, err = s.locator.locate(req.Source, version); err != nil {
 			return "", "", err
 		}
-		located, err := addrs.ParseModuleSource(place.Address, false)
-		if err != nil || located.Kind != addrs.RemoteModule {
-			return "", "", fmt.Errorf("the registry gives the location %q, which is no address of a package", place.Address)
-		}
-		address, subdir, host = located.Address, path.Join(located.Subdir, subdir), place.Host
 	}
-	pin := in.pinned(req.Source.Address, version)
-	name := address
+	pin := pins.demanded(req.Source.Address, version)
+	name := place.address
 	if pin != nil {
 		name += " " + pin.Revision + " " + string(pin.Hash)
 	}
-	pkg, err := locked(s, s.packages, name, func() (sharedPackage, error) { return s.fetch(request{address, host, pin}) })
+	pkg, err := s.packages.Do(name, func() (sharedPackage, error) { return s.fetch(request{place.address, place.host, pin}) })
 	if err != nil {
 		return "", "", err
 	}
-	if subdir = path.Join(pkg.subdir, subdir); subdir == "" {
+	subdir := path.Join(pkg.subdir, place.subdir)
+	if subdir == "" {
 		return pkg.dir, version, nil
 	}
 	dir, err = within(pkg.dir, subdir)
 	return dir, version, err
 }
 
-func (s *Shared) choose(in *Installer, req *configs.ModuleRequest) (string, error) {
-	if v, ok := in.pinnedVersion(req.Source.Address, req.Constraints); ok {
+func (s *Shared) choose(pins *pins, req *configs.ModuleRequest) (string, error) {
+	if v, ok := pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
-	host, module, _ := strings.Cut(req.Source.Address, "/")
-	list, err := locked(s, s.versions, req.Source.Address, func() (registry.ModuleVersions, error) { return s.client.ModuleVersions(s.ctx, host, module) })
-	if err != nil {
-		return "", err
+	version, _, err := s.locator.choose(req.Source, req.Constraints)
+	if errors.Is(err, errUnresolvable) {
+		err = fmt.Errorf("no version of module %s meets the constraints %q", req.Source.Address, req.Version)
 	}
-	v, ok := sources.Newest(list.List, depsfile.Acceptable(req.Constraints).Has)
-	if !ok {
-		return "", fmt.Errorf("no version of module %s at %s meets the constraints %q", module, host, req.Version)
-	}
-	return v.String(), nil
+	return version, err
 }
 
 // fetch puts a package into a folder of its own.
@@ -146,7 +132,9 @@ func (s *Shared) fetch(req request) (sharedPackage, error) {
 		return sharedPackage{}, err
 	}
 	dir := filepath.Join(tmp, "module")
-	got, err := newFetcher(s.client).into(s.ctx, req, dir)
+	f := newFetcher(s.client)
+	f.progress = s.progress
+	got, err := f.into(s.ctx, req, dir)
 	return sharedPackage{dir, got.subdir}, err
 }
 
@@ -158,16 +146,4 @@ func (s *Shared) home() (dir string, err error) {
 		s.dir, err = os.MkdirTemp("", "tofu-modules-")
 	}
 	return s.dir, err
-}
-
-// locked runs a function once per key, and lets other keys go on meanwhile.
-func locked[V any](s *Shared, calls map[string]func() (V, error), key string, run func() (V, error)) (V, error) {
-	s.mu.Lock()
-	call, ok := calls[key]
-	if !ok {
-		call = sync.OnceValues(run)
-		calls[key] = call
-	}
-	s.mu.Unlock()
-	return call()
 }

@@ -56,7 +56,7 @@ func TestShared(t *testing.T) {
 	}
 	l.write(map[string]string{"work/e/.terraform.modules.lock.hcl": "module \"" + source + "\" {\n version = \"1.0.0\"\n hash = \"" + string(h) + "\"\n}\n"})
 
-	shared := NewShared(t.Context(), l.client)
+	shared := NewShared(t.Context(), l.client, nil)
 	var group sync.WaitGroup
 	for name := range versions {
 		group.Go(func() {

@@ -1,0 +1,71 @@
+package getmodules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
+	"tofu/internal/memo"
+	"tofu/internal/registry"
+)
+
+// locator finds out from registries which versions of modules there are and where their packages are. It asks for each thing once,
+// and may be used by many goroutines.
+type locator struct {
+	ctx      context.Context
+	client   *registry.Client
+	versions memo.Map[string, registry.ModuleVersions]
+	places   memo.Map[string, location]
+}
+
+// location is where a package is.
+type location struct {
+	address, subdir string
+	host            string // whose credentials go with the request; empty for none
+}
+
+// errUnresolvable tells that no version of a module meets its constraints.
+var errUnresolvable = errors.New("no version meets the constraints")
+
+// choose takes the newest version that meets the constraints. Odd are entries of the registry's list that are no versions.
+func (l *locator) choose(source addrs.ModuleSource, c depsfile.Constraints) (version string, odd []string, err error) {
+	host, module, _ := strings.Cut(source.Address, "/")
+	if !strings.Contains(host, ".") {
+		return "", nil, fmt.Errorf("%q is no module registry: a host name has a dot", host)
+	}
+	list, err := l.versions.Do(source.Address, func() (registry.ModuleVersions, error) { return l.client.ModuleVersions(l.ctx, host, module) })
+	if errors.Is(err, registry.ErrNoModule) {
+		err = fmt.Errorf("there is no module %s in the registry at %s", module, host)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	v, ok := sources.Newest(list.List, depsfile.Acceptable(c).Has)
+	if !ok {
+		return "", list.Odd, fmt.Errorf("module %s at %s: %w", module, host, errUnresolvable)
+	}
+	return v.String(), list.Odd, nil
+}
+
+// locate asks where a version of a module is.
+func (l *locator) locate(source addrs.ModuleSource, version string) (location, error) {
+	found, err := l.places.Do(source.Address+" "+version, func() (location, error) {
+		host, module, _ := strings.Cut(source.Address, "/")
+		place, err := l.client.ModuleLocation(l.ctx, host, module, version)
+		if err != nil {
+			return location{}, err
+		}
+		parsed, err := addrs.ParseModuleSource(place.Address, false)
+		if err == nil && parsed.Kind != addrs.RemoteModule {
+			err = fmt.Errorf("the registry gives the location %q, which is no address of a package", place.Address)
+		}
+		return location{parsed.Address, parsed.Subdir, place.Host}, err
+	})
+	found.subdir = path.Join(found.subdir, source.Subdir)
+	return found, err
+}
