@@ -38,7 +38,7 @@ func validateData(config cty.Value) tfdiags.Diagnostics {
 	for _, name := range []string{"id", "output"} {
 		if !config.GetAttr(name).IsNull() {
 			diags = diags.Append(tfdiags.Diagnostic{
-				Severity: tfdiags.Error, Summary: fmt.Sprintf("%q attribute is read-only", name), Path: cty.GetAttrPath(name),
+				Severity: tfdiags.Error, Summary: fmt.Sprintf("%q attribute is read-only", name), Path: cty.GetAttrPath(name), Placeless: true,
 				Detail: "It is decided when the change is applied; remove it from the configuration.",
 			})
 		}

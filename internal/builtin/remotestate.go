@@ -99,13 +99,16 @@ func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, 
 		workspace = w.AsString()
 	}
 	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(), workspace, backend)
-	resp.Diagnostics = diags
-	if diags.HasErrors() {
-		return resp
+	for i := range diags { // what is wrong is not the configuration
+		diags[i].Placeless = true
 	}
-	if !found {
-		resp.Diagnostics = resp.Diagnostics.Append(at("workspace", "Unable to find remote state",
+	if !found && !diags.HasErrors() {
+		diags = diags.Append(at("workspace", "Unable to find remote state",
 			"The backend has no state for the workspace. Apply the configuration that it belongs to first."))
+	}
+	if resp.Diagnostics = diags; diags.HasErrors() {
+		resp.Diagnostics = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Unable to read remote state", Placeless: true,
+			Detail: addr.String() + " has no outputs, so nothing that refers to it can be decided."})
 		return resp
 	}
 	merged := make(map[string]cty.Value)

@@ -16,8 +16,8 @@ import (
 
 // Source is what a configuration is made of.
 type Source struct {
-	Bodies []hcl.Body // of the encryption blocks; what stands in later ones wins
-	Env    string     // of TF_ENCRYPTION; it wins over the blocks
+	Blocks []*hcl.Block // the encryption blocks; what stands in later ones wins
+	Env    string       // of TF_ENCRYPTION; it wins over the blocks
 	// Eval evaluates an expression that may use variables and local values.
 	Eval     func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics)
 	Getenv   func(string) string
@@ -28,27 +28,28 @@ type Source struct {
 type Config struct {
 	state, plan, otherStates *Target
 	named                    map[string]*Target
+	clear                    *hcl.Range // of the first block that has the method "unencrypted"
 }
 
 // Load makes the configuration. Key providers and methods that no target uses aren't looked at.
 func Load(src *Source) (*Config, tfdiags.Diagnostics) {
 	var doc document
 	var diags tfdiags.Diagnostics
-	for _, body := range src.Bodies {
-		diags = diags.Append(doc.add(body))
+	for _, b := range src.Blocks {
+		diags = diags.Append(doc.add(b.Body, b.DefRange))
 	}
 	if strings.TrimSpace(src.Env) != "" {
 		body, more := parseEnv(src.Env)
 		diags = diags.Append(more)
 		if body != nil {
-			diags = diags.Append(doc.add(body))
+			diags = diags.Append(doc.add(body, hcl.Range{Filename: envName}))
 		}
 	}
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	l := &loader{src: src, doc: &doc, providers: make(map[string]*provider), methods: make(map[string]*method)}
-	out := &Config{named: make(map[string]*Target)}
+	out := &Config{named: make(map[string]*Target), clear: doc.clear}
 	out.state = l.target("the state", doc.state)
 	out.plan = l.target("the plan", doc.plan)
 	out.otherStates = l.target("the remote state", doc.otherStates)
@@ -66,6 +67,15 @@ func (c *Config) State() *Target { return c.state }
 
 // Plan encrypts plan files; nil: not at all.
 func (c *Config) Plan() *Target { return c.plan }
+
+// Warnings are for commands that plan or set up: a method that leaves everything in clear text is for a time of transition.
+func (c *Config) Warnings() tfdiags.Diagnostics {
+	if c.clear == nil {
+		return nil
+	}
+	return tfdiags.Diagnostics{tfdiags.Warningf("Unencrypted method configured", "The encryption block has the method \"unencrypted\". It is there "+
+		"for the time in which clear text turns into encrypted text or back; take it out when that is done.").At(*c.clear)}
+}
 
 // Remote decrypts the state that a terraform_remote_state data source reads; nil: it is in clear text. The blocks name a data source by
 // its module calls and its name, with its key or without.

@@ -72,7 +72,7 @@ func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdia
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
-		src.Bodies = append(src.Bodies, f.Body)
+		src.Blocks = append(src.Blocks, &hcl.Block{Body: f.Body, DefRange: f.Body.MissingItemRange()})
 	}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"local": cty.ObjectVal(map[string]cty.Value{"pass": cty.StringVal("correct horse battery").Mark("sensitive")})}}
 	src.Eval = func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
@@ -157,6 +157,32 @@ func TestFilesOfOpenTofu(t *testing.T) {
 			}
 			state {
 				method = method.aes_gcm.main
+			}`},
+		"pbkdf2-chain.tfstate": {"", `
+			key_provider "pbkdf2" "a" {
+				passphrase = "a long enough passphrase"
+			}
+			key_provider "pbkdf2" "k" {
+				chain         = key_provider.pbkdf2.a
+				hash_function = "sha256"
+				key_length    = 24
+			}
+			method "aes_gcm" "m" {
+				keys = key_provider.pbkdf2.k
+			}
+			state {
+				method = method.aes_gcm.m
+			}`},
+		"external.tfstate": {"keys", `
+			key_provider "external" "k" {
+				command = ["@PROGRAM@"]
+			}
+			method "aes_gcm" "m" {
+				keys = key_provider.external.k
+				aad  = [1, 2]
+			}
+			state {
+				method = method.aes_gcm.m
 			}`},
 		"external-method.tfstate": {"xor", `
 			method "external" "m" {

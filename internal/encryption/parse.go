@@ -28,7 +28,11 @@ type document struct {
 	keyProviders, methods    map[string]*block
 	state, plan, otherStates *targetBlock
 	named                    map[string]*targetBlock
+	clear                    *hcl.Range // of the first block with the method "unencrypted"
 }
+
+// envName is the variable that has a body too.
+const envName = "TF_ENCRYPTION"
 
 var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "key_provider", LabelNames: []string{"type", "name"}},
@@ -50,10 +54,11 @@ var targetSchema = &hcl.BodySchema{
 
 // parseEnv reads the body that TF_ENCRYPTION has, in native or JSON syntax.
 func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
-	const name = "TF_ENCRYPTION"
-	parse := func() (*hcl.File, hcl.Diagnostics) { return hclsyntax.ParseConfig([]byte(text), name, hcl.InitialPos) }
+	parse := func() (*hcl.File, hcl.Diagnostics) {
+		return hclsyntax.ParseConfig([]byte(text), envName, hcl.InitialPos)
+	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		parse = func() (*hcl.File, hcl.Diagnostics) { return hcljson.Parse([]byte(text), name) }
+		parse = func() (*hcl.File, hcl.Diagnostics) { return hcljson.Parse([]byte(text), envName) }
 	}
 	file, diags := parse()
 	if diags.HasErrors() {
@@ -62,8 +67,8 @@ func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
 	return file.Body, nil
 }
 
-// add merges another body into the document.
-func (d *document) add(body hcl.Body) tfdiags.Diagnostics {
+// add merges another body into the document; rng is where its block begins.
+func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
 	content, hdiags := body.Content(rootSchema)
 	diags := tfdiags.Diagnostics{}.Append(hdiags)
 	seen := make(map[string]bool)
@@ -81,6 +86,9 @@ func (d *document) add(body hcl.Body) tfdiags.Diagnostics {
 		case "key_provider":
 			diags = diags.Append(merge(&d.keyProviders, b))
 		case "method":
+			if b.Labels[0] == Unencrypted.Name && d.clear == nil {
+				d.clear = &rng
+			}
 			diags = diags.Append(merge(&d.methods, b))
 		case "state":
 			diags = diags.Append(mergeTarget(&d.state, b))

@@ -161,15 +161,10 @@ func TestRemoteExecInterrupted(t *testing.T) {
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %s to end", took)
 	}
-	for range 50 {
-		if _, err := os.Stat(ended); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if _, err := os.Stat(ended); err != nil {
-		t.Error("the command went on")
-	}
+	eventually(t, "the command ends", func() bool {
+		_, err := os.Stat(ended)
+		return err == nil
+	})
 	if left, _ := filepath.Glob(s.path("script_*")); len(left) > 0 {
 		t.Errorf("scripts were left behind: %s", left)
 	}

@@ -80,16 +80,24 @@ StrictModes no
 			t.Logf("sshd: %s", text)
 		}
 	})
-	for range 100 {
+	eventually(t, "sshd answers", func() bool {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
 		if err == nil {
 			conn.Close()
-			return s
 		}
-		time.Sleep(50 * time.Millisecond)
+		return err == nil
+	})
+	return s
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for start := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("not within a minute: %s", what)
+		}
 	}
-	t.Fatal("sshd doesn't answer")
-	return nil
 }
 
 func findSSHD() string {

@@ -137,9 +137,10 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// terminate ends all sessions that hold advisory locks, as a restarted server or a broken network would.
+// terminate ends all sessions that hold advisory locks, as a restarted server or a broken network would, and waits until they are
+// gone: ten seconds at most.
 func terminate(t *testing.T) {
-	query(t, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+	query(t, "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'")
 }
 
 func TestBrokenSession(t *testing.T) {
