@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -219,6 +218,5 @@ func (l *lent) exited() bool {
 }
 
 func startFailed(addr addrs.Provider, err error) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{}.Append(tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.",
-		addr.ForDisplay(), fmt.Sprint(err)))
+	return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", addr.ForDisplay(), err)}
 }

@@ -162,7 +162,7 @@ func TestSchemaCache(t *testing.T) {
 	if err := os.WriteFile(files[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if CachedSchema(l) != nil {
+	if l.cachedSchema() != nil {
 		t.Error("a damaged cache is used")
 	}
 
@@ -173,7 +173,7 @@ func TestSchemaCache(t *testing.T) {
 	} else {
 		schema, diags := p.Schema(t.Context())
 		noErrors(t, diags)
-		if schema.SchemaOptional != (CachedSchema(fresh) != nil) {
+		if schema.SchemaOptional != (fresh.cachedSchema() != nil) {
 			t.Error("a schema is kept without the provider's permission, or not with it")
 		}
 		p.Close()

@@ -81,16 +81,25 @@ func TestFrozenProviderIsKilled(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	p, _ := configured(t, "files", "FILES_HANG=create:*")
+	log := filepath.Join(t.TempDir(), "log")
+	p, _ := configured(t, "files", "FILES_HANG=create:*", "FILES_LOG="+log)
+	stopped := make(chan error, 1)
 	go func() {
-		time.Sleep(500 * time.Millisecond)
-		if err := p.Stop(context.Background()); err != nil {
-			t.Error(err)
+		for t.Context().Err() == nil {
+			if text, _ := os.ReadFile(log); strings.Contains(string(text), "begin create") {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
+		stopped <- p.Stop(context.Background())
 	}()
-	within(t, 30*time.Second, "stopping", func() {
+	within(t, time.Minute, "stopping", func() {
 		if resp := createFile(t.Context(), t, p); !resp.Diagnostics.HasErrors() {
 			t.Error("the stopped operation reports no error")
+		}
+		// The operation may end before Stop has its answer, and the provider is closed with the test.
+		if err := <-stopped; err != nil {
+			t.Error(err)
 		}
 	})
 }

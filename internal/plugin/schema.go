@@ -7,13 +7,13 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 )
 
 // schemaTable decodes the schema of a type on first use. It implements providers.TypeTable.
@@ -144,7 +144,7 @@ func attributeType(out *configschema.Attribute, in *tfplugin.Schema_Attribute, v
 }
 
 func decodeType(raw []byte) (cty.Type, error) {
-	ty, err := ctyjson.UnmarshalType(raw)
+	ty, err := states.UnmarshalType(raw)
 	if err != nil {
 		return cty.DynamicPseudoType, fmt.Errorf("invalid type constraint %q: %w", raw, err)
 	}

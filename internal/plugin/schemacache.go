@@ -19,6 +19,7 @@ import (
 
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
+	"tofu/internal/staging"
 )
 
 // The schemas of packages are kept as the provider sent them, one file per package:
@@ -35,9 +36,6 @@ const (
 	cacheLifetime = 90 * 24 * time.Hour // since the last use
 )
 
-// CachedSchema gives the schema of a provider that allows its schema to be kept, without a process; nil when it isn't there.
-func CachedSchema(l Launch) *providers.Schema { return l.cachedSchema() }
-
 // cacheFile is the file of the package; empty when its schema isn't to be kept.
 func (l *Launch) cacheFile() string {
 	if l.PackageHash == "" || l.CacheDir == "" || l.Reattach != nil {
@@ -47,6 +45,7 @@ func (l *Launch) cacheFile() string {
 	return filepath.Join(l.CacheDir, hex.EncodeToString(sum[:])+".schema")
 }
 
+// cachedSchema gives the schema of a provider that allows its schema to be kept, without a process; nil when it isn't there.
 func (l *Launch) cachedSchema() *providers.Schema {
 	file := l.cacheFile()
 	if file == "" {
@@ -111,7 +110,11 @@ func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResp
 	}
 	data, err := encodeCache(version, schemas, ids)
 	if err == nil {
-		err = writeFile(file, data)
+		err = os.MkdirAll(l.CacheDir, 0o700)
+	}
+	if err == nil {
+		staging.RemoveStale(l.CacheDir)
+		err = staging.Write(file, data, 0o600)
 	}
 	if err != nil {
 		l.logCache("provider schema not cached", err)
@@ -123,24 +126,6 @@ func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResp
 			_ = os.Remove(filepath.Join(l.CacheDir, entry.Name()))
 		}
 	}
-}
-
-func writeFile(file string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
 }
 
 func (l *Launch) logCache(text string, err error) {

@@ -54,7 +54,7 @@ func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
 func decodeValue(v *tfplugin.DynamicValue, ty cty.Type) (cty.Value, error) {
 	switch {
 	case len(v.GetMsgpack()) > 0:
-		return msgpack.Unmarshal(v.Msgpack, ty)
+		return states.UnmarshalPacked(v.Msgpack, ty)
 	case len(v.GetJson()) > 0:
 		return states.Unmarshal(v.Json, ty)
 	}
