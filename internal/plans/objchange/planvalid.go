@@ -17,16 +17,23 @@ func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Valu
 	prior, hidden := unmark(prior)
 	config, more := unmark(config)
 	hidden = append(hidden, more...)
-	prior, config, planned = unrefined(prior), unrefined(config), unrefined(bare(planned))
+	planned = bare(planned)
 
 	var c planCheck
 	c.object(shapeOf(schema), prior, config, planned, nil)
+	if len(c.problems) > 0 { // which refinements may have caused; what holds with them holds without
+		c.problems = nil
+		c.object(shapeOf(schema), unrefined(prior), unrefined(config), unrefined(planned), nil)
+	}
 	return c.problems.errors(schema, hidden)
 }
 
 // unrefined removes what is known about unknown values, so that they compare as equal.
 func unrefined(v cty.Value) cty.Value {
-	if v.IsWhollyKnown() {
+	switch {
+	case !v.IsKnown():
+		return cty.UnknownVal(v.Type())
+	case v.IsWhollyKnown():
 		return v
 	}
 	out, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/marks"
 )
 
 // shape is the content of a block or of a nested attribute's object: the rules for both are the same.
@@ -105,12 +106,12 @@ func singular(m configschema.NestingMode) bool {
 
 // unmark removes the marks of a value and says where they were.
 func unmark(v cty.Value) (cty.Value, []cty.Path) {
-	if !hasMarks(v) {
+	if !marks.Any(v) {
 		return v, nil
 	}
-	bare, marks := v.UnmarkDeepWithPaths()
-	paths := make([]cty.Path, len(marks))
-	for i, m := range marks {
+	bare, marked := v.UnmarkDeepWithPaths()
+	paths := make([]cty.Path, len(marked))
+	for i, m := range marked {
 		paths[i] = m.Path
 	}
 	return bare, paths
@@ -119,21 +120,4 @@ func unmark(v cty.Value) (cty.Value, []cty.Path) {
 func bare(v cty.Value) cty.Value {
 	v, _ = unmark(v)
 	return v
-}
-
-// hasMarks is ContainsMarked without a look into sets, which have the marks of their elements themselves and are dear to iterate
-// over (cty sorts them each time).
-func hasMarks(v cty.Value) bool {
-	switch ty := v.Type(); {
-	case v.IsMarked():
-		return true
-	case ty.IsPrimitiveType() || ty.IsSetType() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements():
-		return false
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		if _, elem := it.Element(); hasMarks(elem) {
-			return true
-		}
-	}
-	return false
 }

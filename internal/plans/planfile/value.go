@@ -91,7 +91,7 @@ func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue
 		return wireValue{}, nil
 	}
 	var out wireValue
-	if v.ContainsMarked() {
+	if marks.Any(v) {
 		var paths []cty.PathValueMarks
 		v, paths = v.UnmarkDeepWithPaths()
 		var err error
@@ -173,7 +173,7 @@ func (p wirePath) path() (cty.Path, error) {
 			out = append(out, cty.GetAttrStep{Name: step.Attr})
 			continue
 		}
-		key, err := ctymsgpack.Unmarshal(step.Index, cty.DynamicPseudoType)
+		key, err := states.UnmarshalPacked(step.Index, cty.DynamicPseudoType)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty
 		return before, nil
 	}
 	if in.Def != nil {
-		ty, err := ctyjson.UnmarshalType(in.Def)
+		ty, err := states.UnmarshalType(in.Def)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -207,7 +207,7 @@ func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty
 	var err error
 	switch in.From {
 	case fromData:
-		v, err = ctymsgpack.Unmarshal(in.Data, d.types[in.Type])
+		v, err = states.UnmarshalPacked(in.Data, d.types[in.Type])
 	case fromState:
 		if obj == nil || obj.Attrs == nil {
 			return v, errors.New("a value refers to an object that isn't in the state")
