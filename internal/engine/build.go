@@ -27,7 +27,7 @@ type Transformer struct {
 // transformers lists the passes in the order in which they run; a test holds it against their After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
-	changesTransformer, referenceTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer,
+	changesTransformer, referenceTransformer, instancesTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer,
 	closeTransformer, targetTransformer, flagTransformer, pruneTransformer, checkTransformer,
 }
 
@@ -66,7 +66,9 @@ type build struct {
 	schemas   map[addrs.Provider]*providers.Schema
 	imports   []*importTarget
 	steps     map[*resource][]*step
-	named     map[[2]dag.ID]*namedKeys // of references from nodes to resources, where there are Steps
+
+	// wholeCalls are references to module calls as a whole. See awaitWholeCalls.
+	wholeCalls []wholeCall
 
 	// functions are the providers whose functions a module calls, functionKeys the instances of those with several.
 	functions    map[functionUse]*providerConfig
@@ -84,14 +86,14 @@ type Known struct{ analysis *analysis }
 // analysis is what is known of the expressions of configuration objects, by pointer. It is the same for every graph of a
 // configuration.
 type analysis struct {
-	resourceExprs map[*configs.Resource]*resourceExprs
+	resourceExprs map[bodyKey]*resourceExprs
 	exprs         map[any]*lang.Expr
 	exprProblems  map[any]tfdiags.Diagnostics
 	callArgs      map[*configs.ModuleCall]map[string]*lang.Expr
 }
 
 func newAnalysis() *analysis {
-	return &analysis{map[*configs.Resource]*resourceExprs{}, map[any]*lang.Expr{}, map[any]tfdiags.Diagnostics{},
+	return &analysis{map[bodyKey]*resourceExprs{}, map[any]*lang.Expr{}, map[any]tfdiags.Diagnostics{},
 		map[*configs.ModuleCall]map[string]*lang.Expr{}}
 }
 
@@ -119,7 +121,6 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
 	b.analysis = b.known()
 	b.steps = map[*resource][]*step{}
-	b.named = map[[2]dag.ID]*namedKeys{}
 	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
 	diags := b.cfg.CheckArguments()
 	if diags.HasErrors() {

@@ -1,8 +1,8 @@
 package engine_test
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
@@ -11,8 +11,8 @@ import (
 )
 
 // checkCalls holds the calls of one apply against the dependencies that were stored before and after it.
-func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool) error {
-	c := callCheck{relaxed: relaxed, resources: map[string]addrs.AbsResource{}, before: closedNeeds(before), after: objectNeeds(after)}
+func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, single bool) error {
+	c := callCheck{relaxed: relaxed, single: single, resources: map[string]addrs.AbsResource{}, before: closedNeeds(before), after: objectNeeds(after)}
 	for r := range c.before {
 		if c.before[r][r] {
 			c.before = nil // what is stored goes round in a circle: there is no order to hold
@@ -39,7 +39,8 @@ func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bo
 
 type callCheck struct {
 	relaxed   bool                         // some of the order was given up: what is made may overlap with what is destroyed
-	resources map[string]addrs.AbsResource // by name of the object without its own key
+	single    bool                         // what is made may wait for the first instance alone
+	resources map[string]addrs.AbsResource // by the object's ID
 	before    needs
 	after     map[string]map[addrs.AbsResource]bool // of current objects, by ID
 }
@@ -51,29 +52,24 @@ type operation struct {
 	resource addrs.AbsResource
 }
 
-// learn notes which objects belong to which resource: see drawUnit for how they are named.
+// learn notes which objects belong to which resource.
 func (c *callCheck) learn(s *states.State) {
 	for r := range s.Resources() {
 		for _, inst := range r.Instances {
 			for o := range inst.Objects() {
-				var attrs struct{ Name string }
-				if json.Unmarshal(o.Attrs, &attrs) == nil {
-					c.resources[withoutKey(attrs.Name)] = r.Addr
-				}
+				c.resources[idOf(o.Attrs)] = r.Addr
 			}
 		}
 	}
 }
 
-func withoutKey(name string) string { return name[:strings.LastIndexByte(name, ':')+1] }
-
 func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
-	kind, name, _ := strings.Cut(strings.TrimPrefix(call.What, "fail "), " ")
+	kind, id, _ := strings.Cut(strings.TrimPrefix(call.What, "fail "), " ")
 	if kind != "create" && kind != "update" && kind != "delete" {
 		return operation{}, false
 	}
-	r, ok := c.resources[withoutKey(name)]
-	return operation{call, kind, name, r}, ok
+	r, ok := c.resources[id]
+	return operation{call, kind, id, r}, ok
 }
 
 // pair checks two operations of which the first's resource depends on the second's.
@@ -84,7 +80,7 @@ func (c *callCheck) pair(x, y operation) error {
 	overlap := x.Start < y.End && y.Start < x.End
 	stored := c.before[x.resource][y.resource] && x.resource != y.resource
 	if x.kind != "delete" && y.kind != "delete" {
-		if c.after[x.id][y.resource] && x.Start < y.End {
+		if c.after[x.id][y.resource] && x.Start < y.End && (!c.single || isFirst(y.id)) {
 			return fail("what is depended on is made first")
 		}
 		return nil
@@ -99,6 +95,18 @@ func (c *callCheck) pair(x, y operation) error {
 		return fail("dependents are destroyed first")
 	}
 	return nil
+}
+
+// isFirst tells whether an object belongs to the first instance of its resource in the first instance of its module. Its ID ends with
+// the module's and its own key, "r:x:s-1".
+func isFirst(id string) bool {
+	name, _, _ := strings.Cut(id, "-")
+	for _, key := range strings.Split(name, ":")[1:] {
+		if !slices.Contains([]string{"", "s", "0", "x"}, key) {
+			return false
+		}
+	}
+	return true
 }
 
 // hasOther tells whether the second provider has anything, which it may have to delete late: after it was made anew.

@@ -6,12 +6,15 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -44,16 +47,16 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	if out.meta, more = w.providerMeta(r, p.c); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
-	release := w.call(p.prov, "ValidateResourceConfig")
-	more = p.prov.ValidateResource(w.ctx, r.addr.Resource.Type, out.config)
-	release()
+	more = ask(w, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
+		return p.prov.ValidateResource(w.ctx, r.addr.Resource.Type, out.config)
+	})
 	diags = diags.Append(p.explain(more))
 	return out, diags
 }
 
 // splitMarks takes the marks off a configuration value. Ephemeral values may go into write-only attributes only.
 func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
-	if !marked.ContainsMarked() {
+	if !marks.Any(marked) {
 		return marked, nil, nil
 	}
 	var diags tfdiags.Diagnostics
@@ -82,7 +85,7 @@ func (p *instancePlan) argument(path cty.Path) cty.Path {
 }
 
 func (p *instancePlan) writeOnly(path cty.Path) bool {
-	if p.r.addr.Resource.Mode != 1 {
+	if p.r.addr.Resource.Mode != addrs.Managed {
 		return p.r.schema.Block.Ephemeral
 	}
 	for n := len(path); n > 0; n-- {
@@ -130,7 +133,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	schema := r.schema.Block
 	ty := schema.ImpliedType()
 	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
-	tainted := prior.exists() && prior.obj.Status != 0
+	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &live{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {
 		from.identity = prior.identity // of an object that is gone: the provider may know it again
@@ -183,6 +186,9 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 			return nil, diags
 		}
 		after = p.mark(resp.Planned, prop, &live{value: cty.NullVal(ty)}, prop.config)
+		if kept := keptMarks(nil, prop.config, config, from); len(kept) > 0 {
+			after = after.MarkWithPaths(kept)
+		}
 	}
 	if change.Action == plans.NoOp {
 		after = prior.value
@@ -204,9 +210,7 @@ func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) 
 	if from.exists() {
 		req.Private = from.obj.Private
 	}
-	release := w.call(p.prov, "PlanResourceChange")
-	resp := p.prov.PlanResourceChange(w.ctx, req)
-	release()
+	resp := p.prov.plan(w, p.addr, req)
 	diags := p.explain(resp.Diagnostics)
 	if diags.HasErrors() {
 		return resp, diags
@@ -228,12 +232,10 @@ func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) 
 func (p *instancePlan) askAgain(prop *proposal, private []byte) (providers.PlanResponse, tfdiags.Diagnostics) {
 	none := &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}
 	w, r := p.w, p.r
-	release := w.call(p.prov, "PlanResourceChange")
-	resp := p.prov.PlanResourceChange(w.ctx, providers.PlanRequest{
+	resp := p.prov.plan(w, p.addr, providers.PlanRequest{
 		Type: r.addr.Resource.Type, Prior: none.value, Proposed: objchange.Proposed(r.schema.Block, none.value, prop.config),
 		Config: prop.config, Private: private, Meta: prop.meta,
 	})
-	release()
 	diags := p.explain(resp.Diagnostics)
 	if !diags.HasErrors() {
 		diags = w.conforms("Provider produced invalid plan", p.prov, p.addr, resp.Planned, r.schema.Block.ImpliedType())
@@ -287,7 +289,7 @@ func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *
 			out = append(out, pvm)
 		}
 	}
-	if from.exists() && from.value.ContainsMarked() {
+	if from.exists() && marks.Any(from.value) {
 		_, prior := from.value.UnmarkDeepWithPaths()
 		for _, pvm := range prior {
 			if !same(pvm.Path) {
@@ -300,7 +302,7 @@ func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *
 
 // sameMarks tells whether two equal values are sensitive in the same places.
 func sameMarks(a, b cty.Value) bool {
-	if !a.ContainsMarked() && !b.ContainsMarked() {
+	if !marks.Any(a) && !marks.Any(b) {
 		return true
 	}
 	_, am := a.UnmarkDeepWithPaths()
@@ -344,7 +346,7 @@ func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Dia
 }
 
 // ignoreChanges gives the configuration with the prior value wherever lifecycle.ignore_changes says so.
-func ignoreChanges(cfg configLifecycle, schema *configschema.Block, prior, config cty.Value) cty.Value {
+func ignoreChanges(cfg *configs.Resource, schema *configschema.Block, prior, config cty.Value) cty.Value {
 	switch {
 	case prior.IsNull() || config.IsNull():
 		return config
@@ -358,7 +360,7 @@ func ignoreChanges(cfg configLifecycle, schema *configschema.Block, prior, confi
 }
 
 // ignoreInPlan does the same to what a provider planned, for providers whose plans may differ from the configuration.
-func ignoreInPlan(cfg configLifecycle, prior, planned cty.Value) cty.Value {
+func ignoreInPlan(cfg *configs.Resource, prior, planned cty.Value) cty.Value {
 	if cfg.IgnoreAll && !planned.IsNull() {
 		return prior
 	}

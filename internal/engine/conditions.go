@@ -77,17 +77,21 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
+	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := w.evalRule(c, r, set)
 		status = max(status, s)
 		if s == checks.Fail {
 			messages = append(messages, message)
+			if warnOnly { // a condition that can't be told is a mistake of the configuration all the same
+				more = more.AsWarnings()
+			}
 		}
 		diags = diags.Append(more)
 	}
 	w.record(set, status, messages)
-	if set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && set.kind != checks.KindVariable {
-		diags = diags.AsWarnings()
+	if w.phase.unknownInputs && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+		diags = withoutDeprecations(diags)
 	}
 	return diags
 }
@@ -207,10 +211,27 @@ func (w *walk) validateVariable(v *value, in *moduleInstance) tfdiags.Diagnostic
 	} else if val, ok := w.variables[v.name]; ok && in.parent == nil && val.Range != nil {
 		given = fmt.Sprintf(" The value is given at %s:%d.", val.Range.Filename, val.Range.Start.Line)
 	}
-	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
+	return joinFailures(w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
 		kind: checks.KindVariable, config: v.node.Name, object: inInstance(in.addr, "var."+v.name),
 		failed: "Invalid value for variable", at: &at, origin: given,
-	})
+	}))
+}
+
+// joinFailures makes one error of all rules that a variable's value breaks: it is one value at one place that has to be changed.
+func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	var out tfdiags.Diagnostics
+	first := -1
+	for _, d := range diags {
+		if _, failed := d.Extra.(tfdiags.CheckRule); !failed {
+			out = append(out, d)
+		} else if first < 0 {
+			first = len(out)
+			out = append(out, d)
+		} else {
+			out[first].Detail += "\n\n" + d.Detail
+		}
+	}
+	return out
 }
 
 // checkRules evaluates an output value's preconditions.
@@ -233,7 +254,7 @@ func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	for _, in := range k.module.instances {
 		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
 			failed: "Check block assertion failed", warnOnly: !w.phase.unknownInputs}
-		if k.cfg.Data != nil && w.dataFailed(set) {
+		if k.cfg.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {
 			continue
 		}
 		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.rules, set))
@@ -252,6 +273,19 @@ func (w *walk) dataFailed(set ruleSet) bool {
 	}
 	delete(block.Objects, set.object)
 	return false
+}
+
+// dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
+func (w *walk) dataFailedBefore(k *check, in *moduleInstance, set ruleSet) bool {
+	if w.plan == nil || w.plan.Changes.Instance(k.cfg.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
+		return false
+	}
+	planned := w.plan.Checks.Object(set.kind, set.config, set.object)
+	if planned == nil || planned.Status != checks.Fail {
+		return false
+	}
+	w.record(set, planned.Status, planned.Messages)
+	return true
 }
 
 func inInstance(m addrs.ModuleInstance, name string) string {

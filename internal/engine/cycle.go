@@ -40,7 +40,9 @@ func (b *build) cycles() tfdiags.Diagnostics {
 	}
 	ways := b.graph.Cycles()
 	b.places = &referencePlaces{of: map[[2]dag.ID]hcl.Range{}}
+	b.wholeCalls = nil
 	_ = referenceTransformer.Run(b) // reports nothing itself
+	b.awaitWholeCalls()
 	var diags tfdiags.Diagnostics
 	for _, way := range ways {
 		names := make([]string, 0, len(way))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -42,7 +43,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 	}
 	if reason != plans.NoReason {
 		p.x.objs[p.at] = p.deferData(config, pvms, reason)
-		return diags.Append(w.evalRules(p.c.withSelf(p.x.objs[p.at]), r.exprs.post, p.rules("Resource postcondition failed")))
+		return diags.Append(p.postconditions(p.x.objs[p.at]))
 	}
 	v, more := p.readData(config, pvms)
 	if r.cfg.Check != nil {
@@ -57,7 +58,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 	if v.IsWhollyKnown() {
 		diags = diags.Append(p.storeData(v))
 	}
-	return diags.Append(w.evalRules(p.c.withSelf(v), r.exprs.post, p.rules("Resource postcondition failed")))
+	return diags.Append(p.postconditions(v))
 }
 
 // dataConfig evaluates a data source's configuration.
@@ -78,11 +79,10 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 		v = v.MarkWithPaths(pvms)
 	}
 	v = markStored(schema, v, nil)
+	p.w.setState(p.addr, "", nil, p.prov.addr)
 	if p.w.mode == plans.RefreshOnly {
-		p.w.setState(p.addr, "", nil, p.prov.addr)
 		return v
 	}
-	p.w.setState(p.addr, "", nil, p.prov.addr)
 	p.w.addChange(p.r, &plans.InstanceChange{
 		Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v,
@@ -115,14 +115,16 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 
 func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
-	release := w.call(p.prov, "ReadDataSource")
-	defer release()
-	diags := p.explain(p.prov.ValidateDataSource(w.ctx, r.addr.Resource.Type, config))
-	if diags.HasErrors() {
-		return cty.NilVal, diags
-	}
-	resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
-	diags = diags.Append(p.explain(resp.Diagnostics))
+	resp := ask(w, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
+		diags := p.prov.ValidateDataSource(w.ctx, r.addr.Resource.Type, config)
+		if diags.HasErrors() {
+			return providers.ReadDataResponse{Diagnostics: diags}
+		}
+		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
+		resp.Diagnostics = diags.Append(resp.Diagnostics)
+		return resp
+	})
+	diags := p.explain(resp.Diagnostics)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
@@ -172,7 +174,12 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after)))
 	}
 	name := "check." + p.r.cfg.Check.Name
-	w.record(ruleSet{kind: checks.KindCheck, config: inModule(p.r.module.path, name), object: inInstance(p.c.in.addr, name)}, status, messages)
+	set := ruleSet{kind: checks.KindCheck, config: inModule(p.r.module.path, name), object: inInstance(p.c.in.addr, name)}
+	w.record(set, status, messages)
+	outcome = outcome.AsWarnings()
+	for i := range outcome {
+		outcome[i].Extra = tfdiags.CheckRule{Address: set.object}
+	}
 	if w.phase.recordsOutputs && w.mode == plans.Normal {
 		w.mu.Lock()
 		w.checkReads = append(w.checkReads, &plans.InstanceChange{
@@ -181,12 +188,12 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 		})
 		w.mu.Unlock()
 	}
-	return outcome.AsWarnings()
+	return outcome
 }
 
-// planCheckReads plans to read the data sources of checks once more after all changes, if there are any.
+// planCheckReads plans to read the data sources of checks once more after all changes, if there is anything to apply.
 func (w *walk) planCheckReads() {
-	if !slices.ContainsFunc(w.changes.Instances, func(c *plans.InstanceChange) bool { return c.Action != plans.NoOp }) {
+	if !w.changesAnything() {
 		return
 	}
 	for _, c := range w.checkReads {
@@ -225,11 +232,13 @@ func (w *walk) dependencyPending(r *resource, in *moduleInstance) bool {
 	return false
 }
 
-// deferralSet lists the resources whose pending changes put off a reading.
+// deferralSet lists the resources whose pending changes put off a reading. The instances of a data source ask at the same time.
 func (w *walk) deferralSet(r *resource) []*resource {
-	if r.deferral != nil {
-		return r.deferral
-	}
+	r.deferralOnce.Do(func() { r.deferral = w.findDeferrals(r) })
+	return r.deferral
+}
+
+func (w *walk) findDeferrals(r *resource) []*resource {
 	set := map[*resource]bool{}
 	if r.hasConditions() {
 		w.addReached(set, r.open.ID)
@@ -253,14 +262,8 @@ func (w *walk) deferralSet(r *resource) []*resource {
 			}
 		}
 	}
-	out := []*resource{}
-	for other := range set {
-		if other != r {
-			out = append(out, other)
-		}
-	}
-	r.deferral = out
-	return out
+	delete(set, r)
+	return slices.Collect(maps.Keys(set))
 }
 
 func (w *walk) addDependsOn(set map[*resource]bool, m *module, refs []*addrs.Reference) {

@@ -13,10 +13,25 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// An output value that its module wants to get rid of carries a mark with the author's advice. The expression that takes the value
-// warns of it and takes the mark off, so that the advice is given where the output is named and not wherever its value ends up.
+// An output value that its module wants to get rid of, or an attribute that its provider wants to, carries a mark with the author's
+// advice. The expression that takes the value warns of it and takes the mark off, so that the advice is given where the output or the
+// resource is named and not wherever its value ends up. Validation warns of attributes only, since outputs are unknown to it, and not
+// where an expression is only looked at for its type: in conditions, and in what decides how many instances there are.
 
-// deprecatesOutputs tells whether any called module has a deprecated output; without one nobody needs to look for marks.
+// deprecatesAny tells whether any called module has a deprecated output, or any resource a deprecated attribute; without one nobody needs
+// to look for marks.
+func (w *walk) deprecatesAny() bool {
+	if w.phase.stateOnly {
+		return false
+	}
+	for _, r := range w.resources {
+		if r.schema != nil && r.schema.Block.ContainsDeprecated() {
+			return true
+		}
+	}
+	return !w.phase.unknownInputs && deprecatesOutputs(w.cfg)
+}
+
 func deprecatesOutputs(cfg *configs.Config) bool {
 	for m := range cfg.AllModules() {
 		for _, o := range m.Module.Outputs {
@@ -36,15 +51,45 @@ func (v *value) deprecation(in *moduleInstance) marks.Deprecation {
 	}
 }
 
+// markDeprecated marks the deprecated attributes of an object, as references to it see them.
+func (w *walk) markDeprecated(r *resource, v cty.Value) cty.Value {
+	if !w.deprecates || v == cty.NilVal {
+		return v
+	}
+	schema := r.schema.Block
+	paths := schema.DeprecatedPaths(v)
+	if len(paths) == 0 {
+		return v
+	}
+	pvms := make([]cty.PathValueMarks, len(paths))
+	for i, path := range paths {
+		mark := marks.Deprecation{By: r.addr.String() + tfdiags.FormatPath(path)}
+		if attr := schema.AttributeByPath(path); attr != nil {
+			mark.Message = attr.DeprecationMessage
+		}
+		pvms[i] = cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(mark)}
+	}
+	return v.MarkWithPaths(pvms)
+}
+
+// withoutDeprecations leaves out what is said of deprecated things.
+func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
+		_, ok := d.Extra.(tfdiags.Deprecation)
+		return ok
+	})
+}
+
 // takeDeprecations gives the value without the marks of deprecated outputs, and a warning for each. Where body is nil, at is the place
 // of the expression; else it is that of the argument in the body.
 func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
-	if !c.walk.deprecates || !v.ContainsMarked() {
+	if !c.walk.deprecates || !marks.Any(v) {
 		return v, nil
 	}
 	bare, all := v.UnmarkDeepWithPaths()
 	var diags tfdiags.Diagnostics
 	var left []cty.PathValueMarks
+	said := map[string]bool{}
 	for _, pvm := range all {
 		keep, found := splitDeprecations(pvm.Marks)
 		if len(keep) > 0 {
@@ -55,6 +100,10 @@ func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 			what += "'s attribute " + strings.TrimPrefix(tfdiags.FormatPath(pvm.Path), ".")
 		}
 		for _, d := range found {
+			if body == nil && said[d.By] {
+				continue // of another element
+			}
+			said[d.By] = true
 			warning := tfdiags.Warningf("Value derived from a deprecated source",
 				"%s comes from %s, which is deprecated:\n%s", what, d.By, d.Message).At(at)
 			warning.Extra = tfdiags.Deprecation{Of: d.By, Source: d.Source}
@@ -64,7 +113,7 @@ func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 			diags = append(diags, warning)
 		}
 	}
-	if diags == nil {
+	if len(said) == 0 {
 		return v, nil
 	}
 	if body != nil {

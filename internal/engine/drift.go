@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -78,8 +80,38 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	return change
 }
 
+// refreshed tells whether the refreshed state says of any managed object what the previous one does not, be it what nobody is shown.
+func (w *walk) refreshed() bool {
+	for res := range w.prevRun.Resources() {
+		if res.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		for key, before := range res.Instances {
+			after := w.state.Instance(res.Addr.Instance(key))
+			if after == nil || !sameObject(after.Current, before.Current) {
+				return true
+			}
+			for deposed, obj := range before.Deposed {
+				if !sameObject(after.Deposed[deposed], obj) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func sameObject(now, old *states.Object) bool {
+	if now == old || now == nil || old == nil {
+		return now == old
+	}
+	return sameJSON(now.Attrs, old.Attrs) && samePaths(now.SensitivePaths, old.SensitivePaths) && sameJSON(now.Identity, old.Identity) &&
+		bytes.Equal(now.Private, old.Private) && states.SameDependencies(now.Dependencies, old.Dependencies) && now.SchemaVersion == old.SchemaVersion &&
+		now.Status == old.Status && now.CreateBeforeDestroy == old.CreateBeforeDestroy && now.SkipDestroy == old.SkipDestroy
+}
+
 // identityOf decodes an object's identity; NilVal where there is none.
-func (r *resource) identityOf(obj *stateObject) cty.Value {
+func (r *resource) identityOf(obj *states.Object) cty.Value {
 	if r.schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.schema.IdentityVersion {
 		return cty.NilVal
 	}

@@ -70,8 +70,6 @@ type PlanOptions struct {
 	Imports []ImportTarget
 	// GenerateConfig: write configuration for import targets that have none.
 	GenerateConfig bool
-	// IgnoreForgotten leaves out the error after a destroy that forgot objects instead.
-	SuppressForgetErrors bool
 	// Inspect looks at the planned values.
 	Inspect *Inspection
 }

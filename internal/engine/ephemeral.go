@@ -2,13 +2,13 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/plans/objchange"
+	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
 
@@ -20,10 +20,9 @@ type openEphemeral struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu      sync.Mutex
+	// What follows is the renewing goroutine's until done is closed.
 	private []byte
 	diags   tfdiags.Diagnostics // of renewals
-	closed  bool
 }
 
 // closeLimit bounds what closing an ephemeral object may take.
@@ -48,7 +47,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	}
 	config, pvms := marked.UnmarkDeepWithPaths()
 	schema := r.schema.Block
-	if !config.IsWhollyKnown() || w.dependencyPending(r, p.c.in) {
+	if !config.IsWhollyKnown() || !w.phase.destroy && w.dependencyPending(r, p.c.in) {
 		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
 		return diags
 	}
@@ -59,23 +58,23 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	}
 	v = ephemeralValue(markStored(schema, v.MarkWithPaths(pvms), nil))
 	p.x.objs[p.at] = v
-	return diags.Append(w.evalRules(p.c.withSelf(v), r.exprs.post, p.rules("Resource postcondition failed")))
+	return diags.Append(p.postconditions(v))
 }
 
 func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	w.observe(EphemeralStart{what, "open"})
-	release := w.call(p.prov, "OpenEphemeralResource")
-	diags := p.explain(p.prov.ValidateEphemeral(w.ctx, r.addr.Resource.Type, config))
-	if diags.HasErrors() {
-		release()
-		w.observe(EphemeralDone{what, "open", true})
-		return cty.NilVal, diags
-	}
-	resp := p.prov.OpenEphemeral(w.ctx, r.addr.Resource.Type, config)
-	release()
-	diags = diags.Append(p.explain(resp.Diagnostics))
+	resp := ask(w, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
+		diags := p.prov.ValidateEphemeral(w.ctx, r.addr.Resource.Type, config)
+		if diags.HasErrors() {
+			return providers.OpenResponse{Diagnostics: diags}
+		}
+		resp := p.prov.OpenEphemeral(w.ctx, r.addr.Resource.Type, config)
+		resp.Diagnostics = diags.Append(resp.Diagnostics)
+		return resp
+	})
+	diags := p.explain(resp.Diagnostics)
 	if !diags.HasErrors() {
 		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.schema.Block.ImpliedType()))
 	}
@@ -89,7 +88,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	ctx, stop := context.WithCancel(w.ctx)
 	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
 	w.mu.Lock()
-	w.ephemeral[p.addr] = o
+	w.ephemeral[r] = append(w.ephemeral[r], o)
 	w.mu.Unlock()
 	go w.renew(ctx, o, resp.RenewAt)
 	return resp.Result, diags
@@ -108,14 +107,12 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 		}
 		what := Object{Addr: o.addr}
 		w.observe(EphemeralStart{what, "renew"})
-		o.mu.Lock()
 		resp := o.prov.RenewEphemeral(ctx, o.r.addr.Resource.Type, o.private)
 		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String()))
 		failed := resp.Diagnostics.HasErrors()
 		if !failed {
 			o.private = resp.Private
 		}
-		o.mu.Unlock()
 		w.observe(EphemeralDone{what, "renew", failed})
 		at = resp.RenewAt
 		if failed {
@@ -127,12 +124,8 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 // closeEphemeral closes the open objects of a resource after their last user.
 func (w *walk) closeEphemeral(r *resource) tfdiags.Diagnostics {
 	w.mu.Lock()
-	var open []*openEphemeral
-	for _, o := range w.ephemeral {
-		if o.r == r {
-			open = append(open, o)
-		}
-	}
+	open := w.ephemeral[r]
+	delete(w.ephemeral, r)
 	w.mu.Unlock()
 	return w.each(len(open), func(i int) tfdiags.Diagnostics { return w.closeOpen(open[i]) })
 }
@@ -140,12 +133,6 @@ func (w *walk) closeEphemeral(r *resource) tfdiags.Diagnostics {
 func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {
 	o.stop()
 	<-o.done
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil
-	}
-	o.closed = true
 	what := Object{Addr: o.addr}
 	w.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -126,16 +125,46 @@ func (c *EvalContext) path(name string) string {
 func slashes(path string) string { return strings.ReplaceAll(path, "\\", "/") }
 
 // Module implements lang.Data.
-func (c *EvalContext) Module(call string, outputs []string, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	child := c.in.module.calls[call]
 	if child == nil {
 		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
 	}
+	if keyless && child.rep.repeats() {
+		outputs = nil
+	}
+	if c.walk.phase.unknownInputs {
+		return child.unknownValue(outputs), nil
+	}
 	instances := c.in.calls[child.callSlot]
-	if instances == nil || instances.mode == repeatUnknown {
+	if instances == nil {
 		return cty.DynamicVal, nil
 	}
 	return instances.value(child, outputs), nil
+}
+
+// unknownValue stands for the call's value while there are no values yet. Of the outputs nothing is known: what they are may depend on
+// values, and so may whether they are sensitive.
+func (m *module) unknownValue(outputs []string) cty.Value {
+	if outputs == nil {
+		outputs = sortedKeys(m.outputs)
+	}
+	attrs := make(map[string]cty.Value, len(outputs))
+	for _, name := range outputs {
+		if m.outputs[name] != nil {
+			attrs[name] = cty.DynamicVal
+		}
+	}
+	switch one := cty.ObjectVal(attrs); {
+	case m.rep.enabled != nil:
+		return cty.DynamicVal
+	case m.rep.count != nil:
+		return cty.UnknownVal(cty.List(one.Type()))
+	case m.rep.forEach != nil:
+		return cty.UnknownVal(cty.Map(one.Type()))
+	default:
+		return one
+	}
 }
 
 // value gives the call's value with those outputs; all when the list is nil. Values are made once per set of outputs.
@@ -175,20 +204,7 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 		}
 		objs[i] = cty.ObjectVal(attrs)
 	}
-	switch ci.mode {
-	case repeatDisabled:
-		return cty.NullVal(cty.DynamicPseudoType)
-	case repeatCount:
-		return cty.TupleVal(objs)
-	case repeatForEach:
-		byKey := make(map[string]cty.Value, len(objs))
-		for i, key := range ci.keys {
-			s, _ := key.IsString()
-			byKey[s] = objs[i]
-		}
-		return cty.ObjectVal(byKey)
-	}
-	return objs[0]
+	return ci.mode.whole(ci.keys, objs, cty.NullVal(cty.DynamicPseudoType))
 }
 
 // Function implements lang.Data.
@@ -245,8 +261,11 @@ func (w *walk) providerFunction(p *providerConfig, provider providers.Interface,
 		if provider == nil {
 			return cty.UnknownVal(ret), nil
 		}
-		defer w.call(p, "CallFunction")()
-		v, err := provider.CallFunction(w.ctx, name, args)
+		var err error
+		v := ask(w, p, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
+			v, err = provider.CallFunction(w.ctx, name, args)
+			return v
+		})
 		if fe, ok := asFunctionError(err); ok && fe.Arg >= 0 {
 			return cty.NilVal, function.NewArgErrorf(min(fe.Arg, len(args)-1), "%s", fe.Text)
 		}
@@ -254,5 +273,3 @@ func (w *walk) providerFunction(p *providerConfig, provider providers.Interface,
 	}
 	return function.New(out)
 }
-
-func (c *EvalContext) String() string { return fmt.Sprintf("evaluation in %q", c.in.addr) }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -142,15 +143,8 @@ func (b *build) draw() *Drawing {
 
 // rootVariable tells whether the node is an input variable of the root module, which is drawn even when nobody reads it.
 func (n *Node) rootVariable() bool {
-	return n.Kind == KindValue && n.module != nil && n.module.parent == nil && n.module.variables[trimVar(n.Name)] != nil
-}
-
-func trimVar(name string) string {
-	const prefix = "var."
-	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
-		return name[len(prefix):]
-	}
-	return ""
+	name, isVariable := strings.CutPrefix(n.Name, "var.")
+	return isVariable && n.Kind == KindValue && n.module != nil && n.module.parent == nil && n.module.variables[name] != nil
 }
 
 func (b *build) drawn(n *Node) DrawnNode {

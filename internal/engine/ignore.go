@@ -4,11 +4,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
 )
-
-type configLifecycle = *configs.Resource
 
 // relativeSteps gives the attribute names and keys of a traversal as values: a name is a string too.
 func relativeSteps(tr hcl.Traversal) []cty.Value {

@@ -13,7 +13,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
-	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -66,6 +65,14 @@ func (t *importTarget) where() string {
 	return fmt.Sprintf("import block at %s:%d", t.cfg.Range.Filename, t.cfg.Range.Start.Line)
 }
 
+// explain says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
+func (t *importTarget) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	for i := range diags {
+		diags[i].Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", diags[i].Detail, t.where()))
+	}
+	return diags
+}
+
 // resolveImport evaluates one import block to the objects that it asks for.
 func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *importTarget) tfdiags.Diagnostics {
 	if t.cfg == nil {
@@ -79,7 +86,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 	}
 	v, diags := c.eval(t.forEach, cty.DynamicPseudoType)
 	if diags.HasErrors() {
-		return diags
+		return c.undecided("for_each", t.forEach, diags)
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
 	if unknown && w.phase.unknownInputs {
@@ -263,7 +270,7 @@ func (r *resource) storedID(obj *states.Object) (string, bool) {
 
 // importAddress evaluates the address that an import block names: its keys may be expressions.
 func (c *EvalContext) importAddress(t *importTarget) (addrs.AbsInstance, tfdiags.Diagnostics) {
-	tr, diags := c.addressTraversal(t.cfg.To, t.to)
+	tr, diags := c.addressTraversal(t.cfg.To)
 	if diags.HasErrors() {
 		return addrs.AbsInstance{}, diags
 	}
@@ -275,17 +282,17 @@ func (c *EvalContext) importAddress(t *importTarget) (addrs.AbsInstance, tfdiags
 }
 
 // addressTraversal turns an address with index expressions into a traversal with constant keys.
-func (c *EvalContext) addressTraversal(expr hcl.Expression, whole *lang.Expr) (hcl.Traversal, tfdiags.Diagnostics) {
+func (c *EvalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdiags.Diagnostics) {
 	if tr, hclDiags := hcl.AbsTraversalForExpr(expr); !hclDiags.HasErrors() {
 		return tr, nil
 	}
 	var diags tfdiags.Diagnostics
 	switch e := expr.(type) {
 	case *hclsyntax.RelativeTraversalExpr:
-		head, more := c.addressTraversal(e.Source, whole)
+		head, more := c.addressTraversal(e.Source)
 		return append(head[:len(head):len(head)], e.Traversal...), more
 	case *hclsyntax.IndexExpr:
-		head, more := c.addressTraversal(e.Collection, whole)
+		head, more := c.addressTraversal(e.Collection)
 		if more.HasErrors() {
 			return nil, more
 		}
@@ -307,10 +314,10 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	what := Object{Addr: p.addr}
 	id := req.id
 	w.observe(ImportStart{what, id})
-	release := w.call(p.prov, "ImportResourceState")
-	resp := p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.addr.Resource.Type, ID: req.id, Identity: req.identity})
-	release()
-	diags := resp.Diagnostics.WithAddress(p.addr.String())
+	resp := ask(w, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
+		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.addr.Resource.Type, ID: req.id, Identity: req.identity})
+	})
+	diags := req.target.explain(resp.Diagnostics).WithAddress(p.addr.String())
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -39,16 +39,20 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	if r == nil {
 		return false, nil // reported as an undeclared reference
 	}
+	if r == p.r {
+		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
+			"The resource can't trigger its own replacement: name another one.").At(e.Range()))
+	}
 	abs := res.InInstance(p.addr.Module)
 	if key != nil {
-		return p.w.changes2(abs.Instance(*key), path), nil
+		return p.w.fires(abs.Instance(*key), path), nil
 	}
 	x := p.c.in.resources[r.slot]
 	if x == nil {
 		return false, nil
 	}
 	for _, k := range x.keys {
-		if p.w.changes2(abs.Instance(k), path) {
+		if p.w.fires(abs.Instance(k), path) {
 			return true, nil
 		}
 	}
@@ -115,8 +119,8 @@ func (p *instancePlan) triggerTraversal(e *lang.Expr) (hcl.Traversal, tfdiags.Di
 		"A trigger is a reference to a managed resource of the same module, one of its instances or an attribute; the index may be a constant, count.index or each.key.").At(e.Range()))
 }
 
-// changes2 tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.
-func (w *walk) changes2(addr addrs.AbsInstance, path cty.Path) bool {
+// fires tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.
+func (w *walk) fires(addr addrs.AbsInstance, path cty.Path) bool {
 	w.mu.Lock()
 	change := w.changes.Instance(addr, "")
 	w.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestMain gives the property tests the same cases on every run, so that a change is judged by itself. Give -rapid.seed to look
-// further.
+// TestMain gives the property tests the same few cases on every run, so that a change is judged by itself. Give -rapid.seed and
+// -rapid.checks to look further.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.seed" })
-	if !given {
-		if err := flag.Set("rapid.seed", "20261121"); err != nil {
+	unlessGiven := map[string]string{"rapid.seed": "20261121", "rapid.checks": "30"}
+	flag.Visit(func(f *flag.Flag) { delete(unlessGiven, f.Name) })
+	for name, value := range unlessGiven {
+		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
 	}

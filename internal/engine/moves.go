@@ -18,6 +18,7 @@ type moveResults struct {
 	from    map[addrs.AbsInstance]addrs.AbsInstance // by new address
 	retype  map[addrs.AbsInstance]*moveSource       // objects that came from another resource type or provider
 	blocked []blockedMove
+	ring    tfdiags.Diagnostics // the explicit statements contradict one another, so that nothing was moved
 }
 
 // moveSource is where an object of another type came from.
@@ -156,13 +157,13 @@ func collectMoves(cfg *configs.Config) []*moveStatement {
 func applyMoves(cfg *configs.Config, state *states.State) (*states.State, *moveResults, tfdiags.Diagnostics) {
 	results := &moveResults{from: map[addrs.AbsInstance]addrs.AbsInstance{}, retype: map[addrs.AbsInstance]*moveSource{}}
 	explicit := collectMoves(cfg)
-	ordered, diags := orderMoves(explicit)
-	if diags.HasErrors() {
-		return state, results, diags
+	ordered, ring := orderMoves(explicit)
+	if results.ring = ring; ring.HasErrors() {
+		return state, results, nil
 	}
 	implied := impliedMoves(cfg, state)
 	if len(ordered)+len(implied) == 0 {
-		return state, results, diags
+		return state, results, nil
 	}
 	m := newMover(cfg, state.Clone(), results)
 	m.mention(explicit)
@@ -172,7 +173,7 @@ func applyMoves(cfg *configs.Config, state *states.State) (*states.State, *moveR
 	for _, st := range implied {
 		m.apply(st, true)
 	}
-	return m.state, results, diags.Append(results.blockedWarning())
+	return m.state, results, results.blockedWarning()
 }
 
 // impliedMoves are the moves that adding or removing count implies: between an instance without a key and the first one, of a
@@ -255,13 +256,4 @@ func impliedKey(count, forEach bool, key addrs.InstanceKey) (addrs.InstanceKey, 
 		return addrs.NoKey, true
 	}
 	return addrs.NoKey, false
-}
-
-func descendant(cfg *configs.Config, path addrs.Module) *configs.Config {
-	for _, name := range path.Names() {
-		if cfg = cfg.Children[name]; cfg == nil {
-			return nil
-		}
-	}
-	return cfg
 }

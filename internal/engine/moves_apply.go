@@ -15,7 +15,8 @@ type mover struct {
 	results   *moveResults
 	cfg       *configs.Config
 	root      *spot
-	mentioned map[endKey][]*endpoint // ends of explicit statements, by path
+	mentioned map[endKey][]*endpoint       // ends of explicit statements, by path
+	within    map[addrs.Module][]*endpoint // the same by each module that they lie in
 }
 
 // spot is a module instance that has something in the state.
@@ -28,7 +29,7 @@ type spot struct {
 }
 
 func newMover(cfg *configs.Config, state *states.State, results *moveResults) *mover {
-	m := &mover{state: state, results: results, cfg: cfg, root: &spot{}, mentioned: map[endKey][]*endpoint{}}
+	m := &mover{state: state, results: results, cfg: cfg, root: &spot{}, mentioned: map[endKey][]*endpoint{}, within: map[addrs.Module][]*endpoint{}}
 	for r := range state.Resources() {
 		m.put(r.Addr)
 	}
@@ -63,16 +64,25 @@ func (m *mover) mention(list []*moveStatement) {
 		for _, e := range []*endpoint{&st.from, &st.to} {
 			id := endKey{module: e.module(), res: e.res}
 			m.mentioned[id] = append(m.mentioned[id], e)
+			for n := range e.steps {
+				if in := pathOf(e.steps[:n+1]); n+1 < len(e.steps) || !e.isModule() {
+					m.within[in] = append(m.within[in], e)
+				}
+			}
 		}
 	}
 }
 
-// suppressed tells whether an explicit statement speaks of either end of an implied one at a spot.
+// suppressed tells whether an explicit statement speaks of either end of an implied one at a spot, or of what lies in the module
+// instance that would move.
 func (m *mover) suppressed(st *moveStatement, p *spot) bool {
 	at := st.from
 	at.steps = nil
 	for _, s := range p.addr.Steps() {
 		at.steps = append(at.steps, endStep{name: s.Name, key: s.Key})
+	}
+	if st.from.isModule() && slices.ContainsFunc(m.within[st.from.module()], func(e *endpoint) bool { return e.overlaps(&at) }) {
+		return true
 	}
 	for _, e := range m.mentioned[endKey{module: st.from.module(), res: st.from.res}] {
 		for _, end := range []*endpoint{&st.from, &st.to} {
@@ -240,7 +250,7 @@ func (m *mover) noteSource(from, to addrs.AbsInstance, provider addrs.AbsProvide
 
 // targetProvider is the provider configuration of an object's new address: its own as long as the type stays.
 func (m *mover) targetProvider(to addrs.AbsInstance, had addrs.AbsProviderConfig) addrs.AbsProviderConfig {
-	c := descendant(m.cfg, to.Module.Module())
+	c := m.cfg.Descendant(to.Module.Module())
 	if c == nil {
 		return had
 	}

@@ -41,7 +41,7 @@ func (st *moveStatement) stillExists(from string) tfdiags.Diagnostic {
 // later, see declaredInstances.
 func (st *moveStatement) declares(cfg *configs.Config) bool {
 	from, to := &st.from, &st.to
-	c := descendant(cfg, from.module())
+	c := cfg.Descendant(from.module())
 	if c == nil {
 		return false
 	}

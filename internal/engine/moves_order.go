@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/tfdiags"
@@ -14,10 +16,20 @@ func orderMoves(list []*moveStatement) ([]*moveStatement, tfdiags.Diagnostics) {
 		o.visit(st)
 	}
 	slices.Reverse(o.out)
-	if o.diags.HasErrors() {
-		return nil, o.diags[:1]
+	if len(o.ring) > 0 {
+		return nil, tfdiags.Diagnostics{ringOfMoves(o.ring)}
 	}
 	return o.out, nil
+}
+
+// ringOfMoves is said of statements that follow one another in a ring. No one of them is the wrong one, so all are named.
+func ringOfMoves(ring []*moveStatement) tfdiags.Diagnostic {
+	var b strings.Builder
+	for _, st := range ring {
+		fmt.Fprintf(&b, "\n  - %s:%d: %s moves to %s", st.rng.Filename, st.rng.Start.Line, &st.from, &st.to)
+	}
+	return tfdiags.Errorf("Cyclic dependency in move statements",
+		"These moved blocks follow one another in a ring, so that no object could ever come to rest:%s\n\nRemove at least one of them.", b.String())
 }
 
 type visitState uint8
@@ -30,38 +42,72 @@ const (
 type moveOrder struct {
 	index *moveIndex
 	state map[*moveStatement]visitState
+	path  []*moveStatement // being visited
 	out   []*moveStatement
-	diags tfdiags.Diagnostics
+	ring  []*moveStatement // the first one that was found
 }
 
 func (o *moveOrder) visit(st *moveStatement) {
 	switch o.state[st] {
 	case visiting:
-		o.diags = o.diags.Append(tfdiags.Errorf("Cyclic dependency in move statements",
-			"The moved block from %s to %s is part of a cycle: no object could ever come to rest.", &st.from, &st.to).At(st.rng))
+		if o.ring == nil {
+			o.ring = slices.Clone(o.path[slices.Index(o.path, st):])
+		}
 		return
 	case visited:
 		return
 	}
 	o.state[st] = visiting
+	o.path = append(o.path, st)
 	for _, next := range o.index.follows(st) {
 		o.visit(next)
 	}
+	o.path = o.path[:len(o.path)-1]
 	o.state[st] = visited
 	o.out = append(o.out, st)
 }
 
 // moveIndex finds statements by where they move from. Keys with any hold all statements of a path, whatever their keys.
 type moveIndex struct {
+	ends      map[*moveStatement]moveEnds
 	resources map[endKey][]*moveStatement // that move a resource or an instance
 	modules   map[endKey][]*moveStatement // that move a module
 	below     map[endKey][]*moveStatement // that move something in a module, or the module
 }
 
+// moveEnds are the ends of a statement as far as instances go: one without a key, beside one that has a key, means the instance without.
+type moveEnds struct{ from, to *endpoint }
+
+func (st *moveStatement) ends() moveEnds {
+	if st.from.open() == st.to.open() {
+		return moveEnds{&st.from, &st.to}
+	}
+	return moveEnds{st.from.single(), st.to.single()}
+}
+
+// open tells whether an end may mean several instances.
+func (e *endpoint) open() bool {
+	if e.isModule() {
+		return e.last().any
+	}
+	return e.whole
+}
+
+// single gives the end that means one instance.
+func (e *endpoint) single() *endpoint {
+	one := *e
+	if one.whole = false; one.isModule() {
+		one.steps = slices.Clone(e.steps)
+		one.last().any = false
+	}
+	return &one
+}
+
 func newMoveIndex(list []*moveStatement) *moveIndex {
-	x := &moveIndex{map[endKey][]*moveStatement{}, map[endKey][]*moveStatement{}, map[endKey][]*moveStatement{}}
+	x := &moveIndex{map[*moveStatement]moveEnds{}, map[endKey][]*moveStatement{}, map[endKey][]*moveStatement{}, map[endKey][]*moveStatement{}}
 	for _, st := range list {
-		from := &st.from
+		x.ends[st] = st.ends()
+		from := x.ends[st].from
 		if from.isModule() {
 			add(x.modules, stepKeyOf(from.steps), st)
 		} else {
@@ -107,7 +153,7 @@ func find(index map[endKey][]*moveStatement, key endKey) []*moveStatement {
 // follows lists the statements that have to come after st: they move on what st moves, a module that holds it, or what lies in a
 // module that st moves.
 func (x *moveIndex) follows(st *moveStatement) []*moveStatement {
-	to := &st.to
+	to := x.ends[st].to
 	var found []*moveStatement
 	for i := range to.steps {
 		found = append(found, find(x.modules, stepKeyOf(to.steps[:i+1]))...)
@@ -117,5 +163,14 @@ func (x *moveIndex) follows(st *moveStatement) []*moveStatement {
 	} else {
 		found = append(found, find(x.resources, endKey{to.module(), to.res, to.key, to.whole})...)
 	}
-	return slices.DeleteFunc(found, func(other *moveStatement) bool { return other == st || !to.overlaps(&other.from) })
+	return slices.DeleteFunc(found, func(other *moveStatement) bool {
+		return other == st || !to.overlaps(x.ends[other].from) || x.comesFirst(other, st)
+	})
+}
+
+// comesFirst tells whether a statement moves a module in, or into, any instance of which another one was written: that one comes after
+// it, and needn't come before it as well, since it finds what it moves in either place.
+func (x *moveIndex) comesFirst(outer, st *moveStatement) bool {
+	ends := x.ends[outer]
+	return ends.from.isModule() && len(ends.from.steps) <= st.depth && ends.to.overlaps(x.ends[st].from)
 }

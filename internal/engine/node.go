@@ -32,11 +32,13 @@ type Node struct {
 	// problems were found while the node's expressions were analysed. A node with errors among them does not run.
 	problems tfdiags.Diagnostics
 
-	resource *resource // of Resource and Step nodes
-	module   *module   // that the node belongs to; nil for nodes of no module
-	deletes  bool      // of Steps: it takes an object away
-	final    bool      // of Values: it is evaluated for its own sake or read from outside the graph, so it is never pruned
-	isCheck  bool      // a check block: nobody waits for it
+	resource *resource    // of Resource and Step nodes
+	module   *module      // that the node belongs to; nil for nodes of no module
+	settles  bool         // what waits for it has the resource's objects, or some of them
+	single   *oneInstance // of Barriers that settle one instance
+	deletes  bool         // of Steps: it takes an object away
+	final    bool         // of Values: it is evaluated for its own sake or read from outside the graph, so it is never pruned
+	isCheck  bool         // a check block: nobody waits for it
 }
 
 // node adds a vertex.

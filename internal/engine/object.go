@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
@@ -38,11 +37,11 @@ func (w *walk) upgrade(r *resource, prov *providerInstance, addr addrs.AbsInstan
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	v = markStored(schema.Block, v, obj.SensitivePaths)
-	encoded, sensitive, err := states.EncodeValue(v, ty)
+	encoded, sensitive, err := states.EncodeValue(states.MarkSensitive(v, obj.SensitivePaths), ty)
 	if err != nil {
 		return nil, diags.Append(providerBug("Invalid resource state", prov.addr.Config.Provider, "gave a state for %s that can't be stored: %s.", addr, err))
 	}
+	v = markStored(schema.Block, v, obj.SensitivePaths)
 	if out == obj && same && sameJSON(encoded, obj.Attrs) {
 		return w.withIdentity(r, prov, addr, &live{value: v, obj: obj}, diags)
 	}
@@ -64,12 +63,12 @@ func sameJSON(a, b []byte) bool {
 // upgradeValue asks the provider for the object in its current form.
 func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
 	ty := r.schema.Block.ImpliedType()
-	release := w.call(prov, "UpgradeResourceState")
-	defer release()
 	if from := w.moves.source(addr); from != nil {
-		resp := prov.MoveResourceState(w.ctx, providers.MoveRequest{
-			SourceProvider: from.provider.Provider.String(), SourceType: from.addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
-			SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, TargetType: r.addr.Resource.Type,
+		resp := ask(w, prov, "MoveResourceState", addr, func() providers.MoveResponse {
+			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
+				SourceProvider: from.provider.Provider.String(), SourceType: from.addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
+				SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, TargetType: r.addr.Resource.Type,
+			})
 		})
 		if resp.Diagnostics.HasErrors() {
 			return cty.NilVal, nil, resp.Diagnostics.WithAddress(addr.String())
@@ -82,9 +81,11 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 	}
 	raw := obj.Attrs
 	if same {
-		raw = stripUnknownAttrs(raw, r.schema.Block)
+		raw, _ = stripUnknownAttrs(raw, ty)
 	}
-	resp := prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
+	resp := ask(w, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
+		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
+	})
 	if resp.Diagnostics.HasErrors() {
 		return cty.NilVal, nil, resp.Diagnostics.WithAddress(addr.String())
 	}
@@ -102,29 +103,6 @@ func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsIn
 	return diags
 }
 
-// stripUnknownAttrs removes attributes that the schema doesn't have any more from an object's JSON.
-func stripUnknownAttrs(raw []byte, schema *configschema.Block) []byte {
-	var attrs map[string]json.RawMessage
-	if json.Unmarshal(raw, &attrs) != nil {
-		return raw
-	}
-	stripped := false
-	for name := range attrs {
-		if schema.Attributes[name] == nil && schema.BlockTypes[name] == nil {
-			delete(attrs, name)
-			stripped = true
-		}
-	}
-	if !stripped {
-		return raw
-	}
-	out, err := json.Marshal(attrs)
-	if err != nil {
-		return raw
-	}
-	return out
-}
-
 // withIdentity decodes the object's identity, upgrading it where its version is old.
 func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live, diags tfdiags.Diagnostics) (*live, tfdiags.Diagnostics) {
 	l.identity = cty.NilVal
@@ -137,9 +115,9 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
 			"The identity of %s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
 	case l.obj.IdentityVersion < r.schema.IdentityVersion:
-		release := w.call(prov, "UpgradeResourceIdentity")
-		resp := prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
-		release()
+		resp := ask(w, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
+			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
+		})
 		diags = diags.Append(resp.Diagnostics.WithAddress(addr.String()))
 		if resp.Diagnostics.HasErrors() {
 			return nil, diags
@@ -162,7 +140,7 @@ func encodeIdentity(v cty.Value) []byte {
 	if v == cty.NilVal || v.IsNull() {
 		return nil
 	}
-	out, err := ctyjson.Marshal(cty.UnknownAsNull(v), v.Type())
+	out, err := states.Marshal(cty.UnknownAsNull(v), v.Type())
 	if err != nil {
 		panic(fmt.Sprintf("unreachable: an identity of its own type: %s", err))
 	}
@@ -180,7 +158,7 @@ func markStored(schema *configschema.Block, v cty.Value, stored []cty.Path) cty.
 
 // unmark takes the marks off a value that mostly has none.
 func unmark(v cty.Value) cty.Value {
-	if v.ContainsMarked() {
+	if marks.Any(v) {
 		v, _ = v.UnmarkDeep()
 	}
 	return v
@@ -206,9 +184,9 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 		return nil, diags
 	}
 	prior := unmark(l.value)
-	release := w.call(prov, "ReadResource")
-	resp := prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
-	release()
+	resp := ask(w, prov, "ReadResource", addr, func() providers.ReadResponse {
+		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
+	})
 	diags = diags.Append(resp.Diagnostics)
 	if resp.Diagnostics.HasErrors() {
 		return nil, diags

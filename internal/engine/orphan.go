@@ -22,15 +22,14 @@ type orphanPlan struct {
 	prov    *providerInstance
 }
 
-func (o *orphanPlan) plan() tfdiags.Diagnostics {
-	defer o.w.work("plan", o.addr)()
+func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
+	defer o.w.work("plan", o.addr)(&diags)
 	w, r := o.w, o.r
 	obj := o.stored.Current
 	if o.deposed != "" {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	var diags tfdiags.Diagnostics
-	if o.prov, diags = w.resourceProvider(r, o.addr, nil, o.stored.ProviderKey); diags.HasErrors() {
+	if o.prov, diags = w.resourceProvider(r, o.addr, nil, o.providerKey()); diags.HasErrors() {
 		return diags
 	}
 	if r.addr.Resource.Mode == addrs.Data {
@@ -62,6 +61,15 @@ func (o *orphanPlan) plan() tfdiags.Diagnostics {
 		return diags
 	}
 	return diags.Append(o.planGone(l))
+}
+
+// providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
+// provider configuration by now, one without keys.
+func (o *orphanPlan) providerKey() addrs.InstanceKey {
+	if p := o.r.provider; p.each == nil && o.w.build.state.Resource(o.addr.Abs()).Provider != p.addr {
+		return addrs.NoKey
+	}
+	return o.stored.ProviderKey
 }
 
 // planGone plans to delete the object, or to forget it.
@@ -164,11 +172,9 @@ func (w *walk) planDeletion(r *resource, prov *providerInstance, addr addrs.AbsI
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	release := w.call(prov, "PlanResourceChange")
-	resp := prov.PlanResourceChange(w.ctx, providers.PlanRequest{
+	resp := prov.plan(w, addr, providers.PlanRequest{
 		Type: r.addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
-	release()
 	diags = diags.Append(resp.Diagnostics)
 	if diags.HasErrors() {
 		return nil, diags
@@ -218,7 +224,7 @@ func (w *walk) planDestroyResource(r *resource) tfdiags.Diagnostics {
 // planDestroy plans to destroy one object, whatever the configuration says of it.
 func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	w, r := o.w, o.r
-	prov, diags := w.resourceProvider(r, o.addr, nil, o.stored.ProviderKey)
+	prov, diags := w.resourceProvider(r, o.addr, nil, o.providerKey())
 	if diags.HasErrors() {
 		return diags
 	}

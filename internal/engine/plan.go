@@ -80,8 +80,10 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	}
 	moved, moves, more := applyMoves(cfg, prior)
 	diags = diags.Append(more)
-	if more.HasErrors() {
-		return nil, diags
+	if opts.Mode == plans.Normal {
+		if more := validateRemoved(cfg); more.HasErrors() {
+			return nil, diags.Append(more)
+		}
 	}
 	b := opts.build(ctx, cfg, moved, env)
 	b.moves, b.preDestroy = moves, preDestroy
@@ -96,12 +98,18 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	w.prevRun = moved.Clone()
 	walked := w.run()
 	w.orphanOutputs()
-	if still := w.checkMovedInstances(); still.HasErrors() {
-		walked = still.Append(walked) // whatever else went wrong may be because of this
+	still := w.checkMovedInstances()
+	if moves.ring.HasErrors() {
+		if len(still) == 0 { // else that is what is wrong with the statements
+			still = moves.ring
+		}
+		return nil, diags.Append(still)
 	}
+	walked = still.Append(walked) // whatever else went wrong may be because of this
 	w.planCheckReads()
 	diags = diags.Append(walked).Append(w.checkImportedOnce())
 	plan := w.finishPlan(opts, walked.HasErrors())
+	diags = diags.Append(w.warnOfVanished(plan.Drift))
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
 		defer env.Timings.Phase("order of the changes")()
@@ -130,32 +138,6 @@ func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
 	w.declareChecks()
 	w.expandRoot()
 	return w, diags
-}
-
-// matchRemoved attaches removed blocks to the resources that they cover: one that names the resource before one that names a module.
-func (w *walk) matchRemoved() {
-	byEnd := map[endKey]*configs.Removed{}
-	for _, m := range w.modules {
-		if m.cfg == nil {
-			continue
-		}
-		for _, rm := range m.cfg.Module.Removed {
-			from := moveEnd(m.path, rm.From)
-			byEnd[endKey{module: from.module(), res: from.res}] = rm
-		}
-	}
-	if len(byEnd) == 0 {
-		return
-	}
-	for _, r := range w.resources {
-		if r.addr.Resource.Mode != addrs.Managed {
-			continue
-		}
-		r.removed = byEnd[endKey{module: r.addr.Module, res: r.addr.Resource}]
-		for m := r.addr.Module; r.removed == nil && !m.IsRoot(); m, _ = m.Parent() {
-			r.removed = byEnd[endKey{module: m}]
-		}
-	}
 }
 
 // checkMovedTargets refuses a selection that leaves out one end of a move.
@@ -235,33 +217,25 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 			c.ReplaceDeposed = newDeposedKey(w.state.Instance(c.Addr))
 		}
 	}
+	plan.Applyable = !errored && (w.changesAnything() || plan.Mode == plans.RefreshOnly && w.refreshed())
 	if w.prevRun != nil {
 		w.inheritDependencies(w.prevRun)
 		w.prevRun.InheritDependencies(states.Inheritance{Before: w.prevRun, Present: w.state})
 	}
 	plan.Drift = w.drift()
 	plan.RelevantAttributes = w.relevantAttributes()
-	plan.Applyable = !errored && w.applyable(plan)
 	w.writeGenerated(plan)
 	return plan
 }
 
-// applyable tells whether applying the plan would change anything.
-func (w *walk) applyable(plan *plans.Plan) bool {
-	for _, c := range plan.Changes.Instances {
+// changesAnything tells whether a change of an object or an output is planned. What becomes of the results of data sources is none.
+func (w *walk) changesAnything() bool {
+	for _, c := range w.changes.Instances {
 		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) || c.Moved() || c.Importing != nil {
 			return true
 		}
 	}
-	for _, o := range plan.Changes.Outputs {
-		if o.Action != plans.NoOp {
-			return true
-		}
-	}
-	if plan.Mode == plans.RefreshOnly {
-		return slices.ContainsFunc(plan.Drift, func(c *plans.InstanceChange) bool { return c.Action != plans.NoOp })
-	}
-	return false
+	return slices.ContainsFunc(w.changes.Outputs, func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
 }
 
 // newDeposedKey gives a key that no deposed object of the instance has.
@@ -286,7 +260,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	if opts.SkipRefresh || prior.Empty() {
 		var more tfdiags.Diagnostics
 		start, moves, more = applyMoves(cfg, prior)
-		if diags = diags.Append(more); more.HasErrors() {
+		if diags = diags.Append(more).Append(moves.ring); diags.HasErrors() {
 			return nil, diags
 		}
 		prevRun = start.Clone()

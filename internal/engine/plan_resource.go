@@ -55,25 +55,32 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	if len(jobs) > 0 {
 		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
 	}
-	if r.schema == nil {
+	if r.schema == nil || r.cfg == nil {
 		return diags
 	}
-	for _, x := range done {
+	for _, in := range r.module.instances {
+		x := in.resources[r.slot]
+		if x == nil {
+			continue
+		}
 		if w.mode == plans.RefreshOnly {
 			x.dropAbsent(r.exprs.rep)
 		}
-		x.finish(r.schema.Block.ImpliedType())
+		w.settle(r, x)
 	}
 	return diags
 }
 
 // planOne plans one wanted instance.
-func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) tfdiags.Diagnostics {
+func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
 	addr := r.addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(i)), x: x, at: i}
-	defer w.work("plan", addr)()
+	defer w.work("plan", addr)(&diags)
 	if !r.selected.has(addr) {
 		return p.keep()
+	}
+	if named, diags := p.namesItself(); named {
+		return diags
 	}
 	switch r.addr.Resource.Mode {
 	case addrs.Data:
@@ -82,6 +89,34 @@ func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) tfd
 		return p.planEphemeral()
 	}
 	return p.planManaged()
+}
+
+// namesItself tells whether the instance's block refers to its own resource, which would wait for itself. An instance says so where
+// it, or the resource as a whole, is named; an instance without a key is both, and says it twice, as other programs expect.
+func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
+	if p.r.exprs.body == nil {
+		return false, nil
+	}
+	for _, ref := range p.r.exprs.body.Refs.Objects {
+		subject, times := ref.Subject, 1
+		if inst, ok := subject.(addrs.ResourceInstance); ok {
+			if _, exists := p.x.has(inst.Key); exists && inst.Key != p.addr.Key {
+				times = 0 // that one says it
+			}
+			subject = inst.Resource
+		} else if p.addr.Key == addrs.NoKey {
+			times = 2
+		}
+		if subject != p.r.addr.Resource {
+			continue
+		}
+		named = true
+		for range times {
+			diags = diags.Append(tfdiags.Errorf("Self-referential block",
+				"The block of %s can't refer to itself by name: it would wait for itself.", p.addr).At(ref.Range))
+		}
+	}
+	return named, diags
 }
 
 // leftovers are the objects of one resource that the configuration doesn't want (any more).
@@ -151,6 +186,16 @@ type instancePlan struct {
 	prov *providerInstance
 }
 
+// withSelf gives the instance's context in which self is its object.
+func (p *instancePlan) withSelf(v cty.Value) *EvalContext {
+	return p.c.withSelf(p.w.markDeprecated(p.r, v))
+}
+
+// postconditions evaluates the postconditions for the instance's object.
+func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
+	return p.w.evalRules(p.withSelf(self), p.r.exprs.post, p.rules("Resource postcondition failed"))
+}
+
 // keep leaves an instance that doesn't take part as the state has it.
 func (p *instancePlan) keep() tfdiags.Diagnostics {
 	inst := p.w.build.state.Instance(p.addr)
@@ -217,12 +262,12 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(w.evalRules(p.c.withSelf(change.After), r.exprs.post, p.rules("Resource postcondition failed")))
+	return diags.Append(p.postconditions(change.After))
 }
 
 // rules is how the instance's conditions are reported.
 func (p *instancePlan) rules(failed string) ruleSet {
-	return ruleSet{kind: "resource", config: p.r.addr.String(), object: p.addr.String(), failed: failed}
+	return ruleSet{kind: checks.KindResource, config: p.r.addr.String(), object: p.addr.String(), failed: failed}
 }
 
 // prior finds the object that the change starts from: imported, or from the state and refreshed.
@@ -246,7 +291,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	if !w.skipRefresh {
 		var more tfdiags.Diagnostics
 		l, more = w.refresh(p.r, p.prov, Object{Addr: p.addr}, l, p.c)
-		if more = p.explainRead(more); more.HasErrors() {
+		if more = p.explain(more); more.HasErrors() {
 			return nil, nil, diags.Append(more)
 		}
 		diags = diags.Append(more)
@@ -258,10 +303,6 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	p.store(l.obj, states.UnionDependencies(p.r.deps, l.obj.Dependencies))
 	l.obj = w.current(p.addr)
 	return l, nil, diags
-}
-
-func (p *instancePlan) explainRead(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return p.explain(diags)
 }
 
 // store puts the object into the refreshed state with those dependencies.
@@ -295,9 +336,7 @@ func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 	diags := w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
 	if prior.exists() {
 		p.x.objs[p.at] = prior.value
-	}
-	if prior.exists() {
-		diags = diags.Append(w.evalRules(p.c.withSelf(prior.value), r.exprs.post, p.rules("Resource postcondition failed")))
+		diags = diags.Append(p.postconditions(prior.value))
 	}
 	return diags
 }

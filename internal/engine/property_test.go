@@ -4,24 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"pgregory.net/rapid"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
 // TestHistories plays random histories. Whatever happens: planning succeeds; what is applied without failures leaves nothing to
-// plan; after failures the same configuration still leads to the same end; the state lists exactly the objects that exist; calls for
-// objects that depend on each other never overlap and come in the right order; and destroying leaves nothing.
+// plan; after failures, interruptions and crashes the same configuration still leads to the same end; at every moment the state,
+// with what is recorded of it, lists exactly the objects that exist; calls for objects that depend on each other never overlap and
+// come in the right order; no provider is called before it is configured or after it was closed, and none with a token that is not
+// open; and destroying leaves nothing.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		h := drawHistory(rt, 5)
+		h := drawHistory(rt, 4)
 		var err error
 		dir := t.TempDir()
 		synctest.Test(t, func(*testing.T) { err = play(h, dir) })
@@ -32,17 +38,16 @@ func TestHistories(t *testing.T) {
 }
 
 func play(h history, dir string) error {
-	p := &player{s: enginetest.NewSession(dir)}
-	p.s.Cloud.Delay = enginetest.Delay
+	p := newPlayer(dir)
 	for i, c := range h {
 		if err := p.chapter(c); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	if err := p.apply(p.files, engine.PlanOptions{Mode: plans.Destroy}, false); err != nil {
+	if err := p.apply(&chapter{files: p.files, options: engine.PlanOptions{Mode: plans.Destroy}}); err != nil {
 		return fmt.Errorf("destroying: %w", err)
 	}
-	if left := p.s.Cloud.Objects(); len(left) > 0 || !p.s.State.Empty() {
+	if left := p.unmanaged(); len(left) > 0 || !p.s.State.Empty() {
 		return fmt.Errorf("destroying left %v and\n%s", left, enginetest.Describe(p.s.State))
 	}
 	return nil
@@ -50,44 +55,71 @@ func play(h history, dir string) error {
 
 // player plays a history.
 type player struct {
-	s     *enginetest.Session
-	files map[string]string
+	s       *enginetest.Session
+	files   map[string]string
+	outside map[string]bool // objects that exist and are rightly in no state: not imported yet, or forgotten
+}
+
+func newPlayer(dir string) *player {
+	p := &player{s: enginetest.NewSession(dir), outside: map[string]bool{}}
+	p.s.Cloud.Delay = enginetest.Delay
+	return p
 }
 
 func (p *player) chapter(c *chapter) error {
-	p.files = c.files
 	for _, e := range c.edits {
 		p.s.Cloud.Edit(e[0], e[1], e[2])
+		if e[1] == "+" {
+			p.outside[e[0]] = true
+		}
 	}
-	p.s.Cloud.Fail = c.fail
-	if c.stop != "" {
-		stop := make(chan struct{})
-		p.s.Stop = stop
-		p.s.Cloud.On = map[string]func(){c.stop: func() { close(stop) }}
-	}
-	if err := p.apply(c.files, c.options, true); err != nil {
+	p.beset(c)
+	if err := p.apply(c); err != nil {
 		return err
 	}
-	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop = nil, nil, nil
-	if err := p.apply(c.files, engine.PlanOptions{}, false); err != nil {
+	p.beset(&chapter{})
+	p.files = maps.Clone(c.files)
+	delete(p.files, "imports.tf") // what they name may be gone
+	if err := p.apply(&chapter{files: p.files, single: c.single}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
 	return p.settled()
 }
 
-// apply plans and applies; mayFail says whether applying may end with errors.
-func (p *player) apply(files map[string]string, opts engine.PlanOptions, mayFail bool) error {
+// beset has go wrong what is to go wrong in a chapter.
+func (p *player) beset(c *chapter) {
+	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop, p.s.Kill = c.fail, nil, nil, nil
+	if c.stop == "" {
+		return
+	}
+	stop := make(chan struct{})
+	p.s.Stop = stop
+	if c.kill {
+		p.s.Kill = stop
+	}
+	p.s.Cloud.On = map[string]func(){c.stop: func() { close(stop) }}
+}
+
+// apply plans and applies a chapter; where something was asked to go wrong, it may end with errors.
+func (p *player) apply(c *chapter) error {
 	s := p.s
-	cfg, diags, err := s.Load(files, nil)
+	refreshes := c.options.Mode == plans.RefreshOnly
+	trouble := len(c.fail) > 0 || c.stop != "" || len(c.options.Targets)+len(c.options.Excludes) > 0
+	cfg, diags, err := s.Load(c.files, nil)
 	if err != nil || diags.HasErrors() {
 		return fmt.Errorf("loading: %w %w", err, diags.Err())
 	}
 	env := s.Env()
-	env.Stop = nil
-	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, &opts)
+	env.Stop, env.Kill = nil, nil
+	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, &c.options)
 	if diags.HasErrors() {
-		if len(opts.Targets)+len(opts.Excludes) > 0 && strings.Contains(diags.Err().Error(), "Moved resource instances") {
-			return nil
+		for text, expected := range map[string]bool{
+			"Moved resource instances": trouble, "Asked to fail": trouble,
+			"Not found": refreshes, "Invalid index": refreshes, // what is named was not created yet
+		} {
+			if expected && strings.Contains(diags.Err().Error(), text) {
+				return nil
+			}
 		}
 		return fmt.Errorf("planning: %w", detailed(diags))
 	}
@@ -97,21 +129,75 @@ func (p *player) apply(files map[string]string, opts engine.PlanOptions, mayFail
 	}
 	s.Cloud.Calls()
 	before := s.State
-	state, diags := engine.Apply(context.Background(), cfg, plan, s.Env(), nil)
+	p.forgetting(plan)
+	w := newWitness(p, plan, c.crash)
+	env = s.Env()
+	env.Observe = w.observe
+	s.Cloud.Applying = true
+	state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
+	s.Cloud.Applying = false
 	s.State = state
 	describe := func(err error) error {
 		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s\nto\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(before), enginetest.Describe(state))
 	}
-	if diags.HasErrors() && !mayFail {
+	if diags.HasErrors() && !trouble && !strings.Contains(diags.Err().Error(), "forgotten instances") {
 		return describe(detailed(diags))
 	}
-	if err := checkCalls(s.Cloud.Calls(), plan.PrevRun, state, relaxed); err != nil {
+	calls := s.Cloud.Calls()
+	if err := checkCalls(calls, plan.PrevRun, state, relaxed, c.single); err != nil {
 		return describe(err)
 	}
-	if err := p.objectsMatch(); err != nil {
+	if err := p.audit(w, c, calls); err != nil {
 		return describe(err)
+	}
+	w.rewind()
+	return nil
+}
+
+// audit holds that everything is accounted for after an apply.
+func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
+	if w.err != nil {
+		return w.err
+	}
+	if lost := p.unmanaged(); len(lost) > 0 {
+		return fmt.Errorf("%v exist and are not in the state", lost)
+	}
+	if faults := p.s.Cloud.Faults(); len(faults) > 0 {
+		return fmt.Errorf("%s", strings.Join(faults, "; "))
+	}
+	if open := p.s.Cloud.OpenTokens(); len(open) > 0 {
+		return fmt.Errorf("the tokens of %v are still open", open)
+	}
+	if recorded, got := managed(w.state), managed(p.s.State); recorded != got {
+		return fmt.Errorf("what was recorded differs from the state: recorded\n%s", recorded)
+	}
+	for _, r := range p.s.State.Sorted() {
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				if strings.Contains(string(o.Attrs), "token of") {
+					return fmt.Errorf("%s has an ephemeral value in the state", r.Addr)
+				}
+			}
+		}
+	}
+	for _, call := range calls {
+		if kind, _, _ := strings.Cut(call.What, " "); c.options.Mode == plans.RefreshOnly && slices.Contains([]string{"create", "update", "delete"}, kind) {
+			return fmt.Errorf("%q in a plan that only refreshes", call.What)
+		}
 	}
 	return nil
+}
+
+// managed lists the managed objects of a state without what is added to them at the end of a run.
+func managed(s *states.State) string {
+	var b strings.Builder
+	for line := range strings.Lines(enginetest.Describe(s)) {
+		line, _, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " deps")
+		if strings.Contains(line, ": ") && !strings.Contains(line, "data.") && !strings.HasPrefix(line, "check ") && !strings.HasSuffix(line, "no objects") {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
 }
 
 func detailed(diags tfdiags.Diagnostics) error {
@@ -140,25 +226,47 @@ func (p *player) settled() error {
 	return nil
 }
 
-// objectsMatch holds that the state has all objects that exist; what was deleted from outside may still be listed.
-func (p *player) objectsMatch() error {
+// unmanaged lists the objects that exist and should be in the state and are not; what was deleted from outside may still be listed.
+func (p *player) unmanaged() []string {
+	known := ids(p.s.State)
+	var out []string
+	for _, id := range p.s.Cloud.Objects() {
+		if known[id] {
+			delete(p.outside, id)
+		} else if !p.outside[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// forgetting notes the objects that a plan lets go of.
+func (p *player) forgetting(plan *plans.Plan) {
+	for _, c := range plan.Changes.Instances {
+		inst := plan.Prior.Instance(c.Addr)
+		if inst == nil || c.Action != plans.Forget && c.Action != plans.ForgetThenCreate {
+			continue
+		}
+		for o := range inst.Objects() {
+			p.outside[idOf(o.Attrs)] = true
+		}
+	}
+}
+
+// ids lists the IDs of all managed objects of a state.
+func ids(s *states.State) map[string]bool {
 	known := map[string]bool{}
-	for r := range p.s.State.Resources() {
+	for r := range s.Resources() {
+		if r.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
 		for _, inst := range r.Instances {
-			if inst.Current != nil {
-				known[idOf(inst.Current.Attrs)] = true
-			}
-			for _, o := range inst.Deposed {
+			for o := range inst.Objects() {
 				known[idOf(o.Attrs)] = true
 			}
 		}
 	}
-	for _, id := range p.s.Cloud.Objects() {
-		if !known[id] {
-			return fmt.Errorf("%s exists and is not in the state", id)
-		}
-	}
-	return nil
+	return known
 }
 
 func idOf(raw []byte) string {

@@ -31,9 +31,11 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 		p.mu.Unlock()
 		return nil
 	}
-	release := w.call(p, "ConfigureProvider")
-	defer release()
-	impl, err := w.env.Provider(w.ctx, p.addr.Provider)
+	var err error
+	impl := ask(w, p, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
+		impl, err = w.env.Provider(w.ctx, p.addr.Provider)
+		return impl
+	})
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.addr.Provider.ForDisplay(), err)}
 	}
@@ -43,19 +45,20 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	w.mu.Lock()
 	w.running[p] = true
 	w.mu.Unlock()
-	if w.phase.stateOnly || p.functionsOnly || mocked {
+	if w.phase.stateOnly || p.functionsOnly || p.assumed || mocked {
 		return nil
 	}
 	config, diags := w.providerValue(p, key)
 	if diags.HasErrors() {
 		return diags
 	}
-	more := impl.ValidateProviderConfig(w.ctx, config)
-	diags = diags.Append(p.explain(more))
-	if more.HasErrors() || !w.phase.configure {
-		return diags
-	}
-	return diags.Append(p.explain(impl.Configure(w.ctx, config)))
+	return diags.Append(p.explain(ask(w, p, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
+		diags := impl.ValidateProviderConfig(w.ctx, config)
+		if diags.HasErrors() || !w.phase.configure {
+			return diags
+		}
+		return diags.Append(impl.Configure(w.ctx, config))
+	})))
 }
 
 // callsFunctions tells whether functions of a provider are called: those are not mocked.
@@ -117,8 +120,10 @@ func (w *walk) closeProvider(p *providerConfig) tfdiags.Diagnostics {
 
 // closeAll ends what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
-	for _, o := range w.ephemeral {
-		w.closeOpen(o)
+	for _, open := range w.ephemeral {
+		for _, o := range open {
+			w.closeOpen(o)
+		}
 	}
 	for p := range w.running {
 		p.mu.Lock()
@@ -180,6 +185,11 @@ func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalCont
 	return &providerInstance{impl, addrs.ProviderInstance{Config: p.addr, Key: key}}, diags
 }
 
+// plan asks the provider to plan a change.
+func (p *providerInstance) plan(w *walk, addr addrs.AbsInstance, req providers.PlanRequest) providers.PlanResponse {
+	return ask(w, p, "PlanResourceChange", addr, func() providers.PlanResponse { return p.PlanResourceChange(w.ctx, req) })
+}
+
 // providerKeyValue evaluates the instance key of a provider configuration.
 func (w *walk) providerKeyValue(key *keyExpr, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
 	if key == nil {
@@ -221,7 +231,7 @@ func asFunctionError(err error) (*providers.FunctionError, bool) {
 	return fe, errors.As(err, &fe)
 }
 
-// providerNamed words a provider's misbehaviour: every such message names the provider and asks to tell its makers.
+// providerBug words a provider's misbehaviour: every such message names the provider and asks to tell its makers.
 func providerBug(summary string, p addrs.Provider, format string, args ...any) tfdiags.Diagnostic {
 	return tfdiags.Errorf(summary, "The provider %s %s\n\n%s", p, fmt.Sprintf(format, args...), providers.BugNotice)
 }

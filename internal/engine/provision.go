@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -14,7 +15,7 @@ import (
 
 // provision runs a resource's provisioners of one kind on an object, in order, until one fails.
 func (w *walk) provision(p *instancePlan, self cty.Value, destroy bool) tfdiags.Diagnostics {
-	return w.runProvisioners(p.r.exprs.provisioners, p.c.withSelf(self), p.addr, destroy)
+	return w.runProvisioners(p.r.exprs.provisioners, p.withSelf(self), p.addr, destroy)
 }
 
 func (w *walk) runProvisioners(list []*provisionerExprs, c *EvalContext, addr addrs.AbsInstance, destroy bool) tfdiags.Diagnostics {
@@ -57,9 +58,9 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		out("(output suppressed due to sensitive or ephemeral value in config)")
 		out = nil
 	}
-	release := w.call(provisionerName(prov.cfg.Type), "Run")
-	more := w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
-	release()
+	more := ask(w, provisionerName(prov.cfg.Type), "Run", addr, func() tfdiags.Diagnostics {
+		return w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
+	})
 	w.observe(ProvisionDone{what, prov.cfg.Type, more.HasErrors()})
 	for i := range more {
 		if more[i].Subject == nil {
@@ -159,6 +160,6 @@ func (w *walk) removedProvisioners(cfg *configs.Removed) []*provisionerExprs {
 }
 
 // dependsOnRefs reads depends_on without its problems, which were reported when the graph was built.
-func dependsOnRefs(traversals []hclTraversal) ([]*addrs.Reference, tfdiags.Diagnostics) {
+func dependsOnRefs(traversals []hcl.Traversal) ([]*addrs.Reference, tfdiags.Diagnostics) {
 	return lang.DependsOn(traversals)
 }

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -10,16 +13,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
-	"tofu/internal/states"
 	"tofu/internal/tfdiags"
-)
-
-type (
-	hclRange      = hcl.Range
-	hclTraversal  = hcl.Traversal
-	stateResource = states.Resource
-	stateObject   = states.Object
-	problemList   = tfdiags.Diagnostics
 )
 
 var analysisTransformer = &Transformer{
@@ -38,9 +32,11 @@ var analysisTransformer = &Transformer{
 		for _, v := range b.values {
 			b.analyseValue(v)
 		}
+		b.analyseBodies()
 		for _, r := range b.resources {
 			if r.cfg != nil {
-				b.analyseResource(r)
+				r.exprs = b.resourceExprs[r.bodyKey()]
+				r.open.problems = r.open.problems.Append(r.exprs.problems)
 			}
 		}
 		for _, p := range b.providers {
@@ -99,7 +95,6 @@ func (b *build) analyseValue(v *value) {
 		}
 		v.expr = b.expr(v.output.Expr, problems)
 		v.rules = b.rules(v.output.Preconditions, problems)
-		v.node.final = v.node.final || len(v.rules) > 0
 	}
 }
 
@@ -131,24 +126,54 @@ func usesRepetition(refs lang.Refs) bool {
 	})
 }
 
-func (b *build) analyseResource(r *resource) {
-	e := b.resourceExprs[r.cfg]
-	if e == nil || r.schema != nil && (e.body == nil || e.body.Schema != r.schema.Block) {
-		e = b.newResourceExprs(r)
-		b.resourceExprs[r.cfg] = e
-	}
-	r.exprs = e
-	r.open.problems = r.open.problems.Append(e.problems)
+// A bodyKey is a resource block's body as one of perhaps several schemas has it; the schema is nil where it isn't known.
+type bodyKey struct {
+	cfg    *configs.Resource
+	schema *configschema.Block
 }
 
-func (b *build) newResourceExprs(r *resource) *resourceExprs {
-	c := r.cfg
-	e := &resourceExprs{}
-	p := &e.problems
+func (r *resource) bodyKey() bodyKey {
+	key := bodyKey{cfg: r.cfg}
 	if r.schema != nil {
-		body, diags := lang.AnalyseBody(c.Config, r.schema.Block, addrs.ModuleScope)
-		e.body, *p = body, p.Append(diags)
+		key.schema = r.schema.Block
 	}
+	return key
+}
+
+// analyseBodies analyses the bodies of the resource blocks that no graph had yet: on all processors, since it is most of what there is
+// to do before the first thing can be planned.
+func (b *build) analyseBodies() {
+	var todo []bodyKey
+	for _, r := range b.resources {
+		if r.cfg == nil {
+			continue
+		}
+		if key := r.bodyKey(); b.resourceExprs[key] == nil {
+			b.resourceExprs[key] = &resourceExprs{}
+			todo = append(todo, key)
+		}
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(todo)) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
+				if key := todo[i]; key.schema != nil {
+					e := b.resourceExprs[key]
+					e.body, e.problems = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for _, key := range todo {
+		b.analyseMeta(key.cfg, b.resourceExprs[key])
+	}
+}
+
+// analyseMeta analyses what a resource block has beside its body.
+func (b *build) analyseMeta(c *configs.Resource, e *resourceExprs) {
+	p := &e.problems
 	e.rep = b.repetition(c.Count, c.ForEach, c.Enabled, p)
 	e.pre, e.post = b.rules(c.Preconditions, p), b.rules(c.Postconditions, p)
 	for _, t := range c.ReplaceTriggeredBy {
@@ -164,7 +189,6 @@ func (b *build) newResourceExprs(r *resource) *resourceExprs {
 	for _, prov := range c.Provisioners {
 		e.provisioners = append(e.provisioners, b.provisionerExprs(prov, c.Connection, p))
 	}
-	return e
 }
 
 func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *provisionerExprs {
@@ -175,7 +199,7 @@ func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Conne
 	impl := b.env.Provisioner(prov.Type)
 	if impl == nil {
 		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
-			"There is no provisioner of type %q. The built-in ones are file, local-exec and remote-exec.", prov.Type).At(prov.TypeRange))
+			"There is no provisioner of type %q. The built-in ones are file, local-exec and remote-exec.", prov.Type).InText(prov.TypeRange))
 		return out
 	}
 	schema, err := impl.Schema()

@@ -39,7 +39,7 @@ var stepParts = map[plans.Action][]stepPart{
 
 var changesTransformer = &Transformer{
 	Name:  "Changes",
-	Doc:   "adds the Steps of each planned change; a Resource waits for what is created or updated of it",
+	Doc:   "adds the Steps of each planned change",
 	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if !b.phase.steps {
@@ -88,8 +88,7 @@ func (b *build) addStep(s *step) {
 	s.node.Run = func(w *walk) tfdiags.Diagnostics { return w.runStep(s) }
 	b.after(s.node, r.provider.node)
 	if s.part == stepApply {
-		b.after(s.node, r.open)
-		b.after(r.node, s.node)
+		r.module.noteSteps(s.change.Addr.Module)
 	}
 	b.steps[r] = append(b.steps[r], s)
 }

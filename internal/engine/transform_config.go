@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -30,9 +33,9 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 	if parent != nil {
 		m.callSlot = len(parent.calls)
 		parent.calls[cfg.Call.Name] = m
-		m.expand = b.node(KindModule, parent, m.path.String()+" (expand)", b.childRange(cfg.Call.Range))
+		m.expand = b.node(KindModule, parent, m.path.String()+" (expand)", &cfg.Call.Range)
 		m.expand.Run = func(w *walk) tfdiags.Diagnostics { return w.expandModule(m) }
-		m.closed = b.node(KindBarrier, m, m.path.String()+" (close)", b.childRange(cfg.Call.Range))
+		m.closed = b.node(KindBarrier, m, m.path.String()+" (close)", &cfg.Call.Range)
 	}
 	mod := cfg.Module
 	for _, name := range sortedKeys(mod.Variables) {
@@ -59,7 +62,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 	return m
 }
 
-func (b *build) addValue(m *module, table map[string]*value, v *value, name string, rng hclRange) *value {
+func (b *build) addValue(m *module, table map[string]*value, v *value, name string, rng hcl.Range) *value {
 	v.module, v.slot = m, m.valueSlots
 	m.valueSlots++
 	v.node = b.node(KindValue, m, inModule(m.path, name), &rng)
@@ -71,7 +74,7 @@ func (b *build) addValue(m *module, table map[string]*value, v *value, name stri
 
 func (b *build) addCheck(m *module, c *configs.Check) {
 	check := &check{cfg: c, module: m}
-	check.node = b.node(KindValue, m, inModule(m.path, "check."+c.Name), b.childRange(c.Range))
+	check.node = b.node(KindValue, m, inModule(m.path, "check."+c.Name), &c.Range)
 	check.node.final, check.node.isCheck = true, true
 	check.node.Run = func(w *walk) tfdiags.Diagnostics { return w.evalCheck(check) }
 	m.checks = append(m.checks, check)
@@ -80,24 +83,25 @@ func (b *build) addCheck(m *module, c *configs.Check) {
 // addResource adds a resource; cfg is nil for one that is in the state only.
 func (b *build) addResource(m *module, cfg *configs.Resource) *resource {
 	r := &resource{addr: cfg.Addr.In(m.path), module: m, cfg: cfg}
-	b.addResourceNode(r, b.childRange(cfg.Range))
+	b.addResourceNode(r, &cfg.Range)
 	if b.phase.opens != nil {
-		r.open = b.node(KindResource, m, r.addr.String()+" (expand)", b.childRange(cfg.Range))
+		r.open = b.node(KindResource, m, r.addr.String()+" (expand)", &cfg.Range)
 		r.open.resource = r
 		r.open.Run = func(w *walk) tfdiags.Diagnostics { return b.phase.opens(w, r) }
 		b.after(r.node, r.open)
+		r.expand = r.open
 	}
 	return r
 }
 
-func (b *build) addResourceNode(r *resource, rng *hclRange) {
+func (b *build) addResourceNode(r *resource, rng *hcl.Range) {
 	m := r.module
 	r.slot = m.resourceSlots
 	m.resourceSlots++
 	r.node = b.node(KindResource, m, r.addr.String(), rng)
-	r.node.resource = r
+	r.node.resource, r.node.settles = r, true
 	r.node.Run = func(w *walk) tfdiags.Diagnostics { return b.phase.resource(w, r) }
-	r.open = r.node
+	r.open, r.expand = r.node, r.node
 	m.resources[r.addr.Resource] = r
 	b.byConfig[r.addr] = r
 	b.resources = append(b.resources, r)
@@ -108,7 +112,7 @@ var stateTransformer = &Transformer{
 	Doc:   "attaches what the state has to the Resource nodes, and adds nodes for resources that are in the state only",
 	After: []*Transformer{configTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		b.inState = map[addrs.ConfigResource][]*stateResource{}
+		b.inState = map[addrs.ConfigResource][]*states.Resource{}
 		for r := range b.state.Resources() {
 			addr := r.Addr.Config()
 			b.inState[addr] = append(b.inState[addr], r)
@@ -118,7 +122,7 @@ var stateTransformer = &Transformer{
 		}
 		for _, addr := range slices.SortedFunc(maps.Keys(b.inState), addrs.ConfigResource.Compare) {
 			found := b.inState[addr]
-			slices.SortFunc(found, func(x, y *stateResource) int { return x.Addr.Compare(y.Addr) })
+			slices.SortFunc(found, func(x, y *states.Resource) int { return x.Addr.Compare(y.Addr) })
 			r := b.byConfig[addr]
 			if r == nil {
 				r = &resource{addr: addr, module: b.stateModule(addr.Module)}

@@ -35,7 +35,7 @@ func (r *importRequest) importing() *plans.Importing {
 
 func (t *importTarget) exprs() []*lang.Expr {
 	var out []*lang.Expr
-	for _, e := range []*lang.Expr{t.to, t.id, t.identity, t.forEach} {
+	for _, e := range []*lang.Expr{t.forEach, t.id, t.identity, t.to} { // as they are evaluated
 		if e != nil {
 			out = append(out, e)
 		}

@@ -11,7 +11,7 @@ import (
 var replaceTransformer = &Transformer{
 	Name:  "Replace",
 	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
-	After: []*Transformer{referenceTransformer, moduleTransformer, changesTransformer},
+	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		order, ok := b.graph.Order()
 		if !ok {
@@ -40,7 +40,7 @@ func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
 	}
-	forced, makers := make([]bool, len(b.nodes)), b.makers()
+	forced := make([]bool, len(b.nodes))
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.nodes[id]
 		if n.Kind == KindStep && !n.deletes && n.resource.createsFirst() {
@@ -48,9 +48,7 @@ func (b *build) forceSteps(order []dag.ID) {
 		}
 		if forced[id] {
 			for _, need := range b.graph.Needs(id) {
-				if !b.forceNamed(forced, makers, id, need) {
-					forced[need] = true
-				}
+				forced[need] = true
 			}
 		}
 	}
@@ -59,40 +57,6 @@ func (b *build) forceSteps(order []dag.ID) {
 			s.forced = forced[s.node.ID]
 		}
 	}
-}
-
-// forceNamed forces only the instances that a node names, if it names any of which something is done.
-func (b *build) forceNamed(forced []bool, makers map[madeInstance][]*step, from, to dag.ID) bool {
-	named := b.named[[2]dag.ID{from, to}]
-	if named == nil || named.whole {
-		return false
-	}
-	found := false
-	for key := range named.keys {
-		for _, s := range makers[madeInstance{b.nodes[to].resource, key}] {
-			forced[s.node.ID], found = true, true
-		}
-	}
-	return found
-}
-
-type madeInstance struct {
-	resource *resource
-	key      addrs.InstanceKey
-}
-
-// makers gives the steps that make instances, by their keys.
-func (b *build) makers() map[madeInstance][]*step {
-	out := map[madeInstance][]*step{}
-	for r, steps := range b.steps {
-		for _, s := range steps {
-			if s.part == stepApply {
-				at := madeInstance{r, s.change.Addr.Key}
-				out[at] = append(out[at], s)
-			}
-		}
-	}
-	return out
 }
 
 // createsFirst tells whether the resource's own block says so.
@@ -163,8 +127,33 @@ var moduleTransformer = &Transformer{
 				b.after(m.parent.closed, m.closed)
 			}
 		}
+		b.awaitWholeCalls()
 		return nil
 	},
+}
+
+// awaitWholeCalls makes references to whole modules wait for all that is in these. Those that would wait for themselves that way, since
+// something in the module needs what refers to it, wait for the outputs alone.
+func (b *build) awaitWholeCalls() {
+	if len(b.wholeCalls) == 0 {
+		return
+	}
+	g := b.graph.Clone()
+	for _, ref := range b.wholeCalls {
+		g.Connect(ref.from.ID, ref.call.closed.ID)
+	}
+	cyclic := g.Cyclic()
+	for _, ref := range b.wholeCalls {
+		b.places.reference(ref.rng)
+		if !cyclic[ref.from.ID] || !cyclic[ref.call.closed.ID] {
+			b.after(ref.from, ref.call.closed)
+			continue
+		}
+		for _, v := range ref.call.outputs {
+			b.after(ref.from, v.node)
+		}
+	}
+	b.places.reference(nil)
 }
 
 // endsModule tells whether what depends on the node's module waits for the node: not for checks, which may fail, and not for
@@ -173,12 +162,11 @@ func (n *Node) endsModule() bool {
 	switch n.Kind {
 	case KindProvider, KindBarrier:
 		return false
-	case KindStep:
-		return !n.deletes
 	case KindValue:
 		return !n.isCheck
 	}
-	return n.resource == nil || n.resource.cfg == nil || n.resource.cfg.Check == nil
+	inCheck := n.resource != nil && n.resource.cfg != nil && n.resource.cfg.Check != nil
+	return !inCheck && !(n.Kind == KindStep && n.deletes)
 }
 
 var closeTransformer = &Transformer{
@@ -240,7 +228,7 @@ func (b *build) afterUsers(closer *Node, r *resource, dependents [][]dag.ID, use
 		todo = todo[:len(todo)-1]
 		for _, user := range dependents[id] {
 			n := b.nodes[user]
-			if seen[user] || n.Kind == KindBarrier {
+			if seen[user] || n.Kind == KindBarrier && n.resource == nil {
 				continue
 			}
 			seen[user] = true
@@ -251,7 +239,7 @@ func (b *build) afterUsers(closer *Node, r *resource, dependents [][]dag.ID, use
 				for _, user := range users[n] {
 					b.after(closer, user)
 				}
-			case n.Kind == KindStep, n.resource != nil && n == n.resource.node && n.resource.addr.Resource.Mode != addrs.Ephemeral:
+			case n.Kind == KindStep, n.settles && n.resource.addr.Resource.Mode != addrs.Ephemeral:
 			default:
 				todo = append(todo, user)
 			}
@@ -267,17 +255,46 @@ var pruneTransformer = &Transformer{
 		if !b.phase.prune {
 			return nil
 		}
-		keep := make([]bool, b.graph.Len())
 		var roots []dag.ID
 		for _, n := range b.nodes {
 			if b.wanted(n) {
 				roots = append(roots, n.ID)
 			}
 		}
-		copy(keep, b.graph.Reach(roots...))
+		keep := b.graph.Reach(roots...)
+		if b.phase == phasePlanDestroy {
+			b.dropEphemerals(keep)
+			b.fillModules(keep)
+		}
 		b.drop(keep)
 		return nil
 	},
+}
+
+// dropEphemerals leaves out ephemeral objects that no provider is configured with: who plans to destroy needs no others.
+func (b *build) dropEphemerals(keep []bool) {
+	var configured []dag.ID
+	for _, n := range b.nodes {
+		if n.Kind == KindProvider && keep[n.ID] {
+			configured = append(configured, n.ID)
+		}
+	}
+	needed := b.graph.Reach(configured...)
+	for _, n := range b.nodes {
+		if n.Kind == KindResource && n.resource.addr.Resource.Mode == addrs.Ephemeral && !needed[n.ID] {
+			keep[n.ID] = false
+		}
+	}
+}
+
+// fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have
+// in the state becomes their values there.
+func (b *build) fillModules(keep []bool) {
+	for _, r := range b.resources {
+		if m := r.module; m.expand != nil && keep[m.expand.ID] {
+			b.after(r.node, m.expand)
+		}
+	}
 }
 
 // wanted tells whether a node has to run for its own sake.

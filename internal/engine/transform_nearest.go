@@ -38,8 +38,11 @@ func (b *build) nearest(order []dag.ID) {
 			r.deps = b.depAddrs(set, lists)
 			call.deps[index[r]] = set
 		}
-		if r := n.resource; r != nil && n == r.node {
-			own := []int32{index[r]}
+		if r := n.resource; r != nil && n.settles {
+			var own []int32 // what is in the state only goes, and nothing depends on it any more
+			if r.cfg != nil {
+				own = []int32{index[r]}
+			}
 			if r.addr.Resource.Mode != addrs.Managed {
 				own = merge(own, set)
 			}

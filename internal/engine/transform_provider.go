@@ -6,12 +6,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/lang"
 	"tofu/internal/providers"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 )
 
@@ -25,6 +27,7 @@ type providerConfig struct {
 	each   map[addrs.InstanceKey]cty.Value // of a configuration with for_each: each.value by key; nil for others
 
 	functionsOnly bool // nothing but its functions is used, so it isn't configured
+	assumed       bool // a caller that isn't there would pass it: it can only be validated with
 
 	node, close *Node
 
@@ -49,8 +52,17 @@ var providerTransformer = &Transformer{
 func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	if r.cfg != nil {
 		use, ok := r.module.cfg.ProviderOf(r.cfg)
+		if local := r.cfg.ProviderConfig(); !ok && b.phase.unknownInputs && r.module.cfg.Expects(local) {
+			// A module that is made to be called is validated by itself.
+			addr := addrs.AbsProviderConfig{Module: r.module.path, Provider: r.cfg.ProviderAddr, Alias: local.Alias}
+			r.provider = b.providerConfig(addr, r.module, nil)
+			r.provider.assumed = true
+			b.after(r.node, r.provider.node)
+			b.after(r.open, r.provider.node)
+			return nil
+		}
 		if !ok {
-			return tfdiags.Diagnostics{missingProvider(r.cfg.ProviderConfig(), r.module.path).At(r.cfg.Range)}
+			return tfdiags.Diagnostics{missingProvider(r.cfg.ProviderConfig(), r.module.path).InText(r.cfg.Range)}
 		}
 		r.provider, r.providerKey = b.provider(use)
 		b.after(r.node, r.provider.node)
@@ -61,9 +73,16 @@ func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	addr := r.prior[0].Provider
 	p, ok := b.stateProvider(addr)
 	if !ok {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Provider configuration not present",
-			"The state has %s as managed with %s, and the configuration has no such provider configuration any more. Put it back, destroy %s, and remove it then.",
-			r.prior[0].Addr, addr, r.prior[0].Addr)}
+		var diags tfdiags.Diagnostics
+		for _, prior := range r.prior {
+			for _, key := range prior.SortedKeys() {
+				inst := prior.Addr.Instance(key)
+				diags = diags.Append(tfdiags.Errorf("Provider configuration not present",
+					"The state has %s as managed with %s, and the configuration has no such provider configuration any more. Put it back, destroy %s, and remove it then.",
+					inst, addr, inst))
+			}
+		}
+		return diags
 	}
 	r.provider = p
 	b.after(r.node, p.node)
@@ -120,7 +139,7 @@ func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *con
 		return p
 	}
 	p := &providerConfig{addr: addr, module: m, cfg: cfg, instances: map[addrs.InstanceKey]providers.Interface{}}
-	var rng *hclRange
+	var rng *hcl.Range
 	if cfg != nil {
 		rng = &cfg.Range
 		p.each = m.cfg.ProviderInstances[addrs.LocalProviderConfig{LocalName: cfg.Name, Alias: cfg.Alias}]
@@ -221,45 +240,10 @@ func didYouMean(name string, table providers.TypeTable) string {
 	if table == nil {
 		return ""
 	}
-	if found := suggestion(name, table.Names()); found != "" {
+	if found := spelling.Nearest(name, table.Names()); found != "" {
 		return " Did you mean \"" + found + "\"?"
 	}
 	return ""
-}
-
-// suggestion finds the name that was probably meant; "" for none.
-func suggestion(given string, names []string) string {
-	best, distance := "", 3
-	for _, n := range names {
-		if d := editDistance(given, n, distance); d < distance {
-			best, distance = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance, given up at limit.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
 
 func moduleName(m addrs.Module) string {

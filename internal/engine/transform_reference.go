@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
-	"tofu/internal/dag"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -36,9 +35,7 @@ var referenceTransformer = &Transformer{
 			b.after(p.node, p.module.expand)
 		}
 		for _, t := range b.imports {
-			for _, e := range t.exprs() {
-				b.connectRefs(t.resource.open, b.root, e.Refs, inEach(t.forEach != nil))
-			}
+			b.connectImport(t)
 		}
 		b.connectInspection()
 		return nil
@@ -64,14 +61,16 @@ func inRepetition(rep repetitionExprs) blockScope {
 func (b *build) connectModule(m *module) {
 	if m.expand != nil {
 		b.after(m.expand, m.parent.expand)
-		for _, e := range []*lang.Expr{m.rep.count, m.rep.forEach, m.rep.enabled} {
-			if e != nil {
-				b.connectRefs(m.expand, m.parent, e.Refs, blockScope{})
-			}
-		}
+		b.connectRepetition(m.expand, m.parent, m.rep)
 		refs, diags := lang.DependsOn(m.call.DependsOn)
 		m.expand.problems = m.expand.problems.Append(diags)
+		refs = slices.DeleteFunc(refs, m.refuseItself)
 		b.connectDependsOn(m.expand, m.parent, refs)
+		for _, refs := range m.rep.refs() {
+			for _, ref := range refs.Objects {
+				m.refuseItself(ref)
+			}
+		}
 	}
 	for _, c := range m.checks {
 		b.after(c.node, m.expand)
@@ -110,6 +109,46 @@ func (b *build) connectValue(v *value) {
 	b.connectRules(v.node, m, v.rules, scope)
 }
 
+// connectRepetition connects what decides the instances of a block. What is wrong with "enabled" is reported when planning.
+func (b *build) connectRepetition(n *Node, m *module, rep repetitionExprs) {
+	for _, e := range []*lang.Expr{rep.count, rep.forEach} {
+		if e != nil {
+			b.connectRefs(n, m, e.Refs, blockScope{})
+		}
+	}
+	if rep.enabled == nil {
+		return
+	}
+	before := n.problems
+	b.connectRefs(n, m, rep.enabled.Refs, blockScope{})
+	if b.phase.unknownInputs {
+		n.problems = before
+	}
+}
+
+// refuseItself reports a reference of a module call to the call as a whole. That is the shortest circle; it has no edge of its own.
+func (m *module) refuseItself(ref *addrs.Reference) bool {
+	call, ok := moduleCallOf(ref.Subject)
+	if !ok || m.parent.calls[call] != m {
+		return false
+	}
+	m.expand.problems = m.expand.problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
+		"What a module call needs before anything else can't be the call itself: %s refers to itself at %s:%d.",
+		m.expand.Name, ref.Range.Filename, ref.Range.Start.Line))
+	return true
+}
+
+// connectImport connects the expressions of an import block, up to the first that is wrong: those after it would be wrong likewise.
+func (b *build) connectImport(t *importTarget) {
+	n := t.resource.open
+	before := len(n.problems)
+	for _, e := range t.exprs() {
+		if len(n.problems) == before {
+			b.connectRefs(n, b.root, e.Refs, inEach(t.forEach != nil))
+		}
+	}
+}
+
 func (b *build) connectRules(n *Node, m *module, rules []rule, scope blockScope) {
 	for _, r := range rules {
 		b.connectRefs(n, m, r.condition.Refs, scope)
@@ -118,21 +157,23 @@ func (b *build) connectRules(n *Node, m *module, rules []rule, scope blockScope)
 }
 
 func (b *build) connectResource(r *resource) {
+	b.separate(r)
 	n, m, e := r.open, r.module, r.exprs
-	b.after(n, m.expand)
 	scope := inRepetition(e.rep)
-	for _, x := range []*lang.Expr{e.rep.count, e.rep.forEach, e.rep.enabled} {
-		if x != nil {
-			b.connectRefs(n, m, x.Refs, blockScope{})
-		}
-	}
-	if e.body != nil {
-		b.checkSelf(r, e.body.Refs)
-		b.connectRefs(n, m, e.body.Refs, b.without(r, scope))
-	}
-	if e.preventDestroy != nil {
+	b.connectProviderKey(r, scope)
+	if e.preventDestroy != nil && (len(r.prior) > 0 || !b.onlyDestroyed(r)) {
+		b.after(n, m.expand)
 		b.connectRefs(n, m, e.preventDestroy.Refs, blockScope{count: true, each: true})
 		n.problems = n.problems.Append(checkPreventDestroy(e.preventDestroy.Refs))
+	}
+	if b.onlyDestroyed(r) {
+		return
+	}
+	b.after(n, m.expand, r.expand)
+	b.after(r.expand, m.expand)
+	b.connectRepetition(r.expand, m, e.rep)
+	if e.body != nil {
+		b.connectRefs(n, m, e.body.Refs, b.without(r, scope))
 	}
 	b.connectRules(n, m, e.pre, b.without(r, scope))
 	postScope := b.without(r, scope)
@@ -140,14 +181,6 @@ func (b *build) connectResource(r *resource) {
 	b.connectRules(n, m, e.post, postScope)
 	for _, t := range e.triggers {
 		b.connectRefs(n, m, t.Refs, scope)
-	}
-	if r.providerKey != nil {
-		key := r.providerKey
-		keyScope := scope
-		if key.call != "" {
-			keyScope = inRepetition(key.module.calls[key.call].rep)
-		}
-		b.connectRefs(n, key.module, key.expr.Refs, keyScope)
 	}
 	b.connectDependsOn(n, m, slices.DeleteFunc(slices.Clone(e.dependsOn), func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r }))
 	selfScope := b.without(r, scope)
@@ -160,23 +193,24 @@ func (b *build) connectResource(r *resource) {
 			b.connectRefs(n, m, body.Refs, selfScope)
 		}
 	}
-	if r.cfg.Check != nil && b.phase.steps {
-		return
-	}
 }
 
-// checkPreventDestroy refuses what differs between instances: prevent_destroy is evaluated for instances that are gone from the
-// configuration too.
-func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	for _, ref := range refs.Objects {
-		switch ref.Subject.(type) {
-		case addrs.CountAttr, addrs.ForEachAttr:
-			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
-				"prevent_destroy is the same for all instances of a resource, also for those that are to be destroyed, so it can't refer to %s.", ref.Subject).At(ref.Range))
-		}
+// onlyDestroyed tells whether what a block says is of no interest, except for what keeps its objects from being destroyed: they are
+// planned to be from the state alone. Some of what it refers to may be gone already, and it can't be evaluated any more.
+func (b *build) onlyDestroyed(r *resource) bool {
+	return b.phase == phasePlanDestroy && r.addr.Resource.Mode != addrs.Ephemeral
+}
+
+// connectProviderKey connects what says which instance of a provider configuration the resource belongs to.
+func (b *build) connectProviderKey(r *resource, scope blockScope) {
+	key := r.providerKey
+	if key == nil {
+		return
 	}
-	return diags
+	if key.call != "" {
+		scope = inRepetition(key.module.calls[key.call].rep)
+	}
+	b.connectRefs(r.open, key.module, key.expr.Refs, scope)
 }
 
 func (p *provisionerExprs) bodies() []*lang.Body {
@@ -186,23 +220,10 @@ func (p *provisionerExprs) bodies() []*lang.Body {
 	return append([]*lang.Body{p.body}, p.connections...)
 }
 
-// without is the scope of a resource's own block: naming itself there is an error that checkSelf reports, not a cycle.
+// without is the scope of a resource's own block: naming itself there is an error of the instance (see namesItself), not a cycle.
 func (b *build) without(r *resource, scope blockScope) blockScope {
 	scope.except = r.addr.Resource
 	return scope
-}
-
-func (b *build) checkSelf(r *resource, refs lang.Refs) {
-	for _, ref := range refs.Objects {
-		subject := ref.Subject
-		if inst, ok := subject.(addrs.ResourceInstance); ok {
-			subject = inst.Resource
-		}
-		if subject == r.addr.Resource {
-			r.open.problems = r.open.problems.Append(tfdiags.Errorf("Self-referential block",
-				"The block of %s can't refer to itself by name: it would wait for itself.", r.addr).At(ref.Range))
-		}
-	}
 }
 
 // connectRefs makes n wait for what the references name, or records why they name nothing.
@@ -216,11 +237,11 @@ func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope
 			continue
 		}
 		b.places.reference(&ref.Range)
-		if d := b.connectRef(n, m, ref, scope); d != nil {
+		for _, d := range b.connectRef(n, m, ref, scope) {
 			if d.Subject == nil { // the schema knows a better place: the step that it doesn't have
 				d.Subject = &ref.Range
 			}
-			n.problems = n.problems.Append(*d)
+			n.problems = n.problems.Append(d)
 		}
 	}
 	b.places.reference(nil)
@@ -229,7 +250,7 @@ func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope
 	}
 }
 
-func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope blockScope) *tfdiags.Diagnostic {
+func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics {
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		if v := m.variables[s.Name]; v != nil {
@@ -264,167 +285,61 @@ func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope block
 	}
 }
 
-// checkBlockLocal checks the names that depend on nothing but the block they stand in.
-func checkBlockLocal(ref *addrs.Reference, scope blockScope) *tfdiags.Diagnostic {
-	var d tfdiags.Diagnostic
-	switch s := ref.Subject.(type) {
-	case addrs.CountAttr:
-		switch {
-		case s.Name != "index":
-			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only one is \"index\".", s.Name)
-		case !scope.count:
-			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "count.index exists only in a block that has a \"count\" argument.")
-		}
-	case addrs.ForEachAttr:
-		switch {
-		case s.Name != "key" && s.Name != "value":
-			d = tfdiags.Errorf("Invalid \"each\" attribute", "The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
-		case !scope.each:
-			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "each.key and each.value exist only in a block that has a \"for_each\" argument.")
-		}
-	case addrs.Self:
-		if !scope.self {
-			d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. Refer to the resource by its own name elsewhere.")
-		}
-	case addrs.PathAttr:
-		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
-			d = tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
-		}
-	case addrs.TerraformAttr:
-		if s.Name != "workspace" && s.Name != "applying" {
-			d = tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", s.Alias), "The %q object has no attribute %q: it has \"workspace\" and \"applying\".", s.Alias, s.Name)
-		}
-	default:
-		d = tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", ref.Subject)
-	}
-	if d.Summary == "" {
-		return nil
-	}
-	return &d
-}
-
-func undeclared[V any](what, name string, m *module, declared map[string]V, hint string) *tfdiags.Diagnostic {
-	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, moduleName(m.path))
-	if found := suggestion(name, sortedKeys(declared)); found != "" {
-		detail += fmt.Sprintf(" Did you mean %q?", found)
-	} else if hint != "" {
-		detail += " " + fmt.Sprintf(hint, name)
-	}
-	return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Reference to undeclared " + what, Detail: detail}
-}
-
-func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference) *tfdiags.Diagnostic {
+func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference) tfdiags.Diagnostics {
 	r := m.resources[addr]
 	if r == nil || r.cfg == nil {
 		return b.undeclaredResource(m, addr)
 	}
 	if r.cfg.Check != nil && !b.inCheck(n, r) {
-		return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
-			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.cfg.Check.Name)}
+		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
+			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.cfg.Check.Name)}}
 	}
-	b.after(n, r.node)
-	if b.phase.steps {
-		b.noteReference(n, r, key, keyed)
+	if keyed && b.phase.steps {
+		b.after(n, b.single(r, key))
+	} else {
+		b.after(n, r.node)
 	}
 	return r.checkAccess(key, keyed, ref.Remaining)
 }
 
-// namedKeys says which instances of a resource a node refers to.
-type namedKeys struct {
-	whole bool // some reference names no instance
-	keys  map[addrs.InstanceKey]bool
+// wholeCall is a reference from a node to a module call without an output's name.
+type wholeCall struct {
+	from *Node
+	call *module
+	rng  *hcl.Range
 }
 
-func (b *build) noteReference(n *Node, r *resource, key addrs.InstanceKey, keyed bool) {
-	edge := [2]dag.ID{n.ID, r.node.ID}
-	named := b.named[edge]
-	if named == nil {
-		named = &namedKeys{keys: map[addrs.InstanceKey]bool{}}
-		b.named[edge] = named
-	}
-	named.whole = named.whole || !keyed
-	named.keys[key] = true
-}
-
-// inCheck tells whether a node belongs to the check block that a scoped data source is nested in.
-func (b *build) inCheck(n *Node, r *resource) bool {
-	return n.Kind == KindValue && n.module == r.module && n.Name == inModule(r.module.path, "check."+r.cfg.Check.Name)
-}
-
-// checkAccess holds a reference against the block's repetition and the type's schema.
-func (r *resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) *tfdiags.Diagnostic {
-	repeats := r.cfg.Count != nil || r.cfg.ForEach != nil
-	switch {
-	case keyed && !repeats:
-		return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Unexpected resource instance key",
-			Detail: fmt.Sprintf("%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.", r.addr.Resource, key)}
-	case !keyed && repeats && len(rest) > 0:
-		if attr, ok := rest[0].(hcl.TraverseAttr); ok {
-			how := "count.index"
-			if r.cfg.ForEach != nil {
-				how = "each.key"
-			}
-			return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Missing resource instance key",
-				Detail: fmt.Sprintf("%s has \"count\" or \"for_each\", so the attribute %q is one of an instance: for example %s[%s].%s.",
-					r.addr.Resource, attr.Name, r.addr.Resource, how, attr.Name)}
-		}
-		return nil
-	case !keyed && repeats, r.schema == nil:
-		return nil
-	}
-	hclDiags := r.schema.Block.StaticValidateTraversal(rest)
-	if hclDiags.HasErrors() {
-		d := tfdiags.Diagnostics{}.Append(hclDiags)[0]
-		return &d
-	}
-	return nil
-}
-
-func (b *build) undeclaredResource(m *module, addr addrs.Resource) *tfdiags.Diagnostic {
-	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source", addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
-	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, moduleName(m.path))
-	var same []string
-	for other := range m.resources {
-		if other.Mode == addr.Mode && other.Type == addr.Type {
-			same = append(same, other.Name)
-		}
-	}
-	slices.Sort(same)
-	if found := suggestion(addr.Name, same); found != "" {
-		other := addr
-		other.Name = found
-		detail += fmt.Sprintf(" Did you mean %s?", other)
-	} else if other := (addrs.Resource{Mode: addrs.Data, Type: addr.Type, Name: addr.Name}); addr.Mode == addrs.Managed && m.resources[other] != nil {
-		detail += fmt.Sprintf(" Did you mean the data source %s?", other)
-	}
-	return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Reference to undeclared resource", Detail: detail}
-}
-
-func (b *build) connectCallRef(n *Node, m *module, call, output string, key addrs.InstanceKey, ref *addrs.Reference) *tfdiags.Diagnostic {
+func (b *build) connectCallRef(n *Node, m *module, call, output string, key addrs.InstanceKey, ref *addrs.Reference) tfdiags.Diagnostics {
 	child := m.calls[call]
 	if child == nil {
 		return undeclared("module", call, m, m.calls, "")
 	}
 	b.after(n, child.expand)
 	repeats := child.rep.repeats()
+	_, named := key.IsString()
+	wrongKind := named && child.rep.count != nil
+	if ref.Tried && (output != "" && child.outputs[output] == nil || (key != addrs.NoKey) != repeats || wrongKind) {
+		output, key, wrongKind = "", addrs.NoKey, false // whether it fails is found out by evaluating it
+	}
 	switch {
 	case key != addrs.NoKey && !repeats:
-		return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Unexpected module instance key",
-			Detail: fmt.Sprintf("module.%s has neither \"count\" nor \"for_each\", so it has no instance %s.", call, key)}
-	case output == "":
-		for _, v := range child.outputs {
-			b.after(n, v.node)
-		}
+		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Unexpected module instance key",
+			Detail: fmt.Sprintf("module.%s has neither \"count\" nor \"for_each\", so it has no instance %s.", call, key)}}
+	case wrongKind:
+		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Invalid index",
+			Detail: fmt.Sprintf("module.%s has \"count\", so its instances have numbers, and there is none with the key %s.", call, key)}}
+	case output == "", key == addrs.NoKey && child.rep.forEach != nil: // a key may be written like an output
+		b.wholeCalls = append(b.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	case key == addrs.NoKey && repeats:
-		return &tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Unsupported attribute",
-			Detail: fmt.Sprintf("module.%s has \"count\" or \"for_each\", so the output %q is one of an instance: module.%s[…].%s.", call, output, call, output)}
+		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Unsupported attribute",
+			Detail: fmt.Sprintf("module.%s has \"count\", so the output %q is one of an instance: module.%s[…].%s.", call, output, call, output)}}
 	}
 	v := child.outputs[output]
 	if v == nil {
 		d := undeclared("output value", output, child, child.outputs, "")
-		d.Summary = "Unsupported attribute"
-		d.Detail = fmt.Sprintf("The module has no output %q. ", output) + d.Detail
+		d[0].Summary = "Unsupported attribute"
+		d[0].Detail = fmt.Sprintf("The module has no output %q. ", output) + d[0].Detail
 		return d
 	}
 	b.after(n, v.node)
@@ -446,9 +361,9 @@ func (b *build) connectDependsOn(n *Node, m *module, refs []*addrs.Reference) {
 				continue
 			}
 		}
-		if d := b.connectRef(n, m, ref, blockScope{}); d != nil && d.Summary != "Missing resource instance key" {
+		for _, d := range b.connectRef(n, m, ref, blockScope{}) {
 			d.Subject = &ref.Range
-			n.problems = n.problems.Append(*d)
+			n.problems = n.problems.Append(d)
 		}
 	}
 	b.places.reference(nil)

@@ -71,6 +71,7 @@ func newRelations(b *build) relations {
 			x.steps = append(x.steps, s)
 		}
 	}
+	d.addVanished()
 	for _, x := range slices.Clone(d.all) {
 		d.relate(x, d.stored(x))
 	}
@@ -81,6 +82,20 @@ func newRelations(b *build) relations {
 		}
 	}
 	return d
+}
+
+// addVanished adds what somebody else deleted: the order between what depended on it and what it depended on passes through it.
+func (d *relations) addVanished() {
+	for prior := range d.b.plan.PrevRun.Resources() {
+		r := d.b.byConfig[prior.Addr.Config()]
+		if r == nil || r.cfg != nil && r.cfg.Check != nil || len(prior.Instances) == 0 {
+			continue
+		}
+		if x := d.ensure(prior.Addr, r); !x.old {
+			x.old = true
+			d.of[r.addr] = append(d.of[r.addr], x)
+		}
+	}
 }
 
 func (d *relations) ensure(addr addrs.AbsResource, r *resource) *related {
@@ -204,8 +219,15 @@ func (d *relations) dependency(x *related, dep addrs.ConfigResource) *related {
 }
 
 // breakCycles makes an order possible where what is stored has none: lists were stored at different times, and an object that was
-// deposed long ago may need what needs its successor today. On and between such cycles only the configuration's dependencies count.
+// deposed long ago may need what needs its successor today. On and between such cycles the word of the configuration for what data
+// sources were made from, which nobody stored, counts least; if that is not what closes them, only the configuration's dependencies do.
 func (d *relations) breakCycles() {
+	d.cutCycles(func(x, _ *related) bool { return x.addr.Resource.Mode == addrs.Managed })
+	d.cutCycles(func(x, q *related) bool { return x.resource.cfg != nil && x.resource.refersTo(q.resource.addr) })
+}
+
+// cutCycles takes out the dependencies on and between cycles, if there are any, but for those to keep.
+func (d *relations) cutCycles(keep func(x, q *related) bool) {
 	graph := d.graph()
 	if _, ok := graph.Order(); ok {
 		return
@@ -217,7 +239,7 @@ func (d *relations) breakCycles() {
 		}
 		var kept []*related
 		for q := range x.eachNeed() {
-			if !cyclic[q.index] || x.resource.cfg != nil && x.resource.refersTo(q.resource.addr) {
+			if !cyclic[q.index] || keep(x, q) {
 				kept = append(kept, q)
 			}
 		}

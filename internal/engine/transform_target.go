@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -39,6 +40,8 @@ type selection struct {
 	not  []addrs.Target
 	// named are those of only and not that name one instance exactly: there may be many.
 	named map[addrs.AbsInstance]bool
+	// spared are module instances in which nothing takes part.
+	spared map[addrs.ModuleInstance]bool
 }
 
 var nothingSelected = &selection{only: []addrs.Target{}}
@@ -46,6 +49,9 @@ var nothingSelected = &selection{only: []addrs.Target{}}
 func (s *selection) has(addr addrs.AbsInstance) bool {
 	if s == nil {
 		return true
+	}
+	if s.spared[addr.Module] {
+		return false
 	}
 	in := func(list []addrs.Target) bool {
 		return s.named[addr] || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
@@ -160,7 +166,9 @@ func (t *targeting) destroyTargets() {
 	within := t.targetedInstances()
 	var roots []dag.ID
 	for _, r := range t.resources {
-		r.selected = nothingSelected
+		if r.addr.Resource.Mode != addrs.Ephemeral { // what a provider is configured with is opened all the same
+			r.selected = nothingSelected
+		}
 	}
 	for _, r := range targeted {
 		r.selected = newSelection(t.hits[r], true)
@@ -178,15 +186,62 @@ func (t *targeting) destroyTargets() {
 	t.drop(t.graph.Reach(roots...))
 }
 
-// spareExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed.
+// spareExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed. What a module instance needs of
+// itself doesn't keep what its siblings have of the same resources.
 func (t *targeting) spareExcluded() {
-	excluded := t.match(t.excludes)
-	for _, r := range excluded {
+	for _, r := range t.match(t.excludes) {
 		r.selected = newSelection(t.hits[r], false)
 	}
-	for _, r := range t.storedNeeds(excluded, nil) {
-		r.selected = nothingSelected
+	var todo []*states.Resource
+	for r := range t.hits {
+		for _, prior := range r.prior {
+			if t.leaves(r, prior) {
+				todo = append(todo, prior)
+			}
+		}
 	}
+	for len(todo) > 0 {
+		user := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, dep := range storedDependencies(user) {
+			if r := t.byConfig[dep]; r != nil {
+				todo = append(todo, t.spare(r, user.Addr)...)
+			}
+		}
+	}
+}
+
+// leaves tells whether something that the state has of a resource in a module instance is left out.
+func (t *targeting) leaves(r *resource, prior *states.Resource) bool {
+	for key := range prior.Instances {
+		if !r.selected.has(prior.Addr.Instance(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// spare leaves out what something that stays needs of a resource, and lists what of that was not left out in this way before.
+func (t *targeting) spare(r *resource, user addrs.AbsResource) []*states.Resource {
+	if r.selected == nothingSelected {
+		return nil
+	}
+	if user.Module.Module() != r.addr.Module {
+		r.selected = nothingSelected
+		return r.prior
+	}
+	prior := t.state.Resource(r.addr.Resource.InInstance(user.Module))
+	if r.selected == nil {
+		r.selected = newSelection(nil, false)
+	}
+	if prior == nil || r.selected.spared[user.Module] {
+		return nil
+	}
+	if r.selected.spared == nil {
+		r.selected.spared = map[addrs.ModuleInstance]bool{}
+	}
+	r.selected.spared[user.Module] = true
+	return []*states.Resource{prior}
 }
 
 // storedUsers lists what depends on some resources by what is stored, directly or not; only among those that fit, if asked.
@@ -242,10 +297,12 @@ func closure(from []*resource, next func(*resource) []*resource) []*resource {
 }
 
 // storedDeps lists the dependencies of all of a resource's objects, repetitions included only where lists differ.
-func (b *build) storedDeps(r *resource) []addrs.ConfigResource {
+func (b *build) storedDeps(r *resource) []addrs.ConfigResource { return storedDependencies(r.prior...) }
+
+func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 	var out []addrs.ConfigResource
 	var last *addrs.ConfigResource
-	for _, prior := range r.prior {
+	for _, prior := range of {
 		for _, inst := range prior.Instances {
 			if o := inst.Current; o != nil && len(o.Dependencies) > 0 && last != &o.Dependencies[0] {
 				last = &o.Dependencies[0]

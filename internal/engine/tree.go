@@ -12,6 +12,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/providers"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 // module is a place in the module tree during one operation. What is below "walk" is written by the module's own node and read by
@@ -24,6 +25,10 @@ type module struct {
 	rep    repetitionExprs
 
 	callSlot int // position among the calls of the parent
+
+	stepsIn   addrs.ModuleInstance // the first instance in which there are Steps that make something
+	hasSteps  bool
+	stepsVary bool // there are such Steps in several instances
 
 	expand *Node // nil for the root and for modules that are in the state only
 	closed *Node // waits for everything in the module
@@ -109,8 +114,13 @@ type resource struct {
 	schema *providers.ResourceSchema
 
 	node *Node // settles the resource: afterwards its value stands
-	open *Node // decides the instances; the same as node where there are no Steps
+	open *Node // waits for all that the block refers to; the same as node where there are no Steps
 	slot int
+
+	expand  *Node                               // decides the instances; the same as open unless it is separate
+	makers  map[addrs.InstanceKey][]*step       // Steps that make something, once somebody asked
+	singles map[addrs.InstanceKey]*oneInstance  // that references wait for by themselves
+	places  map[addrs.ModuleInstance]*placement // where it is separate: what is done in each instance of the module
 
 	provider    *providerConfig
 	providerKey *keyExpr // nil: NoKey
@@ -121,11 +131,13 @@ type resource struct {
 	cbd  bool                   // create before destroy, by itself or forced by a dependent
 	flag bool                   // planning: its objects are noted as ones to be replaced by creating first
 
-	deferral  []*resource // managed resources whose pending changes put off a data source's reading
 	imports   []*importTarget
 	removed   *configs.Removed // the removed block that matches; nil for none
 	hadTarget bool             // made up for an import target whose configuration is to be written
 	selected  *selection       // which instances take part; nil: all
+
+	deferralOnce sync.Once
+	deferral     []*resource // walk: those whose pending changes put off a data source's reading; see deferralSet
 
 	pending  pendingChanges                       // walk: which module instances have changes
 	requests map[addrs.AbsInstance]*importRequest // walk: what is to be imported
@@ -140,7 +152,7 @@ type resourceExprs struct {
 	preventDestroy *lang.Expr
 	dependsOn      []*addrs.Reference
 	provisioners   []*provisionerExprs
-	problems       problemList
+	problems       tfdiags.Diagnostics
 }
 
 // provisionerExprs are a provisioner block's analysed expressions.
@@ -166,8 +178,6 @@ type expansion struct {
 	objs  []cty.Value // parallel to keys; NilVal: none
 	value cty.Value   // the whole, built once
 }
-
-func (b *build) childRange(rng hcl.Range) *hcl.Range { return &rng }
 
 // emptyBodyAt is a body without content that is reported at a place.
 func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }

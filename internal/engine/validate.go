@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -34,8 +35,7 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 	for _, in := range r.module.instances {
 		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}, known: singleKnown, objs: make([]cty.Value, 1)}
 		in.resources[r.slot] = x
-		_, more := w.context(in, repetition{}).expand(r.exprs.rep, r.addr.String())
-		diags = diags.Append(more)
+		diags = diags.Append(w.validateRepetition(r, in))
 		p := &instancePlan{w: w, r: r, c: w.context(in, unknownRepetition(r.exprs.rep)), x: x,
 			addr: r.addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
 		v, more := p.validate()
@@ -44,12 +44,39 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 		if r.exprs.rep.repeats() || r.exprs.rep.enabled != nil {
 			x.mode = repeatUnknown
 		}
-		x.finish(v.Type())
+		w.settle(r, x)
 		if !more.HasErrors() {
 			diags = diags.Append(p.validateRest(v))
 		}
 	}
 	return diags
+}
+
+// validateRepetition checks the value that says which instances there are. That a for_each has none is reported when planning.
+func (w *walk) validateRepetition(r *resource, in *moduleInstance) tfdiags.Diagnostics {
+	c := w.context(in, repetition{})
+	if e := r.exprs.rep.forEach; e != nil {
+		if _, diags := c.eval(e, cty.DynamicPseudoType); diags.HasErrors() {
+			return nil
+		}
+	}
+	_, diags := c.expand(r.exprs.rep, r.addr.String())
+	return diags
+}
+
+// structure checks the arguments and blocks of a resource whose references are wrong: that they are expected, complete and of the right
+// types. Whatever it refers to could be anything.
+func (r *resource) structure(w *walk) tfdiags.Diagnostics {
+	if r.cfg == nil || r.schema == nil || r.exprs == nil || r.exprs.body == nil || len(r.exprs.body.Refs.Functions) > 0 {
+		return nil
+	}
+	ctx := &hcl.EvalContext{Functions: w.functions, Variables: map[string]cty.Value{}}
+	body := r.exprs.body.Body
+	for _, tr := range r.schema.Block.Variables(body) {
+		ctx.Variables[tr.RootName()] = cty.DynamicVal
+	}
+	_, problems := r.schema.Block.Decode(body, ctx)
+	return tfdiags.Diagnostics(nil).Append(problems).WithAddress(r.addr.String())
 }
 
 // validate evaluates and checks the block itself, and gives what references to it see.
@@ -65,6 +92,9 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		diags = diags.Append(more)
 	}
 	config := unmark(marked)
+	if r.providerKey != nil && len(r.provider.each) == 0 {
+		return unknown, diags // no instance of its provider, so none of its own either
+	}
 	prov, more := p.w.resourceProvider(r, p.addr, nil, p.anyKey())
 	if more.HasErrors() {
 		return unknown, diags.Append(more)
@@ -104,19 +134,19 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
 	r := p.r
 	diags := p.w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
-	diags = diags.Append(p.w.evalRules(p.c.withSelf(self), r.exprs.post, p.rules("Resource postcondition failed")))
+	diags = diags.Append(p.postconditions(self))
 	for _, prov := range r.exprs.provisioners {
 		connection, broken := cty.NullVal(ConnectionType()), false
 		for _, body := range prov.bodies() {
-			v, more := p.c.withSelf(self).evalBody(body)
+			v, more := p.withSelf(self).evalBody(body)
 			diags = diags.Append(more)
-			switch {
-			case more.HasErrors():
-				broken = true
-			case body != prov.body:
-				connection = mergeConnections(connection, unmark(v))
-			default:
+			if more.HasErrors() {
+				broken, v = true, asGiven(body.Body, body.Schema)
+			}
+			if body == prov.body {
 				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
+			} else if !broken {
+				connection = mergeConnections(connection, unmark(v))
 			}
 		}
 		if !broken {
@@ -127,6 +157,18 @@ func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
 		diags = diags.Append(p.w.preventDestroy(r, p.c.in, p.addr, false))
 	}
 	return diags
+}
+
+// asGiven is what is known of a configuration that can't be evaluated: which arguments it has.
+func asGiven(body hcl.Body, schema *configschema.Block) cty.Value {
+	given, _ := body.JustAttributes()
+	vals := schema.EmptyValue().AsValueMap()
+	for name, attr := range schema.Attributes {
+		if given[name] != nil {
+			vals[name] = cty.UnknownVal(attr.Type)
+		}
+	}
+	return cty.ObjectVal(vals)
 }
 
 // validateLifecycle holds ignore_changes against the schema.
@@ -187,7 +229,7 @@ func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
 		if len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // nothing of it is there yet
 		}
-		x.finish(r.schema.Block.ImpliedType())
+		w.settle(r, x)
 	}
 	return diags
 }
@@ -211,14 +253,19 @@ func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdi
 		if obj == nil || x.objs[i] != cty.NilVal {
 			continue
 		}
-		v, err := obj.Decode(r.schema.Block.ImpliedType())
-		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", abs.Instance(x.keys[i]), err))
-			continue
-		}
-		x.objs[i] = markStored(r.schema.Block, v, nil)
+		diags = diags.Append(x.fill(i, r, abs.Instance(x.keys[i]), obj))
 	}
 	return diags
+}
+
+// fill puts a stored object into its place.
+func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
+	v, err := obj.Decode(r.schema.Block.ImpliedType())
+	if err != nil {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
+	}
+	x.objs[i] = markStored(r.schema.Block, v, nil)
+	return nil
 }
 
 // stateValues gives a resource the instances and values that the state says, whatever the configuration says of repetition.
@@ -244,7 +291,7 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 		}
 		x.objs = make([]cty.Value, len(x.keys))
 		diags = diags.Append(w.fillFromState(r, in, x))
-		x.finish(r.schema.Block.ImpliedType())
+		w.settle(r, x)
 		in.resources[r.slot] = x
 	}
 	return diags

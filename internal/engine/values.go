@@ -170,7 +170,11 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 			diags = diags.Append(infiniteNumber(path).At(rng))
 		}
 	}
-	if !o.Ephemeral && marks.Contains(val, marks.Ephemeral) {
+	ephemeral := marks.Contains
+	if w.phase.unknownInputs {
+		ephemeral = marks.Has // what lies deeper is found where there are values
+	}
+	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
 		rng := o.Expr.Range()
 		detail := "The value is derived from an ephemeral one, so the output must be declared with ephemeral = true."
 		if root {

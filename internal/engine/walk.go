@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -24,25 +26,25 @@ type walk struct {
 	*build
 	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
 	ctx, begin context.Context
+	halt       context.CancelFunc // ends begin
 	functions  map[string]function.Function
 	calls      chan struct{} // a place for each call that may be under way
 
-	mu        sync.Mutex
-	state     *states.State // refreshed while planning; as it is while applying
-	prevRun   *states.State // planning: after moves and upgrades
-	changes   *plans.Changes
-	checks    *checks.Results
-	generated generatedBlocks
-	diags     tfdiags.Diagnostics
-	forgotten int
-	ephemeral map[addrs.AbsInstance]*openEphemeral
-	running   map[*providerConfig]bool
-	outcome   []dag.Outcome
-	// failedData are data sources nested in checks that could not be read.
+	mu         sync.Mutex
+	state      *states.State // refreshed while planning; as it is while applying
+	prevRun    *states.State // planning: after moves and upgrades
+	changes    *plans.Changes
+	checks     *checks.Results
+	generated  generatedBlocks
+	diags      tfdiags.Diagnostics
+	forgotten  int
+	ephemeral  map[*resource][]*openEphemeral
+	running    map[*providerConfig]bool
+	outcome    []dag.Outcome
 	checkReads []*plans.InstanceChange // of data sources in checks that were read while planning
 	pendingUp  []bool                  // by node: something it waits for, directly or not, has a pending change
 	inspected  bool                    // the inspection was made in its place
-	deprecates bool                    // there are deprecated outputs to warn of
+	deprecates bool                    // there are deprecated outputs or attributes to warn of
 	times      *timings.Walk
 }
 
@@ -56,9 +58,9 @@ func (w *walk) run() tfdiags.Diagnostics {
 	}
 	w.calls = make(chan struct{}, parallelism)
 	w.functions = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.impure && !w.phase.stateOnly, PlanTimestamp: w.timestamp})
-	w.ephemeral = map[addrs.AbsInstance]*openEphemeral{}
+	w.ephemeral = map[*resource][]*openEphemeral{}
 	w.running = map[*providerConfig]bool{}
-	w.deprecates = !w.phase.unknownInputs && !w.phase.stateOnly && deprecatesOutputs(w.cfg)
+	w.deprecates = w.deprecatesAny()
 	w.pendingUp = make([]bool, w.graph.Len())
 	stop := w.watchSignals()
 	defer stop()
@@ -81,7 +83,7 @@ func (w *walk) watchSignals() (end func()) {
 	outer := w.ctx
 	calls, kill := context.WithCancel(outer)
 	begin, stop := context.WithCancel(calls)
-	w.ctx, w.begin = calls, begin
+	w.ctx, w.begin, w.halt = calls, begin, stop
 	done := make(chan struct{})
 	onStop, onKill := w.env.Stop, w.env.Kill // the caller may use its environment again before the goroutine has ended
 	go func() {
@@ -114,14 +116,31 @@ func (w *walk) visit(id dag.ID) bool {
 		}
 	}
 	diags := n.problems
-	if !diags.HasErrors() && n.Run != nil {
-		diags = append(diags[:len(diags):len(diags)], n.Run(w)...)
+	switch {
+	case !diags.HasErrors() && n.Run != nil:
+		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return n.Run(w) })...)
+	case diags.HasErrors() && w.phase.unknownInputs && n.resource != nil && n == n.resource.node:
+		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return n.resource.structure(w) })...)
 	}
 	if n.resource != nil && n.resource.pending.any() {
 		w.pendingUp[id] = true
 	}
 	w.report(diags)
 	return !diags.HasErrors()
+}
+
+// guard turns a panic into an error, and has nothing new started after it: what was done before, and what others are at, is still
+// recorded and returned.
+func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.Diagnostics) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			w.halt()
+			diags = tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Crash", Address: what,
+				Detail: fmt.Sprintf("The program came upon a mistake of its own: %v.", problem),
+				Extra:  tfdiags.Crash{Problem: problem, Stack: debug.Stack()}}}
+		}
+	}()
+	return f()
 }
 
 // report adds to the operation's result. Errors that a node reports by itself don't keep others from running.
@@ -139,36 +158,34 @@ func (w *walk) observe(e Event) {
 	}
 }
 
-// call takes a place for a call to a provider or provisioner; the result gives it back.
-func (w *walk) call(on callee, method string) (release func()) {
+// ask makes a call to a provider or provisioner, as soon as there is a place for it. About is the instance that it is about, if any.
+func ask[T any](w *walk, on callee, method string, about addrs.AbsInstance, call func() T) T {
 	if w.env.Timings == nil {
 		w.calls <- struct{}{}
-		return func() { <-w.calls }
+		defer func() { <-w.calls }()
+		return call()
 	}
 	asked := time.Now()
 	w.calls <- struct{}{}
-	began := time.Now()
-	w.env.Timings.Waited("for one of -parallelism places", began.Sub(asked))
-	return func() {
+	w.env.Timings.Waited("for one of -parallelism places", time.Since(asked))
+	end := w.env.Timings.Call(timings.Call{Provider: on.label(), Method: method}, about)
+	defer func() {
 		<-w.calls
-		w.env.Timings.Called(timings.Call{Provider: on.label(), Method: method}, time.Since(began))
-	}
+		end()
+	}()
+	return call()
 }
 
 // callee is a provider or provisioner; its label is for people.
 type callee interface{ label() string }
 
-// work takes note of the time that an instance takes; the result ends it.
-func (w *walk) work(what string, addr addrs.AbsInstance) (end func()) {
+// work takes note of the work on an instance; the result ends it, looking at what came of it by then.
+func (w *walk) work(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
 	if w.env.Timings == nil {
-		return func() {}
+		return func(*tfdiags.Diagnostics) {}
 	}
-	began := time.Now()
-	return func() {
-		if took := time.Since(began); w.env.Timings.Slow(took) {
-			w.env.Timings.Worked(timings.Instance{What: what, Addr: addr.String(), Took: took})
-		}
-	}
+	ended := w.env.Timings.Work(what, addr)
+	return func(diags *tfdiags.Diagnostics) { ended(diags.HasErrors()) }
 }
 
 // halted tells whether nothing new may start.
@@ -193,7 +210,7 @@ func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostic
 				if i >= n || w.halted() {
 					return
 				}
-				results[i] = f(i)
+				results[i] = w.guard("", func() tfdiags.Diagnostics { return f(i) })
 			}
 		})
 	}
@@ -212,29 +229,37 @@ func (w *walk) now() time.Time {
 	return time.Now()
 }
 
-// pendingChanges remembers in which module instances a resource has changes that are still to be made.
+// pendingChanges remembers in which module instances a resource has changes that are still to be made. Most resources have them in
+// one, so that one needs no map.
 type pendingChanges struct {
-	mu sync.Mutex
-	in map[addrs.ModuleInstance]bool
+	mu    sync.Mutex
+	some  bool
+	first addrs.ModuleInstance
+	more  map[addrs.ModuleInstance]bool
 }
 
 func (p *pendingChanges) add(m addrs.ModuleInstance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.in == nil {
-		p.in = map[addrs.ModuleInstance]bool{}
+	switch {
+	case !p.some:
+		p.some, p.first = true, m
+	case m == p.first:
+	case p.more == nil:
+		p.more = map[addrs.ModuleInstance]bool{m: true}
+	default:
+		p.more[m] = true
 	}
-	p.in[m] = true
 }
 
 func (p *pendingChanges) any() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.in) > 0
+	return p.some
 }
 
 func (p *pendingChanges) has(m addrs.ModuleInstance) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.in[m]
+	return p.some && (m == p.first || p.more[m])
 }

@@ -31,6 +31,9 @@ type Cloud struct {
 	mu      sync.Mutex
 	objects map[string]cty.Value
 	made    map[string]int
+	order   map[string]int // when each object was made
+	open    map[string]int // how often each token is open
+	faults  []string
 	calls   []Call
 	clock   int
 }
@@ -76,6 +79,11 @@ func (c *Cloud) call(ctx context.Context, key string, wait time.Duration, do fun
 		c.calls[n].What, c.calls[n].End = what, c.clock
 	}
 	return err
+}
+
+// note logs a call that takes no time and can't fail.
+func (c *Cloud) note(ctx context.Context, what string) {
+	_ = c.call(ctx, what, 0, func(string, bool) string { return what })
 }
 
 // Calls takes the calls made since it was last asked.
@@ -129,7 +137,7 @@ func (c *Cloud) Edit(id, attr, value string) {
 		attrs := thing.EmptyValue().AsValueMap()
 		attrs["id"], attrs["name"], attrs["c"], attrs["v"] = cty.StringVal(id), cty.StringVal(name), cty.StringVal("1"), cty.StringVal(value)
 		c.put(id, cty.ObjectVal(attrs))
-		c.made[name]++
+		c.newID(name)
 	case ok:
 		attrs := obj.AsValueMap()
 		attrs[attr] = cty.StringVal(value)
@@ -139,7 +147,11 @@ func (c *Cloud) Edit(id, attr, value string) {
 
 func (c *Cloud) put(id string, v cty.Value) {
 	if c.objects == nil {
-		c.objects, c.made = map[string]cty.Value{}, map[string]int{}
+		c.objects, c.order = map[string]cty.Value{}, map[string]int{}
+	}
+	if _, there := c.objects[id]; !there {
+		c.clock++
+		c.order[id] = c.clock
 	}
 	c.objects[id] = v
 }
@@ -147,7 +159,7 @@ func (c *Cloud) put(id string, v cty.Value) {
 // newID gives the ID of a new object of a name.
 func (c *Cloud) newID(name string) string {
 	if c.made == nil {
-		c.objects, c.made = map[string]cty.Value{}, map[string]int{}
+		c.made = map[string]int{}
 	}
 	c.made[name]++
 	return fmt.Sprintf("%s-%d", name, c.made[name])
@@ -160,14 +172,81 @@ func (c *Cloud) Objects() []string {
 	return slices.Sorted(maps.Keys(c.objects))
 }
 
+// Remember notes which objects exist; the result makes it so again.
+func (c *Cloud) Remember() (restore func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	objects := maps.Clone(c.objects)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.objects = objects
+	}
+}
+
 // newest gives the object of a name that was made last.
 func (c *Cloud) newest(name string) (cty.Value, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for n := c.made[name]; n > 0; n-- {
-		if v, ok := c.objects[fmt.Sprintf("%s-%d", name, n)]; ok {
-			return v, true
+	found, last := cty.NilVal, 0
+	for id, v := range c.objects {
+		if textOf(v, "name") == name && c.order[id] > last {
+			found, last = v, c.order[id]
 		}
 	}
-	return cty.NilVal, false
+	return found, last > 0
+}
+
+// Faults lists what was asked for in ways that no provider has to put up with: see the callers of fault.
+func (c *Cloud) Faults() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.faults)
+}
+
+func (c *Cloud) fault(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+}
+
+// needToken takes note of the use of a token that isn't open; other texts are none.
+func (c *Cloud) needToken(text, what string) {
+	name, ok := strings.CutPrefix(text, tokenPrefix)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	open := c.open[name] > 0
+	c.mu.Unlock()
+	if !open {
+		c.fault("%s uses the token of %s, which is not open", what, name)
+	}
+}
+
+// turnToken opens or closes a token.
+func (c *Cloud) turnToken(name string, by int) {
+	c.mu.Lock()
+	if c.open == nil {
+		c.open = map[string]int{}
+	}
+	c.open[name] += by
+	wrong := c.open[name] < 0
+	c.mu.Unlock()
+	if wrong {
+		c.fault("the token of %s is closed more often than it was opened", name)
+	}
+}
+
+// OpenTokens lists the tokens that are open.
+func (c *Cloud) OpenTokens() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for name, n := range c.open {
+		if n > 0 {
+			out = append(out, name)
+		}
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -84,7 +85,10 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 }
 
 // Describe writes a state with one line for each object.
-func Describe(s *states.State) string {
+func Describe(s *states.State) string { return describe(s, nil) }
+
+// describe is Describe with numbers for the keys of deposed objects, which it gives out as it meets them.
+func describe(s *states.State, numbers map[addrs.DeposedKey]int) string {
 	var b strings.Builder
 	for _, r := range s.Sorted() {
 		if len(r.Instances) == 0 {
@@ -95,11 +99,11 @@ func Describe(s *states.State) string {
 			if inst.Current != nil {
 				describeObject(&b, r.Addr.Instance(key).String(), inst.Current)
 			}
-			old := slices.SortedFunc(maps.Values(inst.Deposed), func(x, y *states.Object) int {
-				return strings.Compare(string(x.Attrs), string(y.Attrs))
+			old := slices.SortedFunc(maps.Keys(inst.Deposed), func(x, y addrs.DeposedKey) int {
+				return strings.Compare(string(inst.Deposed[x].Attrs), string(inst.Deposed[y].Attrs))
 			})
-			for _, o := range old {
-				describeObject(&b, r.Addr.Instance(key).String()+" (deposed)", o)
+			for _, name := range old {
+				describeObject(&b, r.Addr.Instance(key).String()+deposed(name, numbers), inst.Deposed[name])
 			}
 		}
 	}
@@ -120,6 +124,16 @@ func Describe(s *states.State) string {
 		}
 	}
 	return b.String()
+}
+
+func deposed(key addrs.DeposedKey, numbers map[addrs.DeposedKey]int) string {
+	if numbers == nil {
+		return " (deposed)"
+	}
+	if numbers[key] == 0 {
+		numbers[key] = len(numbers) + 1
+	}
+	return fmt.Sprintf(" (deposed %d)", numbers[key])
 }
 
 func describeObject(b *strings.Builder, addr string, o *states.Object) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -31,13 +33,33 @@ var Address = addrs.DefaultProvider("fake")
 //	wait   milliseconds that create, update and delete take
 //
 // fake_unit is the same with an identity, and takes over objects of fake_thing. The data source fake_read reads the newest object of
-// a name; the ephemeral fake_token has a value made of its name; the function echo gives its argument.
+// a name; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; the
+// function echo gives its argument. It keeps private data with each object, and refuses to plan where a computed value is configured.
 //
 // How a call fails, by what Cloud.Fail says: "" is an error; "partial" an error with an object; "other" a result that wasn't planned;
 // "legacy" the same, excused; "unknown" an unknown result; "type" one of another type; "nothing" no answer; "null" a null one.
 type Provider struct {
 	Cloud *Cloud
 	Type  string // of the provider: "fake", or another name for a second one
+
+	mu         sync.Mutex
+	configured bool
+	closed     bool
+	host       string // that it is configured with
+}
+
+// work notes when the provider is asked for real work that it can't do: unconfigured, closed, or with a token that isn't open.
+func (p *Provider) work(what string) {
+	p.mu.Lock()
+	configured, closed, host := p.configured, p.closed, p.host
+	p.mu.Unlock()
+	if !configured {
+		p.Cloud.fault("%s is asked of a provider that is not configured", what)
+	}
+	if closed {
+		p.Cloud.fault("%s is asked of a provider that is closed", what)
+	}
+	p.Cloud.needToken(host, what)
 }
 
 // Schema implements providers.Interface.
@@ -76,12 +98,21 @@ func (p *Provider) Configure(ctx context.Context, v cty.Value) tfdiags.Diagnosti
 	if failed {
 		return failure("configuration", v)
 	}
+	p.mu.Lock()
+	again := p.configured
+	p.configured, p.host = true, textOf(v, "host")
+	p.mu.Unlock()
+	if again {
+		p.Cloud.fault("%s, a second time", what)
+	}
+	p.Cloud.needToken(textOf(v, "host"), what)
 	return nil
 }
 
 // UpgradeResourceState implements providers.Interface. Objects of older versions get "+" after their v.
-func (p *Provider) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
+func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	raw := req.JSON
+	p.Cloud.note(ctx, fmt.Sprintf("upgrade %s version %d", idOf(raw), req.Version))
 	if req.Version < p.Cloud.SchemaVersion {
 		var attrs map[string]any
 		if err := json.Unmarshal(raw, &attrs); err != nil {
@@ -104,6 +135,7 @@ func (p *Provider) UpgradeResourceIdentity(context.Context, providers.UpgradeReq
 // ReadResource implements providers.Interface.
 func (p *Provider) ReadResource(ctx context.Context, req providers.ReadRequest) providers.ReadResponse {
 	id := textOf(req.Prior, "id")
+	p.work("read " + id)
 	out := providers.ReadResponse{Private: req.Private}
 	_ = p.Cloud.call(ctx, "read "+id, p.Cloud.Delay, func(_ string, asked bool) string {
 		v, ok := p.Cloud.objects[id]
@@ -139,9 +171,12 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 		key = "final "
 	}
 	key += textOf(req.Config, "name")
+	p.work(key)
 	var out providers.PlanResponse
 	_ = p.Cloud.call(ctx, key, 0, func(fail string, asked bool) string {
 		switch out = planned(req); {
+		case !req.Config.GetAttr("id").IsNull() || !req.Config.GetAttr("c").IsNull():
+			out = providers.PlanResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Computed values are not to be configured", "Those of %s are.", key)}}
 		case !asked:
 		case fail == "":
 			out = providers.PlanResponse{Diagnostics: failure("plan", req.Config)}
@@ -149,10 +184,22 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 			out.LegacyTypes = fail == "legacy"
 			out.Planned = with(out.Planned, "v", cty.StringVal("planned otherwise"))
 		}
-		return key
+		return key + given(req)
 	})
 	if !req.Prior.IsNull() {
 		out.Identity = p.identity(req.Type, textOf(req.Prior, "id"))
+	}
+	return out
+}
+
+// given says what a plan is made from besides the configuration.
+func given(req providers.PlanRequest) string {
+	out := ""
+	if !req.Prior.IsNull() {
+		out = " from " + textOf(req.Prior, "id")
+	}
+	if len(req.Private) > 0 {
+		out += " with " + string(req.Private)
 	}
 	return out
 }
@@ -200,6 +247,8 @@ func (p *Provider) ApplyResourceChange(ctx context.Context, req providers.ApplyR
 		ms, _ := v.AsBigFloat().Int64()
 		wait = time.Duration(ms) * time.Millisecond
 	}
+	p.work(a.op + " " + a.who)
+	p.Cloud.needToken(textOf(req.Config, "w"), a.op+" "+a.who)
 	_ = p.Cloud.call(ctx, a.op+" "+a.who, wait, a.do)
 	return a.out
 }
@@ -237,7 +286,7 @@ func (a *applying) do(fail string, asked bool) string {
 	}
 	v := a.made(id)
 	c.put(id, v)
-	a.out = providers.ApplyResponse{New: v, Identity: a.p.identity(a.req.Type, id)}
+	a.out = providers.ApplyResponse{New: v, Private: []byte("what " + id + " keeps"), Identity: a.p.identity(a.req.Type, id)}
 	if asked {
 		a.spoil(fail)
 	}
@@ -287,7 +336,8 @@ func (p *Provider) ImportResourceState(_ context.Context, req providers.ImportRe
 }
 
 // MoveResourceState implements providers.Interface.
-func (p *Provider) MoveResourceState(_ context.Context, req providers.MoveRequest) providers.MoveResponse {
+func (p *Provider) MoveResourceState(ctx context.Context, req providers.MoveRequest) providers.MoveResponse {
+	p.Cloud.note(ctx, fmt.Sprintf("move %s from %s version %d of %s with %s", idOf(req.SourceJSON), req.SourceType, req.SourceSchemaVersion, req.SourceProvider, req.SourcePrivate))
 	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" {
 		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.")}}
 	}
@@ -301,9 +351,14 @@ func (p *Provider) MoveResourceState(_ context.Context, req providers.MoveReques
 // ReadDataSource implements providers.Interface.
 func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataRequest) providers.ReadDataResponse {
 	name := textOf(req.Config, "name")
+	p.work("data " + name)
 	var failed bool
 	_ = p.Cloud.call(ctx, "data "+name, p.Cloud.Delay, func(_ string, asked bool) string { failed = asked; return "data " + name })
 	v, ok := p.Cloud.newest(name)
+	if req.Type == p.Type+"_find" && !failed {
+		return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
+			"name": cty.StringVal(name), "text": cty.StringVal(strings.TrimSpace(textOf(v, "id") + " " + textOf(v, "v")))})}
+	}
 	if !ok || failed {
 		return providers.ReadDataResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not found", "There is no object named %q.", name)}}
 	}
@@ -311,16 +366,23 @@ func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id")})}
 }
 
+// tokenPrefix is what the values of tokens begin with.
+const tokenPrefix = "token of "
+
 // OpenEphemeral implements providers.Interface.
 func (p *Provider) OpenEphemeral(ctx context.Context, _ string, config cty.Value) providers.OpenResponse {
 	name := textOf(config, "name")
-	out := providers.OpenResponse{Private: []byte(name), Result: with(config, "value", cty.StringVal("token of "+name))}
+	out := providers.OpenResponse{Private: []byte(name), Result: with(config, "value", cty.StringVal(tokenPrefix+name))}
+	p.work("open " + name)
 	_ = p.Cloud.call(ctx, "open "+name, p.Cloud.Delay, func(_ string, asked bool) string {
 		if asked {
 			out.Diagnostics = failure("open", config)
 		}
 		return "open " + name
 	})
+	if !out.Diagnostics.HasErrors() {
+		p.Cloud.turnToken(name, 1)
+	}
 	return out
 }
 
@@ -332,6 +394,8 @@ func (p *Provider) RenewEphemeral(context.Context, string, []byte) providers.Ren
 // CloseEphemeral implements providers.Interface.
 func (p *Provider) CloseEphemeral(ctx context.Context, _ string, private []byte) tfdiags.Diagnostics {
 	what := "close " + string(private)
+	p.work(what)
+	p.Cloud.turnToken(string(private), -1)
 	_ = p.Cloud.call(ctx, what, p.Cloud.Delay, func(string, bool) string { return what })
 	return nil
 }
@@ -353,7 +417,21 @@ func (p *Provider) CallFunction(_ context.Context, name string, args []cty.Value
 func (p *Provider) Stop(context.Context) error { return nil }
 
 // Close implements providers.Interface.
-func (p *Provider) Close() error { return nil }
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return nil
+}
+
+// idOf gives the id of an object in JSON.
+func idOf(raw []byte) string {
+	var attrs struct{ ID string }
+	if err := json.Unmarshal(raw, &attrs); err != nil {
+		return "?"
+	}
+	return attrs.ID
+}
 
 func textOf(v cty.Value, attr string) string {
 	if v == cty.NilVal || v.IsNull() || !v.Type().HasAttribute(attr) {

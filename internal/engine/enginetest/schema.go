@@ -29,6 +29,7 @@ var thing = &configschema.Block{
 		"f":    text(nil),
 		"s":    text(func(a *configschema.Attribute) { a.Sensitive = true }),
 		"w":    text(func(a *configschema.Attribute) { a.WriteOnly = true }),
+		"old":  text(func(a *configschema.Attribute) { a.Deprecated, a.DeprecationMessage = true, "Use v." }),
 		"tags": {Type: cty.Map(cty.String), Optional: true},
 		"wait": {Type: cty.Number, Optional: true},
 	},
@@ -42,6 +43,8 @@ var thing = &configschema.Block{
 var reading = &configschema.Block{Attributes: map[string]*configschema.Attribute{
 	"name": required, "v": computed, "id": computed,
 }}
+
+var finding = &configschema.Block{Attributes: map[string]*configschema.Attribute{"name": required, "text": computed}}
 
 var token = &configschema.Block{Ephemeral: true, Attributes: map[string]*configschema.Attribute{
 	"name": required, "value": computed,
@@ -65,7 +68,7 @@ func schemas(typ string, version int64) *providers.Schema {
 			typ + "_thing": {Block: thing, Version: version},
 			typ + "_unit":  {Block: thing, Version: version, Identity: identity},
 		},
-		DataSources: providers.Types{typ + "_read": {Block: reading}},
+		DataSources: providers.Types{typ + "_read": {Block: reading}, typ + "_find": {Block: finding}},
 		Ephemerals:  providers.Types{typ + "_token": {Block: token}},
 		Functions:   functions,
 	}

@@ -27,11 +27,12 @@ type Session struct {
 	// Stop and Kill interrupt the next operations.
 	Stop, Kill chan struct{}
 	dir        string
+	deposed    map[addrs.DeposedKey]int // numbers for descriptions: keys are random
 }
 
 // NewSession starts with nothing. dir is an empty folder for configurations.
 func NewSession(dir string) *Session {
-	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir}
+	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir, deposed: map[addrs.DeposedKey]int{}}
 }
 
 // Load loads a configuration from the text of its files.
@@ -147,7 +148,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	diags = diags.Append(more)
 	s.State = state
 	out.Calls = s.Cloud.Log(step.Log...)
-	out.State = Describe(state)
+	out.State = describe(state, s.deposed)
 	if step.Again && !more.HasErrors() {
 		out.Again = s.again(ctx, cfg, step)
 	}

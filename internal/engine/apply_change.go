@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// storeMarks records that other parts of an unchanged object are sensitive now.
+func (a *applyStep) storeMarks(prior *live, after cty.Value) tfdiags.Diagnostics {
+	obj, err := a.w.encodeObject(a.r, after, *prior.obj)
+	if err != nil {
+		return tfdiags.Diagnostics{}.Append(err)
+	}
+	obj.Dependencies = a.r.deps
+	what := Object{Addr: a.addr}
+	what.IDKey, what.IDValue = identify(after)
+	a.w.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
+	a.record(obj)
+	a.w.observe(ApplyDone{Object: what, Action: plans.Update})
+	a.x.objs[a.at] = after
+	return nil
+}
+
+// make asks the provider to make the change, records what came of it, and runs provisioners.
+func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChange) tfdiags.Diagnostics {
+	w, r := a.w, a.r
+	action := plans.Create
+	if final.Action == plans.Update {
+		action = plans.Update
+	}
+	what := Object{Addr: a.addr}
+	what.IDKey, what.IDValue = identify(prior.value)
+	planned := unmark(final.After)
+	a.start = w.now()
+	w.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned, Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
+	var old *states.Object
+	if a.planned.Action == plans.CreateThenDelete {
+		old = a.depose()
+	}
+	resp := ask(w, a.prov, "ApplyResourceChange", a.addr, func() providers.ApplyResponse {
+		return a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
+			Type: r.addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
+			Meta: prop.meta, Identity: final.AfterIdentity,
+		})
+	})
+	diags := a.explain(resp.Diagnostics)
+	value, more := a.result(prior, planned, resp)
+	diags = diags.Append(more)
+	diags = diags.Append(a.finish(prior, prop, action, value, resp, diags.HasErrors()))
+	if old != nil && diags.HasErrors() && w.current(a.addr) == nil {
+		a.restore(old)
+	}
+	what.IDKey, what.IDValue = identify(value)
+	w.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.now().Sub(a.start), Abandoned: w.abandoned(resp)})
+	if obj := w.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
+		diags = diags.Append(a.postconditions(a.x.objs[a.at]))
+	}
+	return diags
+}
+
+func sensitivePaths(v cty.Value) []cty.Path {
+	if !marks.Any(v) {
+		return nil
+	}
+	_, pvms := v.UnmarkDeepWithPaths()
+	out := make([]cty.Path, len(pvms))
+	for i, pvm := range pvms {
+		out[i] = pvm.Path
+	}
+	return out
+}
+
+// depose sets the current object aside, so that a new one can be created before it is deleted.
+func (a *applyStep) depose() *states.Object {
+	old := a.w.current(a.addr)
+	if old == nil {
+		return nil
+	}
+	a.w.storeObject(a.addr, a.planned.ReplaceDeposed, old, a.prov.addr)
+	a.w.storeObject(a.addr, "", nil, a.prov.addr)
+	return old
+}
+
+// restore takes a deposed object back when no new one was created.
+func (a *applyStep) restore(old *states.Object) {
+	a.w.storeObject(a.addr, "", old, a.prov.addr)
+	a.w.storeObject(a.addr, a.planned.ReplaceDeposed, nil, a.prov.addr)
+}
+
+// result gives the object that the provider returned, as far as it can be kept. Nothing that a provider returned is dropped because
+// something else about it is wrong.
+func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyResponse) (cty.Value, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	ty := a.r.schema.Block.ImpliedType()
+	failed := resp.Diagnostics.HasErrors()
+	const bug = "Provider produced invalid object"
+	p := a.prov.addr.Config.Provider
+	if resp.New == cty.NilVal {
+		if !failed {
+			diags = diags.Append(providerBug(bug, p, "returned nothing after applying %s.", a.addr))
+		}
+		return prior.value, diags
+	}
+	if errs := resp.New.Type().TestConformance(ty); len(errs) > 0 {
+		for _, err := range errs {
+			diags = diags.Append(providerBug(bug, p, "returned an object for %s that its schema does not allow: %s. The object as it was known before is kept in the state.", a.addr, tfdiags.FormatError(err)))
+		}
+		return prior.value, diags
+	}
+	value := objchange.NormalizeFromLegacy(a.r.schema.Block, resp.New)
+	if !value.IsWhollyKnown() {
+		diags = diags.Append(a.unknownResults(value))
+		value = cty.UnknownAsNull(value)
+	}
+	if failed || diags.HasErrors() {
+		return value, diags
+	}
+	if value.IsNull() {
+		return value, diags.Append(providerBug("Provider returned invalid result object after apply", p, "returned no object after applying %s, although nothing failed.", a.addr))
+	}
+	if !resp.LegacyTypes {
+		for _, err := range a.incompatible(markLike(planned, a.planned.After), value) {
+			diags = diags.Append(providerBug("Provider produced inconsistent result after apply", p,
+				"did not do what it had planned for %s: %s.", a.addr, tfdiags.FormatError(err)))
+		}
+	}
+	return value, diags.WithAddress(a.addr.String())
+}
+
+func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if !v.IsKnown() {
+			diags = diags.Append(providerBug("Provider returned invalid result object after apply", a.prov.addr.Config.Provider,
+				"returned an unknown value for %s%s after applying it, and null was stored instead.", a.addr, tfdiags.FormatPath(path)))
+		}
+		return v.IsKnown(), nil
+	})
+	return diags
+}
+
+// finish records the object, and runs its provisioners where it was created.
+func (a *applyStep) finish(prior *live, prop *proposal, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) tfdiags.Diagnostics {
+	w, r := a.w, a.r
+	if value.IsNull() { // an error without a value: the object is as it was, if there was one
+		w.undeclare(a.addr.Abs())
+		return nil
+	}
+	marked := markStored(r.schema.Block, value.MarkWithPaths(prop.marks), nil)
+	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.schema.IdentityVersion,
+		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete, SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
+	if prior.exists() {
+		like.Status = prior.obj.Status
+		if like.Identity == nil {
+			like.Identity, like.IdentityVersion = prior.obj.Identity, prior.obj.IdentityVersion
+		}
+		if failed && resp.New == cty.NilVal {
+			return nil
+		}
+	}
+	if like.Identity == nil {
+		like.IdentityVersion = 0
+	}
+	switch {
+	case !failed:
+		like.Status = states.Ready
+	case action == plans.Create:
+		like.Status = states.Tainted
+	}
+	obj, err := w.encodeObject(r, marked, like)
+	if err != nil {
+		return tfdiags.Diagnostics{}.Append(fmt.Errorf("storing %s: %w", a.addr, err))
+	}
+	a.x.objs[a.at] = marked
+	if action != plans.Create || failed || len(r.exprs.provisioners) == 0 {
+		a.record(obj)
+		return nil
+	}
+	// Until its provisioners have run, it is what is to be known of it should the program be killed: a creation that did not go through.
+	a.record(changed(obj, func(o *states.Object) { o.Status = states.Tainted }))
+	diags := w.provision(a.instancePlan, marked, false)
+	if !diags.HasErrors() {
+		a.record(obj)
+	}
+	return diags
+}

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// applyForget drops objects from the state and leaves them as they are.
+func (w *walk) applyForget(s *step) tfdiags.Diagnostics {
+	addr, prov := s.change.Addr, s.change.Provider
+	w.mu.Lock()
+	var deposed []addrs.DeposedKey
+	if inst := w.state.Instance(addr); inst != nil && s.change.Deposed == "" {
+		for key := range inst.Deposed {
+			deposed = append(deposed, key)
+		}
+	}
+	w.forgotten++
+	w.mu.Unlock()
+	w.storeObject(addr, s.change.Deposed, nil, prov)
+	if s.change.Action == plans.Forget {
+		for _, key := range deposed {
+			w.storeObject(addr, key, nil, prov)
+		}
+	}
+	return nil
+}
+
+// applyDelete deletes the current object or a deposed one.
+func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostics {
+	r, addr := s.resource, s.change.Addr
+	w.mu.Lock()
+	inst := w.state.Instance(addr)
+	var obj *states.Object
+	key := s.change.Provider.Key
+	if inst != nil {
+		obj, key = inst.Current, inst.ProviderKey
+		if deposed != "" {
+			obj = inst.Deposed[deposed]
+		}
+	}
+	w.mu.Unlock()
+	if obj == nil {
+		return nil
+	}
+	if r.addr.Resource.Mode == addrs.Data {
+		w.storeObject(addr, deposed, nil, s.change.Provider)
+		return nil
+	}
+	prov, diags := w.resourceProvider(r, addr, nil, key)
+	if diags.HasErrors() {
+		return diags
+	}
+	l, diags := w.upgrade(r, prov, addr, obj)
+	if diags.HasErrors() {
+		return diags
+	}
+	d := &deletion{w: w, r: r, addr: addr, deposed: deposed, prov: prov, private: s.change.Private}
+	if s.change.Action.IsReplace() {
+		d.private = l.obj.Private
+	}
+	return d.run(l)
+}
+
+// deletion is the deletion of one object.
+type deletion struct {
+	w       *walk
+	r       *resource
+	addr    addrs.AbsInstance
+	deposed addrs.DeposedKey
+	prov    *providerInstance
+	private []byte
+
+	abandoned bool
+}
+
+// abandoned tells whether a call was given up before its provider answered.
+func (w *walk) abandoned(resp providers.ApplyResponse) bool {
+	return w.ctx.Err() != nil && resp.New == cty.NilVal
+}
+
+func (d *deletion) run(l *live) tfdiags.Diagnostics {
+	w, r := d.w, d.r
+	var diags tfdiags.Diagnostics
+	if d.deposed != "" {
+		// The object may have been set aside in this very run, so its deletion was never planned.
+		d.private, diags = w.planDeletion(r, d.prov, d.addr, l)
+		if diags.HasErrors() {
+			return diags.WithAddress(d.addr.String())
+		}
+	}
+	what := Object{Addr: d.addr, Deposed: d.deposed}
+	what.IDKey, what.IDValue = identify(l.value)
+	start := w.now()
+	null := cty.NullVal(r.schema.Block.ImpliedType())
+	w.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
+	if d.deposed == "" && l.obj.Status != states.Tainted {
+		diags = diags.Append(w.destroyProvisioners(r, d.addr, l.value))
+	}
+	if !diags.HasErrors() {
+		diags = diags.Append(d.call(l, null))
+	}
+	w.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.now().Sub(start), Abandoned: d.abandoned})
+	return diags
+}
+
+func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
+	w, r := d.w, d.r
+	meta, diags := w.providerMeta(r, nil)
+	if diags.HasErrors() {
+		return diags
+	}
+	resp := ask(w, d.prov, "ApplyResourceChange", d.addr, func() providers.ApplyResponse {
+		return d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
+			Type: r.addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
+		})
+	})
+	diags = diags.Append(resp.Diagnostics.WithAddress(d.addr.String()))
+	failed := resp.Diagnostics.HasErrors()
+	d.abandoned = w.abandoned(resp)
+	switch {
+	case resp.New == cty.NilVal && !failed, resp.New != cty.NilVal && resp.New.IsNull() && !failed:
+		w.storeObject(d.addr, d.deposed, nil, d.prov.addr)
+	case resp.New == cty.NilVal || resp.New.IsNull():
+		// The provider says nothing about the object: it is kept as it was.
+	default:
+		if errs := resp.New.Type().TestConformance(r.schema.Block.ImpliedType()); len(errs) > 0 {
+			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider, "returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
+		}
+		marked := markStored(r.schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
+		obj, err := w.encodeObject(r, marked, *l.obj)
+		if err != nil {
+			return diags.Append(err)
+		}
+		obj.Private, obj.CreateBeforeDestroy = resp.Private, false
+		if identity := encodeIdentity(resp.Identity); identity != nil {
+			obj.Identity, obj.IdentityVersion = identity, r.schema.IdentityVersion
+		}
+		w.storeObject(d.addr, d.deposed, obj, d.prov.addr)
+		if !failed {
+			diags = diags.Append(providerBug("Provider returned invalid result object after apply", d.prov.addr.Config.Provider, "returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))
+		}
+	}
+	return diags
+}

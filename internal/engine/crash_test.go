@@ -1,0 +1,51 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/tfdiags"
+)
+
+// TestCrash holds that a panic in the middle of an apply is one error, and that the state has what was done before and beside it.
+func TestCrash(t *testing.T) {
+	for _, parallelism := range []int{1, 10} {
+		s := enginetest.NewSession(t.TempDir())
+		cfg, diags, err := s.Load(map[string]string{"main.tf": `
+resource "fake_thing" "a" {
+  name = "a"
+}
+resource "fake_thing" "b" {
+  count = 2
+  name  = "b${count.index}"
+  v     = fake_thing.a.id
+}
+resource "fake_thing" "c" {
+  name = "c"
+  v    = fake_thing.b[0].id
+}
+`}, nil)
+		if err != nil || diags.HasErrors() {
+			t.Fatal(err, diags.Err())
+		}
+		env := s.Env()
+		env.Parallelism = parallelism
+		plan, diags := engine.Plan(context.Background(), cfg, s.State, env, nil)
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		s.Cloud.On = map[string]func(){"create b0": func() { panic("lost my way") }}
+		state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
+		crashed := slices.DeleteFunc(slices.Clone(diags), func(d tfdiags.Diagnostic) bool { _, ok := d.Extra.(tfdiags.Crash); return !ok })
+		if len(crashed) != 1 || crashed[0].Severity != tfdiags.Error || crashed[0].Address != "fake_thing.b[0]" {
+			t.Errorf("with parallelism %d: %v", parallelism, diags.Err())
+		}
+		known := ids(state)
+		if objects := s.Cloud.Objects(); !known["a-1"] || len(objects) != len(known) {
+			t.Errorf("with parallelism %d there are %v, and the state has %v", parallelism, objects, known)
+		}
+	}
+}

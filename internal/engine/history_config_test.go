@@ -1,0 +1,348 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// unitKinds are what configurations are made of: resources of the root module, data sources, and calls of modules that have two
+// resources each.
+var unitKinds = []struct{ name, typ string }{
+	{"r0", "fake_thing"}, {"r1", "fake_thing"}, {"r2", "fake_thing"}, {"r3", "fake_unit"}, {"other", "other_thing"}, {"aliased", "fake_thing"},
+	{"imp", "fake_unit"}, {"d0", "data.fake_find"}, {"d1", "data.fake_find"}, {"m", "module"}, {"n", "module"},
+}
+
+// unit is a unit as one configuration has it.
+type unit struct {
+	name, typ string
+	label     string // its name in the configuration
+	mode      string // "", "count", "for_each", "enabled"
+	n         int    // instances of a repeated one; 0 or 1 of one with "enabled"
+	steady    bool
+}
+
+func (u *unit) isModule() bool { return u.typ == "module" }
+
+func (u *unit) isData() bool { return strings.HasPrefix(u.typ, "data.") }
+
+func (u *unit) address() string { return u.typ + "." + u.label }
+
+// keys lists the keys of its instances as objects' names have them.
+func (u *unit) keys() []string {
+	switch {
+	case u.mode == "":
+		return []string{"s"}
+	case u.mode == "count" && !u.steady:
+		return []string{"0", "1"}[:u.n]
+	case u.mode == "for_each" && !u.steady:
+		return []string{"x", "y"}[:u.n]
+	}
+	return []string{"s"}[:u.n]
+}
+
+// instances lists the keys of its instances as addresses have them.
+func (u *unit) instances() []string {
+	switch u.mode {
+	case "count":
+		return []string{"[0]", "[1]"}[:u.n]
+	case "for_each":
+		return []string{`["x"]`, `["y"]`}[:u.n]
+	case "":
+		return []string{""}
+	}
+	return []string{""}[:u.n]
+}
+
+// objects lists the names of the objects that it asks for.
+func (u *unit) objects() []string {
+	var out []string
+	for _, key := range u.keys() {
+		if u.isModule() {
+			out = append(out, u.name+"p:"+key+":s", u.name+"q:"+key+":s")
+		} else if !u.isData() {
+			out = append(out, u.name+"::"+key)
+		}
+	}
+	return out
+}
+
+// repeat gives the meta-argument and the expression of the instance's key.
+func (u *unit) repeat() (arg, key string) {
+	switch u.mode {
+	case "count":
+		arg, key = fmt.Sprintf("  count = %d\n", u.n), "count.index"
+	case "for_each":
+		arg, key = fmt.Sprintf("  for_each = toset(slice([\"x\", \"y\"], 0, %d))\n", u.n), "each.key"
+	case "enabled":
+		arg = fmt.Sprintf("  lifecycle {\n    enabled = %v\n  }\n", u.n == 1)
+	}
+	if key == "" || u.steady {
+		key = `"s"`
+	}
+	return arg, key
+}
+
+// expr is an expression of a text that changes with the unit's objects.
+func (u *unit) expr() string {
+	switch {
+	case u.isModule():
+		return u.attr("out")
+	case u.isData():
+		return u.attr("text")
+	}
+	return u.attr("id")
+}
+
+func (u *unit) attr(name string) string {
+	switch u.mode {
+	case "count":
+		return fmt.Sprintf(`join("", %s[*].%s)`, u.address(), name)
+	case "for_each":
+		return fmt.Sprintf(`join("", values(%s)[*].%s)`, u.address(), name)
+	case "enabled":
+		return fmt.Sprintf(`try(%s.%s, "off")`, u.address(), name)
+	}
+	return u.address() + "." + name
+}
+
+// first is expr of the unit's first instance alone, where it has several.
+func (u *unit) first() string {
+	whole := u.expr()
+	if keys := u.instances(); len(keys) > 0 && keys[0] != "" {
+		return u.address() + keys[0] + whole[strings.LastIndex(whole, "."):strings.LastIndex(whole, ")")]
+	}
+	return whole
+}
+
+// page is a configuration under construction.
+type page struct {
+	*plot
+	main   strings.Builder
+	files  map[string]string
+	units  map[string]*unit
+	order  []*unit // those that are there already
+	tokens bool    // there is an ephemeral token
+	single bool    // some expressions name first instances alone
+}
+
+func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
+
+// any draws one of the units that come before.
+func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
+
+// drawFiles draws a configuration. Each unit may refer to those before it in a random order.
+func (p *plot) drawFiles() *page {
+	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}}
+	hosted := false
+	for _, kind := range rapid.Permutation(unitKinds).Draw(p.T, "order") {
+		if !p.odds("present", 65) {
+			continue
+		}
+		u := &unit{name: kind.name, typ: kind.typ, steady: p.steady[kind.name]}
+		u.mode, u.n = p.pick("mode", "", "", "count", "for_each", "enabled"), rapid.IntRange(0, 2).Draw(p.T, "n")
+		if u.steady || u.mode == "enabled" {
+			u.n = min(u.n, 1)
+		}
+		p.label(u)
+		if u.name == "other" {
+			hosted = true
+			g.drawProvider()
+		}
+		if u.name == "r2" || u.name == "other" {
+			g.drawToken()
+		}
+		g.drawUnit(u)
+		g.order = append(g.order, u)
+		g.units[u.name] = u
+	}
+	if !hosted {
+		g.writef("provider \"other\" {\n  host = \"here\"\n}\n")
+	}
+	g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([\"x\", \"y\"])\n  host     = each.key\n}\n")
+	g.drawCheck()
+	if len(g.order) > 0 {
+		g.writef("output \"o\" {\n  value = %s\n}\n", g.order[len(g.order)-1].expr())
+	}
+	g.files["main.tf"] = g.main.String()
+	return g
+}
+
+// drawProvider configures the second provider, from a unit or a token perhaps.
+func (g *page) drawProvider() {
+	host := `"here"`
+	switch {
+	case g.tokens && g.odds("host is token", 40):
+		host = "ephemeral.fake_token.e.value"
+	case len(g.order) > 0 && g.odds("host refers", 50):
+		host = g.drawExpr(g.any("host"))
+	}
+	g.writef("provider \"other\" {\n  host = %s\n}\n", host)
+}
+
+// drawToken draws an ephemeral resource that may refer to a unit, unless there is one.
+func (g *page) drawToken() {
+	if g.tokens || !g.odds("token", 40) {
+		return
+	}
+	g.tokens = true
+	name := `"e"`
+	if len(g.order) > 0 && g.odds("token refers", 50) {
+		name = g.any("token of").expr()
+	}
+	g.writef("ephemeral \"fake_token\" \"e\" {\n  name = \"${%s}\"\n}\n", name)
+}
+
+// drawExpr draws an expression of a text that changes with some of a unit's objects.
+func (g *page) drawExpr(u *unit) string {
+	if g.odds("first", 30) {
+		g.single = true
+		return u.first()
+	}
+	return u.expr()
+}
+
+func (g *page) drawUnit(u *unit) {
+	arg, key := u.repeat()
+	switch {
+	case u.isModule():
+		g.drawModule(u, arg, key)
+	case u.isData():
+		g.drawData(u, arg)
+	default:
+		v, dependsOn := g.drawValue(u)
+		if u.mode == "enabled" {
+			arg = ""
+		}
+		if u.name == "aliased" {
+			arg += "  provider = fake.by[" + g.drawProviderKey(u) + "]\n"
+		}
+		if g.tokens && g.odds("w", 40) {
+			arg += "  w = ephemeral.fake_token.e.value\n"
+		}
+		g.writef("resource %q %q {\n%s  name = \"%s::${%s}\"\n  v = %s\n%s%s}\n", u.typ, u.label, arg, u.name, key, v, dependsOn, g.drawFlags(u, true))
+	}
+}
+
+func (g *page) drawProviderKey(u *unit) string {
+	if u.mode == "for_each" && g.odds("by each.key", 50) {
+		return "each.key"
+	}
+	return fmt.Sprintf("%q", g.pick("provider key", "x", "y"))
+}
+
+// drawData draws a data source that looks for an object that it waits for: what is known of it is up to date after every apply.
+func (g *page) drawData(u *unit, arg string) {
+	name := `"nothing::s"`
+	if len(g.order) > 0 {
+		of := g.any("data of")
+		if objects := of.objects(); len(objects) > 0 {
+			name = fmt.Sprintf("%q", rapid.SampledFrom(objects).Draw(g.T, "found"))
+		}
+		if of.isModule() || of.isData() || g.odds("data depends", 50) {
+			arg += "  depends_on = [" + of.address() + "]\n"
+		} else {
+			name = fmt.Sprintf("\"%s${substr(%s, 0, 0)}\"", strings.Trim(name, `"`), of.attr("name"))
+		}
+	}
+	g.writef("data \"fake_find\" %q {\n%s  name = %s\n}\n", u.label, arg, name)
+}
+
+func (g *page) drawModule(u *unit, arg, key string) {
+	v, dependsOn := g.drawValue(u)
+	if g.keyed[u.name] {
+		arg += "  providers = {\n    fake = fake.by[\"x\"]\n  }\n"
+	}
+	g.writef("module %q {\n%s  source = \"./%s\"\n  key = %s\n  in = %s\n%s}\n", u.label, arg, u.name, key, v, dependsOn)
+	var b strings.Builder
+	b.WriteString("variable \"key\" {}\nvariable \"in\" {}\n")
+	first, second := "p", "q"
+	if g.odds("swap", 50) {
+		first, second = "q", "p"
+	}
+	inner := []string{"fake_thing." + first + ".id", `"${var.in}2"`, `"const"`}
+	out := []string{"fake_thing.p.id", "fake_thing.q.id"}
+	if g.odds("data in module", 30) {
+		fmt.Fprintf(&b, "data \"fake_find\" \"l\" {\n  name = \"%s%s:${var.key}:s\"\n  depends_on = [fake_thing.%s]\n}\n", u.name, first, first)
+		inner, out = append(inner, "data.fake_find.l.text"), append(out, "data.fake_find.l.text")
+	}
+	for i, name := range []string{first, second} {
+		v := "var.in"
+		if i == 1 {
+			v = g.pick("inner", inner...)
+		}
+		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", name, u.name, name, v, g.drawFlags(&unit{}, false))
+	}
+	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", g.pick("out", out...))
+	g.files[u.name+"/main.tf"] = b.String()
+}
+
+// drawValue draws an expression over units that come before, perhaps by way of a local, and a depends_on argument.
+func (g *page) drawValue(u *unit) (v, dependsOn string) {
+	v = g.pick("literal", "1", "2")
+	var refs []*unit
+	if len(g.order) > 0 {
+		refs = rapid.SliceOfNDistinct(rapid.SampledFrom(g.order), 0, min(2, len(g.order)), rapid.ID[*unit]).Draw(g.T, "refs")
+	}
+	for _, ref := range refs {
+		switch rapid.IntRange(0, 3).Draw(g.T, "how") {
+		case 0:
+			dependsOn = "  depends_on = [" + ref.address() + "]\n"
+		case 1:
+			local := u.name + "_" + ref.name
+			g.writef("locals {\n  %s = %s\n}\n", local, g.drawExpr(ref))
+			v += "${local." + local + "}"
+		default:
+			v += "${" + g.drawExpr(ref) + "}"
+		}
+	}
+	return `"` + v + `"`, dependsOn
+}
+
+// drawFlags draws what replaces an object, and how; refers says whether units that come before may be named.
+func (g *page) drawFlags(u *unit, refers bool) string {
+	refers = refers && len(g.order) > 0
+	f := fmt.Sprintf("%q", g.pick("f", "1", "2"))
+	if refers && g.odds("f refers", 25) {
+		f = g.drawExpr(g.any("f of"))
+	}
+	lifecycle := ""
+	if g.odds("cbd", 25) {
+		lifecycle += "    create_before_destroy = true\n"
+	}
+	if u.mode == "enabled" {
+		lifecycle += fmt.Sprintf("    enabled = %v\n", u.n == 1)
+	}
+	if g.odds("forgets", 4) {
+		lifecycle += "    destroy = false\n"
+	}
+	if g.odds("ignore", 8) {
+		lifecycle += "    ignore_changes = [v]\n"
+	}
+	if refers && g.odds("condition", 20) {
+		lifecycle += fmt.Sprintf("    precondition {\n      condition = %s != \"never\"\n      error_message = \"never\"\n    }\n", g.any("condition of").expr())
+	}
+	if refers && g.odds("triggers", 15) {
+		if by := g.any("trigger"); !by.isModule() && !by.isData() {
+			lifecycle += "    replace_triggered_by = [" + by.address() + "]\n"
+		}
+	}
+	if lifecycle != "" {
+		lifecycle = "  lifecycle {\n" + lifecycle + "  }\n"
+	}
+	return "  f = " + f + "\n" + lifecycle
+}
+
+// drawCheck draws a check block, perhaps, that looks at a unit and reads an object that may or may not exist.
+func (g *page) drawCheck() {
+	if len(g.order) == 0 || !g.odds("check", 33) {
+		return
+	}
+	dependsOn := ""
+	if g.odds("check depends", 50) {
+		dependsOn = "    depends_on = [" + g.any("check dependency").address() + "]\n"
+	}
+	g.writef("check \"k\" {\n  data \"fake_read\" \"seen\" {\n    name = %q\n%s  }\n", g.drawName(), dependsOn)
+	g.writef("  assert {\n    condition = %s != \"never\" && data.fake_read.seen.id != \"\"\n    error_message = \"k\"\n  }\n}\n", g.any("checked").expr())
+}

@@ -1,0 +1,99 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// label says under which name a unit is found in the configuration. It changes now and then.
+func (p *plot) label(u *unit) {
+	if p.before[u.name] != nil && p.odds("rename", 15) {
+		p.labels[u.name]++
+	}
+	u.label = u.name
+	if n := p.labels[u.name]; n > 0 {
+		u.label = fmt.Sprintf("%s_%d", u.name, n)
+	}
+}
+
+// refactor says of what has a new address, or none any more, what is to become of it; often, but not always.
+func (p *plot) refactor(g *page) {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.before)) {
+		was, is := p.before[name], g.units[name]
+		switch {
+		case was.isData():
+		case is == nil:
+			p.drawRemoved(&b, was)
+		case is.label != was.label:
+			if p.odds("moved", 70) {
+				p.moved[was.address()] = is.address()
+			}
+		case is.mode != was.mode && p.labels[name] == 0 && p.odds("moved key", 60):
+			p.moveKey(&b, was, is)
+		}
+	}
+	for _, from := range slices.Sorted(maps.Keys(p.moved)) {
+		fmt.Fprintf(&b, "moved {\n  from = %s\n  to   = %s\n}\n", from, p.moved[from])
+	}
+	p.moveIntoModule(&b, g)
+	if b.Len() > 0 {
+		g.files["refactoring.tf"] = b.String()
+	}
+}
+
+// drawRemoved has what was a unit forgotten, or says that it is to be destroyed.
+func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
+	if !p.odds("removed", 40) {
+		return
+	}
+	maps.DeleteFunc(p.moved, func(from, to string) bool { return strings.HasPrefix(from, was.typ+"."+was.name) })
+	fmt.Fprintf(b, "removed {\n  from = %s\n  lifecycle {\n    destroy = %v\n  }\n}\n", was.address(), p.odds("destroyed", 60))
+}
+
+// moveKey moves one instance of a unit that is repeated otherwise now.
+func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
+	if len(was.instances()) == 0 || len(is.instances()) == 0 {
+		return
+	}
+	from := rapid.SampledFrom(was.instances()).Draw(p.T, "moved instance")
+	to := rapid.SampledFrom(is.instances()).Draw(p.T, "moved to")
+	if from != to {
+		fmt.Fprintf(b, "moved {\n  from = %s%s\n  to   = %s%s\n}\n", was.address(), from, is.address(), to)
+	}
+}
+
+// moveIntoModule moves a resource that is gone into a module that is new.
+func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
+	was, m := p.before["r1"], g.units["m"]
+	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" || len(m.instances()) == 0 || !p.odds("into module", 60) {
+		return
+	}
+	if p.moved[was.address()] != "" || strings.Contains(b.String(), "from = "+was.address()+"\n") {
+		return
+	}
+	fmt.Fprintf(b, "moved {\n  from = %s\n  to   = %s%s.fake_thing.p\n}\n", was.address(), m.address(), m.instances()[0])
+}
+
+// importSome makes objects from outside and imports them, by ID or identity. What the state has already is not imported.
+func (p *plot) importSome(g *page, c *chapter) {
+	u := g.units["imp"]
+	if u == nil || !p.odds("import", 50) {
+		return
+	}
+	var b strings.Builder
+	for i, key := range u.instances() {
+		id := fmt.Sprintf("%s-%d%d", u.objects()[i], 9, p.chapter)
+		c.edits = append(c.edits, [3]string{id, "+", p.pick("imported v", "1", "2")})
+		by := fmt.Sprintf("id = %q", id)
+		if p.odds("by identity", 40) {
+			by = fmt.Sprintf("identity = {\n    key = %q\n  }", id)
+		}
+		fmt.Fprintf(&b, "import {\n  to = %s%s\n  %s\n}\n", u.address(), key, by)
+	}
+	g.files["imports.tf"] = b.String()
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/spelling"
+	"tofu/internal/tfdiags"
+)
+
+// checkPreventDestroy refuses what differs between instances: prevent_destroy is evaluated for instances that are gone from the
+// configuration too.
+func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, ref := range refs.Objects {
+		switch ref.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
+				"prevent_destroy is the same for all instances of a resource, also for those that are to be destroyed, so it can't refer to %s.", ref.Subject).At(ref.Range))
+		}
+	}
+	return diags
+}
+
+// checkBlockLocal checks the names that depend on nothing but the block they stand in.
+func checkBlockLocal(ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics {
+	var d tfdiags.Diagnostic
+	switch s := ref.Subject.(type) {
+	case addrs.CountAttr:
+		switch {
+		case s.Name != "index":
+			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only one is \"index\".", s.Name)
+		case !scope.count:
+			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "count.index exists only in a block that has a \"count\" argument.")
+		}
+	case addrs.ForEachAttr:
+		switch {
+		case s.Name != "key" && s.Name != "value":
+			d = tfdiags.Errorf("Invalid \"each\" attribute", "The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
+		case !scope.each:
+			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "each.key and each.value exist only in a block that has a \"for_each\" argument.")
+		}
+	case addrs.Self:
+		if !scope.self {
+			d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. Refer to the resource by its own name elsewhere.")
+		}
+	case addrs.PathAttr:
+		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
+			d = tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
+		}
+	case addrs.TerraformAttr:
+		if s.Name != "workspace" && s.Name != "applying" {
+			d = tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", s.Alias), "The %q object has no attribute %q: it has \"workspace\" and \"applying\".", s.Alias, s.Name)
+		}
+	default:
+		d = tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", ref.Subject)
+	}
+	if d.Summary == "" {
+		return nil
+	}
+	return tfdiags.Diagnostics{d}
+}
+
+func undeclared[V any](what, name string, m *module, declared map[string]V, hint string) tfdiags.Diagnostics {
+	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, moduleName(m.path))
+	if found := spelling.Nearest(name, sortedKeys(declared)); found != "" {
+		detail += fmt.Sprintf(" Did you mean %q?", found)
+	} else if hint != "" {
+		detail += " " + fmt.Sprintf(hint, name)
+	}
+	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared " + what, Detail: detail}}
+}
+
+// inCheck tells whether a node belongs to the check block that a scoped data source is nested in.
+func (b *build) inCheck(n *Node, r *resource) bool {
+	return n.Kind == KindValue && n.module == r.module && n.Name == inModule(r.module.path, "check."+r.cfg.Check.Name)
+}
+
+// checkAccess holds a reference against the block's repetition and the type's schema.
+func (r *resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	repeats := r.cfg.Count != nil || r.cfg.ForEach != nil
+	switch {
+	case keyed && !repeats:
+		diags = diags.Append(tfdiags.Errorf("Unexpected resource instance key",
+			"%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.", r.addr.Resource, key))
+	case !keyed && repeats:
+		if len(rest) == 0 {
+			return nil
+		}
+		attr, ok := rest[0].(hcl.TraverseAttr)
+		if !ok {
+			return nil
+		}
+		how := "count.index"
+		if r.cfg.ForEach != nil {
+			how = "each.key"
+		}
+		diags = diags.Append(tfdiags.Errorf("Missing resource instance key",
+			"%s has \"count\" or \"for_each\", so the attribute %q is one of an instance: for example %s[%s].%s.",
+			r.addr.Resource, attr.Name, r.addr.Resource, how, attr.Name))
+	}
+	if r.schema == nil {
+		return diags
+	}
+	if wrong := r.schema.Block.StaticValidateTraversal(rest); wrong.HasErrors() {
+		diags = append(diags, tfdiags.Diagnostics{}.Append(wrong)[0])
+	}
+	return diags
+}
+
+func (b *build) undeclaredResource(m *module, addr addrs.Resource) tfdiags.Diagnostics {
+	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source", addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
+	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, moduleName(m.path))
+	var same []string
+	for other := range m.resources {
+		if other.Mode == addr.Mode && other.Type == addr.Type {
+			same = append(same, other.Name)
+		}
+	}
+	slices.Sort(same)
+	if found := spelling.Nearest(addr.Name, same); found != "" {
+		other := addr
+		other.Name = found
+		detail += fmt.Sprintf(" Did you mean %s?", other)
+	} else if other := (addrs.Resource{Mode: addrs.Data, Type: addr.Type, Name: addr.Name}); addr.Mode == addrs.Managed && m.resources[other] != nil {
+		detail += fmt.Sprintf(" Did you mean the data source %s?", other)
+	}
+	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared resource", Detail: detail}}
+}

@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/states/statefile"
+)
+
+// TestStatesOfTheSameRunAreTheSame holds that nothing of a state's text depends on the order in which things happened: neither
+// resources and dependencies, nor sensitive paths, nor the results of checks (S100).
+func TestStatesOfTheSameRunAreTheSame(t *testing.T) {
+	const config = `
+resource "fake_thing" "many" {
+  for_each = toset(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"])
+  name     = each.key
+  s        = "secret"
+  v        = sensitive("x")
+  f        = sensitive("y")
+  tags     = { one = sensitive("1"), two = sensitive("2"), three = "3" }
+  lifecycle {
+    postcondition {
+      condition     = self.name != ""
+      error_message = "It has no name."
+    }
+  }
+}
+resource "fake_thing" "user" {
+  count      = 3
+  name       = "user${count.index}"
+  v          = fake_thing.many["b"].id
+  depends_on = [fake_thing.late, fake_thing.early]
+}
+resource "fake_thing" "late" {
+  name = "late"
+  wait = 20
+}
+resource "fake_thing" "early" {
+  name = "early"
+}
+check "two" {
+  assert {
+    condition     = fake_thing.late.id == ""
+    error_message = "one"
+  }
+  assert {
+    condition     = fake_thing.early.id == ""
+    error_message = "two"
+  }
+}
+check "another" {
+  assert {
+    condition     = fake_thing.early.id == "early-1"
+    error_message = "no"
+  }
+}
+output "second" {
+  value     = fake_thing.many["a"]
+  sensitive = true
+}
+output "first" {
+  value = length(fake_thing.many)
+}
+`
+	var first string
+	for range 5 {
+		var text []byte
+		var problems string
+		var err error
+		dir := t.TempDir()
+		synctest.Test(t, func(*testing.T) {
+			s := enginetest.NewSession(dir)
+			s.Cloud.Delay = enginetest.Delay
+			var got *enginetest.Result
+			if got, err = s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}}); err == nil {
+				problems = got.Problems
+				text, err = statefile.Encode(&statefile.File{Serial: 1, Lineage: "l", State: s.State}, &statefile.Options{Indent: true})
+			}
+		})
+		if err != nil || strings.Contains(problems, "error") {
+			t.Fatal(err, problems)
+		}
+		if first == "" {
+			first = string(text)
+		}
+		if diff := cmp.Diff(first, string(text)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	if !strings.Contains(first, `"check_results"`) || !strings.Contains(first, `"sensitive_attributes"`) || strings.Count(first, "user") < 3 {
+		t.Errorf("there is too little in the state:\n%s", first)
+	}
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+)
+
+// unknownBecause says through which chain of references a value became unknown.
+func (c *EvalContext) unknownBecause(e *lang.Expr) string {
+	var chain []string
+	in := c.in
+	for seen := map[*lang.Expr]bool{}; e != nil && !seen[e]; {
+		seen[e] = true
+		ref := c.firstUnknown(in, e)
+		if ref == nil {
+			break
+		}
+		chain = append(chain, refText(ref))
+		e, in = nextExpr(in, ref)
+	}
+	if len(chain) == 0 {
+		return ""
+	}
+	return "\n\nIt is unknown because of " + strings.Join(chain, ", which depends on ") + "."
+}
+
+func (c *EvalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
+	at := &EvalContext{walk: c.walk, in: in, rep: c.rep}
+	for _, ref := range e.Refs.Objects {
+		one := &lang.Expr{Expression: &traversalExpr{ref}}
+		one.Refs.Add(lang.Refs{Objects: []*addrs.Reference{ref}})
+		if v, diags := at.eval(one, cty.DynamicPseudoType); !diags.HasErrors() && !v.IsWhollyKnown() {
+			return ref
+		}
+	}
+	return nil
+}
+
+func refText(ref *addrs.Reference) string {
+	return ref.Subject.String() + strings.TrimSpace(traversalText(ref.Remaining))
+}
+
+func traversalText(tr hcl.Traversal) string {
+	var b strings.Builder
+	for _, step := range tr {
+		switch step := step.(type) {
+		case hcl.TraverseAttr:
+			b.WriteString("." + step.Name)
+		case hcl.TraverseIndex:
+			if k, err := addrs.KeyFromValue(step.Key); err == nil {
+				b.WriteString(k.String())
+			}
+		}
+	}
+	return b.String()
+}
+
+// nextExpr gives the expression behind a named value; nil where the chain ends.
+func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInstance) {
+	switch s := ref.Subject.(type) {
+	case addrs.LocalValue:
+		if v := in.module.locals[s.Name]; v != nil {
+			return v.expr, in
+		}
+	case addrs.InputVariable:
+		if v := in.module.variables[s.Name]; v != nil && in.parent != nil {
+			return v.expr, in.parent
+		}
+	case addrs.ModuleCallOutput:
+		if child := in.module.calls[s.Call.Name]; child != nil && in.calls[child.callSlot] != nil && child.outputs[s.Output] != nil {
+			if of := in.calls[child.callSlot].of; len(of) > 0 {
+				return child.outputs[s.Output].expr, of[0]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// traversalExpr evaluates a reference by itself.
+type traversalExpr struct{ ref *addrs.Reference }
+
+func (t *traversalExpr) traversal() hcl.Traversal {
+	var tr hcl.Traversal
+	head, diags := addrs.ParseTraversalText(t.ref.Subject.String(), "reference")
+	if diags.HasErrors() {
+		return nil
+	}
+	return append(append(tr, head...), t.ref.Remaining...)
+}
+
+func (t *traversalExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	return t.traversal().TraverseAbs(ctx)
+}
+
+func (t *traversalExpr) Variables() []hcl.Traversal { return []hcl.Traversal{t.traversal()} }
+
+func (t *traversalExpr) Range() hcl.Range { return t.ref.Range }
+
+func (t *traversalExpr) StartRange() hcl.Range { return t.ref.Range }

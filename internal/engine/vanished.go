@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// A refresh believes its provider: what that doesn't find is gone. But one that suddenly finds much less may have lost its
+// permissions, or look into another account or region, and going on would make everything a second time, or forget it. So it is
+// worth a warning when at least so many objects, and of those that were there at least every second, are gone at once.
+const manyObjects = 10
+
+// vanished counts the objects of one provider configuration, or those of one type among them.
+type vanished struct {
+	known int
+	gone  []string
+}
+
+type vanishedKey struct {
+	provider addrs.AbsProviderConfig
+	typ      string // empty: all types
+}
+
+// warnOfVanished looks at what a refresh didn't find any more.
+func (w *walk) warnOfVanished(drift []*plans.InstanceChange) tfdiags.Diagnostics {
+	counts := map[vanishedKey]*vanished{}
+	for _, c := range drift {
+		if c.Action != plans.Delete {
+			continue
+		}
+		for _, key := range []vanishedKey{{c.Provider.Config, ""}, {c.Provider.Config, c.Addr.Resource.Type}} {
+			if counts[key] == nil {
+				counts[key] = &vanished{}
+			}
+			counts[key].gone = append(counts[key].gone, c.Addr.String())
+		}
+	}
+	var many []vanishedKey
+	for key, n := range counts {
+		if len(n.gone) >= manyObjects {
+			many = append(many, key)
+		}
+	}
+	if len(many) == 0 {
+		return nil
+	}
+	for r := range w.prevRun.Resources() {
+		if r.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		for _, inst := range r.Instances {
+			if inst.Current == nil {
+				continue
+			}
+			for _, key := range []vanishedKey{{r.Provider, ""}, {r.Provider, r.Addr.Resource.Type}} {
+				if n := counts[key]; n != nil {
+					n.known++
+				}
+			}
+		}
+	}
+	slices.SortFunc(many, func(a, b vanishedKey) int {
+		return strings.Compare(a.provider.String()+" "+a.typ, b.provider.String()+" "+b.typ)
+	})
+	var diags tfdiags.Diagnostics
+	for _, key := range many {
+		n := counts[key]
+		whole := counts[vanishedKey{key.provider, ""}]
+		if 2*len(n.gone) < n.known || key.typ != "" && 2*len(whole.gone) >= whole.known {
+			continue // said of the whole provider already
+		}
+		diags = diags.Append(tfdiags.Warningf("Many objects are gone", "%s", w.vanishedText(key, n)))
+	}
+	return diags
+}
+
+func (w *walk) vanishedText(key vanishedKey, n *vanished) string {
+	what := "objects"
+	if key.typ != "" {
+		what = key.typ + " objects"
+	}
+	next := "make them anew"
+	if w.mode == plans.RefreshOnly || w.preDestroy {
+		next = "forget them"
+	}
+	return fmt.Sprintf("%s does not find %d of the %d %s that the state has, such as %s. If nobody deleted them, look at the provider's credentials, permissions "+
+		"and settings before you go on: applying this plan would %s. Without refreshing (-refresh=false) they count as they are known.",
+		key.provider, len(n.gone), n.known, what, strings.Join(n.gone[:3], ", "), next)
+}

@@ -1,0 +1,99 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+)
+
+// witness records an apply as the journal does: after every event, what it has written down accounts for every object that exists.
+type witness struct {
+	p     *player
+	crash int // the process is said to have died after so many events; 0 for never
+
+	mu      sync.Mutex
+	state   *states.State
+	running map[started]plans.Action // operations that have started and not ended
+	names   map[started]string       // of the objects that they make
+	events  int
+	err     error
+	restore func() // brings the cloud back to where it was at the crash; nil without one
+	then    *states.State
+}
+
+type started struct {
+	addr    addrs.AbsInstance
+	deposed addrs.DeposedKey
+}
+
+func newWitness(p *player, plan *plans.Plan, crash int) *witness {
+	return &witness{p: p, crash: crash, state: plan.Prior.Clone(), running: map[started]plans.Action{}, names: map[started]string{}}
+}
+
+func (w *witness) observe(e engine.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e := e.(type) {
+	case engine.ApplyStart:
+		at := started{e.Addr, e.Deposed}
+		w.running[at] = e.Action
+		if v := e.Planned; e.Action == plans.Create {
+			w.names[at] = v.GetAttr("name").AsString()
+		}
+	case engine.ApplyDone:
+		delete(w.running, started{e.Addr, e.Deposed})
+	case engine.ObjectStored:
+		if e.New == nil && w.state.Instance(e.Addr) == nil {
+			break
+		}
+		if e.Deposed == addrs.NotDeposed {
+			w.state.SetCurrent(e.Addr, e.New, e.Provider)
+		} else {
+			w.state.SetDeposed(e.Addr, e.Deposed, e.New, e.Provider)
+		}
+	default:
+		return
+	}
+	w.events++
+	w.account()
+	if w.events == w.crash {
+		w.restore, w.then = w.p.s.Cloud.Remember(), w.state.Clone()
+	}
+}
+
+// account holds that what exists was written down, or is being made right now.
+func (w *witness) account() {
+	known := ids(w.state)
+	for _, id := range w.p.s.Cloud.Objects() {
+		if !known[id] && !w.p.outside[id] && !w.making(id) && w.err == nil {
+			w.err = fmt.Errorf("after event %d %s exists, and nothing tells of it", w.events, id)
+		}
+	}
+}
+
+func (w *witness) making(id string) bool {
+	for at, action := range w.running {
+		if action == plans.Create && strings.HasPrefix(id, w.names[at]+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// rewind makes it so that the process died at the moment of the crash. What was just being made then the journal tells the user of.
+func (w *witness) rewind() {
+	if w.restore == nil {
+		return
+	}
+	w.restore()
+	w.then.Prune()
+	w.p.s.State = w.then
+	for _, id := range w.p.unmanaged() {
+		w.p.outside[id] = true
+	}
+}
