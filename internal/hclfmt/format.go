@@ -8,14 +8,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
-	"tofu/internal/configs"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
 // Format gives the canonical form of a file in native syntax. The name is for diagnostics.
 func Format(src []byte, name string) ([]byte, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
-	if d := configs.CheckNesting(name, src, false); d != nil {
+	if d := nesting.Check(name, src); d != nil {
 		return nil, diags.Append(d)
 	}
 	// hclwrite keeps quiet about much that is no valid configuration, such as an argument given twice.

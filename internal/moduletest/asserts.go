@@ -9,7 +9,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
@@ -18,7 +17,6 @@ import (
 
 // assertion is an assert block and what came of it.
 type assertion struct {
-	rule               *configs.CheckRule
 	condition, message *lang.Expr
 	status             Status
 	diags              tfdiags.Diagnostics
@@ -28,7 +26,7 @@ type assertion struct {
 func (e *execution) analyseAsserts() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, rule := range e.run.Asserts {
-		a := &assertion{rule: rule, status: Error}
+		a := &assertion{status: Error}
 		var more tfdiags.Diagnostics
 		a.condition, more = lang.Analyse(rule.Condition, addrs.TestScope)
 		diags = append(diags, more...)
@@ -92,7 +90,7 @@ func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 		return d.e.outputs[run.Name].object(), nil
 	}
 	value, diags := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
-	return value, at2(slices.Clone(diags), rng)
+	return value, placed(slices.Clone(diags), rng)
 }
 
 // evaluateAsserts evaluates all assertions in the module's scope.
@@ -120,10 +118,10 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	}
 	v, vm := v.UnmarkDeep()
 	problem := func(summary, detail string) tfdiags.Diagnostic {
-		rng, context := a.condition.Range(), a.rule.Range
-		d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng, Context: &context}
+		rng := a.condition.Range()
+		d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng}
 		if _, hidden := vm[marks.Sensitive]; !hidden {
-			d.Expression, d.EvalContext = a.condition, ctx
+			d.Expression, d.EvalContext = a.condition.Expression, ctx
 		}
 		return d
 	}
@@ -144,7 +142,9 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	case wrong.HasErrors(): // which stands for the failure
 	default:
 		a.status = Fail
-		diags = append(diags, problem("Test assertion failed", message))
+		d := problem("Test assertion failed", message)
+		d.Extra = tfdiags.CheckRule{} // of no object; it has the two sides of a comparison shown
+		diags = append(diags, d)
 	}
 	if wrong.HasErrors() {
 		a.status = Error
@@ -159,8 +159,11 @@ func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return "The error message could not be evaluated.", diags
 	}
-	for mark, what := range map[any]string{marks.Sensitive: "sensitive", marks.Ephemeral: "ephemeral"} {
-		if marks.Has(v, mark) {
+	for _, hidden := range []struct {
+		mark any
+		what string
+	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
+		if what := hidden.what; marks.Has(v, hidden.mark) {
 			return "The error message is not shown because it refers to " + what + " values.", append(diags,
 				tfdiags.Warningf("Error message refers to "+what+" values",
 					"The message of this assertion refers to %s values, so it is not shown. Remove the reference, or use nonsensitive() where the result reveals nothing.", what).At(rng))

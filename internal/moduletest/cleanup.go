@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"tofu/internal/engine"
 	"tofu/internal/plans"
@@ -40,7 +41,7 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 		}
 		putBack(byRun[obj.last], addr, obj)
 	}
-	for _, e := range slices.SortedFunc(maps.Keys(byRun), func(a, b *execution) int { return compare(a.run.Name, b.run.Name) }) {
+	for _, e := range slices.SortedFunc(maps.Keys(byRun), func(a, b *execution) int { return strings.Compare(a.run.Name, b.run.Name) }) {
 		st, more := f.destroyAs(ctx, e, byRun[e])
 		diags = append(diags, more...)
 		for r := range st.Resources() {
@@ -83,10 +84,10 @@ func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State)
 	diags = nil // the run said it
 	env := e.env()
 	env.Stop = env.Kill
-	plan, more := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values, SuppressForgetErrors: true})
+	plan, more := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
 	// What the conditions say of objects that go away is no news.
 	diags = append(diags, slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool {
-		return d.Severity == tfdiags.Warning && failedObject(d, config) != ""
+		return d.Severity == tfdiags.Warning && failedObject(d) != ""
 	})...)
 	if plan == nil || diags.HasErrors() {
 		return st, diags
@@ -97,5 +98,3 @@ func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State)
 	}
 	return after, append(diags, more...)
 }
-
-var _ engine.Mocks = (*mocks)(nil)

@@ -86,7 +86,7 @@ func (e *execution) prepare() tfdiags.Diagnostics {
 	if more.HasErrors() {
 		return diags
 	}
-	diags = append(diags, e.mocks.attach(e.config)...)
+	e.mocks.attach(e.config)
 	return append(diags, e.analyseAsserts()...)
 }
 
@@ -132,14 +132,14 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	}
 	if e.run.Plan {
 		done.Plan = plan
-		return judge(diags, e.checks, e.config, expected)
+		return judge(diags, e.checks, expected)
 	}
 	if diags.HasErrors() {
 		return append(diags, unreachable(diags, expected)...)
 	}
 	st, more := e.apply(ctx, module, attempt, plan)
 	done.State, e.checks = st, st.Checks
-	return judge(append(withoutPending(diags), more...), e.checks, e.config, expected)
+	return judge(append(withoutPending(diags), more...), e.checks, expected)
 }
 
 func errInterrupted() tfdiags.Diagnostic {

@@ -50,7 +50,7 @@ func (x *expectation) covers(addr string) bool {
 
 // judge holds what went wrong against what was expected to: expected failures are fine, others are errors, and so are expected ones
 // that did not happen.
-func judge(diags tfdiags.Diagnostics, results *checks.Results, cfg *configs.Config, expected []*expectation) tfdiags.Diagnostics {
+func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expectation) tfdiags.Diagnostics {
 	status := map[string]checks.Status{}
 	for _, block := range results.Sorted() {
 		for _, o := range block.Objects {
@@ -65,7 +65,7 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, cfg *configs.Conf
 	var out tfdiags.Diagnostics
 	seen := map[failure]bool{}
 	for _, d := range diags {
-		addr := failedObject(d, cfg)
+		addr := failedObject(d)
 		if addr == "" {
 			out = append(out, d)
 			continue
@@ -102,18 +102,10 @@ type failure struct {
 	at            hcl.Range
 }
 
-// failedObject gives the object whose condition a diagnostic is about, "" for others. Data sources nested in a check count as the
-// check.
-func failedObject(d tfdiags.Diagnostic, cfg *configs.Config) string {
-	if rule, ok := d.Extra.(tfdiags.CheckRule); ok {
-		return rule.Address
-	}
-	for name, c := range cfg.Module.Checks {
-		if c.Data != nil && c.Data.Addr.String() == d.Address {
-			return addrs.Check{Name: name}.String()
-		}
-	}
-	return ""
+// failedObject gives the object whose condition a diagnostic is about, "" for others.
+func failedObject(d tfdiags.Diagnostic) string {
+	rule, _ := d.Extra.(tfdiags.CheckRule)
+	return rule.Address
 }
 
 // withoutPending leaves out what planning says of conditions that applying decides.

@@ -6,6 +6,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/engine"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
@@ -20,6 +21,8 @@ type mocks struct {
 	used map[addrs.ConfigResource]addrs.AbsProviderConfig
 }
 
+var _ engine.Mocks = (*mocks)(nil)
+
 func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)) *mocks {
 	return &mocks{
 		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{}, overrides: map[addrs.ConfigResource]*configs.Override{},
@@ -28,7 +31,7 @@ func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, t
 }
 
 // attach learns which provider configurations the loaded configuration's resources use.
-func (m *mocks) attach(cfg *configs.Config) tfdiags.Diagnostics {
+func (m *mocks) attach(cfg *configs.Config) {
 	for module := range cfg.AllModules() {
 		for addr, r := range module.Module.Resources {
 			if use, ok := module.ProviderOf(r); ok {
@@ -36,7 +39,6 @@ func (m *mocks) attach(cfg *configs.Config) tfdiags.Diagnostics {
 			}
 		}
 	}
-	return nil
 }
 
 // Configuration implements engine.Mocks.

@@ -2,6 +2,7 @@ package moduletest
 
 import (
 	"maps"
+	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
@@ -134,7 +135,7 @@ func objects(st *states.State) []Object {
 			if inst.Current != nil {
 				out = append(out, Object{Instance: name})
 			}
-			for deposed := range inst.Deposed {
+			for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 				out = append(out, Object{Instance: name, Deposed: string(deposed)})
 			}
 		}

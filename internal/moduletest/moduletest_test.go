@@ -167,43 +167,47 @@ run "two" {
 `))
 	for _, twice := range []bool{false, true} {
 		t.Run(fmt.Sprintf("twice %t", twice), func(t *testing.T) {
-			session := enginetest.NewSession("")
-			session.Stop, session.Kill = make(chan struct{}), make(chan struct{})
-			interrupt := func(c chan struct{}) func() {
-				return func() {
-					close(c)
-					time.Sleep(50 * time.Millisecond) // for the engine to hear of it
-				}
-			}
-			session.Cloud.On = map[string]func(){"create b": interrupt(session.Stop)}
-			if twice {
-				session.Cloud.On["delete b-1"] = interrupt(session.Kill)
-			}
-			suite, diags := loadSuite(t, archive)
-			if diags.HasErrors() {
-				t.Fatal(diags.Err())
-			}
-			var out strings.Builder
-			var kept *states.State
-			runner := &Runner{Suite: suite, Env: *session.Env(), Observe: func(e Event) { writeEvent(&out, e) },
-				Keep: func(st *states.State) (string, error) { kept = st; return "", errors.New("no place") }}
-			if runner.Run(context.Background()) {
-				t.Error("an interrupted test passed")
-			}
-			for _, part := range []string{"one: error", "two: skip"} {
-				if !strings.Contains(out.String(), part) {
-					t.Errorf("%q is missing in:\n%s", part, &out)
-				}
-			}
-			if left := session.Cloud.Objects(); !twice && len(left) > 0 {
-				t.Errorf("left: %s", left)
-			}
-			if twice {
-				if kept == nil || len(objects(kept)) == 0 || !strings.Contains(out.String(), "abandoned after one") || !strings.Contains(out.String(), "No place") {
-					t.Errorf("what is left is not told:\n%s", &out)
-				}
-			}
+			synctest.Test(t, func(t *testing.T) { interruptTest(t, archive, twice) })
 		})
+	}
+}
+
+func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
+	session := enginetest.NewSession("")
+	session.Stop, session.Kill = make(chan struct{}), make(chan struct{})
+	interrupt := func(c chan struct{}) func() {
+		return func() {
+			close(c)
+			synctest.Wait() // until the engine has heard of it
+		}
+	}
+	session.Cloud.On = map[string]func(){"create b": interrupt(session.Stop)}
+	if twice {
+		session.Cloud.On["delete b-1"] = interrupt(session.Kill)
+	}
+	suite, diags := loadSuite(t, archive)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	var out strings.Builder
+	var kept *states.State
+	runner := &Runner{Suite: suite, Env: *session.Env(), Observe: func(e Event) { writeEvent(&out, e) },
+		Keep: func(st *states.State) (string, error) { kept = st; return "", errors.New("no place") }}
+	if runner.Run(context.Background()) {
+		t.Error("an interrupted test passed")
+	}
+	for _, part := range []string{"one: error", "two: skip"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%q is missing in:\n%s", part, &out)
+		}
+	}
+	if left := session.Cloud.Objects(); !twice && len(left) > 0 {
+		t.Errorf("left: %s", left)
+	}
+	if twice {
+		if kept == nil || len(objects(kept)) == 0 || !strings.Contains(out.String(), "abandoned after one") || !strings.Contains(out.String(), "No place") {
+			t.Errorf("what is left is not told:\n%s", &out)
+		}
 	}
 }
 

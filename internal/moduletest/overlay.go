@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -27,7 +28,7 @@ func (e *execution) findProviders() tfdiags.Diagnostics {
 	for local := range e.file.Mocks {
 		names[local] = true
 	}
-	for _, local := range slices.SortedFunc(maps.Keys(names), func(a, b addrs.LocalProviderConfig) int { return compare(a.String(), b.String()) }) {
+	for _, local := range slices.SortedFunc(maps.Keys(names), func(a, b addrs.LocalProviderConfig) int { return strings.Compare(a.String(), b.String()) }) {
 		switch {
 		case e.subject.knows(local.LocalName):
 			e.place(local, local)
@@ -38,16 +39,6 @@ func (e *execution) findProviders() tfdiags.Diagnostics {
 		}
 	}
 	return diags
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // mappedProviders follows the run's providers argument. The module's other configurations stay as they are.

@@ -196,7 +196,7 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 		}
 		value, diags := v.value(where)
 		if diags.HasErrors() || value != cty.NilVal {
-			return value, at2(diags, at)
+			return value, placed(diags, at)
 		}
 	}
 	if declared := v.module.Variables[name]; declared != nil && declared.Default.Set {
@@ -205,8 +205,8 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 	return cty.DynamicVal, tfdiags.Diagnostics{tfdiags.Errorf("Reference to undefined variable", "Nothing gives the variable %q a value.", name).At(at)}
 }
 
-// at2 places diagnostics that have no place.
-func at2(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
+// placed gives a place to diagnostics that have none.
+func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
 	for i := range diags {
 		if diags[i].Subject == nil {
 			diags[i].Subject = &at

@@ -104,12 +104,12 @@ func brief(v cty.Value) string {
 		if v.LengthInt() == 0 {
 			return "empty " + kind
 		}
-		return kind + " with " + count(v.LengthInt(), "element")
+		return kind + " with " + Count(v.LengthInt(), "element")
 	case ty.IsTupleType():
 		if ty.Length() == 0 {
 			return "empty tuple"
 		}
-		return "tuple with " + count(ty.Length(), "element")
+		return "tuple with " + Count(ty.Length(), "element")
 	case ty.IsObjectType():
 		names := attributeNames(ty)
 		switch len(names) {
@@ -118,13 +118,13 @@ func brief(v cty.Value) string {
 		case 1:
 			return fmt.Sprintf("object with 1 attribute %q", names[0])
 		}
-		return "object with " + count(len(names), "attribute")
+		return "object with " + Count(len(names), "attribute")
 	}
 	return "of a kind that can't be shown"
 }
 
-// count writes "1 element" or "2 elements".
-func count(n int, noun string) string {
+// Count writes "1 element" or "2 elements".
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 // differ builds the trees.
@@ -200,7 +201,7 @@ func leafText(v cty.Value) string {
 	case ty == cty.String:
 		return quoted(v.AsString())
 	case ty == cty.Number:
-		return v.AsBigFloat().Text('f', -1)
+		return string(states.AppendNumber(nil, v.AsBigFloat()))
 	case ty == cty.Bool:
 		return string(valueJSON(v))
 	}

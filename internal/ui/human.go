@@ -152,8 +152,10 @@ func (h *human) Message(m Message) {
 		if len(m.Values) > 0 {
 			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+OutputsText(m.Values, h.ShowSensitive))
 		}
-	case Address:
-		h.write(h.Out, m.Addr+"\n")
+	case Addresses:
+		if len(m.Addrs) > 0 {
+			h.write(h.Out, strings.Join(m.Addrs, "\n")+"\n")
+		}
 	case Workspaces:
 		var b strings.Builder
 		for _, name := range m.Names {

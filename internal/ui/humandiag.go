@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"tofu/internal/tfdiags"
 )
 
@@ -108,7 +106,7 @@ func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	if d.Difference != nil {
 		rule()
 		line("Diff: ")
-		for _, text := range strings.Split(differenceText(d.difference[0], d.difference[1], w.style), "\n") {
+		for _, text := range strings.Split(valueDiff(d.difference[0], d.difference[1], w.style), "\n") {
 			b.WriteString("    " + w.style.as(grey, "│") + "     " + text + "\n")
 		}
 	}
@@ -189,9 +187,4 @@ func sorted(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	out := slices.Clone(diags)
 	out.Sort()
 	return out
-}
-
-// differenceText shows how two values differ.
-func differenceText(before, after cty.Value, s style) string {
-	return valueDiff(before, after, s)
 }

@@ -151,12 +151,11 @@ func (p *planText) change(c *plans.InstanceChange, drift bool) string {
 		}
 	}
 	action := c.Action
-	shown := action
 	if c.Importing != nil || action == plans.Forget { // people have not seen it before, or will not again
 		r.full = true
 	}
 	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data", addrs.Ephemeral: "ephemeral"}[c.Addr.Resource.Mode]
-	fmt.Fprintf(&r.b, "%s %s %s %s ", headerSymbol(p.style, shown), word, quoted(c.Addr.Resource.Type), quoted(c.Addr.Resource.Name))
+	fmt.Fprintf(&r.b, "%s %s %s %s ", headerSymbol(p.style, c.Action), word, quoted(c.Addr.Resource.Type), quoted(c.Addr.Resource.Name))
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	if sch == nil {
 		r.b.WriteString("{\n        # (the provider's schema isn't known)\n    }\n")

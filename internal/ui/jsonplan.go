@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -180,7 +181,7 @@ func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 // withoutEmptySecrets takes the marks off what is sensitive by its schema only and null: documents have never mentioned it where an
 // object is planned anew in place of another.
 func withoutEmptySecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
-	if sch == nil || !sch.Block.ContainsSensitive() || !v.ContainsMarked() {
+	if sch == nil || !sch.Block.ContainsSensitive() || !marks.Any(v) {
 		return v
 	}
 	bare, marked := v.UnmarkDeepWithPaths()

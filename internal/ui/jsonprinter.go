@@ -298,8 +298,10 @@ func (p *jsonPrinter) Message(m Message) {
 			}
 		}
 		p.outputs(outputs)
-	case Address:
-		p.line("info", m.Addr, "resource_address", nil)
+	case Addresses:
+		for _, addr := range m.Addrs {
+			p.line("info", addr, "resource_address", nil)
+		}
 	case Workspaces:
 		p.line("info", "list of workspaces", "workspace_list", entry{"current_workspace": m.Current, "workspaces": m.Names})
 	default:

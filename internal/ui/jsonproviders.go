@@ -3,6 +3,7 @@ package ui
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/apparentlymart/go-versions/versions/constraints"
 
@@ -45,7 +46,7 @@ func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) provi
 	m := cfg.Module
 	keys := make(providerKeys)
 	for local, p := range m.Providers {
-		addr := localProvider(m, p.Name)
+		addr := m.ProviderByLocalName(p.Name)
 		e := c.entry(cfg, keys, local, addr)
 		if c.schemas != nil {
 			if sch := c.schemas(addr); sch != nil && sch.Provider != nil && p.Config != nil {
@@ -91,14 +92,6 @@ func (c *configWriter) entry(cfg *configs.Config, keys providerKeys, local addrs
 	return e
 }
 
-// localProvider gives the provider that a local name means in a module.
-func localProvider(m *configs.Module, name string) addrs.Provider {
-	if req := m.RequiredProviders[name]; req != nil {
-		return req.Provider
-	}
-	return addrs.DefaultProvider(name)
-}
-
 func localConstraints(m *configs.Module, name string) constraints.IntersectionSpec {
 	var all constraints.IntersectionSpec
 	if req := m.RequiredProviders[name]; req != nil {
@@ -114,12 +107,7 @@ func localConstraints(m *configs.Module, name string) constraints.IntersectionSp
 	return all
 }
 
-func compareLocal(a, b addrs.LocalProviderConfig) int {
-	if a.String() < b.String() {
-		return -1
-	}
-	return 1
-}
+func compareLocal(a, b addrs.LocalProviderConfig) int { return strings.Compare(a.String(), b.String()) }
 
 // neededProviders lists the providers that a module's own blocks need, in order.
 func neededProviders(m *configs.Module) []addrs.Provider {
@@ -128,7 +116,7 @@ func neededProviders(m *configs.Module) []addrs.Provider {
 		needed[req.Provider] = true
 	}
 	for _, p := range m.Providers {
-		needed[localProvider(m, p.Name)] = true
+		needed[m.ProviderByLocalName(p.Name)] = true
 	}
 	for _, r := range m.Resources {
 		needed[r.ProviderAddr] = true

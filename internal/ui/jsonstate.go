@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
@@ -159,7 +158,7 @@ func outputsJSON(outputs map[string]*states.Output) map[string]outputJSON {
 // typedJSON writes an output's value by its own type; unlike valueJSON it can be read back with the type beside it.
 func typedJSON(v cty.Value) json.RawMessage {
 	v, _ = v.UnmarkDeep()
-	b, err := ctyjson.Marshal(v, v.Type())
+	b, err := states.Marshal(v, v.Type())
 	if err != nil {
 		return jsonNull
 	}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+
+	"tofu/internal/states"
 )
 
 // stream writes one JSON document piece by piece, so that long lists are never held in memory. The first error sticks.
@@ -71,7 +73,7 @@ func (s *stream) item(v any) {
 // name writes a member's name; its value must follow.
 func (s *stream) name(name string) {
 	s.separate()
-	s.raw(string(appendString(nil, name)) + ":")
+	s.raw(string(states.AppendString(nil, name)) + ":")
 }
 
 // field writes a member.

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
-	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/states"
 )
 
 // The JSON documents describe one value up to three times: as itself, as a map of what is unknown in it, and as a map of what is
@@ -36,7 +36,7 @@ func appendValue(b []byte, v cty.Value) []byte {
 	ty := v.Type()
 	switch {
 	case ty == cty.String:
-		return appendString(b, v.AsString())
+		return states.AppendString(b, v.AsString())
 	case ty == cty.Number:
 		return appendNumber(b, v.AsBigFloat())
 	case ty == cty.Bool:
@@ -57,15 +57,12 @@ func appendValue(b []byte, v cty.Value) []byte {
 	return append(b, "null"...) // a capsule: nothing of the language's own
 }
 
-// appendNumber writes a number with all its digits. Whole numbers, which most are, need no search for the shortest form.
+// appendNumber writes a number with all its digits.
 func appendNumber(b []byte, f *big.Float) []byte {
-	if n, acc := f.Int64(); acc == big.Exact {
-		return strconv.AppendInt(b, n, 10)
-	}
 	if f.IsInf() { // there is no such number in JSON
 		return append(b, "null"...)
 	}
-	return f.Append(b, 'f', -1)
+	return states.AppendNumber(b, f)
 }
 
 // appendMembers writes the members of a known object or map in order of their names; write says whether it wrote one.
@@ -77,7 +74,7 @@ func appendMembers(b []byte, v cty.Value, write func([]byte, cty.Value) ([]byte,
 		if !first {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, name), ':')
+		b = append(states.AppendString(b, name), ':')
 		out, wrote := write(b, elem)
 		if !wrote {
 			b = b[:start]
@@ -133,19 +130,6 @@ func attributeNames(ty cty.Type) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// appendString writes a JSON string; texts without special characters, which is nearly all of them, cost no detour.
-func appendString(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x7f {
-			quoted, _ := json.Marshal(s)
-			return append(b, quoted...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }
 
 // unknownJSON maps what is unknown in v: true in its place.

@@ -25,8 +25,8 @@ type (
 	}
 	// Outputs are the root outputs after an operation.
 	Outputs struct{ Values map[string]*states.Output }
-	// Address is one line of a list of resource instances.
-	Address struct{ Addr string }
+	// Addresses is a list of resource instances, a line each.
+	Addresses struct{ Addrs []string }
 	// Workspaces are the names of all workspaces.
 	Workspaces struct {
 		Current string
@@ -38,7 +38,7 @@ func (Text) message()       {}
 func (Rule) message()       {}
 func (Applied) message()    {}
 func (Outputs) message()    {}
-func (Address) message()    {}
+func (Addresses) message()  {}
 func (Workspaces) message() {}
 
 // Counts are numbers of objects.

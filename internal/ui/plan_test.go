@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"tofu/internal/states"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected parts of testdata")
@@ -100,7 +102,7 @@ func breakLines(doc any, prefix string) string {
 	case map[string]any:
 		var lines []string
 		for _, name := range sortedNames(doc) {
-			lines = append(lines, prefix+"  "+string(appendString(nil, name))+": "+breakLines(doc[name], prefix+"  "))
+			lines = append(lines, prefix+"  "+string(states.AppendString(nil, name))+": "+breakLines(doc[name], prefix+"  "))
 		}
 		return "{\n" + strings.Join(lines, ",\n") + "\n" + prefix + "}"
 	case []any:

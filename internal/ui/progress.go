@@ -21,7 +21,7 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 // stillEvery is how often one is told that something still goes on.
 const stillEvery = 10 * time.Second
 
-// progress tells regularly of steps that take long. One goroutine serves them all, and only while there are any.
+// progress tells regularly of steps that take long. Each that is under way has a timer.
 type progress struct {
 	tell func(engine.ApplyStart, time.Duration)
 

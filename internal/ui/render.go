@@ -136,7 +136,7 @@ func (r *renderer) object(n *node, depth int) {
 		if n.form == nestedMapForm || n.form == mapForm {
 			what = "element"
 		}
-		r.comment(depth+1, "# ("+count(hidden, "unchanged "+what)+" hidden)")
+		r.comment(depth+1, "# ("+Count(hidden, "unchanged "+what)+" hidden)")
 	}
 	r.close(depth, "}")
 }
@@ -190,10 +190,23 @@ func (r *renderer) warnings(n *node, depth int) {
 
 // label is a member's name as the language writes it.
 func (m *member) label() string {
-	if !m.quote && hclsyntax.ValidIdentifier(m.name) {
+	if !m.quote && (isWord(m.name) || hclsyntax.ValidIdentifier(m.name)) {
 		return m.name
 	}
 	return quoted(m.name)
+}
+
+// isWord tells whether a name is a plain identifier, as nearly all are: asking hclsyntax starts its scanner.
+func isWord(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case i > 0 && (c == '_' || '0' <= c && c <= '9'):
+		default:
+			return false
+		}
+	}
+	return name != ""
 }
 
 // list writes a list or a set.
@@ -209,7 +222,7 @@ func (r *renderer) list(n *node, depth int) {
 	hidden := 0
 	flush := func() {
 		if hidden > 0 {
-			r.comment(depth+1, "# ("+count(hidden, "unchanged element")+" hidden)")
+			r.comment(depth+1, "# ("+Count(hidden, "unchanged element")+" hidden)")
 		}
 		hidden = 0
 	}
@@ -291,7 +304,7 @@ func (r *renderer) block(n *node, depth int) {
 	}
 	hidden := r.members(n, depth+1)
 	if hidden > 0 {
-		r.comment(depth+1, "# ("+count(hidden, "unchanged attribute")+" hidden)")
+		r.comment(depth+1, "# ("+Count(hidden, "unchanged attribute")+" hidden)")
 	}
 	r.blocks(n, depth+1)
 	r.close(depth, "}")
@@ -324,7 +337,7 @@ func (r *renderer) blocks(n *node, depth int) {
 		if r.begun() {
 			r.b.WriteByte('\n')
 		}
-		r.comment(depth, "# ("+count(hidden, "unchanged block")+" hidden)")
+		r.comment(depth, "# ("+Count(hidden, "unchanged block")+" hidden)")
 	}
 }
 

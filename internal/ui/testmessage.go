@@ -87,7 +87,7 @@ func (m TestAbstract) text() string {
 	for _, list := range m.Runs {
 		runs += len(list)
 	}
-	return fmt.Sprintf("Found %s and %s", count(len(m.Runs), "file"), count(runs, "run block"))
+	return fmt.Sprintf("Found %s and %s", Count(len(m.Runs), "file"), Count(runs, "run block"))
 }
 
 func (m TestSummary) text() string {
