@@ -15,14 +15,14 @@ import (
 
 // layers says, by the longest prefix that fits, on which layer a package lies. A package imports its own layer and those below.
 var layers = map[string]int{
-	"tfdiags": 0, "dag": 0, "version": 0,
+	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "staging": 0, "jsonscan": 0, "spelling": 0,
 	"addrs":                1,
 	"checks":               1,
 	"timings":              1,
 	"configs/configschema": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
 	"engine": 4, "moduletest": 4, "builtin": 4,
-	"filelock": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
+	"filelock": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui":      5,
 	"command": 6,
@@ -32,6 +32,10 @@ var layers = map[string]int{
 // forbidden lists what a package (and those below it) must not import, beyond what the layers say.
 var forbidden = map[string][]string{
 	"dag":             {"tofu/", "github.com/"},
+	"memo":            {"tofu/", "github.com/"},
+	"jsonscan":        {"tofu/", "github.com/"},
+	"spelling":        {"tofu/", "github.com/"},
+	"staging":         {"tofu/", "github.com/"},
 	"engine":          {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/ui", "tofu/internal/depsfile"},
 	"lang":            {"os/exec", "net/http"},
 	"providers":       {"os", "os/exec", "net"},

@@ -123,10 +123,9 @@ func (a *App) run(args []string) int {
 		fmt.Fprintln(a.Err, err)
 		return 1
 	}
+	a.plainIfAsked(args)
 	if err := a.enter(global.chdir); err != nil {
-		if err != exitStatus(1) {
-			fmt.Fprintln(a.Err, err)
-		}
+		fmt.Fprintln(a.Err, err)
 		return 1
 	}
 	defer func() { _ = a.Logs.close() }()
@@ -164,11 +163,16 @@ func (a *App) run(args []string) int {
 	return a.runCommand(cmd, path, rest, global.measure)
 }
 
-// runCommand parses the options, runs the command and reports its error.
-func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) int {
+// plainIfAsked leaves out colours from now on if an option says so, also in complaints about the options themselves.
+func (a *App) plainIfAsked(args []string) {
 	if slices.Contains(args, "-no-color") || slices.Contains(args, "--no-color") {
-		a.setView(viewFlags{NoColor: true, ConsolidateWarnings: true}) // also for complaints about the options themselves
+		a.setView(viewFlags{NoColor: true, ConsolidateWarnings: true})
 	}
+}
+
+// runCommand parses the options, runs the command and reports its error.
+func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) (status int) {
+	a.plainIfAsked(args) // the environment may have added to them
 	fs := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	var flags any
@@ -176,7 +180,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		flags = cmd.Flags(fs)
 	}
 	measured.add(fs)
-	parseErr := fs.Parse(args)
+	parseErr := fs.Parse(displayFirst(args))
 	if f, ok := flags.(interface{ flagsGiven(map[string]bool) }); ok {
 		given := make(map[string]bool)
 		fs.Visit(func(o *flag.Flag) { given[o.Name] = true })
@@ -191,14 +195,14 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		return a.fail(badUsage("Failed to parse command-line options", "%s", sentence(parseErr)), path)
 	}
 
-	endMeasure, err := a.measure(measured)
-	defer endMeasure()
-	if err != nil {
-		return a.fail(err, path)
-	}
 	unwatch := a.Interrupts.watch()
 	defer unwatch()
 	a.Interrupts.onInterrupt(a.tellInterrupt)
+	endMeasure, err := a.measure(measured, strings.Join(path, " "))
+	if err != nil {
+		return a.fail(err, path)
+	}
+	defer func() { endMeasure(status) }()
 	ctx, _, cancel := a.Interrupts.contexts(context.Background())
 	defer cancel()
 	return a.fail(cmd.Run(ctx, a, flags, fs.Args()), path)
@@ -221,6 +225,9 @@ func (a *App) fail(err error, path []string) int {
 		return 1
 	}
 	a.Printer.Diagnostics(tfdiags.Diagnostics{}.Append(err))
+	if crash, ok := crashOf(err); ok {
+		return ReportCrash(a.Err, crash)
+	}
 	return 1
 }
 
@@ -243,9 +250,9 @@ func (a *App) useFlags(flags any) (closeView func(), err error) {
 			return closeView, errors.New("-json and -json-into can't be used together")
 		}
 		if view.JSONInto != "" {
-			file, err := os.OpenFile(view.JSONInto, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+			file, err := createInto(view.JSONInto)
 			if err != nil {
-				return closeView, fmt.Errorf("-json-into: %w", err)
+				return closeView, err
 			}
 			closeView = func() { _ = file.Close() }
 			a.Printer = ui.Tee(a.Printer, ui.NewJSON(a.viewOptions(file)))
@@ -305,14 +312,8 @@ func (a *App) unknownCommand(table []*Command, path []string, word string) {
 
 // enter opens the logs and changes to the directory that -chdir names.
 func (a *App) enter(chdir string) error {
-	logs, warning, err := openLogs(a.Env, a.Err)
-	if err != nil {
-		return err
-	}
-	if warning != "" {
-		fmt.Fprintln(a.Err, warning)
-	}
-	a.Logs = logs
+	a.Logs = openLogs(a.Env, a.Err)
+	var err error
 	if a.WorkDir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("finding out the working directory: %w", err)
 	}
@@ -321,8 +322,8 @@ func (a *App) enter(chdir string) error {
 	if len(diags) > 0 { // on the error stream whatever they are: standard output may be a document that a program reads
 		a.warn(diags)
 	}
-	if diags.HasErrors() {
-		return exitStatus(1)
+	if diags.HasErrors() { // the rest of it holds, and most commands need none of it
+		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else than you want.\n\n")
 	}
 	a.Logs.Core.Info("start", "version", version.String, "own_version", version.Own)
 	if chdir == "" {
@@ -365,11 +366,25 @@ func parseGlobal(args []string) (globals, []string, error) {
 			install := name[0] == 'i'
 			g.completion = &install
 		default:
-			return g, nil, nil // an unknown option shows the list of commands
+			return g, nil, misplaced(args) // alone it shows the list of commands
 		}
 		args = args[1:]
 	}
 	return g, args, nil
+}
+
+// misplaced is the error for an option of a command that stands before it.
+func misplaced(args []string) error {
+	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if i < 0 {
+		return nil
+	}
+	cmd, path, rest := find(commands(), args[i:])
+	if cmd == nil {
+		return nil
+	}
+	right := slices.Concat([]string{"tofu"}, path, args[:i], rest)
+	return fmt.Errorf("there is no global option %s; options of a command stand behind it: %s", args[0], strings.Join(right, " "))
 }
 
 func wantsHelp(args []string) bool {

@@ -92,6 +92,9 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
+	if err := app.requireConfigFor(opts.Mode); err != nil {
+		return err
+	}
 	op, more := app.startOperation(ctx, &f.operationFlags, operationApply)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
@@ -99,7 +102,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	}
 	defer op.close()
 	op.env.Parallelism = f.Parallelism
-	plan, more := op.plan(ctx, opts)
+	plan, more := op.plan(ctx, opts, true)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -146,13 +149,13 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
 	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors})
-	diags = diags.Append(more)
+	diags = diags.Without(more).Append(more) // what holds before and after is said once
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	op.app.Printer.Diagnostics(diags)
-	op.app.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.Destroy})
-	if !f.Destroy {
+	op.app.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.command})
+	if !f.command {
 		op.app.Printer.Message(ui.Outputs{Values: outputs(st)})
 	}
 	return nil

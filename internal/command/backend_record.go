@@ -10,6 +10,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/staging"
 )
 
 // backendRecord is what init notes about the backend, in the data directory: its settings with everything that was given on the
@@ -69,16 +71,7 @@ func (a *App) writeDataFile(name string, content []byte) error {
 	if err := os.MkdirAll(a.DataDir, 0o755); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	temp, err := os.CreateTemp(a.DataDir, "."+name+".*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(content)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(a.DataDir, name))
-	}
-	if err != nil {
+	if err := staging.Write(filepath.Join(a.DataDir, name), content, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil

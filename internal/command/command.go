@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
+	"tofu/internal/spelling"
 )
 
 // Command is one word of the command line.
@@ -55,7 +55,7 @@ func suggest(table []*Command, word string) string {
 		if c.Hidden {
 			continue
 		}
-		d := levenshtein.Distance(strings.ToLower(word), c.Name, nil)
+		d := spelling.Distance(strings.ToLower(word), c.Name, distance)
 		if strings.HasPrefix(c.Name, word) {
 			d = 0
 		}

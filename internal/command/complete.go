@@ -35,6 +35,9 @@ func complete(w io.Writer, table []*Command, line string) {
 		set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
 		cmd.Flags(set)
 		set.VisitAll(func(f *flag.Flag) {
+			if f.Usage == "" {
+				return // help does not tell of it either
+			}
 			suffix := "="
 			if isBoolFlag(f) && f.DefValue != "true" {
 				suffix = ""

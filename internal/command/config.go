@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/getmodules"
+	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
@@ -92,7 +93,17 @@ func (a *App) root() string {
 func (a *App) modulesDir() string { return filepath.Join(a.DataDir, "modules") }
 
 // requireConfig is the error of a command that needs a configuration in a directory that has none.
-func (a *App) requireConfig() error {
+func (a *App) requireConfig() error { return a.requireConfigBut("") }
+
+// requireConfigFor is the same for a plan. One that is to destroy everything needs none.
+func (a *App) requireConfigFor(mode plans.Mode) error {
+	if mode == plans.Destroy {
+		return nil
+	}
+	return a.requireConfigBut(" Without any, everything in the state would be to be destroyed; if that is what you want, use \"tofu destroy\".")
+}
+
+func (a *App) requireConfigBut(advice string) error {
 	if a.parser.IsModuleDir(a.root()) {
 		return nil
 	}
@@ -101,7 +112,7 @@ func (a *App) requireConfig() error {
 		dir = a.root()
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("No configuration files",
-		"%s has no configuration files: none whose name ends in .tf, .tofu, .tf.json or .tofu.json.", dir)}.Err()
+		"%s has no configuration files: none whose name ends in .tf, .tofu, .tf.json or .tofu.json.%s", dir, advice)}.Err()
 }
 
 // source gives the text of a configuration file for excerpts in diagnostics.

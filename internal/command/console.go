@@ -17,6 +17,7 @@ import (
 
 	"tofu/internal/engine"
 	"tofu/internal/lang"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -30,8 +31,7 @@ several lines as long as a bracket is open; "exit" ends the console. When the
 expressions come from a pipe, the first error ends it.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &consoleFlags{}
-		f.addColor(fs)
-		f.addWarnings(fs)
+		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		f.lockFlags.add(fs)
 		f.Input.add(fs)
@@ -74,19 +74,20 @@ func runConsole(ctx context.Context, app *App, flags any, args []string) error {
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
-	open, more := app.readState(ctx, p.store, p.workspace, p, stateRequest{})
+	open, more := app.readState(ctx, p, stateRequest{})
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
 	defer func() { app.Printer.Diagnostics(open.close()) }()
-	running, more := app.openProviders(requirements(cfg.Config, open.State()))
+	st := app.adopted(open.State(), cfg.Config)
+	running, more := app.openProviders(requirements(cfg.Config, st))
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
 	defer running.close(app)
 	env := app.environment(running, p.workspace)
 	env.Observe = nil
-	scope, more := engine.Eval(engineContext(ctx), cfg.Config, open.State(), env, variables)
+	scope, more := engine.Eval(engineContext(ctx), cfg.Config, st, env, variables)
 	if diags = diags.Append(more); scope == nil {
 		return diags.Err()
 	}
@@ -143,8 +144,10 @@ func (c *console) run(ctx context.Context) error {
 		switch {
 		case err == io.EOF:
 			return nil
-		case err != nil:
+		case ctx.Err() != nil:
 			return exitStatus(1)
+		case err != nil:
+			return err
 		case text == "" && strings.TrimSpace(line) == "exit":
 			return nil
 		}
@@ -154,11 +157,11 @@ func (c *console) run(ctx context.Context) error {
 			continue
 		}
 		if strings.TrimSpace(text) != "" {
-			if diags := c.print(text); diags.HasErrors() && !c.app.InTerminal {
+			diags := c.print(text)
+			if diags.HasErrors() && !c.app.InTerminal {
 				return diags.Err()
-			} else {
-				c.app.Printer.Diagnostics(diags)
 			}
+			c.app.Printer.Diagnostics(diags)
 		}
 		text = ""
 	}
@@ -182,6 +185,9 @@ func openBrackets(text string) bool {
 // print evaluates an expression and prints its value. type(x), which only the console has, prints x's type.
 func (c *console) print(text string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
+	if d := nesting.Check("<console-input>", []byte(text)); d != nil {
+		return diags.Append(d)
+	}
 	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), "<console-input>", hcl.InitialPos)
 	if diags = diags.Append(hclDiags); diags.HasErrors() {
 		return diags

@@ -11,7 +11,7 @@ import (
 // lessDeprecation is a printer for people who want to see fewer such warnings. Programs get them all.
 type lessDeprecation struct {
 	ui.Printer
-	local bool // show those of modules with a relative path
+	local bool // show those of modules with a relative path, and of providers
 }
 
 // withDeprecation gives the printer that -deprecation asks for.
@@ -29,6 +29,6 @@ func withDeprecation(p ui.Printer, mode string) ui.Printer {
 func (l lessDeprecation) Diagnostics(diags tfdiags.Diagnostics) {
 	l.Printer.Diagnostics(slices.DeleteFunc(slices.Clone(diags), func(d tfdiags.Diagnostic) bool {
 		by, ok := d.Extra.(tfdiags.Deprecation)
-		return ok && !(l.local && strings.HasPrefix(by.Source, "."))
+		return ok && !(l.local && (by.Source == "" || strings.HasPrefix(by.Source, ".")))
 	}))
 }

@@ -7,26 +7,30 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
+	"tofu/internal/getmodules"
 )
 
-// downloads shows on a terminal how far the downloads of providers are: one line at the bottom that is written again and again.
-// What else is said while they run is said within around.
+// downloads shows on a terminal how far the downloads of providers and modules are: one line at the bottom that is written again and
+// again. What else is said while they run is said within around.
 type downloads struct {
 	out   io.Writer // nil shows nothing
 	width int
 	now   func() time.Time
+	spans *packageSpans // told the same events
 
 	mu      sync.Mutex
-	running map[download]install.Progress
-	note    string // what stands before them
+	running map[string]download // by what is downloaded
+	note    string              // what stands before them
 	visible bool
 	last    time.Time
 }
 
+// download is how far one is.
 type download struct {
-	provider          addrs.Provider
-	version, platform string
+	done, total int64  // bytes; total is 0 when it isn't known
+	step        string // in place of bytes
 }
 
 // refreshed is how often the line may change.
@@ -34,51 +38,73 @@ const refreshed = 100 * time.Millisecond
 
 // newDownloads shows nothing unless a person looks at a terminal.
 func (a *App) newDownloads() *downloads {
-	d := &downloads{width: a.Width, now: time.Now, running: make(map[download]install.Progress)}
+	d := &downloads{width: a.Width, now: time.Now, spans: a.newPackageSpans(), running: make(map[string]download)}
 	if a.OutTerminal && !a.view.JSON {
 		d.out = a.Out
 	}
 	return d
 }
 
-// observe makes an observer of one that prints lines.
-func (d *downloads) observe(tell func(install.Event)) func(install.Event) {
+// providers makes an observer of one that prints lines.
+func (d *downloads) providers(tell func(install.Event)) func(install.Event) {
 	return func(e install.Event) {
-		p, ok := e.(install.Progress)
-		if !ok {
-			d.around(func() {
-				d.forget(e)
-				tell(e)
-			})
+		switch e := e.(type) {
+		case install.Progress:
+			d.update(packageName(e.Provider, e.Version, e.Platform), download{done: e.Done, total: e.Total})
 			return
+		case install.Fetched:
+			d.forget(packageName(e.Provider, e.Version, e.Platform))
+		case install.Installed:
+			d.forget(packageName(e.Provider, e.Version, depsfile.CurrentPlatform()))
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		key := download{p.Provider, p.Version.String(), p.Platform.String()}
-		if d.running[key] = p; p.Total > 0 && p.Done >= p.Total {
-			delete(d.running, key)
-		}
-		if now := d.now(); now.Sub(d.last) >= refreshed {
-			d.last = now
-			d.draw()
-		}
+		d.around(func() {
+			d.spans.provider(e)
+			tell(e)
+		})
 	}
 }
 
-// forget drops what is complete, also where nobody knew how much it would be.
-func (d *downloads) forget(e install.Event) {
-	for key := range d.running {
-		switch e := e.(type) {
-		case install.Fetched:
-			if key == (download{e.Provider, e.Version.String(), e.Platform.String()}) {
-				delete(d.running, key)
-			}
-		case install.Installed:
-			if key.provider == e.Provider {
-				delete(d.running, key)
-			}
+func packageName(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
+	return fmt.Sprintf("%s %s for %s", p.ForDisplay(), v, platform)
+}
+
+// modules makes an observer of one that prints lines.
+func (d *downloads) modules(tell func(getmodules.Event)) func(getmodules.Event) {
+	return func(e getmodules.Event) {
+		if p, ok := e.(getmodules.Progress); ok {
+			d.module(p)
+			return
 		}
+		d.around(func() {
+			d.spans.module(e)
+			tell(e)
+		})
 	}
+}
+
+func (d *downloads) module(p getmodules.Progress) {
+	if p.Over {
+		d.forget(p.Source)
+	} else {
+		d.update(p.Source, download{p.Done, p.Total, p.Step})
+	}
+}
+
+// update notes how far a download is; one that is complete is over.
+func (d *downloads) update(name string, now download) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running[name] = now; now.total > 0 && now.done >= now.total {
+		delete(d.running, name)
+	}
+	d.draw()
+}
+
+// forget drops what is complete, also where nobody knew how much it would be.
+func (d *downloads) forget(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.running, name)
 }
 
 // around takes the line away while something else is printed.
@@ -94,6 +120,7 @@ func (d *downloads) remark(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.note = text
+	d.draw()
 }
 
 // end takes the line away for good.
@@ -102,6 +129,7 @@ func (d *downloads) end() {
 	defer d.mu.Unlock()
 	d.clear()
 	d.out = nil
+	d.spans.end()
 }
 
 func (d *downloads) clear() {
@@ -111,10 +139,13 @@ func (d *downloads) clear() {
 	}
 }
 
+// draw writes the line anew, unless it has just been.
 func (d *downloads) draw() {
-	if d.out == nil {
+	now := d.now()
+	if d.out == nil || now.Sub(d.last) < refreshed {
 		return
 	}
+	d.last = now
 	d.clear()
 	line := d.line()
 	if d.width > 1 && len(line) >= d.width { // a longer line could not be taken away again
@@ -128,23 +159,29 @@ func (d *downloads) draw() {
 
 func (d *downloads) line() string {
 	var done, total int64
-	name, known := "", true
-	for key, p := range d.running {
-		name = fmt.Sprintf("%s %s for %s", key.provider.ForDisplay(), key.version, key.platform)
-		done, total = done+p.Done, total+p.Total
-		known = known && p.Total > 0
+	name, step, known := "", "", true
+	for what, p := range d.running {
+		name, step = what, p.step
+		done, total = done+p.done, total+p.total
+		known = known && p.total > 0
 	}
 	switch len(d.running) {
 	case 0:
-		return d.note
+		if d.note == "" {
+			return ""
+		}
+		return "  " + d.note
 	case 1:
 	default:
-		name = fmt.Sprintf("%d downloads", len(d.running))
+		name, step = fmt.Sprintf("%d downloads", len(d.running)), ""
 	}
 	if d.note != "" {
 		name = d.note + "; " + name
 	}
-	if !known {
+	switch {
+	case step != "":
+		return fmt.Sprintf("  %s: %s", name, step)
+	case !known:
 		return fmt.Sprintf("  %s: %s", name, megabytes(done))
 	}
 	return fmt.Sprintf("  %s: %s of %s (%d %%)", name, megabytes(done), megabytes(total), done*100/total)

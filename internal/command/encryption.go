@@ -19,12 +19,11 @@ func (a *App) encryptionFor(cfg *loaded) (*encryption.Config, tfdiags.Diagnostic
 		return a.encrypted, nil
 	}
 	src := &encryption.Source{
-		Env: a.Env("TF_ENCRYPTION"), Getenv: a.Env, Registry: all.Registry(),
+		Blocks: cfg.Module.Encryption, Env: a.Env("TF_ENCRYPTION"), Getenv: a.Env, Registry: all.Registry(),
 		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 			return cfg.StaticEval(expr, want, "terraform.encryption")
 		},
 	}
-	src.Bodies = append(src.Bodies, cfg.Module.Encryption...)
 	config, diags := encryption.Load(src)
 	if !diags.HasErrors() {
 		a.encrypted = config
@@ -39,6 +38,15 @@ func (a *App) stateCodec(cfg *loaded) (statemgr.Codec, tfdiags.Diagnostics) {
 		return nil, diags
 	}
 	return config.State(), diags
+}
+
+// encryptionWarnings are those about what the configuration says of encryption.
+func (a *App) encryptionWarnings(cfg *loaded) tfdiags.Diagnostics {
+	config, diags := a.encryptionFor(cfg)
+	if diags.HasErrors() {
+		return nil // told by whoever needs the encryption
+	}
+	return config.Warnings()
 }
 
 // fileEncryption gives the encryption for a file that is named on the command line, whose configuration is the working directory's.

@@ -3,7 +3,11 @@ package command
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"tofu/internal/configs/inputs"
@@ -29,8 +33,8 @@ func (f *viewFlags) view() *viewFlags { return f }
 // viewer is implemented by the flag structs that hold viewFlags.
 type viewer interface{ view() *viewFlags }
 
-// addColor declares only what every command takes.
-func (f *viewFlags) addColor(fs *flag.FlagSet) {
+// add declares what every command takes.
+func (f *viewFlags) add(fs *flag.FlagSet) {
 	f.ConsolidateWarnings = true
 	fs.BoolFunc("no-color", "Disable terminal escape sequences.", func(text string) error {
 		if text != "true" {
@@ -39,23 +43,76 @@ func (f *viewFlags) addColor(fs *flag.FlagSet) {
 		f.NoColor = true
 		return nil
 	})
+	fs.BoolVar(&f.CompactWarnings, "compact-warnings", false, "Show warnings as one line each, unless there are errors too.")
+	fs.BoolVar(&f.ConsolidateWarnings, "consolidate-warnings", true, "Do not group similar warnings.")
+	fs.BoolVar(&f.ConsolidateErrors, "consolidate-errors", false, "Group similar errors.")
+	fs.BoolVar(&f.Concise, "concise", false, "Leave out progress messages.")
+	fs.Func("deprecation", "Which deprecation warnings to show: `module:all` (the default), module:local (of modules with a relative path) or module:none.",
+		func(text string) error {
+			if !strings.HasPrefix(text, "module:") { // what else follows is as good as all
+				return errors.New("must be module:all, module:local or module:none")
+			}
+			f.Deprecation = text
+			return nil
+		})
 }
 
+// displayFlags are what may stand behind the arguments of a command too, as people append it to what they have typed already.
+var displayFlags = []string{"no-color", "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation"}
+
+// displayFirst puts such options before everything else.
+func displayFirst(args []string) []string {
+	var display, rest []string
+	for i, arg := range args {
+		if arg == "--" {
+			rest = append(rest, args[i:]...)
+			break
+		}
+		name, _, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+		if strings.HasPrefix(arg, "-") && slices.Contains(displayFlags, name) && (hasValue || name != "deprecation") {
+			display = append(display, arg)
+		} else {
+			rest = append(rest, arg)
+		}
+	}
+	return append(display, rest...)
+}
+
+// addJSON declares besides what commands take that print events.
 func (f *viewFlags) addJSON(fs *flag.FlagSet) {
-	f.addColor(fs)
+	f.add(fs)
 	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
 	fs.StringVar(&f.JSONInto, "json-into", "", "Write the output of -json to `out.json`, beside the human-readable output.")
 }
 
-func (f *viewFlags) addWarnings(fs *flag.FlagSet) {
-	fs.BoolVar(&f.CompactWarnings, "compact-warnings", false, "Show warnings as one line each, unless there are errors too.")
-	fs.BoolVar(&f.ConsolidateWarnings, "consolidate-warnings", true, "Do not group similar warnings.")
-	fs.BoolVar(&f.ConsolidateErrors, "consolidate-errors", false, "Group similar errors.")
+// documentFlags choose JSON for commands that print one document and no events.
+type documentFlags struct {
+	Document     bool
+	DocumentInto string
 }
 
-func (f *viewFlags) addDeprecation(fs *flag.FlagSet) {
-	fs.StringVar(&f.Deprecation, "deprecation", "",
-		"Which deprecation warnings to show: `module:all` (the default), module:local (of modules with a relative path) or module:none.")
+func (f *documentFlags) add(fs *flag.FlagSet) {
+	fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
+	fs.StringVar(&f.DocumentInto, "json-into", "", "Write the JSON document to `out.json`, beside the human-readable output.")
+}
+
+// open opens the file of -json-into, nil when there is none. Only the user may read it: it may hold secrets.
+func (f *documentFlags) open() (*os.File, error) {
+	switch {
+	case f.DocumentInto == "":
+		return nil, nil
+	case f.Document:
+		return nil, badUsage("Incompatible options", "-json and -json-into can't be used together.")
+	}
+	return createInto(f.DocumentInto)
+}
+
+func createInto(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("-json-into: %w", err)
+	}
+	return file, nil
 }
 
 func (f *viewFlags) addSensitive(fs *flag.FlagSet) {
@@ -97,6 +154,12 @@ func (f *stateFlags) add(fs *flag.FlagSet) {
 	f.addBackup(fs)
 }
 
+// addUnused declares those that a command takes, and always took, though it writes no state.
+func (f *stateFlags) addUnused(fs *flag.FlagSet) {
+	fs.String("state-out", "", "")
+	fs.String("backup", "", "")
+}
+
 func (f *stateFlags) addIn(fs *flag.FlagSet) {
 	fs.StringVar(&f.State, "state", "", "Read the state from `path`. For the local backend only.")
 }
@@ -107,7 +170,7 @@ func (f *stateFlags) addBackup(fs *flag.FlagSet) {
 
 // addRemoteVersion declares an option of backends that check the versions of both sides; others ignore it.
 func addRemoteVersion(fs *flag.FlagSet) {
-	fs.Bool("ignore-remote-version", false, "")
+	fs.Bool("ignore-remote-version", false, "Has no effect: no backend of this program checks the versions of both sides.")
 }
 
 // operationFlags are what plan, apply, destroy, refresh and import have in common.
@@ -124,12 +187,9 @@ func (f *operationFlags) input() *inputFlag { return &f.Input }
 
 func (f *operationFlags) add(fs *flag.FlagSet) {
 	f.addJSON(fs)
-	f.addWarnings(fs)
-	f.addDeprecation(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
-	fs.BoolVar(&f.Concise, "concise", false, "Leave out progress messages.")
 	fs.Func("parallelism", "Have at most `n` operations run at the same time (default 10).", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {

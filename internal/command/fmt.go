@@ -29,7 +29,7 @@ is a directory, a single file, or a single dash ("-") for standard input,
 whose formatted text is written to standard output.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &fmtFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for standard input.")
 		fs.BoolVar(&f.Write, "write", true, "Do not write to the files. Always so for standard input and with -check.")
 		fs.BoolVar(&f.Diff, "diff", false, "Show what formatting changes.")

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
@@ -39,7 +40,7 @@ so you rarely need this command.`,
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		want := &moduleWants{Get: true, Upgrade: f.Update, TestDirectory: f.TestDirectory, Pin: f.PinModules}
+		want := &moduleWants{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory, Pin: f.PinModules}
 		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
 		return app.done(diags.Append(more))
 	},
@@ -55,6 +56,7 @@ type getFlags struct {
 // moduleWants say which modules are installed, and how.
 type moduleWants struct {
 	Get           bool // else what is installed is only looked at
+	Always        bool // note also that no module is called
 	Upgrade       bool
 	TestDirectory string // modules that tests in this directory name are wanted too
 	Pin           bool   // begin to pin what isn't local
@@ -75,16 +77,19 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	defer a.timings.Phase("modules")()
 	announced := false
+	progress := a.newDownloads()
+	defer progress.end()
 	in, more := getmodules.NewInstaller(ctx, &getmodules.Options{
-		Dir: a.modulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
-		Observe: func(e getmodules.Event) {
+		Dir: a.modulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks, Always: want.Always,
+		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
 				announced = true
 				a.say("\n%s", a.emphasis("Initializing modules..."))
 			}
 			a.tellModule(e)
-		},
+		}),
 	})
 	if diags = diags.Append(more); diags.HasErrors() {
 		return nil, diags
@@ -113,17 +118,67 @@ func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tf
 	if err := locks.Save(depsfile.ModulesFileName); err != nil {
 		return tfdiags.Diagnostics{}.Append(fmt.Errorf("pinning modules: %w", err))
 	}
-	a.say("\nThe modules that are not local ones are pinned in the file\n%s. Commit it.", depsfile.ModulesFileName)
+	switch {
+	case fresh && len(locks) == 0:
+		a.say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
+	case fresh:
+		a.say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
+	default:
+		a.say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, pinChanges(old, locks))
+	}
 	return nil
 }
 
+// pinChanges lists what is pinned otherwise than before, with as much of each as tells them apart.
+func pinChanges(old, locks depsfile.ModuleLocks) string {
+	type name struct{ source, version string }
+	before := make(map[name]depsfile.ModuleLock, len(old))
+	for _, lock := range old {
+		before[name{lock.Source, lock.Version}] = lock
+	}
+	var text strings.Builder
+	for _, lock := range locks {
+		n := name{lock.Source, lock.Version}
+		was, known := before[n]
+		delete(before, n)
+		switch {
+		case !known:
+			fmt.Fprintf(&text, "\n  + %s", pinText(lock))
+		case was.Revision != lock.Revision:
+			fmt.Fprintf(&text, "\n  ~ %s: %s is now %s", lock.Source, short(was.Revision), short(lock.Revision))
+		case was != lock:
+			fmt.Fprintf(&text, "\n  ~ %s: other files", pinText(lock))
+		}
+	}
+	for _, lock := range old {
+		if _, gone := before[name{lock.Source, lock.Version}]; gone {
+			fmt.Fprintf(&text, "\n  - %s", pinText(lock))
+		}
+	}
+	return text.String()
+}
+
+func pinText(lock depsfile.ModuleLock) string {
+	return strings.Join(slices.DeleteFunc([]string{lock.Source, lock.Version, short(lock.Revision)}, func(s string) bool { return s == "" }), " ")
+}
+
+// short is the beginning of a commit or digest, as git shows it.
+func short(revision string) string {
+	revision = strings.TrimPrefix(revision, "sha256:")
+	return revision[:min(len(revision), 12)]
+}
+
 func (a *App) tellModule(e getmodules.Event) {
-	switch {
-	case e.Dir != "":
+	switch e := e.(type) {
+	case getmodules.InPlace:
 		a.say("- %s in %s", e.Key, e.Dir)
-	case e.Version != "":
-		a.say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
-	default:
-		a.say("Downloading %s for %s...", e.Source, e.Key)
+	case getmodules.Changed:
+		a.say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir, depsfile.ModulesFileName, e.Key)
+	case getmodules.Downloading:
+		if e.Version != "" {
+			a.say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
+		} else {
+			a.say("Downloading %s for %s...", e.Source, e.Key)
+		}
 	}
 }

@@ -22,12 +22,13 @@ Prints the graph of what depends on what, in the DOT language that GraphViz
 and many other programs read.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &graphFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.Plan, "plan", "", "Draw the graph of the saved plan in `file`.")
 		fs.StringVar(&f.Type, "type", "", "The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default with -plan).")
 		fs.BoolVar(&f.DrawCycles, "draw-cycles", false, "Draw the edges of cycles in colours.")
-		fs.Int("module-depth", -1, "") // has had no meaning for a long time
+		fs.Int("module-depth", -1, "Has no effect, and has had none for a long time.")
+		fs.Bool("verbose", false, "")
 		return f
 	},
 	Run: runGraph,
@@ -75,7 +76,7 @@ func runGraph(ctx context.Context, app *App, flags any, args []string) error {
 			return diags.Err()
 		}
 		defer func() { app.Printer.Diagnostics(open.close()) }()
-		prior = open.State()
+		prior = app.adopted(open.State(), cfg.Config)
 	}
 	running, more := app.openProviders(requirements(cfg.Config, prior))
 	if diags = diags.Append(more); more.HasErrors() {

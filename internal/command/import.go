@@ -54,6 +54,9 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Err()
 	}
 	app.rootDir = f.Config
+	if err := app.requireConfig(); err != nil {
+		return err
+	}
 	op, more := app.startOperation(ctx, &f.operationFlags, operationApply)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()

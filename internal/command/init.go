@@ -47,7 +47,6 @@ func (f *initFlags) flagsGiven(given map[string]bool) { f.given = given }
 func initFlagSet(fs *flag.FlagSet) *initFlags {
 	f := &initFlags{}
 	f.addJSON(fs)
-	f.addWarnings(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
@@ -124,6 +123,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
+	diags = diags.Append(app.encryptionWarnings(root))
 	app.say("\n%s", app.emphasis("Initializing provider plugins..."))
 	diags = diags.Append(app.installProviders(ctx, cfg, f, client))
 	if diags.HasErrors() {
@@ -151,11 +151,13 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 			"With -from-module the directory must not have any configuration files.")}.Err()
 	}
 	a.say("Copying configuration from %q...", source)
-	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.modulesDir(), Client: client})
+	progress := a.newDownloads()
+	defer progress.end()
+	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.modulesDir(), Client: client, Observe: progress.modules(a.tellModule)})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	if err := in.CopyRoot(ctx, source, "."); err != nil {
+	if err := in.CopyRoot(source, "."); err != nil {
 		return err
 	}
 	a.parser = configs.NewParser(nil) // it had read the empty directory

@@ -17,6 +17,7 @@ import (
 
 // initBackend makes the backend that the configuration names the one that is used, and notes that.
 func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdiags.Diagnostics {
+	defer a.timings.Phase("backend")()
 	wanted, hasBlock, diags := decodeBackend(root)
 	if diags.HasErrors() {
 		return diags
@@ -67,7 +68,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 func inBackendBlock(diags tfdiags.Diagnostics, root *loaded) tfdiags.Diagnostics {
 	for i, d := range diags {
 		if d.Path != nil && root.Module.Backend != nil {
-			copy(diags[i:i+1], tfdiags.Diagnostics{d}.InConfigBody(root.Module.Backend.Config, ""))
+			diags[i:i+1].InConfigBody(root.Module.Backend.Config, "")
 		}
 	}
 	return diags

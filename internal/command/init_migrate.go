@@ -66,6 +66,9 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 		}
 	}
 	for _, name := range names {
+		if m.sameFile(name) {
+			continue
+		}
 		copied, more := m.copy(ctx, name, len(names))
 		if diags = diags.Append(more); diags.HasErrors() {
 			return diags
@@ -77,6 +80,21 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 		}
 	}
 	return diags
+}
+
+// sameFile tells whether a workspace's state is one and the same file in both places, so that it is where it belongs.
+func (m *migration) sameFile(name string) bool {
+	from, isFile := m.from.store.(backend.Filer)
+	to, toFile := m.to.store.(backend.Filer)
+	if !isFile || !toFile {
+		return false
+	}
+	old, err := os.Stat(from.File(name))
+	if err != nil {
+		return false
+	}
+	present, err := os.Stat(to.File(name))
+	return err == nil && os.SameFile(old, present)
 }
 
 // setAside turns a local state that was moved into its backup, so that nobody goes on with it by mistake.
@@ -113,7 +131,7 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 func (m *migration) copy(ctx context.Context, name string, count int) (bool, tfdiags.Diagnostics) {
 	m.from.workspace, m.to.workspace = name, name
 	req := stateRequest{lock: m.flags.lockFlags, operation: "migration source"}
-	source, diags := m.app.readState(ctx, m.from.store, name, m.from, req)
+	source, diags := m.app.readState(ctx, m.from, req)
 	if diags.HasErrors() {
 		return false, diags
 	}
@@ -122,7 +140,7 @@ func (m *migration) copy(ctx context.Context, name string, count int) (bool, tfd
 		return false, diags
 	}
 	req.operation = "migration destination"
-	dest, more := m.app.readState(ctx, m.to.store, name, m.to, req)
+	dest, more := m.app.readState(ctx, m.to, req)
 	if diags = diags.Append(more); more.HasErrors() {
 		return false, diags
 	}

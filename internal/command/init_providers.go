@@ -23,6 +23,7 @@ import (
 
 // installProviders installs what configuration and state need, and writes the lock file.
 func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, client *registry.Client) tfdiags.Diagnostics {
+	defer a.timings.Phase("providers")()
 	prev, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
 	if err != nil {
@@ -31,7 +32,7 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	if diags.HasErrors() {
 		return diags
 	}
-	source, broken, err := a.packageSource(f, client)
+	source, err := a.packageSource(f, client)
 	if err != nil {
 		return diags.Append(err)
 	}
@@ -49,17 +50,14 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	for _, c := range cfg.tests {
 		addRequirements(reqs, c)
 	}
-	diags = diags.Append(a.overrideWarning(reqs))
+	diags = diags.Append(a.overrideWarning())
 	progress := a.newDownloads()
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.providersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
-		Upgrade: f.Upgrade, Elsewhere: unmanaged(attached), Overridden: a.overridden(), Observe: progress.observe(a.tellInstall),
+		Upgrade: f.Upgrade, Elsewhere: unmanaged(attached), Overridden: a.overridden(), Observe: progress.providers(a.tellInstall),
 	})
 	progress.end()
 	diags = diags.Append(more)
-	if broken && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Errorf("Invalid CLI configuration", "An installation method of the CLI configuration is not valid, so the providers were not locked."))
-	}
 	if diags.HasErrors() {
 		return diags
 	}
@@ -76,43 +74,43 @@ func (a *App) stateIfAny(ctx context.Context, cfg *loaded) (*states.State, tfdia
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	open, diags := a.readState(ctx, p.store, p.workspace, p, stateRequest{})
+	open, diags := a.readState(ctx, p, stateRequest{})
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return open.State(), diags.Append(open.close())
+	return a.adopted(open.State(), cfg.Config), diags.Append(open.close())
 }
 
 // packageSource is where packages come from: the folders of -plugin-dir, which are noted for people to find, or what the CLI
 // configuration says. Methods of it that are not valid are left out, with a complaint.
-func (a *App) packageSource(f *initFlags, client *registry.Client) (source sources.Source, broken bool, err error) {
+func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Source, error) {
 	if len(f.PluginDirs) == 0 {
 		source, diags := sources.FromConfig(a.CLI, client)
-		for _, d := range diags {
-			fmt.Fprintf(a.Err, "There is a problem with the provider_installation configuration:\n%s: %s\n", d.Summary, d.Detail)
+		if len(diags) > 0 {
+			a.warn(diags)
 		}
-		return source, diags.HasErrors(), nil
+		return source, nil
 	}
 	dirs := slices.DeleteFunc(slices.Clone(f.PluginDirs), func(dir string) bool { return dir == "" })
 	if len(dirs) == 0 { // -plugin-dir= removes the note, and leaves no source
-		err = os.Remove(filepath.Join(a.DataDir, "plugin_path"))
+		err := os.Remove(filepath.Join(a.DataDir, "plugin_path"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, false, fmt.Errorf("forgetting the plugin directories: %w", err)
+			return nil, fmt.Errorf("forgetting the plugin directories: %w", err)
 		}
-		return sources.Multi{}, false, nil
+		return sources.Multi{}, nil
 	}
 	text, err := json.MarshalIndent(dirs, "", "  ")
 	if err == nil {
 		err = a.writeDataFile("plugin_path", text)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("noting the plugin directories: %w", err)
+		return nil, fmt.Errorf("noting the plugin directories: %w", err)
 	}
 	var multi sources.Multi
 	for _, dir := range dirs {
 		multi = append(multi, sources.Method{Source: sources.Filesystem{Dir: dir}})
 	}
-	return multi, false, nil
+	return multi, nil
 }
 
 // unmanaged are the providers that run already, started by somebody else.

@@ -33,18 +33,19 @@ func logEnv(getenv func(string) string, suffix string) string {
 	return getenv("TF_LOG" + suffix)
 }
 
-// openLogs makes the loggers. A level that isn't one means TRACE, since somebody who misspells it wants to see something; the
-// second result tells them.
-func openLogs(getenv func(string) string, stderr io.Writer) (*logs, string, error) {
+// openLogs makes the loggers. A level that isn't one means TRACE, since somebody who misspells it wants to see something, and where
+// there can't be a log file stderr takes its place; both are told there.
+func openLogs(getenv func(string) string, stderr io.Writer) *logs {
 	out, closeFile := stderr, func() error { return nil }
 	if path := logEnv(getenv, "_PATH"); path != "" {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			return nil, "", fmt.Errorf("opening the log file that TF_LOG_PATH names: %w", err)
+			fmt.Fprintln(stderr, "The log is written here, since TF_LOG_PATH names no file that can be:", err)
+		} else {
+			out, closeFile = file, file.Close
 		}
-		out, closeFile = file, file.Close
 	}
-	warning := ""
+	told := false
 	logger := func(name, suffix string) *slog.Logger {
 		word := logEnv(getenv, suffix)
 		if word == "" {
@@ -53,7 +54,10 @@ func openLogs(getenv func(string) string, stderr io.Writer) (*logs, string, erro
 		level, ok := logLevels[strings.ToUpper(word)]
 		if !ok {
 			level = levelTrace
-			warning = fmt.Sprintf("[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON is TRACE as JSON.", word)
+			if !told {
+				told = true
+				fmt.Fprintf(stderr, "[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON is TRACE as JSON.\n", word)
+			}
 		}
 		options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameTrace}
 		if strings.EqualFold(word, "JSON") {
@@ -61,7 +65,7 @@ func openLogs(getenv func(string) string, stderr io.Writer) (*logs, string, erro
 		}
 		return slog.New(slog.NewTextHandler(out, options)).With("module", name)
 	}
-	return &logs{Core: logger("tofu", "_CORE"), Provider: logger("provider", "_PROVIDER"), close: closeFile}, warning, nil
+	return &logs{Core: logger("tofu", "_CORE"), Provider: logger("provider", "_PROVIDER"), close: closeFile}
 }
 
 // nameTrace gives the level below DEBUG its name.

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"runtime"
+	"strings"
+	"time"
 
-	"github.com/opentofu/svchost"
-
+	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
@@ -28,7 +30,7 @@ Gets a token for a host and keeps it: with the credentials helper if the CLI
 configuration names one, else in the file credentials.tfrc.json in the
 configuration folder. The host shows a page in your browser on which you
 agree.`,
-	Flags: colorFlagSet,
+	Flags: hostFlagSet,
 	Run:   runLogin,
 }
 
@@ -37,7 +39,7 @@ var cmdLogout = &Command{
 	Long: `
 Removes the token for a host that "tofu login" keeps on this machine. On the
 host it stays valid until it is revoked there.`,
-	Flags: colorFlagSet,
+	Flags: hostFlagSet,
 	Run: func(ctx context.Context, app *App, _ any, args []string) error {
 		host, err := hostArgument(args)
 		if err != nil {
@@ -52,9 +54,9 @@ host it stays valid until it is revoked there.`,
 	},
 }
 
-func colorFlagSet(fs *flag.FlagSet) any {
+func hostFlagSet(fs *flag.FlagSet) any {
 	f := &viewFlags{}
-	f.addColor(fs)
+	f.addJSON(fs)
 	return f
 }
 
@@ -62,11 +64,11 @@ func hostArgument(args []string) (string, error) {
 	if len(args) != 1 {
 		return "", badUsage("Invalid number of arguments", "Expected a single argument, the name of a host.")
 	}
-	host, err := svchost.ForComparison(args[0])
+	host, err := addrs.ParseHost(args[0])
 	if err != nil {
 		return "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid hostname", "The given hostname %q is not valid: %s.", args[0], err)}.Err()
 	}
-	return string(host), nil
+	return host, nil
 }
 
 func runLogin(ctx context.Context, app *App, _ any, args []string) error {
@@ -84,12 +86,17 @@ func runLogin(ctx context.Context, app *App, _ any, args []string) error {
 		return err
 	}
 	tokens := client.Tokens()
+	if tokens.Written(host) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("The credentials are maintained by hand", "The CLI configuration has a \"credentials\" block for %s, "+
+			"which would go on to be used. Remove it, and log in again.", host)}.Err()
+	}
 	where := "the file " + tokens.File() + ", in plain text"
 	if app.CLI.Helper != nil {
 		where = "the credentials helper " + app.CLI.Helper.Name
 	}
 	ok, err := app.confirm(ctx, question{
-		Title: "Do you want to proceed?",
+		AnyCase: true,
+		Title:   "Do you want to proceed?",
 		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is kept for use by other commands in %s.",
 			host, where),
 	})
@@ -111,6 +118,9 @@ func runLogin(ctx context.Context, app *App, _ any, args []string) error {
 	return nil
 }
 
+// lastPage is how long a browser may take to load the page that ends a login.
+const lastPage = 2 * time.Second
+
 // browserLogin lets the user agree in a browser and waits for the code on a local port. The code is worth nothing without the
 // verifier, which never leaves this process but for the exchange.
 func (a *App) browserLogin(ctx context.Context, client *registry.Client, service *registry.Login) (string, error) {
@@ -124,31 +134,41 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 	digest := sha256.Sum256([]byte(verifier))
 	page := service.AuthzURL(state, base64.RawURLEncoding.EncodeToString(digest[:]), redirect)
 
-	codes := make(chan string, 1)
-	failures := make(chan error, 1)
+	answers := make(chan url.Values, 1)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		switch {
-		case r.URL.Path != "/login" || q.Get("state") != state:
+		case r.URL.Path != "/login":
 			http.NotFound(w, r)
+			return
+		case q.Get("state") != state:
+			http.Error(w, "This page belongs to another login.", http.StatusBadRequest)
+			return
 		case q.Get("code") == "":
-			fmt.Fprintln(w, "The login was not granted. You can close this page.")
-			failures <- fmt.Errorf("the login was not granted: %s", q.Get("error"))
+			http.Error(w, "The login was not granted. You can close this page.", http.StatusBadRequest)
 		default:
-			fmt.Fprintln(w, "The login went well. You can close this page and go back to the terminal.")
-			codes <- q.Get("code")
+			fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login went well. You can close this page and go back to the terminal.</p>")
+		}
+		select {
+		case answers <- q:
+		default: // the page was loaded again
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
+	defer func() {
+		wait, cancel := context.WithTimeout(context.Background(), lastPage)
+		defer cancel()
+		_ = server.Shutdown(wait) // after the page has been sent
+	}()
 
 	a.say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
 	openBrowser(a.Env("BROWSER"), page)
 	select {
-	case code := <-codes:
-		return client.Exchange(ctx, service, code, verifier, redirect)
-	case err := <-failures:
-		return "", err
+	case q := <-answers:
+		if q.Get("code") == "" {
+			return "", fmt.Errorf("the login was not granted: %s", strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")))
+		}
+		return client.Exchange(ctx, service, q.Get("code"), verifier, redirect)
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

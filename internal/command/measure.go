@@ -1,12 +1,16 @@
 package command
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"runtime/pprof"
 
+	"tofu/internal/otlp"
+	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
+	"tofu/internal/version"
 )
 
 // cpuProfileEnv names a file for a CPU profile, as -profile does.
@@ -24,33 +28,67 @@ func (f *measureFlags) add(fs *flag.FlagSet) {
 	fs.BoolVar(&f.Timings, "timings", f.Timings, "")
 }
 
-// measure begins what the options ask for. The function that it gives ends it and prints what was found, once.
-func (a *App) measure(f measureFlags) (end func(), err error) {
-	path := f.Profile
+// measure begins what the options and the environment ask for, for a command of this name. The function that it gives ends it and
+// prints what was found, once.
+func (a *App) measure(f measureFlags, command string) (end func(status int), err error) {
+	endProfile, err := a.profile(f.Profile)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlp.New(a.Env, version.Own)
+	if err != nil {
+		endProfile()
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Tracing can't be set up", "%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err)}.Err()
+	}
+	if f.Timings || exporter != nil {
+		a.timings = timings.New()
+	}
+	endTrace := func(bool) {}
+	if exporter != nil {
+		a.timings.Trace(exporter.Span)
+		endTrace = a.timings.Command("tofu "+command, exporter.Parent())
+	}
+	return func(status int) {
+		endProfile()
+		if f.Timings {
+			a.timings.Report(a.Err)
+		}
+		endTrace(status == 1)
+		if exporter != nil {
+			a.endTrace(exporter)
+		}
+	}, nil
+}
+
+// endTrace sends the rest of a trace. A second interrupt doesn't wait for it.
+func (a *App) endTrace(exporter *otlp.Exporter) {
+	_, second, cancel := a.Interrupts.contexts(context.Background())
+	defer cancel()
+	if err := exporter.Close(second); err != nil {
+		a.Logs.Core.Warn("sending the trace", "error", err)
+		fmt.Fprintln(a.Err, "The trace is incomplete:", err)
+	}
+}
+
+// profile begins a CPU profile, if one is wanted; the result ends it.
+func (a *App) profile(path string) (end func(), err error) {
 	if path == "" {
 		path = a.Env(cpuProfileEnv)
 	}
-	var profile *os.File
-	if path != "" {
-		if profile, err = os.Create(path); err == nil {
-			err = pprof.StartCPUProfile(profile)
-		}
-		if err != nil {
-			return func() {}, fmt.Errorf("writing a CPU profile (-profile or %s): %w", cpuProfileEnv, err)
-		}
+	if path == "" {
+		return func() {}, nil
 	}
-	if f.Timings {
-		a.timings = timings.New()
+	file, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing a CPU profile (-profile or %s): %w", cpuProfileEnv, err)
 	}
 	return func() {
-		if profile != nil {
-			pprof.StopCPUProfile()
-			if err := profile.Close(); err != nil {
-				fmt.Fprintln(a.Err, "The CPU profile is incomplete:", err)
-			}
-		}
-		if a.timings != nil {
-			a.timings.Report(a.Err)
+		pprof.StopCPUProfile()
+		if err := file.Close(); err != nil {
+			fmt.Fprintln(a.Err, "The CPU profile is incomplete:", err)
 		}
 	}, nil
 }

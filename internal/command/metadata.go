@@ -18,30 +18,30 @@ var cmdMetadataFunctions = &Command{
 	Name: "functions", Short: "Describe the functions",
 	Long: "Prints the signatures of all functions of the language as a JSON document.",
 	Flags: func(fs *flag.FlagSet) any {
-		f := &documentFlags{}
+		f := &onlyJSONFlags{}
 		f.add(fs)
 		return f
 	},
 	Run: func(_ context.Context, app *App, flags any, _ []string) error {
-		if err := flags.(*documentFlags).check("metadata functions", nil); err != nil {
+		if err := flags.(*onlyJSONFlags).check("metadata functions", nil); err != nil {
 			return err
 		}
 		return ui.WriteFunctions(app.Out)
 	},
 }
 
-// documentFlags are those of commands that can print nothing but a JSON document and want to be asked for it.
-type documentFlags struct {
+// onlyJSONFlags are those of commands that can print nothing but a JSON document and want to be asked for it.
+type onlyJSONFlags struct {
 	viewFlags
 	Document bool
 }
 
-func (f *documentFlags) add(fs *flag.FlagSet) {
-	f.addColor(fs)
+func (f *onlyJSONFlags) add(fs *flag.FlagSet) {
+	f.viewFlags.add(fs)
 	fs.BoolVar(&f.Document, "json", false, "Required: the output is a JSON document.")
 }
 
-func (f *documentFlags) check(command string, args []string) error {
+func (f *onlyJSONFlags) check(command string, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}

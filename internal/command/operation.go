@@ -36,9 +36,6 @@ type operation struct {
 // startOperation does what comes before planning: it loads the configuration, gets the variables' values, opens the backend, locks
 // and reads the state, and checks the providers. The caller closes the operation, which gives back the lock, unless there are errors.
 func (a *App) startOperation(ctx context.Context, f *operationFlags, name string) (*operation, tfdiags.Diagnostics) {
-	if err := a.requireConfig(); err != nil {
-		return nil, tfdiags.Diagnostics{}.Append(err)
-	}
 	root, diags := a.loadRootModule(ctx, f.varFlags)
 	if diags.HasErrors() {
 		return nil, diags
@@ -48,6 +45,9 @@ func (a *App) startOperation(ctx context.Context, f *operationFlags, name string
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags
+	}
+	if name != operationApply {
+		diags = diags.Append(a.encryptionWarnings(root))
 	}
 	op := &operation{app: a, place: p}
 	op.cfg, more = a.loadConfigGiven(ctx, root.given)
@@ -66,10 +66,11 @@ func (a *App) startOperation(ctx context.Context, f *operationFlags, name string
 // open locks and reads the state and checks the providers. With errors it leaves nothing open.
 func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnostics {
 	var diags, more tfdiags.Diagnostics
-	op.state, diags = op.app.readState(ctx, op.place.store, op.place.workspace, op.place, req)
+	op.state, diags = op.app.readState(ctx, op.place, req)
 	if diags.HasErrors() {
 		return diags
 	}
+	op.state.use(op.app.adopted(op.state.State(), op.cfg.Config))
 	// Providers that only the state needs are checked after planning, which is more to the point about what they serve.
 	op.providers, more = op.app.openProviders(requirements(op.cfg.Config, nil))
 	diags = diags.Append(more)
@@ -100,13 +101,14 @@ func (op *operation) close() {
 	}
 }
 
-// plan checks the configuration, plans and shows the plan. A plan with errors is shown too as far as it got, and given back.
-func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+// plan checks the configuration, plans and shows the plan. A plan with errors is shown too as far as it got, and given back; when it got
+// nowhere, that is shown to those who want nothing but a plan.
+func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
 	plan, diags := op.planQuietly(ctx, opts)
 	if op.app.Interrupts.stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
 	}
-	if plan != nil && (opts.Mode != plans.Destroy || !diags.HasErrors() || hasChanges(plan)) {
+	if plan != nil && (!diags.HasErrors() || hasChanges(plan) || opts.Mode != plans.Destroy && !toApply) {
 		op.showPlan(ctx, plan, false)
 	}
 	return plan, diags
@@ -223,7 +225,9 @@ func journal(m *statemgr.Manager, e engine.Event) {
 	case engine.ObjectStored:
 		m.Stored(e.Addr, e.Deposed, e.New, e.Provider)
 	case engine.ApplyDone:
-		m.Ended(e.Addr, e.Deposed)
+		if !e.Abandoned { // else it stays open, for the next command to tell
+			m.Ended(e.Addr, e.Deposed)
+		}
 	}
 }
 

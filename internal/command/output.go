@@ -2,9 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -23,12 +24,11 @@ one. What is sensitive is shown only with -json, -raw, -show-sensitive or when
 it is asked for by name.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &outputFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		f.addSensitive(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Read the state from `path` instead of the current workspace's.")
-		fs.BoolVar(&f.Document, "json", false, "Print JSON.")
-		fs.StringVar(&f.DocumentInto, "json-into", "", "Write JSON to `out.json`, beside the human-readable output.")
+		f.documentFlags.add(fs)
 		fs.BoolVar(&f.Raw, "raw", false, "Print the value of one output as it is, for shell scripts: a string, number or bool.")
 		return f
 	},
@@ -38,13 +38,12 @@ it is asked for by name.`,
 type outputFlags struct {
 	viewFlags
 	varFlags
-	State        string
-	Document     bool
-	DocumentInto string
-	Raw          bool
+	documentFlags
+	State string
+	Raw   bool
 }
 
-func runOutput(ctx context.Context, app *App, flags any, args []string) error {
+func runOutput(ctx context.Context, app *App, flags any, args []string) (err error) {
 	f := flags.(*outputFlags)
 	switch {
 	case len(args) > 1:
@@ -53,8 +52,13 @@ func runOutput(ctx context.Context, app *App, flags any, args []string) error {
 		return badUsage("Invalid output format", "-raw and -json can't be used together.")
 	case f.Raw && len(args) == 0:
 		return badUsage("Output name required", "-raw prints one output: give its name.")
-	case f.Document && f.DocumentInto != "":
-		return badUsage("Incompatible options", "-json and -json-into can't be used together.")
+	}
+	into, err := f.documentFlags.open()
+	if err != nil {
+		return err
+	}
+	if into != nil {
+		defer func() { err = errors.Join(err, into.Close()) }()
 	}
 	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
 	if diags.HasErrors() {
@@ -62,22 +66,17 @@ func runOutput(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	defer func() { app.Printer.Diagnostics(open.close()) }()
 	app.warn(diags)
-	if f.DocumentInto != "" {
-		file, err := os.Create(f.DocumentInto)
-		if err != nil {
-			return fmt.Errorf("-json-into: %w", err)
-		}
-		defer file.Close()
-		into := *f
-		into.Document = true
-		if err := writeOutputs(file, app, &into, open.State(), args); err != nil {
+	if into != nil {
+		document := *f
+		document.Document = true
+		if err := writeOutputs(into, app, &document, open.State(), args); err != nil {
 			return err
 		}
 	}
 	return writeOutputs(app.Out, app, f, open.State(), args)
 }
 
-func writeOutputs(w interface{ Write([]byte) (int, error) }, app *App, f *outputFlags, st *states.State, args []string) error {
+func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args []string) error {
 	all := outputs(st)
 	if len(args) == 0 {
 		switch {
@@ -120,7 +119,7 @@ func outputNames(st *states.State) string {
 }
 
 // writeRaw prints a value without anything around it, not even the end of the line.
-func writeRaw(w interface{ Write([]byte) (int, error) }, name string, o *states.Output) error {
+func writeRaw(w io.Writer, name string, o *states.Output) error {
 	text, err := convert.Convert(o.Value, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The output %q is %s, and -raw prints only strings, "+

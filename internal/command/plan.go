@@ -23,6 +23,7 @@ exactly what was shown.`,
 		f := &planCommandFlags{}
 		f.add(fs)
 		f.stateFlags.addIn(fs)
+		f.stateFlags.addUnused(fs)
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 			"End with status 0 when nothing is to be changed, 1 after an error, and 2 when something is to be changed.")
@@ -53,6 +54,9 @@ func runPlan(ctx context.Context, app *App, flags any, args []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
+	if err := app.requireConfigFor(opts.Mode); err != nil {
+		return err
+	}
 	op, more := app.startOperation(ctx, &f.operationFlags, operationPlan)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
@@ -60,7 +64,7 @@ func runPlan(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	defer op.close()
 	op.env.Parallelism = f.Parallelism
-	plan, more := op.plan(ctx, opts)
+	plan, more := op.plan(ctx, opts, false)
 	diags = diags.Append(more)
 	if plan != nil && f.GenerateConfig != "" {
 		diags = diags.Append(writeGenerated(f.GenerateConfig, plan))
@@ -85,12 +89,11 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 		return
 	}
 	switch {
+	case f.Out != "" && a.Automated:
 	case f.Out != "":
 		a.Printer.Message(ui.Rule{})
 		a.say("\nSaved the plan to: %s", f.Out)
-		if !a.Automated {
-			a.say("\nIt is carried out, exactly as shown, by:\n    tofu apply %q", f.Out)
-		}
+		a.say("\nIt is carried out, exactly as shown, by:\n    tofu apply %q", f.Out)
 	case plan.Applyable && !a.Automated:
 		a.Printer.Message(ui.Rule{})
 		a.say("\nNote: The plan was not saved. An apply makes a plan of its own, which may\n" +
@@ -113,6 +116,10 @@ It is the same as "tofu apply -refresh-only -auto-approve"; leave out
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
 		f.addSensitive(fs)
+		for _, name := range []string{"destroy", "refresh", "refresh-only"} { // of no consequence, but taken for as long as there are plans
+			fs.Bool(name, true, "")
+		}
+		fs.Var(&list{}, "replace", "")
 		return f
 	},
 	Run: runRefresh,

@@ -1,11 +1,10 @@
 package command
 
 import (
-	"bufio"
-	"bytes"
 	"flag"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -40,7 +39,7 @@ func (f *planFlags) add(fs *flag.FlagSet) {
 // options checks the flags against each other and turns them into what the engine wants. Variables are not set here.
 func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
-	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh, SuppressForgetErrors: f.SuppressForgetErrors}
+	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh}
 	switch {
 	case f.Destroy:
 		opts.Mode = plans.Destroy
@@ -101,14 +100,15 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 	}
 	var diags tfdiags.Diagnostics
 	var found []addrs.Target
-	offset, number := 0, 0
-	lines := bufio.NewScanner(bytes.NewReader(src))
-	lines.Buffer(nil, len(src)+1)
-	for lines.Scan() {
-		number++
-		text := strings.TrimSpace(lines.Text())
-		start := hcl.Pos{Line: number, Column: 1, Byte: offset}
-		offset += len(lines.Bytes()) + 1
+	start := hcl.InitialPos
+	for whole := range strings.Lines(string(src)) {
+		line := strings.TrimRight(whole, "\r\n")
+		at := hcl.Range{Filename: path, Start: start, End: start}
+		at.End.Column += utf8.RuneCountInString(line)
+		at.End.Byte += len(line)
+		start.Line++
+		start.Byte += len(whole)
+		text := strings.TrimSpace(line)
 		if strings.HasPrefix(text, "#") {
 			continue
 		}
@@ -116,9 +116,8 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 		if text == "" {
 			more = tfdiags.Diagnostics{tfdiags.Errorf("Missing address", "Each line of the file has one address. Remove the empty line, or let it start with #.")}
 		}
-		end := hcl.Pos{Line: number, Column: len([]rune(lines.Text())) + 1, Byte: offset - 1}
 		for _, d := range more {
-			diags = diags.Append(d.At(hcl.Range{Filename: path, Start: start, End: end}))
+			diags = diags.Append(d.At(at))
 		}
 		if !more.HasErrors() {
 			found = append(found, target)

@@ -23,7 +23,7 @@ Shows which providers each module requires, in a tree of the modules, and
 which ones the objects in the state need besides.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &providersFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 		return f
@@ -66,7 +66,7 @@ func runProviders(ctx context.Context, app *App, flags any, args []string) error
 	}
 	defer func() { app.Printer.Diagnostics(open.close()) }()
 	tree := requirementTree(cfg.Config)
-	tree.below = append(tree.below, testTrees(suite)...)
+	tree.below = append(testTrees(suite), tree.below...)
 	var text strings.Builder
 	tree.draw(&text, "")
 	fmt.Fprintf(app.Out, "\nProviders required by configuration:\n.\n%s\n", text.String())
@@ -158,7 +158,7 @@ var cmdProvidersSchema = &Command{
 	Long: "Prints the schemas of all providers that the configuration and the state use, as a JSON document.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &schemaFlags{}
-		f.documentFlags.add(fs)
+		f.onlyJSONFlags.add(fs)
 		f.varFlags.add(fs)
 		return f
 	},
@@ -197,6 +197,6 @@ var cmdProvidersSchema = &Command{
 }
 
 type schemaFlags struct {
-	documentFlags
+	onlyJSONFlags
 	varFlags
 }

@@ -5,14 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
-	"tofu/internal/getmodules"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
@@ -66,13 +64,11 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	if f.Check || f.Upgrade {
 		return badUsage("Incompatible options", "-check and -upgrade need -recursive.")
 	}
-	progress := a.newDownloads()
-	defer progress.end()
-	locker, platforms, cleanup, err := a.newLocker(f, progress)
+	job, err := a.openLockJob(f)
 	if err != nil {
 		return err
 	}
-	defer cleanup()
+	defer job.close()
 	if err := a.requireConfig(); err != nil {
 		return err
 	}
@@ -87,8 +83,8 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	locks, added, more := locker.Lock(ctx, reqs, prev, platforms)
-	progress.end()
+	locks, added, more := job.locker.Lock(ctx, reqs, prev, job.platforms)
+	job.progress.end()
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -118,23 +114,36 @@ func addedText(item install.Added) string {
 	return "the lock file had all of them"
 }
 
-// newLocker makes the locker that the options ask for, and gives the platforms.
-func (a *App) newLocker(f *providersLockFlags, progress *downloads) (*install.Locker, []depsfile.Platform, func(), error) {
+// lockJob is what locking needs, for one module or for many.
+type lockJob struct {
+	locker    *install.Locker
+	platforms []depsfile.Platform
+	progress  *downloads
+	store     *pkgstore.Store
+}
+
+func (j *lockJob) close() {
+	j.progress.end()
+	_ = j.store.Close()
+}
+
+// openLockJob prepares what the options ask for.
+func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 	platforms, err := parsePlatforms(f.Platforms)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	client := registry.New(a.CLI, version.String)
 	var source sources.Source
 	switch {
 	case f.FSMirror != "" && f.NetMirror != "":
-		return nil, nil, nil, badUsage("Invalid installation method options", "The -fs-mirror and -net-mirror options can't be used together.")
+		return nil, badUsage("Invalid installation method options", "The -fs-mirror and -net-mirror options can't be used together.")
 	case f.FSMirror != "":
 		source = sources.Filesystem{Dir: f.FSMirror}
 	case f.NetMirror != "":
 		mirror, err := sources.NewNetworkMirror(client, f.NetMirror, a.CLI.DownloadRetries)
 		if err != nil {
-			return nil, nil, nil, badUsage("Invalid network mirror URL", "%s.", err)
+			return nil, badUsage("Invalid network mirror URL", "%s.", err)
 		}
 		source = mirror
 	default:
@@ -142,10 +151,11 @@ func (a *App) newLocker(f *providersLockFlags, progress *downloads) (*install.Lo
 	}
 	store, err := pkgstore.Open(a.CLI.CacheDir)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("opening the package store: %w", err)
+		return nil, fmt.Errorf("opening the package store: %w", err)
 	}
-	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade, Replace: f.Recursive, Observe: progress.observe(a.tellInstall)})
-	return locker, platforms, func() { _ = store.Close() }, nil
+	progress := a.newDownloads()
+	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade, Replace: f.Recursive, Observe: progress.providers(a.tellInstall)})
+	return &lockJob{locker, platforms, progress, store}, nil
 }
 
 // parsePlatforms reads -platform options; without any it is this machine's.
@@ -187,94 +197,4 @@ func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requir
 		chosen[p] = c
 	}
 	return chosen, diags
-}
-
-// lockRecursive is `providers lock -recursive`.
-func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []string) error {
-	progress := a.newDownloads()
-	defer progress.end()
-	locker, platforms, cleanup, err := a.newLocker(f, progress)
-	if err != nil {
-		return err
-	}
-	defer cleanup()
-	if len(dirs) == 0 {
-		dirs = []string{"."}
-	}
-	shared := getmodules.NewShared(ctx, registry.New(a.CLI, version.String))
-	defer func() { _ = shared.Close() }()
-	roots, broken, diags := findRoots(ctx, dirs, shared)
-	if ctx.Err() != nil {
-		return diags.Err()
-	}
-	for _, dir := range broken {
-		a.say("- %s: failed", dir)
-	}
-	var updated, current, done int
-	finish := func(root install.Root, r install.RootResult) {
-		switch {
-		case r.Diags.HasErrors():
-			a.say("- %s: failed", root.Dir)
-		case !r.Locks.Differs(root.LockFile()):
-			current++
-			a.say("- %s: up to date", root.Dir)
-		case f.Check:
-			updated++
-			a.say("- %s: needs an update (%s)", root.Dir, summary(r))
-		default:
-			if err := r.Locks.Save(root.LockFile()); err != nil {
-				diags = diags.Append(err)
-				return
-			}
-			updated++
-			a.say("- %s: updated (%s)", root.Dir, summary(r))
-		}
-	}
-	results := locker.LockAll(ctx, roots, platforms, func(i int, r install.RootResult) {
-		progress.around(func() { finish(roots[i], r) })
-		done++
-		progress.remark(fmt.Sprintf("%d of %d root modules", done, len(roots)))
-	})
-	progress.end()
-	failed := len(broken)
-	for i, r := range results {
-		for _, d := range r.Diags {
-			if d.Severity == tfdiags.Error {
-				d.Detail = "In " + roots[i].Dir + ": " + d.Detail
-			}
-			diags = diags.Append(d)
-		}
-		if r.Diags.HasErrors() {
-			failed++
-		}
-	}
-	verb := "updated"
-	if f.Check {
-		verb = "to be updated"
-	}
-	a.say("\n%d root modules: %d %s, %d up to date, %d failed.", len(roots)+len(broken), updated, verb, current, failed)
-	if f.Check && updated > 0 {
-		diags = diags.Append(tfdiags.Errorf("Lock files are out of date", "%d lock files are incomplete or out of date. Run \"tofu providers lock -recursive\" with the same platforms to update them.", updated))
-	}
-	return a.done(diags)
-}
-
-// summary says in short what is new in a lock file.
-func summary(r install.RootResult) string {
-	more := make(map[addrs.Provider]bool)
-	for _, item := range r.Added {
-		if item.New || item.More {
-			more[item.Provider] = true
-		}
-	}
-	var names []string
-	for _, p := range r.Locks.Providers() {
-		if lock, _ := r.Locks.Provider(p); more[p] {
-			names = append(names, p.ForDisplay()+" "+lock.Version.String())
-		}
-	}
-	if len(names) == 0 {
-		return "constraints"
-	}
-	return strings.Join(names, ", ")
 }

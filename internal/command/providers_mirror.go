@@ -65,7 +65,7 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
 	progress := a.newDownloads()
 	diags = diags.Append(install.Mirror(ctx, requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: progress.observe(a.tellMirror)}))
+		&install.Options{Source: source, Store: store, Observe: progress.providers(a.tellMirror)}))
 	progress.end()
 	return a.done(diags)
 }

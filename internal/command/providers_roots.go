@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,16 +21,19 @@ import (
 )
 
 // findRoots gives the root modules below some directories that need providers: those with a lock file, and those that
-// no other module below the directories calls by a relative path. Broken are the directories of those that can't be loaded.
-func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
+// no other module below the directories calls by a relative path. Broken are the directories of those that can't be loaded. Remark is
+// told how far it is, by many goroutines.
+func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string)) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
 	found, diags := moduleDirs(dirs)
 	parser := configs.NewParser(nil) // modules that several roots share are parsed once
 	candidates := make([]candidate, len(found))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
+	var read atomic.Int32
 	for i, m := range found {
 		group.Go(func() error {
 			candidates[i] = readCandidate(parser, shared, m)
+			remark(fmt.Sprintf("%d of %d modules read", read.Add(1), len(found)))
 			return ctx.Err()
 		})
 	}

@@ -44,7 +44,7 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(a.overrideWarning(reqs))
+	diags = diags.Append(a.overrideWarning())
 	check := func(reqs depsfile.Requirements) tfdiags.Diagnostics {
 		return install.Check(reqs, locks, a.providersDir(), a.elsewhere(attached))
 	}
@@ -78,7 +78,7 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 		provisioners: &provisioners{dirs: a.provisionerDirs(), log: a.Logs.Provider}}, diags
 }
 
-// Close ends what still runs.
+// close ends what still runs.
 func (r *runningProviders) close(a *App) {
 	if err := r.Pool.Close(); err != nil {
 		a.Logs.Core.Warn("ending providers", "error", err)
@@ -136,13 +136,8 @@ func (a *App) providersDir() string { return filepath.Join(a.DataDir, "providers
 
 // elsewhere are the providers that are neither installed nor locked.
 func (a *App) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
-	out := make(map[addrs.Provider]bool)
-	for p := range attached {
-		out[p] = true
-	}
-	for p := range a.CLI.DevOverrides {
-		out[p] = true
-	}
+	out := unmanaged(attached)
+	maps.Copy(out, a.overridden())
 	return out
 }
 
@@ -172,12 +167,10 @@ func addRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 }
 
 // overrideWarning tells that development builds are used, which the lock file knows nothing of.
-func (a *App) overrideWarning(reqs depsfile.Requirements) tfdiags.Diagnostics {
+func (a *App) overrideWarning() tfdiags.Diagnostics {
 	var used []string
 	for _, p := range slices.SortedFunc(maps.Keys(a.CLI.DevOverrides), addrs.Provider.Compare) {
-		if _, ok := reqs[p]; ok {
-			used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), a.CLI.DevOverrides[p]))
-		}
+		used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), a.CLI.DevOverrides[p]))
 	}
 	if len(used) == 0 {
 		return nil

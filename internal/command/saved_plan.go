@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -21,6 +20,7 @@ import (
 	"tofu/internal/encryption"
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"
+	"tofu/internal/staging"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
@@ -37,7 +37,11 @@ func (op *operation) savePlan(path string, plan *plans.Plan) tfdiags.Diagnostics
 		data, err = target.Encrypt(data)
 	}
 	if err == nil {
-		err = replaceFile(path, data)
+		err = staging.Write(path, data, 0o600) // it may hold secrets
+	}
+	var atPath *fs.PathError
+	if errors.As(err, &atPath) {
+		err = atPath.Err // the path is that of a temporary file
 	}
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)}
@@ -64,20 +68,6 @@ func (op *operation) planFile(plan *plans.Plan) (*planfile.File, error) {
 	}, nil
 }
 
-// replaceFile writes a file that only the user can read, with one rename.
-func replaceFile(path string, content []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(content)
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
-}
-
 // snapshotIndex is the file of a packed snapshot that says what the others are. Files are numbered, because names of configuration
 // files may lead out of the working directory.
 type snapshotIndex struct {
@@ -100,8 +90,8 @@ func packSnapshot(s *configs.Snapshot) (map[string][]byte, error) {
 	for _, m := range s.Modules {
 		index.Modules = append(index.Modules, snapshotModule{string(m.Path), m.Dir, m.Source, m.Version})
 	}
-	for name, src := range s.Files {
-		out[strconv.Itoa(len(index.Files))] = src
+	for i, name := range sortedKeys(s.Files) {
+		out[strconv.Itoa(i)] = s.Files[name]
 		index.Files = append(index.Files, name)
 	}
 	text, err := json.Marshal(index)
@@ -153,7 +143,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 	}
 	if planfile.Is(data) || encryption.IsEncrypted(data) {
 		if data, err = decryptFile(crypt.Plan(), data); err != nil {
-			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s can't be decrypted: %s.", path, err))
+			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err))
 		}
 	}
 	if !planfile.Is(data) {

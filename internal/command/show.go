@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,15 +23,14 @@ var cmdShow = &Command{
 Shows the current state, or what a file holds: a saved plan or a state.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &showFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		f.addSensitive(fs)
 		f.varFlags.add(fs)
 		fs.BoolVar(&f.State, "state", false, "Show the latest state. This is the default.")
 		fs.StringVar(&f.Plan, "plan", "", "Show the saved plan in `FILE`.")
 		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
 		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialised. Needs -json.")
-		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
-		fs.StringVar(&f.DocumentInto, "json-into", "", "Write the JSON document to `out.json`, beside the human-readable output.")
+		f.documentFlags.add(fs)
 		return f
 	},
 	Run: runShow,
@@ -39,11 +39,12 @@ Shows the current state, or what a file holds: a saved plan or a state.`,
 type showFlags struct {
 	viewFlags
 	varFlags
-	State, Config, Document    bool
-	Plan, Module, DocumentInto string
+	documentFlags
+	State, Config bool
+	Plan, Module  string
 }
 
-func runShow(ctx context.Context, app *App, flags any, args []string) error {
+func runShow(ctx context.Context, app *App, flags any, args []string) (err error) {
 	f := flags.(*showFlags)
 	targets := len(args)
 	for _, given := range []bool{f.State, f.Config, f.Plan != "", f.Module != ""} {
@@ -56,17 +57,15 @@ func runShow(ctx context.Context, app *App, flags any, args []string) error {
 		return badUsage("Too many things to show", "Give one of a FILE argument, -state, -plan, -config and -module.")
 	case (f.Config || f.Module != "") && !f.Document:
 		return badUsage("The -json option is required", "Configuration can only be shown as JSON: use the -json option with -config and -module.")
-	case f.Document && f.DocumentInto != "":
-		return badUsage("Incompatible options", "-json and -json-into can't be used together.")
 	}
 	show := &shower{app: app, flags: f}
-	if f.DocumentInto != "" {
-		file, err := os.Create(f.DocumentInto)
-		if err != nil {
-			return fmt.Errorf("-json-into: %w", err)
-		}
-		defer file.Close()
-		show.documents = append(show.documents, file)
+	into, err := f.documentFlags.open()
+	if err != nil {
+		return err
+	}
+	if into != nil {
+		defer func() { err = errors.Join(err, into.Close()) }()
+		show.documents = append(show.documents, into)
 	}
 	if f.Document {
 		show.documents = append(show.documents, app.Out)
@@ -147,6 +146,7 @@ func (s *shower) current(ctx context.Context) error {
 }
 
 func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diagnostics) error {
+	st = s.app.shown(st)
 	running, more := s.app.openProviders(requirements(nil, st))
 	diags = diags.Append(more)
 	if diags.HasErrors() {
@@ -184,7 +184,7 @@ func (s *shower) file(ctx context.Context, path string) error {
 			return s.plan(ctx, path)
 		}
 		if data, err = decryptFile(crypt.State(), data); err != nil {
-			return tfdiags.Diagnostics{tfdiags.Errorf("Failed to decrypt the given file", "%s can't be decrypted: %s.", path, err)}.Err()
+			return tfdiags.Diagnostics{tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)}.Err()
 		}
 	}
 	found, err := statefile.Parse(data)
@@ -199,13 +199,14 @@ func (s *shower) plan(ctx context.Context, path string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	running, more := s.app.openProviders(requirements(saved.cfg.Config, saved.Plan.Prior))
+	reqs := requirements(saved.cfg.Config, saved.Plan.Prior)
+	running, more := s.app.openProviders(reqs)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	defer running.close(s.app)
-	schemas, more := running.fetchSchemas(ctx, requirements(saved.cfg.Config, saved.Plan.Prior).Providers())
+	schemas, more := running.fetchSchemas(ctx, reqs.Providers())
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()

@@ -58,12 +58,18 @@ func runStateList(ctx context.Context, app *App, flags any, args []string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
+	var list ui.Addresses
 	for _, addr := range instanceAddrs(st, targets) {
 		if f.ID == "" || objectID(st.Instance(addr).Current) == f.ID {
-			app.Printer.Message(ui.Address{Addr: addr.String()})
+			list.Addrs = append(list.Addrs, addr.String())
 		}
 	}
-	return app.done(diags)
+	app.Printer.Message(list)
+	if app.view.JSON {
+		return app.done(diags)
+	}
+	app.warn(diags) // standard output is a list that programs read
+	return nil
 }
 
 // objectID gives an object's id attribute, "" when it has none. It works without the provider's schema.

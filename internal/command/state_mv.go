@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"path/filepath"
 
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -47,6 +48,9 @@ func runStateMv(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	outPath := f.StateOut
 	f.StateOut = ""
+	if f.State != "" && filepath.Clean(f.State) == filepath.Clean(outPath) {
+		outPath = "" // one file, which has one lock
+	}
 	var out *openedState
 	if outPath != "" {
 		var more tfdiags.Diagnostics

@@ -41,6 +41,13 @@ type openedState struct {
 // State is the state as it was read; it must not be changed.
 func (o *openedState) State() *states.State { return o.snapshot.State }
 
+// use makes a state the one that was read, so that saving writes what is different in it.
+func (o *openedState) use(st *states.State) {
+	read := *o.snapshot
+	read.State = st
+	o.snapshot = &read
+}
+
 // exists tells whether there is a state file or snapshot at all.
 func (o *openedState) exists() bool { return o.snapshot.Exists }
 
@@ -51,7 +58,7 @@ func (a *App) openState(ctx context.Context, req stateRequest) (*openedState, tf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	open, more := a.readState(ctx, p.store, p.workspace, p, req)
+	open, more := a.readState(ctx, p, req)
 	return open, diags.Append(more)
 }
 
@@ -127,7 +134,8 @@ func localConfig(s *backendSettings) *local.Config {
 
 // manager makes the state manager of a place's current workspace.
 func (p *place) manager(a *App) *statemgr.Manager {
-	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: a.persistInterval(), Fail: func(error) { a.Interrupts.interrupt() }}
+	interval, _ := a.persistInterval() // readState says what is wrong with it
+	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.interrupt() }}
 	if p.settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.settings.driver.Name, backendHash(p.settings.driver.Name, p.settings.config))
 	}
@@ -136,17 +144,25 @@ func (p *place) manager(a *App) *statemgr.Manager {
 }
 
 // persistInterval reads TF_STATE_PERSIST_INTERVAL, which can make the time between snapshots longer.
-func (a *App) persistInterval() time.Duration {
-	interval := 20 * time.Second
-	if d, err := time.ParseDuration(a.Env("TF_STATE_PERSIST_INTERVAL") + "s"); err == nil && d > interval {
-		interval = d
+func (a *App) persistInterval() (time.Duration, tfdiags.Diagnostics) {
+	const shortest = 20 * time.Second
+	text := a.Env("TF_STATE_PERSIST_INTERVAL")
+	if text == "" {
+		return shortest, nil
 	}
-	return interval
+	d, err := time.ParseDuration(text + "s")
+	if err != nil {
+		return shortest, tfdiags.Diagnostics{tfdiags.Errorf("Invalid environment variable", "TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text)}
+	}
+	return max(d, shortest), nil
 }
 
-// readState locks a state where it is to be changed, and reads it.
-func (a *App) readState(ctx context.Context, store backend.Store, workspace string, p *place, req stateRequest) (*openedState, tfdiags.Diagnostics) {
-	open := &openedState{Manager: p.manager(a), store: store, workspace: workspace, out: req.paths.StateOut}
+// readState locks a place's state where it is to be changed, and reads it.
+func (a *App) readState(ctx context.Context, p *place, req stateRequest) (*openedState, tfdiags.Diagnostics) {
+	if _, diags := a.persistInterval(); diags.HasErrors() {
+		return nil, diags
+	}
+	open := &openedState{Manager: p.manager(a), store: p.store, workspace: p.workspace, out: req.paths.StateOut}
 	diags := a.lock(ctx, open.Manager, req.operation, req.lock)
 	if diags.HasErrors() {
 		return nil, diags
@@ -159,7 +175,7 @@ func (a *App) readState(ctx context.Context, store backend.Store, workspace stri
 		return nil, diags.Append(open.close())
 	}
 	open.snapshot = snapshot
-	if _, isLocal := store.(*local.Store); req.timedBackup && !isLocal {
+	if _, isLocal := p.store.(*local.Store); req.timedBackup && !isLocal {
 		if open.backup = req.paths.Backup; open.backup == "" {
 			open.backup = timedBackupName("terraform.tfstate")
 		}
@@ -172,8 +188,7 @@ func (a *App) lock(ctx context.Context, m *statemgr.Manager, operation string, f
 	if operation == "" || !f.Lock {
 		return nil
 	}
-	asked := time.Now()
-	defer func() { a.timings.Waited("for the state lock", time.Since(asked)) }()
+	defer a.timings.Phase("state lock")()
 	progress := func(w statemgr.Waiting) {
 		if w.Elapsed < time.Second {
 			a.say("Waiting for the state lock, which somebody else holds...")

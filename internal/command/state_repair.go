@@ -20,7 +20,7 @@ Of a state that can be read, the command tells what an interrupted run has left
 behind, and brings that into the state.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &stateRepairFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		f.lockFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Repair the state in `statefile` instead of the current workspace's.")

@@ -52,17 +52,12 @@ func runReplaceProvider(ctx context.Context, app *App, flags any, args []string)
 	}
 	from, to := providers[0], providers[1]
 	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		st = st.Clone()
-		var changed []string
-		for _, r := range st.Sorted() {
-			if r.Provider.Provider == from {
-				r.Provider.Provider = to
-				for key, inst := range r.Instances {
-					r.Instances[key] = unencoded(inst)
-				}
-				changed = append(changed, r.Addr.String())
+		st, changed := withProviders(st, func(p addrs.Provider) addrs.Provider {
+			if p == from {
+				return to
 			}
-		}
+			return p
+		})
 		if len(changed) == 0 {
 			return nil, "No matching resources found.", nil
 		}
@@ -98,5 +93,5 @@ func (a *App) confirm(ctx context.Context, q question) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking for approval: %w", err)
 	}
-	return answer == "yes", nil
+	return answer == "yes" || q.AnyCase && strings.EqualFold(answer, "yes"), nil
 }

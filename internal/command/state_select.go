@@ -10,13 +10,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instanceAddrs lists the instances in a state that the targets cover, in the order of the module tree; no targets cover all.
+// instanceAddrs lists the instances in a state that the targets cover, in the order of the module tree; no targets cover all. A module
+// without a key means all of its instances where it stands alone, but not before a resource: nobody is to forget more than was named.
 func instanceAddrs(st *states.State, targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
 	for r := range st.Resources() {
-		for key := range r.Instances {
+		for _, key := range r.SortedKeys() { // keeps what is left to sort below short
 			addr := r.Addr.Instance(key)
-			covers := func(t addrs.Target) bool { return t.ContainsInstance(addr) }
+			covers := func(t addrs.Target) bool {
+				return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
+			}
 			if len(targets) == 0 || slices.ContainsFunc(targets, covers) {
 				found = append(found, addr)
 			}

@@ -54,7 +54,7 @@ func runStateShow(ctx context.Context, app *App, flags any, args []string) error
 	}
 	inst := open.State().Instance(addr)
 	if inst == nil {
-		return diags.Append(noSuchObject(addr)).Err()
+		return diags.Append(noInstance(open.State(), addr)).Err()
 	}
 	one := states.New()
 	only := &states.Resource{Addr: addr.Abs(), Provider: open.State().Resource(addr.Abs()).Provider,
@@ -63,8 +63,18 @@ func runStateShow(ctx context.Context, app *App, flags any, args []string) error
 	return app.showState(ctx, one, &addr, diags)
 }
 
+// noInstance is the error for an address without an instance, and names one that the resource has.
+func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
+	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
+		return tfdiags.Errorf("An instance key is needed", "%s has %d instances, and the command is about one: add its key, such as in %s.",
+			addr, len(r.Instances), addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
+	}
+	return noSuchObject(addr)
+}
+
 // showState prints a state, or one instance of it, with its providers' schemas.
 func (a *App) showState(ctx context.Context, st *states.State, only *addrs.AbsInstance, diags tfdiags.Diagnostics) error {
+	st = a.shown(st)
 	running, more := a.openProviders(requirements(nil, st))
 	diags = diags.Append(more)
 	if diags.HasErrors() {
@@ -84,7 +94,7 @@ var cmdStatePull = &Command{
 	Long: "Prints the current workspace's state, in the newest format and decrypted.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &statePullFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		return f
 	},
@@ -100,12 +110,11 @@ var cmdStatePull = &Command{
 		if !open.exists() {
 			return app.done(diags)
 		}
-		text, err := statefile.Encode(&statefile.File{Serial: open.snapshot.Serial, Lineage: open.snapshot.Lineage, State: open.State()},
-			&statefile.Options{Indent: true})
+		text, err := statefile.Encode(&statefile.File{Serial: open.snapshot.Serial, Lineage: open.snapshot.Lineage, State: open.State()}, &statefile.Options{})
 		if err != nil {
 			return diags.Append(fmt.Errorf("writing the state: %w", err)).Err()
 		}
-		fmt.Fprintf(app.Out, "%s", text)
+		fmt.Fprintf(app.Out, "%s\n", text)
 		return app.done(diags)
 	},
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"tofu/internal/ui"
 )
 
 // Streams are the process's standard streams.
@@ -113,6 +115,8 @@ type question struct {
 	Title  string // bold line
 	Text   string // explanation below it, possibly of several lines
 	Secret bool   // the answer is not shown
+
+	AnyCase bool // YES is a yes as well: nothing is lost by it
 }
 
 var errNoInput = errors.New("input is disabled")
@@ -150,4 +154,18 @@ func (a *App) bold() (on, off string) {
 		return "", ""
 	}
 	return "\x1b[1m", "\x1b[0m"
+}
+
+// success prints good news, whose first sentence is green.
+func (a *App) success(text string) {
+	if a.color() {
+		text = green(text)
+	}
+	a.Printer.Message(ui.Text{Text: text})
+}
+
+func green(text string) string {
+	start := len(text) - len(strings.TrimLeft(text, "\n"))
+	end := start + strings.IndexAny(text[start:], "!.") + 1
+	return text[:start] + "\x1b[32m\x1b[1m" + text[start:end] + "\x1b[0m" + text[end:]
 }

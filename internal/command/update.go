@@ -13,8 +13,9 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"tofu/internal/depsfile"
+	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 	"tofu/internal/upgrade"
 )
 
@@ -72,8 +73,8 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	chosen := &releases{app: a, known: make(map[string]func() (depsfile.Version, error))}
-	var tally updateTally
+	chosen := &releases{app: a}
+	tally := updateTally{sources: make(map[upgrade.Kind]map[string]bool), unknown: make(map[string]bool)}
 	for _, dir := range sortedKeys(byDir) {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -82,22 +83,52 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	}
 	for _, w := range wishes {
 		if !w.met {
-			diags = diags.Append(tfdiags.Warningf("Nothing to update", "No constraint of %s was found.", w.text))
+			diags = diags.Append(tally.notFound(w))
 		}
 	}
+	verb := "raised"
 	if f.Check {
-		a.say("\n%d constraints in %d files are to be raised; %d are as they should be.", tally.raised, tally.files, tally.current)
-	} else {
-		a.say("\n%d constraints in %d files were raised; %d are as they should be.", tally.raised, tally.files, tally.current)
+		verb = "to be raised"
 	}
-	if f.Check && tally.raised > 0 {
+	a.say("\n%s in %s %s; %d as they should be.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files, "file"), verb, tally.current)
+	switch {
+	case f.Check && tally.raised > 0:
 		diags = diags.Append(tfdiags.Errorf("Constraints are out of date",
-			"%d version constraints are to be raised. Run \"tofu update\" with the same options, but without -check.", tally.raised))
+			"%s to be raised. Run \"tofu update\" with the same options, but without -check.", ui.Count(tally.raised, "version constraint")))
+	case tally.providers > 0:
+		a.say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
 	}
 	return a.done(diags)
 }
 
-type updateTally struct{ raised, current, files int }
+// updateTally is what a run came across.
+type updateTally struct {
+	raised, current, files int
+	providers              int // raised constraints of providers
+	sources                map[upgrade.Kind]map[string]bool
+	unknown                map[string]bool // whose newest release isn't known, which is said once
+}
+
+// notFound tells what could have been meant.
+func (t *updateTally) notFound(w *wish) tfdiags.Diagnostic {
+	text := fmt.Sprintf("No constraint of %s was found.", w.text)
+	if found := sortedKeys(t.sources[w.kind]); len(found) > 0 {
+		text += " There are constraints of " + someOf(found) + "."
+	}
+	return tfdiags.Warningf("Nothing to update", "%s", text)
+}
+
+// met notes what a place is a constraint of.
+func (t *updateTally) met(p upgrade.Place) {
+	kind := p.Kind
+	if kind == upgrade.ModuleRef {
+		kind = upgrade.Module
+	}
+	if t.sources[kind] == nil {
+		t.sources[kind] = make(map[string]bool)
+	}
+	t.sources[kind][p.String()] = true
+}
 
 // configFiles reads the configuration files of some directories, by directory.
 func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdiags.Diagnostics) {
@@ -143,6 +174,7 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 	places, diags := upgrade.Places(files)
 	edits := make(map[string][]upgrade.Edit)
 	for _, p := range places {
+		tally.met(p)
 		w := firstWish(wishes, p)
 		if w == nil {
 			continue
@@ -158,12 +190,20 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 		case errors.Is(err, upgrade.ErrNewer):
 			tally.current++
 			a.say("- %s %q stays: %s", at, p.Text, err)
+		case errors.As(err, new(*noNewestError)):
+			if !tally.unknown[p.String()] {
+				tally.unknown[p.String()] = true
+				diags = diags.Append(tfdiags.Errorf("Constraints not raised", "The version constraints of %s were left alone, here and elsewhere: %s.", p, err).At(p.Range))
+			}
 		case err != nil:
 			diags = diags.Append(tfdiags.Errorf("Constraint not raised", "The version constraint of %s was left alone: %s.", p, err).At(p.Range))
 		case text == p.Text:
 			tally.current++
 		default:
 			tally.raised++
+			if p.Kind == upgrade.Provider {
+				tally.providers++
+			}
 			a.say("- %s %q -> %q", at, p.Text, text)
 			edits[p.Range.Filename] = append(edits[p.Range.Filename], upgrade.Edit{Place: p, Text: text})
 		}
@@ -174,7 +214,7 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 	}
 	for _, f := range files {
 		if len(edits[f.Name]) > 0 {
-			if err := os.WriteFile(f.Name, upgrade.Apply(f.Source, edits[f.Name]), 0o644); err != nil { // an existing file keeps its mode
+			if err := staging.Rewrite(f.Name, upgrade.Apply(f.Source, edits[f.Name])); err != nil {
 				diags = diags.Append(fmt.Errorf("writing the configuration: %w", err))
 			}
 		}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/getmodules"
+	"tofu/internal/memo"
 	"tofu/internal/registry"
 	"tofu/internal/upgrade"
 	"tofu/internal/version"
@@ -50,7 +50,7 @@ func readWishes(f *updateFlags) ([]*wish, error) {
 		wishes = append(wishes, w)
 	}
 	if len(wishes) == 0 {
-		return nil, badUsage("Nothing to update", "Say what to raise with -provider, -module or -required-version.")
+		return nil, badUsage("Nothing to update", "Say what to raise with -provider, -module or -required-version; -provider=\"*\" and -module=\"*\" raise all.")
 	}
 	return wishes, nil
 }
@@ -126,7 +126,7 @@ func (w *wish) raise(ctx context.Context, p upgrade.Place, chosen *releases) (st
 	if w.version != nil {
 		v = *w.version
 	} else if v, err = chosen.newest(ctx, p); err != nil {
-		return "", err
+		return "", &noNewestError{err}
 	}
 	if p.Kind == upgrade.ModuleRef {
 		return upgrade.RaiseRef(p.Text, v)
@@ -134,10 +134,13 @@ func (w *wish) raise(ctx context.Context, p upgrade.Place, chosen *releases) (st
 	return upgrade.Raise(p.Text, v)
 }
 
+// noNewestError tells that the newest release of something isn't known: the same wherever it is named.
+type noNewestError struct{ error }
+
 // releases finds the newest release of what places name, once for each.
 type releases struct {
 	app    *App
-	known  map[string]func() (depsfile.Version, error)
+	known  memo.Map[string, depsfile.Version]
 	client *registry.Client
 	source sources.Source
 }
@@ -159,12 +162,7 @@ func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Versio
 		}
 		key += "?" + prefix
 	}
-	find, ok := r.known[key]
-	if !ok {
-		find = sync.OnceValues(func() (depsfile.Version, error) { return r.find(ctx, p, prefix) })
-		r.known[key] = find
-	}
-	return find()
+	return r.known.Do(key, func() (depsfile.Version, error) { return r.find(ctx, p, prefix) })
 }
 
 func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (depsfile.Version, error) {

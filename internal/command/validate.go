@@ -2,8 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
-	"os"
+	"fmt"
 
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
@@ -12,19 +13,18 @@ import (
 )
 
 var cmdValidate = &Command{
-	Name: "validate", Main: true, Short: "Check the configuration",
+	Name: "validate", Main: true, Args: "[DIR]", Short: "Check the configuration",
 	Long: `
 Checks the configuration in itself: syntax, names, types and what providers
 say of it. Neither the state nor anything remote is looked at, and variables
 need no values. Modules and providers must be installed; "tofu init
--backend=false" does that without touching the state.`,
+-backend=false" does that without touching the state. With DIR, the module in
+that directory is checked as the root module.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &validateFlags{}
-		f.addColor(fs)
-		f.addWarnings(fs)
+		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
-		fs.BoolVar(&f.Document, "json", false, "Print the result as a JSON document.")
-		fs.StringVar(&f.DocumentInto, "json-into", "", "Write the JSON document to `out.json`, beside the human-readable output.")
+		f.documentFlags.add(fs)
 		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 		return f
@@ -35,30 +35,29 @@ need no values. Modules and providers must be installed; "tofu init
 type validateFlags struct {
 	viewFlags
 	varFlags
-	Document      bool
-	DocumentInto  string
+	documentFlags
 	NoTests       bool
 	TestDirectory string
 }
 
 func runValidate(ctx context.Context, app *App, flags any, args []string) error {
 	f := flags.(*validateFlags)
-	if err := noArguments(args); err != nil {
-		return err
+	switch len(args) {
+	case 0:
+	case 1:
+		app.rootDir = args[0]
+	default:
+		return badUsage("Too many command line arguments", "Expected at most one argument, the directory of a module.")
 	}
-	if f.Document && f.DocumentInto != "" {
-		return badUsage("Incompatible options", "-json and -json-into can't be used together.")
+	into, err := f.documentFlags.open()
+	if err != nil {
+		return err
 	}
 	app.Input = false
 	diags := app.validate(ctx, f)
-	if f.DocumentInto != "" {
-		file, err := os.Create(f.DocumentInto)
-		if err == nil {
-			err = ui.WriteValidation(file, diags, app.source)
-			_ = file.Close()
-		}
-		if err != nil {
-			diags = diags.Append(err)
+	if into != nil {
+		if err := errors.Join(ui.WriteValidation(into, diags, app.source), into.Close()); err != nil {
+			diags = diags.Append(fmt.Errorf("-json-into: %w", err))
 		}
 	}
 	if f.Document {
@@ -110,12 +109,4 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	env := a.environment(running, workspace)
 	env.Observe = nil
 	return diags.Append(engine.Validate(engineContext(ctx), cfg.Config, env))
-}
-
-// success prints a line that begins with a green word.
-func (a *App) success(text string) {
-	if a.color() && !a.view.JSON {
-		text = "\x1b[32m\x1b[1m" + text[:len("Success!")] + "\x1b[0m" + text[len("Success!"):]
-	}
-	a.Printer.Message(ui.Text{Text: text})
 }

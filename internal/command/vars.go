@@ -68,8 +68,11 @@ func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (ma
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range}
 	}
 	for _, v := range inputs.Missing(values, declared) {
-		if _, broken := l.given[v.Name]; broken {
-			continue // its value was given and could not be read, which was said
+		if _, broken := l.given[v.Name]; broken { // what is wrong with its value was said
+			if need == needValues {
+				diags = diags.Append(v.NoValue())
+			}
+			continue
 		}
 		if need == allowUnknown {
 			out[v.Name] = engine.Variable{Value: cty.UnknownVal(v.Type.Type)}

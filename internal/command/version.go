@@ -17,7 +17,7 @@ Shows the version of OpenTofu that this program is compatible with, its own
 version, and the versions of the providers that the lock file selects.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &versionFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print the versions as a JSON document.")
 		return f
 	},

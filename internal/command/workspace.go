@@ -49,7 +49,7 @@ var cmdWorkspaceShow = &Command{
 	Long: "Prints the name of the selected workspace.",
 	Flags: func(fs *flag.FlagSet) any {
 		f := &workspaceFlags{}
-		f.addColor(fs)
+		f.viewFlags.add(fs)
 		return f
 	},
 	Run: func(_ context.Context, app *App, _ any, args []string) error {
@@ -176,7 +176,7 @@ func (a *App) canSelect() error {
 
 func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
 	if name == "" {
-		return a.selectWorkspace(defaultWorkspace) // an empty name has always meant the default one
+		return a.selectWorkspace(backend.DefaultWorkspace) // an empty name has always meant the default one
 	}
 	if !validWorkspaceName(name) {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, workspaceNameRule)}.Err()
@@ -191,7 +191,6 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	if slices.Contains(w.names, name) {
 		return diags.Append(tfdiags.Errorf("The workspace exists already", "There is a workspace named %q; \"tofu workspace select %s\" selects it.", name, name)).Err()
 	}
-	var initial *statefile.File
 	w.workspace = name
 	if err := w.create(ctx, a, f); err != nil {
 		return diags.Append(err).Err()
@@ -199,18 +198,17 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	if err := a.selectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
 	}
+	created := fmt.Sprintf("Created and switched to workspace %q!", name)
 	if f.State != "" {
-		file, err := a.readStateFile(f.State)
+		initial, err := a.readStateFile(f.State)
 		if err != nil {
 			return diags.Append(err).Err()
 		}
-		initial = file
-	}
-	a.say("Created and switched to workspace %q!\n\nIt has a state of its own, which is empty: what other workspaces manage\n"+
-		"is no concern of it.", name)
-	if initial != nil {
 		diags = diags.Append(w.push(ctx, a, f, initial))
+		a.say("%s\n\nIts state is a copy of %s.", created, f.State)
+		return a.done(diags)
 	}
+	a.say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.", created)
 	return a.done(diags)
 }
 
@@ -230,7 +228,7 @@ func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) erro
 
 // push puts a state into the place's workspace.
 func (w *workspaces) push(ctx context.Context, a *App, f *workspaceFlags, file *statefile.File) tfdiags.Diagnostics {
-	open, diags := a.readState(ctx, w.store, w.workspace, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-new"})
+	open, diags := a.readState(ctx, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-new"})
 	if diags.HasErrors() {
 		return diags
 	}
@@ -290,7 +288,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 			"Workspace %q is your active workspace. Select another one before you delete it.", name)).Err()
 	}
 	w.workspace = name
-	open, more := app.readState(ctx, w.store, name, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-delete"})
+	open, more := app.readState(ctx, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-delete"})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-const defaultWorkspace = "default"
+	"tofu/internal/backend"
+)
 
 // workspace gives the name of the selected workspace; TF_WORKSPACE, which overrides the selection, is checked.
 func (a *App) workspace() (string, error) {
@@ -27,7 +27,7 @@ func (a *App) workspace() (string, error) {
 	if name := strings.TrimSpace(string(text)); name != "" {
 		return name, nil
 	}
-	return defaultWorkspace, nil
+	return backend.DefaultWorkspace, nil
 }
 
 func (a *App) environmentPath() string { return filepath.Join(a.DataDir, "environment") }

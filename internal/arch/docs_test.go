@@ -1,0 +1,120 @@
+package arch
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documents are those that name parts of the program.
+var documents = []string{"README.md", "docs/ARCHITECTURE.md", "docs/DESIGN.md", "docs/HACKING.md"}
+
+const top = "../.." // of the repository
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(top, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPackagesAreOnTheMap: the map of packages in ARCHITECTURE.md has all of them.
+func TestPackagesAreOnTheMap(t *testing.T) {
+	_, after, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "## Packages")
+	listed, _, _ := strings.Cut(after, "\n| Layer")
+	for _, p := range load(t) {
+		if !regexp.MustCompile(`(^|[\s/])` + filepath.Base(p.path) + `/`).MatchString(listed) {
+			t.Errorf("the map in docs/ARCHITECTURE.md lacks internal/%s", p.path)
+		}
+	}
+}
+
+// TestDocumentsNameWhatThereIs: the files, tests and make targets that documents name exist.
+func TestDocumentsNameWhatThereIs(t *testing.T) {
+	targets, tests := read(t, "Makefile"), testNames(t)
+	code := regexp.MustCompile("`([^`\n]+)`")
+	file := regexp.MustCompile(`^[a-z][\w./-]*\.(go|md|sh|txtar)$`)
+	test := regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w+$`)
+	looked := 0
+	for _, doc := range documents {
+		for _, match := range code.FindAllStringSubmatch(read(t, doc), -1) {
+			name := match[1]
+			target, isTarget := strings.CutPrefix(name, "make ")
+			target, _, _ = strings.Cut(target, " ")
+			var found bool
+			switch {
+			case strings.ContainsAny(name, "*…") || strings.Contains(name, "NAME") || strings.Contains(name, "BLOCK") || strings.Contains(name, "THEME") || strings.Contains(name, "vN"):
+				continue
+			case isTarget:
+				found = strings.Contains(targets, "\n"+target+":")
+			case test.MatchString(name):
+				found = tests[name]
+			case file.MatchString(name):
+				found = slices.ContainsFunc([]string{"", "internal", "docs"}, func(dir string) bool {
+					_, err := os.Stat(filepath.Join(top, dir, name))
+					return err == nil
+				})
+			default:
+				continue
+			}
+			looked++
+			if !found {
+				t.Errorf("%s names `%s`, which is not there", doc, name)
+			}
+		}
+	}
+	if looked < 40 {
+		t.Errorf("only %d names were looked at", looked)
+	}
+}
+
+// testNames are those of all tests below internal.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func ((Test|Fuzz)\w+)\(`)
+	found := make(map[string]bool)
+	err := filepath.WalkDir("..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range declared.FindAllStringSubmatch(string(text), -1) {
+			found[match[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestRequirementsAreJustified: DESIGN.md says what each module that is required directly is for, and names no others.
+func TestRequirementsAreJustified(t *testing.T) {
+	_, entry, found := strings.Cut(read(t, "docs/DESIGN.md"), "What is taken from others\n")
+	if !found {
+		t.Fatal("docs/DESIGN.md has no entry on what is taken from others")
+	}
+	entry, _, _ = strings.Cut(entry, "\n## ")
+	named := make(map[string]bool)
+	for _, match := range regexp.MustCompile("`([\\w-]+\\.[\\w./-]+/[^`]+)`").FindAllStringSubmatch(entry, -1) {
+		named[match[1]] = true
+	}
+	required := make(map[string]bool)
+	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(read(t, "go.mod"), -1) {
+		required[match[1]] = true
+		if !named[match[1]] {
+			t.Errorf("docs/DESIGN.md does not say what %s is for", match[1])
+		}
+	}
+	for path := range named {
+		if !required[path] {
+			t.Errorf("docs/DESIGN.md says what %s is for, which is not required", path)
+		}
+	}
+}

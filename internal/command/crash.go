@@ -1,0 +1,39 @@
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"tofu/internal/tfdiags"
+	"tofu/internal/version"
+)
+
+// crashStatus is the exit status of a program that came upon a mistake of its own.
+const crashStatus = 11
+
+const crashText = `
+This is a bug in tofu, not in your configuration: %v
+
+What was done so far is recorded; the next command goes on from there.
+Please report the bug with the text below, after removing what is confidential.
+
+version %s
+%s
+`
+
+// ReportCrash tells of a panic and gives the exit status.
+func ReportCrash(to io.Writer, crash tfdiags.Crash) (status int) {
+	fmt.Fprintf(to, crashText, crash.Problem, version.Own, crash.Stack)
+	return crashStatus
+}
+
+// crashOf finds the first crash among the problems of an error.
+func crashOf(err error) (tfdiags.Crash, bool) {
+	var diags tfdiags.Diagnostics
+	for _, d := range diags.Append(err) {
+		if crash, ok := d.Extra.(tfdiags.Crash); ok {
+			return crash, true
+		}
+	}
+	return tfdiags.Crash{}, false
+}

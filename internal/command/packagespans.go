@@ -1,0 +1,66 @@
+package command
+
+import (
+	"strings"
+
+	"tofu/internal/depsfile/install"
+	"tofu/internal/getmodules"
+	"tofu/internal/timings"
+)
+
+// packageSpans are the parts of a trace that tell of the installation of packages. They are told one event at a time.
+type packageSpans struct {
+	timings *timings.Recorder
+	open    map[string]*timings.Open
+}
+
+func (a *App) newPackageSpans() *packageSpans {
+	return &packageSpans{timings: a.timings, open: make(map[string]*timings.Open)}
+}
+
+func (s *packageSpans) provider(e install.Event) {
+	switch e := e.(type) {
+	case install.Installing:
+		s.begin("install provider", e.Provider.String(), e.Version.String())
+	case install.Installed:
+		s.done(e.Provider.String(), e.Version.String())
+	case install.Fetching:
+		s.begin("fetch provider", e.Provider.String(), e.Version.String(), e.Platform.String())
+	case install.Fetched:
+		s.done(e.Provider.String(), e.Version.String(), e.Platform.String())
+	}
+}
+
+func (s *packageSpans) module(e getmodules.Event) {
+	switch e := e.(type) {
+	case getmodules.Downloading:
+		s.begin("install module", e.Key, e.Version)
+	case getmodules.InPlace:
+		s.done(e.Key, e.Version)
+	}
+}
+
+// begin begins a span; a package is its name, its version and its platform, as far as there are any.
+func (s *packageSpans) begin(what string, pkg ...string) {
+	var about []timings.Attribute
+	for i, key := range []string{"opentofu.package.name", "opentofu.package.version", "opentofu.package.platform"} {
+		if i < len(pkg) && pkg[i] != "" {
+			about = append(about, timings.Attribute{Key: key, Value: pkg[i]})
+		}
+	}
+	s.open[strings.Join(pkg, " ")] = s.timings.Begin(what, about...)
+}
+
+func (s *packageSpans) done(pkg ...string) {
+	key := strings.Join(pkg, " ")
+	s.open[key].End(false)
+	delete(s.open, key)
+}
+
+// end ends what was begun and not done: it failed.
+func (s *packageSpans) end() {
+	for key, span := range s.open {
+		span.End(true)
+		delete(s.open, key)
+	}
+}

@@ -1,0 +1,149 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile/install"
+	"tofu/internal/getmodules"
+	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/version"
+)
+
+// lockRecursive is `providers lock -recursive`.
+func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []string) error {
+	job, err := a.openLockJob(f)
+	if err != nil {
+		return err
+	}
+	defer job.close()
+	progress := job.progress
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	shared := getmodules.NewShared(ctx, registry.New(a.CLI, version.String), progress.module)
+	defer func() { _ = shared.Close() }()
+	roots, broken, diags := findRoots(ctx, dirs, shared, progress.remark)
+	if ctx.Err() != nil {
+		return diags.Err()
+	}
+	for _, dir := range broken {
+		a.say("- %s: failed", dir)
+	}
+	run := &lockRun{app: a, check: f.Check, roots: roots, lines: make([]string, len(roots)), progress: progress, failed: len(broken)}
+	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
+	progress.end()
+	diags = diags.Append(run.diags).Append(problemsOf(roots, results))
+	verb := "updated"
+	if f.Check {
+		verb = "to be updated"
+	}
+	a.say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"), run.updated, verb, run.current, run.failed)
+	if f.Check && run.updated > 0 {
+		diags = diags.Append(tfdiags.Errorf("Lock files are out of date",
+			"%s not as complete or new as it should be. Run \"tofu providers lock -recursive\" with the same platforms to update what is missing.",
+			ui.Count(run.updated, "lock file")))
+	}
+	return a.done(diags)
+}
+
+// lockRun writes the lock files of many root modules as they become ready, and tells of them in their order.
+type lockRun struct {
+	app      *App
+	check    bool // write nothing
+	roots    []install.Root
+	progress *downloads
+
+	lines                    []string // what there is to tell of each; empty until it is ready
+	told, done               int
+	updated, current, failed int
+	diags                    tfdiags.Diagnostics
+}
+
+// finish is called once for each root module, one call at a time.
+func (l *lockRun) finish(i int, r install.RootResult) {
+	l.lines[i] = fmt.Sprintf("- %s: %s", l.roots[i].Dir, l.write(l.roots[i], r))
+	l.done++
+	l.progress.around(func() {
+		for ; l.told < len(l.lines) && l.lines[l.told] != ""; l.told++ {
+			l.app.say("%s", l.lines[l.told])
+		}
+	})
+	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))
+}
+
+// write writes a lock file that has to change, and says what it did.
+func (l *lockRun) write(root install.Root, r install.RootResult) string {
+	switch {
+	case r.Diags.HasErrors():
+		l.failed++
+		return "failed"
+	case !r.Locks.Differs(root.LockFile()):
+		l.current++
+		return "up to date"
+	case l.check:
+		l.updated++
+		return "needs an update (" + summary(r) + ")"
+	}
+	if err := r.Locks.Save(root.LockFile()); err != nil {
+		l.failed++
+		l.diags = l.diags.Append(err)
+		return "failed"
+	}
+	l.updated++
+	return "updated (" + summary(r) + ")"
+}
+
+// problemsOf gives the problems of all root modules, each once with the modules that have it: one provider that can't be had fails all
+// that need it.
+func problemsOf(roots []install.Root, results []install.RootResult) tfdiags.Diagnostics {
+	type problem struct{ summary, detail string }
+	where := make(map[problem][]string)
+	var first tfdiags.Diagnostics
+	for i, r := range results {
+		for _, d := range r.Diags {
+			p := problem{d.Summary, d.Detail}
+			if where[p] == nil {
+				first = append(first, d)
+			}
+			where[p] = append(where[p], roots[i].Dir)
+		}
+	}
+	for i, d := range first {
+		first[i].Detail = "In " + someOf(where[problem{d.Summary, d.Detail}]) + ": " + d.Detail
+	}
+	return first
+}
+
+// someOf names a few and counts the rest.
+func someOf(names []string) string {
+	const few = 3
+	if len(names) <= few+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// summary says in short what is new in a lock file.
+func summary(r install.RootResult) string {
+	more := make(map[addrs.Provider]bool)
+	for _, item := range r.Added {
+		if item.New || item.More {
+			more[item.Provider] = true
+		}
+	}
+	var names []string
+	for _, p := range r.Locks.Providers() {
+		if lock, _ := r.Locks.Provider(p); more[p] {
+			names = append(names, p.ForDisplay()+" "+lock.Version.String())
+		}
+	}
+	if len(names) == 0 {
+		return "constraints"
+	}
+	return strings.Join(names, ", ")
+}
