@@ -1,78 +1,60 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"tofu/internal/registry/registrytest"
 )
 
 // mirror is a network mirror with some providers, and a user's machine beside it.
 type mirror struct {
 	testing.TB
-	top     string
-	url     string
-	scheme  string // of the hashes that it announces
-	archive map[string][]byte
+	*registrytest.Server
+	top string
 	// hold answers a request for an archive in place of the mirror, and tells whether it did; nil never does.
 	hold func(w http.ResponseWriter, r *http.Request, archive []byte) bool
-
-	mu    sync.Mutex
-	asked []string
 }
 
 var mirrored = []string{"alpha", "beta", "gamma"}
 
 func newMirror(t testing.TB, scheme string, size int) *mirror {
-	m := &mirror{TB: t, top: t.TempDir(), scheme: scheme, archive: make(map[string][]byte)}
+	m := &mirror{TB: t, Server: registrytest.New(t), top: t.TempDir()}
+	m.Scheme = scheme
 	for i, name := range mirrored {
 		noise := make([]byte, size)
 		rng := rand.NewChaCha8([32]byte{byte(i)})
 		if _, err := rng.Read(noise); err != nil {
 			t.Fatal(err)
 		}
-		var packed bytes.Buffer
-		z := zip.NewWriter(&packed)
-		w, err := z.Create("terraform-provider-" + name + "_v1.0.0")
-		if err == nil {
-			_, err = w.Write(noise)
-		}
-		if err == nil {
-			err = z.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.archive[name] = packed.Bytes()
+		m.Add(name, "1.0.0", platform, map[string]string{"terraform-provider-" + name + "_v1.0.0": string(noise)})
 	}
-	server := httptest.NewUnstartedServer(m)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end when processes are killed
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	m.url = server.URL
-	m.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	m.write("tofurc", fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n", m.url+"/"))
+	m.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+		parts := strings.Split(r.URL.Path, "/") // /files/NAME/1.0.0/FILE
+		return m.hold != nil && strings.HasSuffix(r.URL.Path, ".zip") && m.hold(w, r, m.Archive(parts[2], "1.0.0", platform))
+	}
+	m.write("ca.pem", string(registrytest.Certificate()))
+	m.write("tofurc", fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n", m.URL+"/mirror/"))
 	return m
 }
+
+const platform = runtime.GOOS + "_" + runtime.GOARCH
 
 func (m *mirror) write(name, text string) {
 	m.Helper()
@@ -83,66 +65,6 @@ func (m *mirror) write(name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		m.Fatal(err)
 	}
-}
-
-func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	m.asked = append(m.asked, r.URL.Path)
-	m.mu.Unlock()
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // example.com/acme/NAME/FILE
-	if len(parts) != 4 || m.archive[parts[2]] == nil {
-		http.NotFound(w, r)
-		return
-	}
-	name, data := parts[2], m.archive[parts[2]]
-	w.Header().Set("Content-Type", "application/json")
-	switch parts[3] {
-	case "index.json":
-		fmt.Fprint(w, `{"versions": {"1.0.0": {}}}`)
-	case "1.0.0.json":
-		hash := fmt.Sprintf("zh:%x", sha256.Sum256(data))
-		if m.scheme == "h1" {
-			hash = m.contentHash(name)
-		}
-		doc := map[string]any{"archives": map[string]any{runtime.GOOS + "_" + runtime.GOARCH: map[string]any{"url": "package.zip", "hashes": []string{hash}}}}
-		if err := json.NewEncoder(w).Encode(doc); err != nil {
-			m.Log(err)
-		}
-	case "package.zip":
-		if m.hold == nil || !m.hold(w, r, data) {
-			http.ServeContent(w, r, "", time.Unix(1e9, 0), bytes.NewReader(data))
-		}
-	default:
-		http.NotFound(w, r)
-	}
-}
-
-func (m *mirror) contentHash(name string) string {
-	path := filepath.Join(m.top, name+".zip")
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := os.WriteFile(path, m.archive[name], 0o600); err != nil {
-		m.Error(err)
-	}
-	h, err := dirhash.HashZip(path, dirhash.Hash1)
-	if err != nil {
-		m.Error(err)
-	}
-	return h
-}
-
-// requests tells how often a path with this end was asked for since the last time.
-func (m *mirror) requests(suffix string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := 0
-	for _, path := range m.asked {
-		if strings.HasSuffix(path, suffix) {
-			n++
-		}
-	}
-	m.asked = nil
-	return n
 }
 
 // root makes a root module that needs all providers.
@@ -160,7 +82,11 @@ func (m *mirror) root(name string) string {
 
 // init is the command in a root module.
 func (m *mirror) init(ctx context.Context, dir string, env ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "tofu", "init", "-input=false", "-no-color")
+	return m.run(ctx, dir, []string{"tofu", "init", "-input=false", "-no-color"}, env...)
+}
+
+func (m *mirror) run(ctx context.Context, dir string, words []string, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.top, "SSL_CERT_FILE=" + filepath.Join(m.top, "ca.pem"),
 		"TF_CLI_CONFIG_FILE=" + filepath.Join(m.top, "tofurc")}, env...)
@@ -183,21 +109,46 @@ func (m *mirror) whole(dir string, all bool) {
 				m.Error(err)
 			}
 			h, err := dirhash.HashDir(real, "", dirhash.Hash1)
-			if err != nil || h != m.contentHash(name) {
+			if err != nil || h != registrytest.ContentHash(m, m.Archive(name, "1.0.0", platform)) {
 				m.Errorf("%s is not whole: %s, %v", pkg, h, err)
 			}
 		}
 	}
 }
 
-// TestManyInits: 40 processes on one cold cache fetch each package once, and none fails.
+// TestManyInits: 40 processes on one cold cache fetch each package once, and none fails. Where file locks don't work they may fetch
+// more, and still none fails.
 func TestManyInits(t *testing.T) {
 	for name, c := range map[string]struct {
-		scheme string
-		cache  bool
-	}{"store": {"zh", false}, "plugin cache, content hashes": {"h1", true}} {
+		scheme       string
+		cache, locks bool
+	}{
+		"store":                           {"zh", false, true},
+		"plugin cache, content hashes":    {"h1", true, true},
+		"store without file locks":        {"zh", false, false},
+		"plugin cache without file locks": {"h1", true, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMirror(t, c.scheme, 500_000)
+			words := []string{"tofu", "init", "-input=false", "-no-color"}
+			if !c.locks {
+				if !canForbidLocks {
+					t.Skip("file locks can't be forbidden here")
+				}
+				words = append([]string{"nolocks"}, words...)
+				more := make(chan struct{})
+				var came atomic.Int32
+				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool { // until an archive is asked for twice
+					if came.Add(1) == int32(len(mirrored))+1 {
+						close(more)
+					}
+					select {
+					case <-more:
+					case <-r.Context().Done():
+					}
+					return false
+				}
+			}
 			var env []string
 			if c.cache {
 				m.write("cache/.keep", "")
@@ -210,13 +161,13 @@ func TestManyInits(t *testing.T) {
 			var group sync.WaitGroup
 			for _, dir := range dirs {
 				group.Go(func() {
-					if out, err := m.init(t.Context(), dir, env...).CombinedOutput(); err != nil {
+					if out, err := m.run(t.Context(), dir, words, env...).CombinedOutput(); err != nil {
 						t.Errorf("%v\n%s", err, out)
 					}
 				})
 			}
 			group.Wait()
-			if n := m.requests(".zip"); n != len(mirrored) {
+			if n := m.Requests(".zip"); c.locks && n != len(mirrored) || !c.locks && n <= len(mirrored) {
 				t.Errorf("%d archives were fetched", n)
 			}
 			want, err := os.ReadFile(filepath.Join(dirs[0], ".terraform.lock.hcl"))
@@ -230,16 +181,31 @@ func TestManyInits(t *testing.T) {
 				}
 			}
 			// With a warm cache nothing is asked for, in a new folder neither.
-			m.requests("")
+			m.Requests("")
 			fresh := m.root("fresh")
 			m.write("fresh/.terraform.lock.hcl", string(want))
 			for _, dir := range []string{dirs[0], fresh} {
-				if out, err := m.init(t.Context(), dir, env...).CombinedOutput(); err != nil || m.requests("") != 0 {
+				if out, err := m.run(t.Context(), dir, words, env...).CombinedOutput(); err != nil || m.Requests("") != 0 {
 					t.Errorf("requests are made, or %v\n%s", err, out)
 				}
 			}
 			m.whole(fresh, true)
+			m.clean()
 		})
+	}
+}
+
+// clean checks that nothing is left under a temporary name.
+func (m *mirror) clean() {
+	m.Helper()
+	err := filepath.WalkDir(m.top, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.Contains(d.Name(), "tmp-") {
+			m.Errorf("left over: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		m.Error(err)
 	}
 }
 

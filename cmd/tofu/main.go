@@ -2,12 +2,11 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime/debug"
 
 	"tofu/internal/command"
-	"tofu/internal/version"
+	"tofu/internal/tfdiags"
 )
 
 func main() { os.Exit(run()) }
@@ -17,19 +16,8 @@ func run() (status int) {
 	collectLater()
 	defer func() {
 		if problem := recover(); problem != nil {
-			fmt.Fprintf(os.Stderr, crashText, problem, version.Own, debug.Stack())
-			status = 11
+			status = command.ReportCrash(os.Stderr, tfdiags.Crash{Problem: problem, Stack: debug.Stack()})
 		}
 	}()
 	return command.NewApp(command.StandardStreams(), os.Environ()).Run(os.Args[1:])
 }
-
-const crashText = `
-This is a bug in tofu, not in your configuration: %v
-
-What was done so far is recorded beside the state; the next command picks it up.
-Please report the bug with the text below, after removing what is confidential.
-
-version %s
-%s
-`

@@ -1,23 +1,32 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tofu/internal/otlp/otlptest"
 )
 
 // The test binary is the program: scripts that call tofu start it again under that name.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"tofu": func() { os.Exit(run()) },
+		"tofu":    func() { os.Exit(run()) },
+		"nolocks": nolocks,
 	})
 }
 
@@ -50,12 +59,48 @@ func TestScript(t *testing.T) {
 			return false, os.ErrInvalid
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"collector":   cmdCollector,
 			"json":        cmdJSON,
+			"nowhere":     cmdNowhere,
 			"replace":     cmdReplace,
 			"stateserver": cmdStateServer,
 			"wait4":       cmdWait,
 		},
 	})
+}
+
+// cmdCollector is `collector FILE`: a collector of traces whose URL is in COLLECTOR. It writes a line into FILE for each span: the names
+// of those that it is a part of and its own, the values of its attributes in the order of their names, and whether it failed.
+func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: collector FILE")
+	}
+	c, end, err := otlptest.Start()
+	ts.Check(err)
+	ts.Defer(end)
+	ts.Setenv("COLLECTOR", c.URL)
+	path := ts.MkAbs(args[0])
+	c.Got = func(spans []otlptest.Span) error {
+		byID := make(map[string]otlptest.Span)
+		for _, s := range spans {
+			byID[s.ID] = s
+		}
+		var text strings.Builder
+		for _, s := range spans {
+			line := s.Name
+			for at := s; at.Parent != ""; at = byID[at.Parent] {
+				line = byID[at.Parent].Name + " > " + line
+			}
+			for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+				line += " " + s.Attributes[name]
+			}
+			if s.Status != 0 {
+				line += " FAILED"
+			}
+			text.WriteString(line + "\n")
+		}
+		return os.WriteFile(path, []byte(text.String()), 0o600)
+	}
 }
 
 // cmdJSON is `json FILE PATH [VALUE]`: what is at PATH in a JSON document equals VALUE, or with ! it doesn't, or isn't there.
@@ -92,18 +137,62 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdWait is `wait4 FILE`: goes on when the file exists.
+// cmdWait is `wait4 FILE [TEXT]`: goes on when the file exists, and has the text.
 func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 1 || neg {
-		ts.Fatalf("usage: wait4 FILE")
+	if neg || len(args) != 1 && len(args) != 2 {
+		ts.Fatalf("usage: wait4 FILE [TEXT]")
 	}
 	path := ts.MkAbs(args[0])
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		text, err := os.ReadFile(path)
+		if err == nil && (len(args) == 1 || strings.Contains(string(text), args[1])) {
 			return
 		}
 	}
-	ts.Fatalf("%s did not appear", args[0])
+	ts.Fatalf("%s did not appear", strings.Join(args, " with "))
+}
+
+// cmdNowhere is `nowhere TEXT FOLDER`: no file below the folder has the text, nor has any file in an archive there.
+func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: nowhere TEXT FOLDER")
+	}
+	looked := 0
+	look := func(name string, text []byte) {
+		looked++
+		if i := bytes.Index(text, []byte(args[0])); i >= 0 {
+			ts.Fatalf("%s has %q", name, text[max(0, i-100):min(len(text), i+100)])
+		}
+	}
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		look(path, text)
+		archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return nil // no archive
+		}
+		for _, f := range archive.File {
+			in, err := f.Open()
+			if err != nil {
+				return err
+			}
+			text, err := io.ReadAll(in)
+			if err != nil {
+				return err
+			}
+			look(path+" "+f.Name, text)
+		}
+		return nil
+	}))
+	if looked == 0 {
+		ts.Fatalf("there are no files in %s", args[1])
+	}
 }
 
 // cmdReplace is `replace OLD NEW FILE…`: every OLD in the files becomes NEW. There must be one.

@@ -7,23 +7,26 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is how much memory the heap may have above what is usual. The collections of a heap that is only just being filled take a
-// quarter of a short command's time and free next to nothing; a large heap hardly notices.
-const headroom = 8 << 20
+// headroom is the least by which the heap may grow between two collections. Those of a heap that is only just being filled take a
+// quarter of a short command's time and free next to nothing. A large heap may double as usual, less half of the headroom, so that
+// one of middle size takes no more memory than it would without all this.
+const headroom = 32 << 20
 
 // leastHeap is the heap size at which the runtime collects for the first time at 100 %.
 const leastHeap = 4 << 20
 
-// collectLater has garbage collected when the heap is twice what is live and the headroom, unless GOGC says when.
+// collectLater has garbage collected when the heap has grown by the headroom, or has nearly doubled, unless GOGC says when.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(100 * 2 * headroom / leastHeap)
+	debug.SetGCPercent(100 * headroom / leastHeap)
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		debug.SetGCPercent(100 + int(2*100*headroom/max(live[0].Value.Uint64(), leastHeap)))
+		size := max(live[0].Value.Uint64(), leastHeap)
+		growth := max(headroom, size-min(size, headroom/2))
+		debug.SetGCPercent(int(100 * growth / size))
 	})
 }
 

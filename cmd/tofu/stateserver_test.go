@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -62,6 +63,18 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.locks[r.URL.Path] = body
 	case "UNLOCK":
+		if locked && lockID(body) != lockID(lock) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write(lock)
+			return
+		}
 		delete(s.locks, r.URL.Path)
 	}
+}
+
+// lockID is the ID in a lock's description, "" when there is none.
+func lockID(text []byte) string {
+	var lock struct{ ID string }
+	_ = json.Unmarshal(text, &lock)
+	return lock.ID
 }
