@@ -30,6 +30,21 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 	echo "missing, and not installed: ${packages[*]}" >&2
 	exit 0
 fi
+
+# Tests start servers of their own. The packages must not start the system's (invoke-rc.d asks this program first), nor enable them.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	printf '#!/bin/sh\nexit 101\n' >$policy
+	chmod 755 $policy
+	trap 'rm -f $policy' EXIT
+fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 apt-get install -q -y --no-install-recommends "${packages[@]}"
+declare -A services=([docker-registry]=docker-registry [openssh-server]=ssh [postgresql]=postgresql)
+for package in "${packages[@]}"; do
+	service=${services[$package]:-}
+	if [ -n "$service" ] && command -v systemctl >/dev/null; then
+		systemctl disable --quiet "$service" || true
+	fi
+done

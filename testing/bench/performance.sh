@@ -1,16 +1,32 @@
 #!/usr/bin/env bash
-# Measures everything that docs/PERFORMANCE.md has figures of and prints it as
-# Markdown, each table below the command that makes it. `make performance` sets:
+# Measures what docs/PERFORMANCE.md has figures of and puts each part into it as
+# soon as it is done, below the commands that make it: a run that is cut off
+# loses the part that was under way only. `make performance` sets:
 #
+#   PARTS   what to measure, in this order: machine side large hundred growth providers before
 #   MIRROR  the test providers, as `make providers` builds them
 #   REF     a program to compare with, at the sizes that it manages; may be empty
 #   BEFORE  a commit to compare with; may be empty
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-life=validate,graph,planout,showjson,plan,apply,noop,show,statelist,output,destroy
+doc=docs/PERFORMANCE.md
 bench=build/bench/bench
+mkdir -p build/bench
 go build -o "$bench" ./testing/bench
+
+life=validate,graph,planout,showjson,apply,noop,show,statelist,output,destroy
+
+# Each part has a title, by which its section is found in the document, and a function that prints the section.
+declare -A titles=(
+	[machine]='The machine'
+	[side]='Side by side'
+	[large]='Side by side: 5,000 in layers'
+	[hundred]='100,000 instances'
+	[growth]='Growth'
+	[providers]='Providers'
+	[before]='Before and after'
+)
 
 # measure ARGUMENT…: one run of the benchmark, its command above it.
 measure() {
@@ -18,36 +34,72 @@ measure() {
 	"$bench" "$@" || printf '\n**Not all of this could be measured.**\n'
 }
 
-printf '## The machine\n\n'
-printf -- '- %s, %s, %s processors, load %s\n' "$(date -u +%F)" "$(uname -sm)" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
-printf -- '- %s, %s\n' "$(go version | cut -d' ' -f3)" "$(git log -1 --format='commit %h')"
-CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o build/bench/stripped ./cmd/tofu
-printf -- '- the program stripped: %s MB\n' "$(($(stat -c %s build/bench/stripped) / 1000000))"
-if [ -n "${REF:-}" ]; then
-	printf -- '- compared with: %s, %s MB\n' "$(TF_CLI_CONFIG_FILE=/dev/null "$REF" version 2>/dev/null | grep -m 1 ' v[0-9]')" "$(($(stat -c %s "$REF") / 1000000))"
-fi
+machine() {
+	printf -- '- %s, %s, %s processors, load %s\n' "$(date -u +%F)" "$(uname -sm)" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
+	printf -- '- %s, %s\n' "$(go version | cut -d' ' -f3)" "$(git log -1 --format='commit %h')"
+	make -s build GOLINK='-s -w' OUT=build/bench/stripped
+	printf -- '- the program stripped: %s MB\n' "$(($(stat -c %s build/bench/stripped) / 1000000))"
+	if [ -n "${REF:-}" ]; then
+		printf -- '- compared with: %s, %s MB\n' "$(TF_CLI_CONFIG_FILE=/dev/null "$REF" version 2>/dev/null | grep -m 1 ' v[0-9]')" "$(($(stat -c %s "$REF") / 1000000))"
+	fi
+}
 
-if [ -n "${REF:-}" ]; then
-	printf '\n## Side by side\n'
-	measure -bin bin/tofu -ref "$REF" -shapes wide,layers,count -sizes 1000 -phases "$life"
-	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 20m
-fi
+side() {
+	measure -bin bin/tofu -ref "$REF" -shapes wide,layers -sizes 1000 -phases validate,graph,plan,apply,noop,destroy -count 3
+	measure -bin bin/tofu -ref "$REF" -shapes count -sizes 1000 -phases plan,apply,noop,destroy
+}
 
-if [ -n "${BEFORE:-}" ] && git rev-parse --quiet --verify "$BEFORE^{commit}" >/dev/null; then
-	printf '\n## Before and after\n'
+large() {
+	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m
+}
+
+hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
+
+growth() {
+	measure -bin bin/tofu -shapes wide,layers,chain,count,foreach,modules,variables,moduledeps,nested,splat,outputs -sizes 1000,32000 -phases "$life"
+	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life"
+}
+
+providers() {
+	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide,count -sizes 5000 -phases plan,apply,noop,destroy
+	measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
+}
+
+before() {
 	git worktree add --quiet --force --detach build/bench/before "$BEFORE"
 	trap 'git worktree remove --force build/bench/before' EXIT
 	(cd build/bench/before && CGO_ENABLED=0 go build -trimpath -o bin/tofu ./cmd/tofu)
-	measure -bin bin/tofu -ref build/bench/before/bin/tofu -shapes wide,layers,count,moduledeps -sizes 1000,4000 -phases "$life"
-fi
+	measure -bin bin/tofu -ref build/bench/before/bin/tofu -shapes wide,layers,count,moduledeps -sizes 1000 -phases "$life" -timeout 30s
+}
 
-printf '\n## Growth\n'
-measure -bin bin/tofu -mirror "$MIRROR" -shapes all -sizes 1000,8000 -phases "$life"
-measure -bin bin/tofu -shapes wide,layers,chain,count,foreach,modules,variables,nested,splat,outputs -sizes 1000,32000 -phases "$life"
+# possible PART: tells whether there is what the part compares with. The section of one that isn't measured stays as it is.
+possible() {
+	case $1 in
+	side | large) [ -n "${REF:-}" ] ;;
+	before) [ -n "${BEFORE:-}" ] && git rev-parse --quiet --verify "$BEFORE^{commit}" >/dev/null ;;
+	esac
+}
 
-printf '\n## 100,000 instances\n'
-measure -bin bin/tofu -shapes count -sizes 50000 -phases "$life"
+# put TITLE TEXT: puts a section into the document, in the place of the one with that title or behind all others.
+put() {
+	awk -v title="## $1" -v text="$2" '
+		$0 == title { print title "\n"; while ((getline line < text) > 0) print line; print ""; skip = 1; found = 1; next }
+		/^## / && skip { skip = 0 }
+		!skip
+		END { if (!found) { print "\n" title "\n"; while ((getline line < text) > 0) print line } }
+	' "$doc" | cat -s >build/bench/document.md
+	mv build/bench/document.md "$doc"
+}
 
-printf '\n## Providers\n'
-measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide,count -sizes 5000 -phases plan,apply,noop,destroy
-measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 2
+for part in ${PARTS:-machine side large hundred growth providers before}; do
+	title=${titles[$part]:?there is no such part}
+	start=$SECONDS
+	if ! possible "$part"; then
+		printf '==> %s: left out, with nothing to compare with\n' "$title" >&2
+		continue
+	fi
+	printf '==> %s\n' "$title" >&2
+	"$part" | tee build/bench/part.md
+	put "$title" build/bench/part.md
+	printf '==> %s: %d s\n' "$title" $((SECONDS - start)) >&2
+done

@@ -151,7 +151,7 @@ func print(out io.Writer, o *options, s shape, results []result, starts []cost) 
 		}
 	}
 	if len(starts) > 1 {
-		t.add(0, "", "wall ratio", "memory ratio")
+		t.add(0, "", "wall ratio", "less start", "CPU ratio", "memory ratio")
 	}
 	for _, r := range results {
 		for i, n := range o.sizes {
@@ -160,11 +160,17 @@ func print(out io.Writer, o *options, s shape, results []result, starts []cost) 
 				t.cost(row, r, column, o.sizes, i, start.cpu, plugins)
 			}
 			if ours, theirs := r.costs[0][n], r.costs[1][n]; len(starts) > 1 && ours.wall > 0 && theirs.wall > 0 {
-				t.add(row, "", fmt.Sprintf("%.1f", theirs.wall.Seconds()/ours.wall.Seconds()), fmt.Sprintf("%.1f", float64(theirs.peak)/float64(max(1, ours.peak))))
+				t.add(row, "", ratio(theirs.wall, ours.wall), ratio(theirs.wall-starts[1].wall, ours.wall-starts[0].wall), ratio(theirs.cpu, ours.cpu),
+					ratio(theirs.peak, ours.peak))
 			}
 		}
 	}
 	t.print(out)
+}
+
+// ratio says how many times as much the other program took.
+func ratio[T ~int64](theirs, ours T) string {
+	return fmt.Sprintf("%.1f", float64(theirs)/float64(max(1, ours)))
 }
 
 // names stand before the figures of the two programs.

@@ -89,9 +89,9 @@ func (m *module) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(m, format, args...) // a bufio.Writer keeps its error for Flush
 }
 
-// child writes a module in a folder of its own.
-func (m *module) child(name string, write func(*module)) {
-	c := newModule(filepath.Join(m.dir, name), m.res)
+// child writes a module in the folder mod.
+func (m *module) child(write func(*module)) {
+	c := newModule(filepath.Join(m.dir, "mod"), m.res)
 	write(c)
 	m.err = errors.Join(m.err, c.close())
 }
@@ -164,7 +164,7 @@ func forEach(m *module, n int) {
 }
 
 func modules(m *module, n int) {
-	m.child("mod", func(c *module) {
+	m.child(func(c *module) {
 		c.printf("variable \"name\" {\n  type = string\n}\n")
 		c.block("r0", "var.name")
 		for i := 1; i < 20; i++ {
@@ -179,7 +179,7 @@ func modules(m *module, n int) {
 
 func variables(m *module, n int) {
 	const each = 60
-	m.child("mod", func(c *module) {
+	m.child(func(c *module) {
 		var sum []string
 		for v := range each {
 			c.printf("variable \"v%d\" {\n  type    = string\n  default = \"none\"\n}\n", v)
@@ -201,7 +201,7 @@ func variables(m *module, n int) {
 // their sizes.
 func moduleDeps(m *module, n int) {
 	const blocks, depth = 20, 50
-	m.child("mod", func(c *module) { wide(c, blocks) })
+	m.child(func(c *module) { wide(c, blocks) })
 	for i := range max(1, n/blocks) {
 		m.printf("module \"m%d\" {\n  source = \"./mod\"\n", i)
 		if i%depth > 0 {
@@ -212,7 +212,7 @@ func moduleDeps(m *module, n int) {
 }
 
 func nested(m *module, n int) {
-	m.child("mod", func(c *module) {
+	m.child(func(c *module) {
 		c.printf("variable \"name\" {\n  type = string\n}\n")
 		c.block("r", `"${var.name}-${each.key}"`, "for_each = "+keys(20))
 		c.printf("output \"all\" {\n  value = { for k, r in %s.r : k => r.%s }\n}\n", c.res.typ, c.res.out)
