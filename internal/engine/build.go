@@ -171,6 +171,23 @@ func (r repetitionExprs) refs() []lang.Refs {
 	return out
 }
 
+// refuse refuses arguments that refer to the resource that they repeat: there is no value of it to decide by yet.
+func (r repetitionExprs) refuse(itself addrs.Resource) (diags tfdiags.Diagnostics) {
+	for _, refs := range r.refs() {
+		for _, ref := range refs.Objects {
+			subject := ref.Subject
+			if inst, ok := subject.(addrs.ResourceInstance); ok {
+				subject = inst.Resource
+			}
+			if subject == addrs.Referenceable(itself) {
+				diags = diags.Append(tfdiags.Errorf("Self-referential block",
+					"Which instances of %s there are can't depend on the resource itself.", itself).At(ref.Range))
+			}
+		}
+	}
+	return diags
+}
+
 // repeats tells whether instances have keys.
 func (r repetitionExprs) repeats() bool { return r.count != nil || r.forEach != nil }
 

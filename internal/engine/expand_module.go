@@ -59,8 +59,8 @@ func (w *walk) expandRoot() {
 
 // expandResource decides a resource's instances in one module instance.
 func (w *walk) expandResource(r *resource, in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
-	if diags := r.repeatedByItself(); diags.HasErrors() {
-		return nil, diags
+	if r.exprs.itself.HasErrors() {
+		return nil, r.exprs.itself
 	}
 	c := w.context(in, repetition{})
 	x, diags := c.expand(r.exprs.rep, r.addr.Resource.InInstance(in.addr).String())
@@ -77,19 +77,6 @@ func (w *walk) expandResource(r *resource, in *moduleInstance) (*expansion, tfdi
 		out.known = singleKnown
 	}
 	return out, diags
-}
-
-// repeatedByItself refuses a resource whose instances are decided by the resource: there is no value to decide by yet.
-func (r *resource) repeatedByItself() (diags tfdiags.Diagnostics) {
-	for _, refs := range r.exprs.rep.refs() {
-		for _, ref := range refs.Objects {
-			if r.module.resourceOf(ref.Subject) == r {
-				diags = diags.Append(tfdiags.Errorf("Self-referential block",
-					"Which instances of %s there are can't depend on the resource itself.", r.addr.Resource).At(ref.Range))
-			}
-		}
-	}
-	return diags
 }
 
 var singleKnown = map[addrs.InstanceKey]int{addrs.NoKey: 0}

@@ -175,6 +175,7 @@ func (b *build) analyseBodies() {
 func (b *build) analyseMeta(c *configs.Resource, e *resourceExprs) {
 	p := &e.problems
 	e.rep = b.repetition(c.Count, c.ForEach, c.Enabled, p)
+	e.itself = e.rep.refuse(c.Addr)
 	e.pre, e.post = b.rules(c.Preconditions, p), b.rules(c.Postconditions, p)
 	for _, t := range c.ReplaceTriggeredBy {
 		e.triggers = append(e.triggers, b.expr(t, p))

@@ -153,6 +153,7 @@ type resourceExprs struct {
 	dependsOn      []*addrs.Reference
 	provisioners   []*provisionerExprs
 	problems       tfdiags.Diagnostics
+	itself         tfdiags.Diagnostics // what the repetition asks of the resource itself; an error once instances are needed
 }
 
 // provisionerExprs are a provisioner block's analysed expressions.

@@ -141,24 +141,16 @@ func (r *reader) raw(to *[]byte) (ok bool) {
 
 // array reads an array; null is an empty one.
 func (r *reader) array(field string, element func() bool) bool {
-	switch {
-	case r.Word("null"):
-		return true
-	case r.Space() != '[':
-		return r.wrong(field)
-	}
-	return r.Elements(element)
+	return r.Word("null") || r.begins(field, '[') && r.Elements(element)
 }
 
 // members reads an object; null is an empty one.
 func (r *reader) members(field string, member func(name []byte) bool) bool {
-	switch {
-	case r.Word("null"):
-		return true
-	case r.Space() != '{':
-		return r.wrong(field)
-	}
-	return r.Members(member)
+	return r.Word("null") || r.begins(field, '{') && r.Members(member)
+}
+
+func (r *reader) begins(field string, bracket byte) bool {
+	return r.Space() == bracket || r.wrong(field)
 }
 
 // unmarshal leaves a value to encoding/json.
