@@ -3,7 +3,6 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"tofu/internal/command"
 	"tofu/internal/tfdiags"
@@ -16,7 +15,7 @@ func run() (status int) {
 	collectLater()
 	defer func() {
 		if problem := recover(); problem != nil {
-			status = command.ReportCrash(os.Stderr, tfdiags.Crash{Problem: problem, Stack: debug.Stack()})
+			status = command.ReportCrash(os.Stderr, tfdiags.CrashOf(problem))
 		}
 	}()
 	return command.NewApp(command.StandardStreams(), os.Environ()).Run(os.Args[1:])

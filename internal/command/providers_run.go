@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"tofu/internal/addrs"
 	"tofu/internal/builtin"
@@ -16,6 +15,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -118,11 +118,7 @@ func (r *runningProviders) loadSchemas(ctx context.Context, st *states.State) (u
 func (r *runningProviders) fetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, tfdiags.Diagnostics) {
 	found := make([]*providers.Schema, len(list))
 	problems := make([]tfdiags.Diagnostics, len(list))
-	var wg sync.WaitGroup
-	for i, p := range list {
-		wg.Go(func() { found[i], problems[i] = r.Schema(ctx, p) })
-	}
-	wg.Wait()
+	parallel.Each(len(list), len(list), func(i int) { found[i], problems[i] = r.Schema(ctx, list[i]) })
 	known := make(map[addrs.Provider]*providers.Schema, len(list))
 	var diags tfdiags.Diagnostics
 	for i, p := range list {

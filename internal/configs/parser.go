@@ -11,14 +11,14 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 
 	"tofu/internal/lang/nesting"
+	"tofu/internal/parallel"
 	"tofu/internal/tfdiags"
 )
 
 // Parser reads, parses and decodes directories, each of them once. It remembers every file it parsed, for source excerpts.
 // It is safe for concurrent use. The zero value is not ready: see NewParser.
 type Parser struct {
-	fs    FS
-	slots chan struct{} // bounds how many files are parsed at one time
+	fs FS
 
 	mu      sync.Mutex
 	files   map[string]*hcl.File
@@ -38,7 +38,6 @@ func NewParser(fsys FS) *Parser {
 	}
 	return &Parser{
 		fs:      fsys,
-		slots:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 		files:   map[string]*hcl.File{},
 		modules: map[string]*moduleEntry{},
 	}
@@ -75,20 +74,9 @@ func (p *Parser) decodeDir(dir string) (*Module, tfdiags.Diagnostics) {
 	}
 	primary := make([]*file, len(names.primary))
 	overrides := make([]*file, len(names.overrides))
-	var wait sync.WaitGroup
-	decodeAll := func(names []string, into []*file, override bool) {
-		for i, name := range names {
-			wait.Add(1)
-			p.slots <- struct{}{}
-			go func() {
-				defer func() { <-p.slots; wait.Done() }()
-				into[i] = p.decodeFile(name, override)
-			}()
-		}
-	}
-	decodeAll(names.primary, primary, false)
-	decodeAll(names.overrides, overrides, true)
-	wait.Wait()
+	workers := runtime.GOMAXPROCS(0)
+	parallel.Each(len(primary), workers, func(i int) { primary[i] = p.decodeFile(names.primary[i], false) })
+	parallel.Each(len(overrides), workers, func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true) })
 	return newModule(dir, primary, overrides)
 }
 

@@ -3,11 +3,12 @@ package configs
 import (
 	"bytes"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/parallel"
 )
 
 // A file of at least wholeSize is parsed in pieces of about pieceSize. The parser keeps a hundred bytes for each token until it is
@@ -70,21 +71,18 @@ func parsePieces(name string, pieces []piece) *hclsyntax.Body {
 		return nil
 	}
 	bodies := make([]*hclsyntax.Body, len(pieces))
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(pieces)) {
-		wait.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(pieces)); i = next.Add(1) - 1 {
-				file, diags := hclsyntax.ParseConfig(pieces[i].src, name, pieces[i].start)
-				if len(diags) > 0 {
-					next.Store(int64(len(pieces))) // the others make no difference any more
-					return
-				}
-				bodies[i] = file.Body.(*hclsyntax.Body)
-			}
-		})
-	}
-	wait.Wait()
+	var wrong atomic.Bool // the others make no difference any more
+	parallel.Each(len(pieces), runtime.GOMAXPROCS(0), func(i int) {
+		if wrong.Load() {
+			return
+		}
+		file, diags := hclsyntax.ParseConfig(pieces[i].src, name, pieces[i].start)
+		if len(diags) > 0 {
+			wrong.Store(true)
+			return
+		}
+		bodies[i] = file.Body.(*hclsyntax.Body)
+	})
 	whole := &hclsyntax.Body{Attributes: hclsyntax.Attributes{}}
 	for _, b := range bodies {
 		if b == nil || len(b.Attributes) > 0 {

@@ -3,8 +3,6 @@ package engine
 import (
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -13,6 +11,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
+	"tofu/internal/parallel"
 	"tofu/internal/tfdiags"
 )
 
@@ -153,19 +152,12 @@ func (b *build) analyseBodies() {
 			todo = append(todo, key)
 		}
 	}
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(todo)) {
-		wait.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
-				if key := todo[i]; key.schema != nil {
-					e := b.resourceExprs[key]
-					e.body, e.problems = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
-				}
-			}
-		})
-	}
-	wait.Wait()
+	parallel.Each(len(todo), runtime.GOMAXPROCS(0), func(i int) {
+		if key := todo[i]; key.schema != nil {
+			e := b.resourceExprs[key]
+			e.body, e.problems = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
+		}
+	})
 	for _, key := range todo {
 		b.analyseMeta(key.cfg, b.resourceExprs[key])
 	}

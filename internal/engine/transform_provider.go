@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/lang"
+	"tofu/internal/parallel"
 	"tofu/internal/providers"
 	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
@@ -179,25 +180,20 @@ var schemaTransformer = &Transformer{
 }
 
 func (b *build) fetchSchemas() tfdiags.Diagnostics {
-	needed := map[addrs.Provider]bool{}
+	b.schemas = make(map[addrs.Provider]*providers.Schema)
 	for addr := range b.providers {
-		needed[addr.Provider] = true
+		b.schemas[addr.Provider] = nil
 	}
+	needed := slices.SortedFunc(maps.Keys(b.schemas), addrs.Provider.Compare)
 	defer b.env.Timings.Phase("schemas")()
-	b.schemas = make(map[addrs.Provider]*providers.Schema, len(needed))
-	var mu sync.Mutex
-	var wg sync.WaitGroup
+	schemas := make([]*providers.Schema, len(needed))
+	problems := make([]tfdiags.Diagnostics, len(needed))
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], problems[i] = b.env.Schema(b.ctx, needed[i]) })
 	var diags tfdiags.Diagnostics
-	for addr := range needed {
-		wg.Go(func() {
-			schema, more := b.env.Schema(b.ctx, addr)
-			mu.Lock()
-			defer mu.Unlock()
-			b.schemas[addr] = schema
-			diags = diags.Append(more)
-		})
+	for i, addr := range needed {
+		b.schemas[addr] = schemas[i]
+		diags = diags.Append(problems[i])
 	}
-	wg.Wait()
 	return diags
 }
 

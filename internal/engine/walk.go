@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"tofu/internal/checks"
 	"tofu/internal/dag"
 	"tofu/internal/lang/funcs"
+	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -135,9 +135,9 @@ func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.D
 	defer func() {
 		if problem := recover(); problem != nil {
 			w.halt()
+			crash := tfdiags.CrashOf(problem)
 			diags = tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Crash", Address: what,
-				Detail: fmt.Sprintf("The program came upon a mistake of its own: %v.", problem),
-				Extra:  tfdiags.Crash{Problem: problem, Stack: debug.Stack()}}}
+				Detail: fmt.Sprintf("The program came upon a mistake of its own: %v.", crash.Problem), Extra: crash}}
 		}
 	}()
 	return f()
@@ -197,24 +197,11 @@ func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostic
 		return f(0)
 	}
 	results := make([]tfdiags.Diagnostics, n)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	next := 0
-	for range min(n, cap(w.calls)) {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= n || w.halted() {
-					return
-				}
-				results[i] = w.guard("", func() tfdiags.Diagnostics { return f(i) })
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(n, cap(w.calls), func(i int) {
+		if !w.halted() {
+			results[i] = w.guard("", func() tfdiags.Diagnostics { return f(i) })
+		}
+	})
 	var diags tfdiags.Diagnostics
 	for _, d := range results {
 		diags = append(diags, d...)

@@ -1,6 +1,10 @@
 package tfdiags
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"runtime/debug"
+
+	"github.com/hashicorp/hcl/v2"
+)
 
 // CausedByUnknown, as a Diagnostic's Extra, marks a problem that comes from a value which is known only after apply.
 type CausedByUnknown struct{}
@@ -21,6 +25,15 @@ type Deprecation struct {
 type Crash struct {
 	Problem any
 	Stack   []byte
+}
+
+// CrashOf is the crash that recover tells of, when a deferred function calls it. One that another goroutine has handed on has its
+// stack already.
+func CrashOf(problem any) Crash {
+	if crash, ok := problem.(Crash); ok {
+		return crash
+	}
+	return Crash{Problem: problem, Stack: debug.Stack()}
 }
 
 // DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
