@@ -71,7 +71,7 @@ func ConstraintsString(c Constraints) string {
 		parts = append(parts, part{bound, rank, operators[rank].text + text})
 	}
 	slices.SortStableFunc(parts, func(a, b part) int {
-		return cmp.Or(compareVersions(a.bound, b.bound), cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
+		return cmp.Or(CompareVersions(a.bound, b.bound), cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
 	})
 	parts = slices.CompactFunc(parts, func(a, b part) bool { return a.text == b.text })
 	texts := make([]string, len(parts))
@@ -79,14 +79,4 @@ func ConstraintsString(c Constraints) string {
 		texts[i] = p.text
 	}
 	return strings.Join(texts, ", ")
-}
-
-func compareVersions(a, b versions.Version) int {
-	switch {
-	case a.LessThan(b):
-		return -1
-	case b.LessThan(a):
-		return 1
-	}
-	return 0
 }

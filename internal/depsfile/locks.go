@@ -15,6 +15,17 @@ type Version = versions.Version
 // ParseVersion reads "1.2.3-beta1+build".
 func ParseVersion(text string) (Version, error) { return versions.ParseVersion(text) }
 
+// CompareVersions orders versions by precedence, in which build metadata has no say.
+func CompareVersions(a, b Version) int {
+	switch {
+	case a.LessThan(b):
+		return -1
+	case b.LessThan(a):
+		return 1
+	}
+	return 0
+}
+
 // Requirements are the providers that something needs, with the constraints of everyone who needs them.
 // Providers that only a state needs have no constraints.
 type Requirements map[addrs.Provider]Constraints

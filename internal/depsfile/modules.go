@@ -124,7 +124,7 @@ func (l ModuleLocks) Sorted() ModuleLocks {
 		if xErr != nil || yErr != nil {
 			return strings.Compare(a.Version, b.Version)
 		}
-		return cmp.Or(compareVersions(x, y), strings.Compare(a.Version, b.Version))
+		return cmp.Or(CompareVersions(x, y), strings.Compare(a.Version, b.Version))
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/grpc"
 
+	"tofu/internal/depsfile"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -59,14 +59,18 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 		if err != nil {
 			continue // most people have none of these directories
 		}
-		best, version := "", ""
+		best, newest := "", depsfile.Version{}
 		for _, e := range entries {
 			m := provisionerName.FindStringSubmatch(e.Name())
 			if m == nil || m[1] != typ || e.IsDir() {
 				continue
 			}
-			if best == "" || compareVersions(m[2], version) > 0 {
-				best, version = e.Name(), m[2]
+			version, err := depsfile.ParseVersion(m[2])
+			if err != nil {
+				version = depsfile.Version{} // none in the name: any other is newer
+			}
+			if best == "" || depsfile.CompareVersions(version, newest) > 0 {
+				best, newest = e.Name(), version
 			}
 		}
 		if best == "" {
@@ -79,16 +83,6 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 		return &Provisioner{typ: typ, path: path, log: log}
 	}
 	return nil
-}
-
-// compareVersions compares the numbers of two versions one by one; none at all comes first.
-func compareVersions(a, b string) int {
-	number := func(text string) int {
-		n := 0
-		fmt.Sscanf(text, "%d", &n)
-		return n
-	}
-	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int { return number(x) - number(y) })
 }
 
 // Schema starts the plugin where needed and gives the schema of the provisioner's block.

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -157,8 +158,13 @@ type result struct {
 }
 
 func failed(summary string, err error) result {
+	return result{diags: problem(summary, err)}
+}
+
+// problem makes a diagnostic of an error, which names the provider.
+func problem(summary string, err error) tfdiags.Diagnostics {
 	text := err.Error()
-	return result{diags: tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s%s.", strings.ToUpper(text[:1]), text[1:])}}
+	return tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s%s.", strings.ToUpper(text[:1]), text[1:])}
 }
 
 // ensure chooses a version of one provider and installs it.
@@ -181,9 +187,9 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	var warnings []string
 	if !reuse {
 		in.tell(Finding{p, depsfile.ConstraintsString(c)})
-		list, err := in.Source.Versions(ctx, p)
+		list, err := in.versions(ctx, p)
 		if err != nil {
-			return failed(query, fmt.Errorf("finding versions of provider %s: %w", p.ForDisplay(), err))
+			return failed(query, err)
 		}
 		warnings = list.Warnings
 		if version, err = choose(p, c, list.List); err != nil {
@@ -211,13 +217,21 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	return done
 }
 
+// versions asks the source which versions of a provider there are.
+func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
+	list, err := in.Source.Versions(ctx, p)
+	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) { // that error names the provider
+		err = fmt.Errorf("finding versions of provider %s: %w", p.ForDisplay(), err)
+	}
+	return list, err
+}
+
 // explain makes an error about a package helpful.
 func explain(ctx context.Context, err error, locked bool) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the installation was interrupted")
 	}
-	var none *sources.NoPackageError
-	if !locked || !asNone(err, &none) {
+	if none := new(sources.NoPackageError); !locked || !errors.As(err, &none) {
 		return err
 	}
 	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; \"tofu init -upgrade\" would choose another one", err)

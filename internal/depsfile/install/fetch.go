@@ -54,16 +54,16 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 		return fetched{}, in.Store.Explain(err)
 	}
 	defer cleanup()
-	content, err := in.Store.Add(path, archive)
-	if err != nil {
-		return fetched{}, in.Store.Explain(err)
-	}
-	found, err := verify(pkg, known, archive, content.Hash)
-	found.content = content
+	var found fetched
+	content, err := in.Store.Add(path, archive, func(content depsfile.Hash) (err error) {
+		found, err = verify(pkg, known, archive, content)
+		return err
+	})
 	if err == nil {
 		err = in.Store.SetRelease(key, archive)
 	}
-	return found, err
+	found.content = content
+	return found, in.Store.Explain(err)
 }
 
 // stored gives the content that the store has under a hash that the source announces. Content hashes, which are all that some mirrors

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ type Locker struct {
 	in       *installer
 	slots    chan struct{} // bounds the packages that are worked on at once
 	versions memo.Map[addrs.Provider, sources.Versions]
-	packages memo.Map[packageKey, checksums]
+	packages memo.Map[packageKey, []depsfile.Hash] // what a lock file may say because of each
 }
 
 type packageKey struct {
@@ -31,11 +32,8 @@ type packageKey struct {
 	platform depsfile.Platform
 }
 
-// checksums are what a lock file may say because of one package.
-type checksums struct {
-	hashes []depsfile.Hash
-	auth   string
-	keyID  string
+func (k packageKey) failed(err error) error {
+	return fmt.Errorf("provider %s %s for %s: %w", k.provider.ForDisplay(), k.version, k.platform, err)
 }
 
 // NewLocker makes a Locker; of the options it uses Source, Store, Upgrade, Replace and Observe.
@@ -131,9 +129,8 @@ type checksumsFor struct {
 }
 
 func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks, platforms []depsfile.Platform) checksumsFor {
-	const summary = "Could not retrieve providers for locking"
 	fail := func(err error) checksumsFor {
-		return checksumsFor{diags: tfdiags.Diagnostics{tfdiags.Errorf(summary, "Provider %s: %s.", p.ForDisplay(), err)}}
+		return checksumsFor{diags: problem("Could not retrieve providers for locking", err)}
 	}
 	version, err := l.choose(ctx, p, c, prev)
 	if err != nil {
@@ -146,7 +143,7 @@ func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	if locked {
 		all = depsfile.Union(old.Hashes)
 	}
-	results := make([]checksums, len(platforms))
+	results := make([][]depsfile.Hash, len(platforms))
 	var group errgroup.Group
 	for i, platform := range platforms {
 		group.Go(func() (err error) {
@@ -158,8 +155,8 @@ func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 		return fail(err)
 	}
 	for i, platform := range platforms {
-		more := slices.ContainsFunc(results[i].hashes, func(h depsfile.Hash) bool { return !slices.Contains(all, h) })
-		all = depsfile.Union(all, results[i].hashes)
+		more := slices.ContainsFunc(results[i], func(h depsfile.Hash) bool { return !slices.Contains(all, h) })
+		all = depsfile.Union(all, results[i])
 		out.added = append(out.added, Added{p, platform, !locked, more})
 	}
 	out.lock = depsfile.Lock{Version: version, Constraints: c, Hashes: all}
@@ -170,13 +167,14 @@ func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constr
 	if lock, ok := prev.Provider(p); ok && !l.in.Upgrade {
 		fits := depsfile.Acceptable(c).Has(lock.Version)
 		if !fits && !l.in.Replace {
-			return lock.Version, fmt.Errorf("the locked version %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version", lock.Version, depsfile.ConstraintsString(c))
+			return lock.Version, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version",
+				p.ForDisplay(), lock.Version, depsfile.ConstraintsString(c))
 		}
 		if fits {
 			return lock.Version, nil
 		}
 	}
-	list, err := l.versions.Do(p, func() (sources.Versions, error) { return l.in.Source.Versions(ctx, p) })
+	list, err := l.versions.Do(p, func() (sources.Versions, error) { return l.in.versions(ctx, p) })
 	if err != nil {
 		return depsfile.Version{}, err
 	}
@@ -184,25 +182,28 @@ func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constr
 }
 
 // checksums gives the hashes of one package and those its source vouches for.
-func (l *Locker) checksums(ctx context.Context, key packageKey) (checksums, error) {
-	return l.packages.Do(key, func() (checksums, error) {
+func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash, error) {
+	return l.packages.Do(key, func() ([]depsfile.Hash, error) {
 		select {
 		case l.slots <- struct{}{}:
 			defer func() { <-l.slots }()
 		case <-ctx.Done():
-			return checksums{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		pkg, err := l.in.Source.Package(ctx, key.provider, key.version, key.platform)
+		if none := new(sources.NoPackageError); errors.As(err, &none) { // that error names the provider
+			return nil, err
+		}
 		if err != nil {
-			return checksums{}, err
+			return nil, key.failed(err)
 		}
 		l.in.tell(Fetching{key.provider, key.version, key.platform})
 		hashes, err := l.in.hashes(ctx, pkg)
 		if err != nil {
-			return checksums{}, fmt.Errorf("%s %s for %s: %w", key.provider.ForDisplay(), key.version, key.platform, err)
+			return nil, key.failed(err)
 		}
 		l.in.tell(Fetched{key.provider, key.version, key.platform, pkg.Auth, pkg.KeyID})
-		return checksums{hashes, pkg.Auth, pkg.KeyID}, nil
+		return hashes, nil
 	})
 }
 

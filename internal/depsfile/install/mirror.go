@@ -79,7 +79,7 @@ func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	case !m.in.locks.Empty():
 		return fail(fmt.Errorf("the lock file selects no version of it; run \"tofu init\" to choose one"))
 	default:
-		list, err := m.in.Source.Versions(ctx, p)
+		list, err := m.in.versions(ctx, p)
 		if err == nil {
 			version, err = choose(p, c, list.List)
 		}

@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
-	"tofu/internal/depsfile/sources"
 )
-
-func asNone(err error, target **sources.NoPackageError) bool { return errors.As(err, target) }
 
 // atHand uses a locked version that is in place, in the cache or in the store with one of the locked checksums: no
 // source has to be asked.

@@ -1,8 +1,6 @@
 package pkgstore
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -59,7 +57,7 @@ func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, err
 		return "", err
 	}
 	var known fingerprint
-	if data, err := os.ReadFile(s.statFile(kind + real)); err == nil && json.Unmarshal(data, &known) == nil &&
+	if data, err := os.ReadFile(s.file("stat", kind+real)); err == nil && json.Unmarshal(data, &known) == nil &&
 		known.Path == kind+real && known.Hash != "" && slices.Equal(known.Files, files) {
 		return known.Hash, nil
 	}
@@ -93,12 +91,7 @@ func (s *Store) saveFingerprint(f fingerprint) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(s.statFile(f.Path), data)
-}
-
-func (s *Store) statFile(key string) string {
-	name := sha256.Sum256([]byte(key))
-	return filepath.Join(s.root, "stat", hex.EncodeToString(name[:16]))
+	return s.writeFile(s.file("stat", f.Path), data)
 }
 
 func realPath(dir string) (string, error) {

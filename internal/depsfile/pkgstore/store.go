@@ -118,10 +118,11 @@ func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	return filepath.Join(s.root, "packages", hex.EncodeToString(raw)), true
 }
 
-// Add unpacks an archive into the store; hash is the archive's own.
-func (s *Store) Add(archive string, hash depsfile.Hash) (Content, error) {
+// Add unpacks an archive into the store; hash is the archive's own. What accept refuses, which gets the content hash, doesn't come
+// into the store.
+func (s *Store) Add(archive string, hash depsfile.Hash, accept func(content depsfile.Hash) error) (Content, error) {
 	if c, ok := s.Find([]depsfile.Hash{hash}); ok {
-		return c, nil
+		return c, accept(c.Hash)
 	}
 	tmp, err := s.TempDir()
 	if err != nil {
@@ -129,6 +130,9 @@ func (s *Store) Add(archive string, hash depsfile.Hash) (Content, error) {
 	}
 	defer os.RemoveAll(tmp)
 	content, err := Unpack(archive, tmp)
+	if err == nil {
+		err = accept(content)
+	}
 	if err != nil {
 		return Content{}, err
 	}
@@ -223,16 +227,12 @@ func (s *Store) HashArchive(path string, archive depsfile.Hash) (depsfile.Hash, 
 // Lock makes other processes wait that lock the same name, until the returned function is called. Where file locks
 // don't work, nobody waits and packages may be fetched more than once.
 func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
-	safe := hex.EncodeToString([]byte(name))
-	if len(safe) > 200 {
-		safe = safe[:200]
-	}
-	return LockFile(ctx, filepath.Join(s.root, "locks", safe+".lock"), nil)
+	return LockFile(ctx, s.file("locks", name), nil)
 }
 
 // Release gives the archive that a release was the last time it was fetched, under a key of the caller's.
 func (s *Store) Release(key string) (depsfile.Hash, bool) {
-	text, err := os.ReadFile(s.releaseFile(key))
+	text, err := os.ReadFile(s.file("releases", key))
 	if err != nil {
 		return "", false
 	}
@@ -245,12 +245,7 @@ func (s *Store) SetRelease(key string, archive depsfile.Hash) error {
 	if old, ok := s.Release(key); ok && old == archive {
 		return nil
 	}
-	return s.writeFile(s.releaseFile(key), []byte(archive+"\n"))
-}
-
-func (s *Store) releaseFile(key string) string {
-	name := sha256.Sum256([]byte(key))
-	return filepath.Join(s.root, "releases", hex.EncodeToString(name[:16]))
+	return s.writeFile(s.file("releases", key), []byte(archive+"\n"))
 }
 
 // Installed tells whether a release was installed into a folder before. Somebody who removed it there together with
@@ -269,6 +264,11 @@ func (s *Store) installedFile(dir, key string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	name := sha256.Sum256([]byte(dir + "\x00" + key))
-	return filepath.Join(s.root, "roots", hex.EncodeToString(name[:16]))
+	return s.file("roots", dir+"\x00"+key)
+}
+
+// file is where something is kept that has a key of any form.
+func (s *Store) file(folder, key string) string {
+	name := sha256.Sum256([]byte(key))
+	return filepath.Join(s.root, folder, hex.EncodeToString(name[:16]))
 }

@@ -64,13 +64,16 @@ func open(t *testing.T) *Store {
 	return s
 }
 
+// anything accepts each content.
+func anything(depsfile.Hash) error { return nil }
+
 func add(t *testing.T, s *Store, path string) Content {
 	t.Helper()
 	zh, err := ArchiveHash(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.Add(path, zh)
+	c, err := s.Add(path, zh, anything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +131,7 @@ func TestHostileArchives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c, err := s.Add(path, zh); err == nil {
+			if c, err := s.Add(path, zh, anything); err == nil {
 				t.Errorf("unpacked to %s", c.Dir)
 			}
 			left, err := filepath.Glob(filepath.Join(s.root, "tmp", "*"))
@@ -178,6 +181,30 @@ func TestStoreFindsAndRepairs(t *testing.T) {
 	}
 	if again := add(t, s, path); again != c {
 		t.Errorf("%v", again)
+	}
+}
+
+// TestRefusedContent: what isn't the package that it should be doesn't come into the store, and isn't given out from there.
+func TestRefusedContent(t *testing.T) {
+	s := open(t)
+	path := archive(t, sample...)
+	zh, err := ArchiveHash(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := errors.New("odd")
+	refuse := func(depsfile.Hash) error { return odd }
+	if _, err := s.Add(path, zh, refuse); !errors.Is(err, odd) {
+		t.Errorf("%v", err)
+	}
+	for _, folder := range []string{"packages", "archives", "tmp"} {
+		if left, err := os.ReadDir(filepath.Join(s.root, folder)); err != nil || len(left) > 0 {
+			t.Errorf("in %s: %v %v", folder, left, err)
+		}
+	}
+	add(t, s, path)
+	if _, err := s.Add(path, zh, refuse); !errors.Is(err, odd) {
+		t.Errorf("what is there already: %v", err)
 	}
 }
 
@@ -275,7 +302,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			c, err := s.Add(path, zh) // without a lock, as where locks don't work
+			c, err := s.Add(path, zh, anything) // without a lock, as where locks don't work
 			if err == nil {
 				err = s.Place(c, target)
 			}

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -97,12 +98,7 @@ func Newest(list []depsfile.Version, acceptable func(depsfile.Version) bool) (de
 		return depsfile.Version{}, false
 	}
 	return slices.MaxFunc(list, func(a, b depsfile.Version) int {
-		switch {
-		case a.LessThan(b):
-			return -1
-		case b.LessThan(a):
-			return 1
-		}
-		return strings.Compare(a.String(), b.String()) // build metadata has no order; make the choice a stable one
+		// Build metadata has no order; make the choice a stable one.
+		return cmp.Or(depsfile.CompareVersions(a, b), strings.Compare(a.String(), b.String()))
 	}), true
 }
