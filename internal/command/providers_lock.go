@@ -29,7 +29,8 @@ With -recursive, the lock files of all root modules below the given directories
 fetched and hashed once, however many modules use it. Modules that are neither
 local nor installed are fetched for the time being, to see what they need. A
 locked version that does not meet the constraints any more is replaced by the
-newest one that does. With -check nothing is written; the exit status is 1 when something would be.`,
+newest one that does. Hidden directories and symbolic links are passed over.
+With -check nothing is written; the exit status is 1 when something would be.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &providersLockFlags{}
 		f.addJSON(fs)

@@ -31,6 +31,9 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if ctx.Err() != nil {
 		return diags.Err()
 	}
+	if len(roots)+len(broken) == 0 && !diags.HasErrors() {
+		diags = diags.Append(tfdiags.Warningf("No root modules found", "No configuration in or below %s needs providers. Hidden directories and symbolic links are passed over.", someOf(dirs)))
+	}
 	for _, dir := range broken {
 		a.say("- %s: failed", dir)
 	}

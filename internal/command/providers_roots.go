@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -43,11 +45,11 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 	called := make(map[string]bool)
 	for _, c := range candidates {
 		for _, dir := range c.calls {
-			called[dir] = true
+			called[absolute(dir)] = true
 		}
 	}
 	for i, c := range candidates {
-		if called[found[i].dir] && !found[i].locked {
+		if called[found[i].abs] && !found[i].locked {
 			continue
 		}
 		for _, d := range c.diags {
@@ -68,47 +70,72 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 // moduleDir is a directory with configuration files.
 type moduleDir struct {
 	dir    string
-	locked bool // it has a lock file
+	abs    string // the same, whichever way it was named
+	locked bool   // it has a lock file
 }
 
-// moduleDirs walks directory trees, past hidden directories.
+// moduleDirs searches directory trees, past hidden directories and symbolic links. What can't be searched is an error, and the rest goes on.
 func moduleDirs(dirs []string) ([]moduleDir, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	found := make(map[string]*moduleDir)
+	tree := moduleTree{seen: make(map[string]bool)}
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			name := d.Name()
-			if d.IsDir() {
-				if path != dir && strings.HasPrefix(name, ".") {
-					return filepath.SkipDir
-				}
-				return nil
-			}
-			parent := filepath.Clean(filepath.Dir(path))
-			if !isConfig(name) && name != depsfile.FileName {
-				return nil
-			}
-			if found[parent] == nil {
-				found[parent] = &moduleDir{dir: parent}
-			}
-			if name == depsfile.FileName {
-				found[parent].locked = true
-			}
-			return nil
-		})
-		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Unreadable directory", "Searching %s for root modules: %s.", dir, err))
+		tree.search(filepath.Clean(dir))
+	}
+	slices.SortFunc(tree.found, func(a, b moduleDir) int { return strings.Compare(a.dir, b.dir) })
+	return tree.found, tree.diags
+}
+
+// moduleTree collects the directories with configuration files.
+type moduleTree struct {
+	found []moduleDir
+	seen  map[string]bool // by absolute path
+	diags tfdiags.Diagnostics
+}
+
+func (t *moduleTree) search(dir string) {
+	m := moduleDir{dir: dir, abs: absolute(dir)}
+	if t.seen[m.abs] {
+		return
+	}
+	t.seen[m.abs] = true
+	entries, diags := readModuleDir(dir)
+	t.diags = t.diags.Append(diags)
+	configured := false
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case e.IsDir() && !strings.HasPrefix(name, "."):
+			t.search(filepath.Join(dir, name))
+		case e.IsDir():
+		case name == depsfile.FileName:
+			m.locked = true
+		case isConfig(name):
+			configured = true
 		}
 	}
-	out := make([]moduleDir, 0, len(found))
-	for _, m := range found {
-		out = append(out, *m)
+	if configured || m.locked {
+		t.found = append(t.found, m)
 	}
-	slices.SortFunc(out, func(a, b moduleDir) int { return strings.Compare(a.dir, b.dir) })
-	return out, diags
+}
+
+// readModuleDir lists a directory that the user named, or one below it.
+func readModuleDir(dir string) ([]fs.DirEntry, tfdiags.Diagnostics) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unreadable directory", "The directory %s can't be searched for configuration files: %s.", dir, err)}
+	}
+	return entries, nil
+}
+
+// absolute is a path by which a directory can be told from others. Where the working directory is unknown the path must do as it is.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return abs
 }
 
 // isConfig tells whether a file's name is that of a configuration file.

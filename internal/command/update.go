@@ -42,7 +42,7 @@ same directories afterwards, or "tofu init -upgrade" in each of them.`,
 		fs.Var((*list)(&f.Providers), "provider", "Raise the constraints of this provider: `source[@version]`. May be repeated.")
 		fs.Var((*list)(&f.Modules), "module", "Raise the constraints of this module: `source[@version]`. May be repeated.")
 		fs.StringVar(&f.Required, "required-version", "", "Raise required_version to this `version`, or replace it by a constraint.")
-		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories, other than hidden ones.")
+		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories, other than hidden ones and symbolic links.")
 		fs.Var((*list)(&f.Ignore), "ignore", "Leave out files whose path matches this `pattern`, such as \"**/legacy/**\". May be repeated.")
 		fs.BoolVar(&f.Check, "check", false, "Write nothing, and fail when a constraint would be raised.")
 		return f
@@ -70,7 +70,7 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 		dirs = []string{"."}
 	}
 	byDir, diags := configFiles(dirs, f)
-	if diags.HasErrors() {
+	if len(byDir) == 0 && diags.HasErrors() {
 		return diags.Err()
 	}
 	chosen := &releases{app: a}
@@ -111,7 +111,13 @@ type updateTally struct {
 
 // notFound tells what could have been meant.
 func (t *updateTally) notFound(w *wish) tfdiags.Diagnostic {
-	text := fmt.Sprintf("No constraint of %s was found.", w.text)
+	text := fmt.Sprintf("No version constraint of %s was found.", w.text)
+	switch {
+	case w.kind == upgrade.Program:
+		text = "No required_version was found."
+	case w.source == "*":
+		text = fmt.Sprintf("No version constraint of any %s was found.", wishOptions[w.kind])
+	}
 	if found := sortedKeys(t.sources[w.kind]); len(found) > 0 {
 		text += " There are constraints of " + someOf(found) + "."
 	}
@@ -130,7 +136,7 @@ func (t *updateTally) met(p upgrade.Place) {
 	t.sources[kind][p.String()] = true
 }
 
-// configFiles reads the configuration files of some directories, by directory.
+// configFiles reads the configuration files of some directories, by directory. What can't be read is an error, and the rest goes on.
 func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdiags.Diagnostics) {
 	var modules []string
 	var diags tfdiags.Diagnostics
@@ -141,18 +147,18 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 			modules = append(modules, m.dir)
 		}
 	} else {
+		seen := make(map[string]bool)
 		for _, dir := range dirs {
-			modules = append(modules, filepath.Clean(dir))
+			if abs := absolute(dir); !seen[abs] {
+				seen[abs] = true
+				modules = append(modules, filepath.Clean(dir))
+			}
 		}
 	}
 	byDir := make(map[string][]upgrade.File)
 	for _, dir := range modules {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Unreadable directory", "Searching for configuration files: %s.", err))
-			continue
-		}
-		byDir[dir] = nil
+		entries, more := readModuleDir(dir)
+		diags = diags.Append(more)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			if e.IsDir() || !isConfig(e.Name()) || slices.ContainsFunc(f.Ignore, func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {

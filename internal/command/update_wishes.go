@@ -27,17 +27,19 @@ type wish struct {
 	met     bool              // a constraint was found
 }
 
+// wishOptions are the names of the options, and of what they are for.
+var wishOptions = map[upgrade.Kind]string{upgrade.Provider: "provider", upgrade.Module: "module"}
+
 func readWishes(f *updateFlags) ([]*wish, error) {
 	var wishes []*wish
 	for _, group := range []struct {
-		kind   upgrade.Kind
-		option string
-		texts  []string
-	}{{upgrade.Provider, "-provider", f.Providers}, {upgrade.Module, "-module", f.Modules}} {
+		kind  upgrade.Kind
+		texts []string
+	}{{upgrade.Provider, f.Providers}, {upgrade.Module, f.Modules}} {
 		for _, text := range group.texts {
 			w, err := readWish(group.kind, text)
 			if err != nil {
-				return nil, badUsage("Invalid option", "The option %s=%q: %s.", group.option, text, err)
+				return nil, badUsage("Invalid option", "The option -%s=%q: %s.", wishOptions[group.kind], text, err)
 			}
 			wishes = append(wishes, w)
 		}
