@@ -46,7 +46,7 @@ func TestCrash(t *testing.T) {
 	}
 	again := p.ReadResource(t.Context(), providers.ReadRequest{Type: "files_file", Prior: cty.NullVal(resourceType(t, p, "files_file").Block.ImpliedType())})
 	wantError(t, again.Diagnostics.Err(), "Plugin did not respond", "ReadResource")
-	within(t, 2*time.Second, "closing after a crash", func() { p.Close() })
+	within(t, closeTimeout+killTimeout, "closing after a crash", func() { p.Close() })
 }
 
 func TestStuckProviderIsGivenUpAndKilled(t *testing.T) {

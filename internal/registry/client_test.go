@@ -118,7 +118,7 @@ func TestRetryAfterAndTimeout(t *testing.T) {
 		<-r.Context().Done()
 	})
 	asked.Store(0)
-	c.timeout = 500 * time.Millisecond // enough for a request to get there on a busy machine
+	c.timeout = 2 * time.Second // enough for a request to get there on a busy machine
 	_, err := c.Get(t.Context(), slow, "")
 	if err == nil || !strings.Contains(err.Error(), "no answer within") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)

@@ -59,7 +59,7 @@ func TestStall(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	c.stall = 500 * time.Millisecond // enough for a busy machine to go on
+	c.stall = 2 * time.Second // enough for a busy machine to go on
 	var last int64
 	progress := func(done, total int64) {
 		if done < last || total != int64(len(large)) {
