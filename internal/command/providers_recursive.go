@@ -40,7 +40,12 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	run := &lockRun{app: a, check: f.Check, roots: roots, lines: make([]string, len(roots)), progress: progress, failed: len(broken)}
 	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
 	progress.end()
-	diags = diags.Append(run.diags).Append(problemsOf(roots, results))
+	var rootDirs []string
+	var problems []tfdiags.Diagnostics
+	for i, r := range results {
+		rootDirs, problems = append(rootDirs, roots[i].Dir), append(problems, r.Diags)
+	}
+	diags = diags.Append(run.diags).Append(problemsOf(rootDirs, problems))
 	verb := "updated"
 	if f.Check {
 		verb = "to be updated"
@@ -101,23 +106,34 @@ func (l *lockRun) write(root install.Root, r install.RootResult) string {
 	return "updated (" + summary(r) + ")"
 }
 
-// problemsOf gives the problems of all root modules, each once with the modules that have it: one provider that can't be had fails all
-// that need it.
-func problemsOf(roots []install.Root, results []install.RootResult) tfdiags.Diagnostics {
-	type problem struct{ summary, detail string }
+// problemsOf gives the problems of all modules, each once with the directories of those that have it: a provider or module that can't be
+// had fails all that need it.
+func problemsOf(dirs []string, diags []tfdiags.Diagnostics) tfdiags.Diagnostics {
+	type problem struct{ summary, detail, place string }
+	key := func(d tfdiags.Diagnostic) problem {
+		p := problem{summary: d.Summary, detail: d.Detail}
+		if d.Subject != nil {
+			p.place = d.Subject.String()
+		}
+		return p
+	}
 	where := make(map[problem][]string)
 	var first tfdiags.Diagnostics
-	for i, r := range results {
-		for _, d := range r.Diags {
-			p := problem{d.Summary, d.Detail}
+	for i := range diags {
+		for _, d := range diags[i] {
+			p := key(d)
 			if where[p] == nil {
 				first = append(first, d)
 			}
-			where[p] = append(where[p], roots[i].Dir)
+			if n := len(where[p]); n == 0 || where[p][n-1] != dirs[i] {
+				where[p] = append(where[p], dirs[i])
+			}
 		}
 	}
 	for i, d := range first {
-		first[i].Detail = "In " + someOf(where[problem{d.Summary, d.Detail}]) + ": " + d.Detail
+		if in := where[key(d)]; d.Subject == nil || len(in) > 1 {
+			first[i].Detail = "In " + someOf(in) + ": " + d.Detail
+		}
 	}
 	return first
 }

@@ -48,15 +48,14 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 			called[absolute(dir)] = true
 		}
 	}
+	var failing []string
+	var problems []tfdiags.Diagnostics
 	for i, c := range candidates {
 		if called[found[i].abs] && !found[i].locked {
 			continue
 		}
-		for _, d := range c.diags {
-			if d.Severity == tfdiags.Error {
-				diags = diags.Append(d)
-			}
-		}
+		errs := slices.DeleteFunc(slices.Clone(c.diags), func(d tfdiags.Diagnostic) bool { return d.Severity != tfdiags.Error })
+		failing, problems = append(failing, found[i].dir), append(problems, errs)
 		switch {
 		case c.diags.HasErrors():
 			broken = append(broken, found[i].dir)
@@ -64,7 +63,7 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 			roots = append(roots, c.root)
 		}
 	}
-	return roots, broken, diags
+	return roots, broken, diags.Append(problemsOf(failing, problems))
 }
 
 // moduleDir is a directory with configuration files.

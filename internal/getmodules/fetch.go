@@ -60,8 +60,9 @@ type request struct {
 	pin *depsfile.ModuleLock
 }
 
-// found is a package that was fetched.
+// found is a package that was fetched, or the reason why there is none.
 type found struct {
+	err      error
 	dir      string // where it was put first
 	subdir   string // the part of the package that an indirect address led to
 	revision string
@@ -96,21 +97,23 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	}
 	key := req.address + " " + want
 	out, known := f.done[key]
-	if known && out.dir != dir {
+	switch {
+	case known && out.err != nil:
+		return found{}, &againError{out.err}
+	case known && out.dir != dir:
 		err = copyTree(out.dir, fresh, nil)
-	} else {
+	default:
 		out = found{dir: dir}
 		out.subdir, err = f.watch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address)
 		if err == nil && req.pin != nil {
-			out.hash, err = hashTree(fresh)
+			err = out.compare(fresh, req.pin.Hash)
+		}
+		if err != nil {
+			f.done[key] = found{err: err}
 		}
 	}
 	if err != nil {
 		return found{}, err
-	}
-	if req.pin != nil && req.pin.Hash != "" && out.hash != req.pin.Hash {
-		return found{}, fmt.Errorf("the package has the hash %s, but %s demands %s: what the address leads to was changed. If that is right, \"tofu init -upgrade\" pins it anew",
-			out.hash, depsfile.ModulesFileName, req.pin.Hash)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		return found{}, err
@@ -118,6 +121,28 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	f.done[key] = out
 	return out, nil
 }
+
+// compare takes the hash of a package that was fetched into a folder, which must be the one that is demanded, if any is.
+func (p *found) compare(dir string, demanded depsfile.Hash) (err error) {
+	p.hash, err = hashTree(dir)
+	if err == nil && demanded != "" && p.hash != demanded {
+		err = &changedError{p.hash, demanded}
+	}
+	return err
+}
+
+// changedError tells that a package isn't the one that is pinned.
+type changedError struct{ got, demanded depsfile.Hash }
+
+func (e *changedError) Error() string {
+	return fmt.Sprintf("the package has the hash %s, but %s demands %s: what the address leads to was changed. If that is right, \"tofu init -upgrade\" pins it anew",
+		e.got, depsfile.ModulesFileName, e.demanded)
+}
+
+// againError tells that a package could not be had when it was wanted before in this run.
+type againError struct{ error }
+
+func (e *againError) Unwrap() error { return e.error }
 
 // watch does the job at an address, and tells when it is over.
 func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {

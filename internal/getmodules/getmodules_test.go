@@ -25,6 +25,7 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
+	"tofu/internal/depsfile"
 	"tofu/internal/registry"
 	"tofu/internal/registry/registrytest"
 	"tofu/internal/tfdiags"
@@ -439,6 +440,46 @@ func TestArchives(t *testing.T) {
 	}
 	if matches, err := filepath.Glob(filepath.Join(l.top, "*escaped")); err != nil || len(matches) > 0 {
 		t.Errorf("outside: %v", matches)
+	}
+}
+
+func TestPageAddress(t *testing.T) {
+	for page, want := range map[string]string{
+		`<head><meta name="terraform-get" content="https://x/a.zip"></head>`:                                       "https://x/a.zip",
+		`<META content='https://x/a.zip' Name=terraform-get />`:                                                    "https://x/a.zip",
+		`<meta charset="utf-8"><meta id="x>y" name="terraform-get" property="z" content="https://x/?a=1&amp;b=2">`: "https://x/?a=1&b=2",
+		`<!-- <meta name="terraform-get" content="old"> --><meta
+			name = "terraform-get"
+			content = "new">`: "new",
+		`<meta name="description" content="terraform-get">`:                    "",
+		`<head></HEAD><body><meta name="terraform-get" content="late">`:        "",
+		`<metadata name="terraform-get" content="x"><meta name="terraform-get`: "",
+		`<meta name="terraform-get">`:                                          "",
+		"":                                                                     "",
+	} {
+		if got := pageAddress([]byte(page)); got != want {
+			t.Errorf("%s: %q", page, got)
+		}
+	}
+}
+
+// TestFailedOnce: a package that can't be had is asked for once, however many calls there are of it, and what is wrong with it is said once.
+func TestFailedOnce(t *testing.T) {
+	l := newLab(t)
+	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")
+	diags := l.install(main, false)
+	if len(diags) != 3 || strings.Count(diags.Err().Error(), "404") != 1 || strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
+		t.Errorf("%v\n%v", l.seen, diags.Err())
+	}
+	// That a package isn't the pinned one is an error of the package, not of its calls.
+	l.pages["/none.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
+	pins := depsfile.ModuleLocks{{Source: l.url + "/none.zip", Hash: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}
+	l.seen = nil
+	if _, diags := l.pin(main, false, pins); len(diags) != 1 || !strings.Contains(diags.Err().Error(), "was changed") || len(l.seen) != 1 {
+		t.Errorf("%v\n%v", l.seen, diags.Err())
+	}
+	if _, err := os.Stat(".terraform/modules/modules.json"); err == nil {
+		t.Error("modules that are not there are listed")
 	}
 }
 

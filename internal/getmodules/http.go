@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"html"
 	"io"
 	"net/url"
 	"os"
@@ -38,9 +39,32 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	return f.archive(ctx, j, kind, registry.Download{URL: &u, Host: j.host})
 }
 
-var metaElement = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?is)<meta\s+name=["']?terraform-get["']?\s+content=["']([^"']+)["']`)
-})
+// The parts of a page that are looked at: comments, which count for nothing, the end of the head, and meta elements with their attributes.
+var (
+	pagePart = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<!--.*?-->|</head|<meta\s((?:[^>"']|"[^"]*"|'[^']*')*)>`)
+	})
+	pageAttribute = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)([A-Za-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
+	})
+)
+
+// pageAddress finds the address that a page's head has in an element <meta name="terraform-get" content="ADDRESS">; "" when there is none.
+func pageAddress(page []byte) string {
+	for _, part := range pagePart().FindAllSubmatch(page, -1) {
+		if strings.EqualFold(string(part[0]), "</head") {
+			break
+		}
+		attributes := make(map[string]string)
+		for _, a := range pageAttribute().FindAllSubmatch(part[1], -1) {
+			attributes[strings.ToLower(string(a[1]))] = html.UnescapeString(string(a[2]) + string(a[3]) + string(a[4]))
+		}
+		if strings.EqualFold(attributes["name"], "terraform-get") {
+			return attributes["content"]
+		}
+	}
+	return ""
+}
 
 // page reads where the package is from a header or from the page's head.
 func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
@@ -55,12 +79,8 @@ func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
 	if address := doc.Header.Get("X-Terraform-Get"); address != "" {
 		return &errElsewhere{address}
 	}
-	head := doc.Body
-	if end := bytes.Index(bytes.ToLower(head), []byte("</head>")); end >= 0 {
-		head = head[:end]
-	}
-	if m := metaElement().FindSubmatch(head); m != nil {
-		return &errElsewhere{string(m[1])}
+	if address := pageAddress(doc.Body); address != "" {
+		return &errElsewhere{address}
 	}
 	return fmt.Errorf("%s is no archive, and doesn't say where the module is", u.Redacted())
 }

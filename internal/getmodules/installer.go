@@ -203,6 +203,13 @@ func (in *Installer) failed(req *configs.ModuleRequest, err error) tfdiags.Diagn
 	if in.ctx.Err() != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Module installation was interrupted", "The installation of modules was stopped before it was complete.")}
 	}
+	if again := new(againError); errors.As(err, &again) {
+		if changed := new(changedError); errors.As(err, &changed) {
+			in.broken = true // which has been said of the package
+			return nil
+		}
+		err = errors.New("its package could not be fetched for another call before")
+	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range)}
 }
 

@@ -52,7 +52,7 @@ func complain(err error, program, text string) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	if text = strings.TrimSpace(text); text != "" {
+	if text = strings.TrimSuffix(strings.TrimSpace(text), "."); text != "" {
 		return fmt.Errorf("%s: %s", program, text)
 	}
 	return fmt.Errorf("%s: %w", program, err)

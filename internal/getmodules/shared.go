@@ -76,11 +76,30 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 		}
 		dir, version, err := s.find(demanded, req)
 		if err != nil {
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to download module", "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)}
+			return "", "", unavailable(req, err)
 		}
 		return dir, version, nil
 	}, nil
 }
+
+// unavailable says why a call's package can't be had. What is wrong with the package itself is said in the same words for every call, so
+// that it can be said once.
+func unavailable(req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
+	const summary = "Failed to download module"
+	if missing := new(packageError); errors.As(err, &missing) {
+		return tfdiags.Diagnostics{tfdiags.Errorf(summary, "The package %s can't be fetched: %s.", missing.source, missing.err)}
+	}
+	return tfdiags.Diagnostics{tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)}
+}
+
+// packageError tells that a package can't be fetched, whoever calls it.
+type packageError struct {
+	source string
+	err    error
+}
+
+func (e *packageError) Error() string { return "fetching " + e.source + ": " + e.err.Error() }
+func (e *packageError) Unwrap() error { return e.err }
 
 // find fetches the package of a call, in the version that init would choose.
 func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
@@ -100,7 +119,7 @@ func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version stri
 	}
 	pkg, err := s.packages.Do(name, func() (sharedPackage, error) { return s.fetch(request{place.address, place.host, pin}) })
 	if err != nil {
-		return "", "", err
+		return "", "", &packageError{withoutSecrets(place.address), err}
 	}
 	subdir := path.Join(pkg.subdir, place.subdir)
 	if subdir == "" {

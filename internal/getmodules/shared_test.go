@@ -82,6 +82,22 @@ func TestShared(t *testing.T) {
 	if n := strings.Count(strings.Join(l.seen, " "), "/versions"); n != 1 {
 		t.Errorf("the registry was asked for versions %d times", n)
 	}
+	// What is wrong with a package is said in the same words wherever it is called.
+	var said []string
+	for i, name := range []string{"h", "i"} {
+		l.write(map[string]string{"work/" + name + "/main.tf": strings.Repeat("\n", i) + call("net"+name, l.url+"/gone.zip")})
+		resolve, diags := shared.Resolver(name)
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		_, diags = configs.LoadRoot(name, &configs.LoadOptions{Resolve: resolve})
+		for _, d := range diags {
+			said = append(said, d.Detail)
+		}
+	}
+	if len(said) != 2 || said[0] != said[1] || !strings.Contains(said[0], "/gone.zip") || strings.Count(strings.Join(l.seen, " "), "/gone.zip") != 1 {
+		t.Errorf("%q", said)
+	}
 	if err := shared.Close(); err != nil {
 		t.Error(err)
 	}
