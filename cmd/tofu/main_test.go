@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tofu/internal/needs"
 	"tofu/internal/otlp/otlptest"
 )
 
@@ -49,14 +51,21 @@ func TestScript(t *testing.T) {
 			return os.WriteFile(rc, []byte("provider_installation {\n  filesystem_mirror {\n    path = "+strconv.Quote(mirror)+"\n  }\n}\n"), 0o600)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "providers" {
+			var problem string
+			there := false
+			switch cond {
+			case "providers":
 				_, err := os.Stat(mirror)
-				return err == nil, nil
+				there, problem = err == nil, needs.Problem("there are no provider plugins", "run make providers")
+			case "postgres":
+				there, problem = os.Getenv("TEST_POSTGRES_URL") != "", needs.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")
+			default:
+				return false, os.ErrInvalid
 			}
-			if cond == "postgres" {
-				return os.Getenv("TEST_POSTGRES_URL") != "", nil
+			if !there && problem != "" {
+				return false, errors.New(problem)
 			}
-			return false, os.ErrInvalid
+			return there, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"collector":   cmdCollector,

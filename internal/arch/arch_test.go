@@ -15,7 +15,7 @@ import (
 
 // layers says, by the longest prefix that fits, on which layer a package lies. A package imports its own layer and those below.
 var layers = map[string]int{
-	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "staging": 0, "jsonscan": 0, "spelling": 0,
+	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "staging": 0, "jsonscan": 0, "spelling": 0, "needs": 0,
 	"addrs":                1,
 	"checks":               1,
 	"timings":              1,

@@ -26,6 +26,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/needs"
 	"tofu/internal/registry"
 	"tofu/internal/registry/registrytest"
 	"tofu/internal/tfdiags"
@@ -253,10 +254,7 @@ func TestOneClone(t *testing.T) {
 
 func TestMercurial(t *testing.T) {
 	if _, err := exec.LookPath("hg"); err != nil {
-		if os.Getenv("REQUIRE_SERVICES") != "" {
-			t.Fatal("REQUIRE_SERVICES is set, but there is no hg: install Mercurial")
-		}
-		t.Skip("no hg on this machine")
+		needs.Missing(t, "there is no hg", "install Mercurial")
 	}
 	l := newLab(t)
 	t.Setenv("HGRCPATH", os.DevNull)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"tofu/internal/needs"
 )
 
 // sshd is a running OpenSSH server on this machine's loopback interface.
@@ -33,10 +35,7 @@ func startSSHD(t *testing.T) *sshd {
 	t.Helper()
 	binary := findSSHD()
 	if binary == "" {
-		if os.Getenv("REQUIRE_SERVICES") != "" {
-			t.Fatal("REQUIRE_SERVICES is set, but there is no sshd: install the OpenSSH server")
-		}
-		t.Skip("no sshd on this machine")
+		needs.Missing(t, "there is no sshd", "install the OpenSSH server")
 	}
 	me, err := user.Current()
 	check(t, err)

@@ -19,20 +19,19 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/pg"
 	"tofu/internal/backend/storetest"
+	"tofu/internal/needs"
 )
 
 const ws = backend.DefaultWorkspace
 
-// connStr leads to the database for the tests; noServer says why there is none.
-var connStr, noServer = "", "PG_TEST_CONN_STR isn't set, and no PostgreSQL server is installed"
+// connStr leads to the database for the tests, a server of their own, since they break its sessions; noServer says why there is none.
+var connStr, noServer = "", ""
 
 func TestMain(m *testing.M) {
-	stop := func() {}
-	if connStr = os.Getenv("PG_TEST_CONN_STR"); connStr == "" {
-		var err error
-		if connStr, stop, err = startServer(); err != nil {
-			noServer = err.Error()
-		}
+	var stop func()
+	var err error
+	if connStr, stop, err = startServer(); err != nil {
+		noServer = err.Error()
 	}
 	code := m.Run()
 	stop()
@@ -54,7 +53,7 @@ func startServer() (conn string, stop func(), err error) {
 	}
 	initdb, pgctl := bin("initdb"), bin("pg_ctl")
 	if initdb == "" || pgctl == "" {
-		return "", stop, errors.New(noServer)
+		return "", stop, errors.New("no PostgreSQL server is installed")
 	}
 	dir, err := os.MkdirTemp("/tmp", "pgtest") // a socket's path must be short
 	if err != nil {
@@ -92,7 +91,7 @@ var schemas atomic.Int32
 func config(t *testing.T) map[string]cty.Value {
 	t.Helper()
 	if connStr == "" {
-		t.Skip(noServer)
+		needs.Missing(t, noServer, "install PostgreSQL")
 	}
 	schema := fmt.Sprintf(`test "%d"`, schemas.Add(1))
 	t.Cleanup(func() { query(t, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE") })

@@ -26,6 +26,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/needs"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
 	"tofu/internal/registry/registrytest"
@@ -36,10 +37,7 @@ func startRegistry(b *bench) string {
 	b.Helper()
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
-		if os.Getenv("REQUIRE_SERVICES") != "" {
-			b.Fatal("REQUIRE_SERVICES is set, but there is no docker-registry: install the CNCF distribution registry")
-		}
-		b.Skip("no docker-registry on this machine")
+		needs.Missing(b, "there is no docker-registry", "install the CNCF distribution registry")
 	}
 	tls := httptest.NewTLSServer(nil) // the certificate that tests trust
 	tls.Close()
