@@ -44,7 +44,7 @@ type App struct {
 	lines     lineReader
 	parser    *configs.Parser
 	encrypted *encryption.Config // what encryptionFor gave
-	rootDir   string             // where the root module is; "" for the current directory
+	rootDir   string             // where the root module is
 	timings   *timings.Recorder  // what -timings asks for; nil without it
 	snapshot  map[string][]byte  // the files of a saved plan's configuration; nil when there is no such plan
 }
@@ -61,6 +61,7 @@ func NewApp(streams *Streams, environ []string) *App {
 		Interrupts: newInterrupts(),
 		lines:      lineReader{in: streams.In},
 		parser:     configs.NewParser(nil),
+		rootDir:    ".",
 	}
 	a.Automated = a.Env("TF_IN_AUTOMATION") != ""
 	a.DataDir = ".terraform"

@@ -55,7 +55,7 @@ func (a *App) loadRootModule(ctx context.Context, vars varFlags) (*loaded, tfdia
 
 // collect finds the values that are given for root variables.
 func (a *App) collect(vars varFlags) (map[string]configs.Given, tfdiags.Diagnostics) {
-	return inputs.Collect(a.parser, inputs.Options{Environ: a.Environ, Dir: a.root(), Flags: vars.Vars})
+	return inputs.Collect(a.parser, inputs.Options{Environ: a.Environ, Dir: a.rootDir, Flags: vars.Vars})
 }
 
 // load loads a configuration. Values that static evaluation had to ask for are added to those given, so that each is asked for once.
@@ -66,7 +66,7 @@ func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve 
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(err)
 	}
-	cfg, diags := from(a.root(), &configs.LoadOptions{
+	cfg, diags := from(a.rootDir, &configs.LoadOptions{
 		Parser: a.parser, Variables: given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := a.askVariable(ctx, v)
@@ -80,14 +80,6 @@ func (a *App) load(ctx context.Context, given map[string]configs.Given, resolve 
 		return nil, diags
 	}
 	return &loaded{Config: cfg, given: given}, diags
-}
-
-// root is the root module's directory.
-func (a *App) root() string {
-	if a.rootDir != "" {
-		return a.rootDir
-	}
-	return "."
 }
 
 func (a *App) modulesDir() string { return filepath.Join(a.DataDir, "modules") }
@@ -104,12 +96,12 @@ func (a *App) requireConfigFor(mode plans.Mode) error {
 }
 
 func (a *App) requireConfigBut(advice string) error {
-	if a.parser.IsModuleDir(a.root()) {
+	if a.parser.IsModuleDir(a.rootDir) {
 		return nil
 	}
-	dir, err := filepath.Abs(a.root())
+	dir, err := filepath.Abs(a.rootDir)
 	if err != nil {
-		dir = a.root()
+		dir = a.rootDir
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("No configuration files",
 		"%s has no configuration files: none whose name ends in .tf, .tofu, .tf.json or .tofu.json.%s", dir, advice)}.Err()

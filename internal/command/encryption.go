@@ -51,7 +51,7 @@ func (a *App) encryptionWarnings(cfg *loaded) tfdiags.Diagnostics {
 
 // fileEncryption gives the encryption for a file that is named on the command line, whose configuration is the working directory's.
 func (a *App) fileEncryption(ctx context.Context, vars varFlags) (*encryption.Config, tfdiags.Diagnostics) {
-	if !a.parser.IsModuleDir(a.root()) && strings.TrimSpace(a.Env("TF_ENCRYPTION")) == "" {
+	if !a.parser.IsModuleDir(a.rootDir) && strings.TrimSpace(a.Env("TF_ENCRYPTION")) == "" {
 		return &encryption.Config{}, nil
 	}
 	cfg, diags := a.loadRootModule(ctx, vars)

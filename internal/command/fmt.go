@@ -26,7 +26,8 @@ alone.
 
 Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,
-whose formatted text is written to standard output.`,
+whose formatted text is written to standard output. So is that of files with
+-list=false and -write=false.`,
 	Flags: func(fs *flag.FlagSet) any {
 		f := &fmtFlags{}
 		f.viewFlags.add(fs)
@@ -156,7 +157,7 @@ func (f *formatter) source(r io.Reader, path string) {
 			fmt.Fprint(f.out, unifiedDiff("old/"+path, "new/"+path, string(src), string(result)))
 		}
 	}
-	if path == "<stdin>" && !f.Diff && !f.Check {
+	if !f.List && !f.Write && !f.Diff && !f.Check { // nothing else would come of it; so it is for standard input
 		_, _ = f.out.Write(result)
 	}
 }

@@ -86,7 +86,7 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 func (a *App) environment(running *runningProviders, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
-		Observe: a.Printer.Event, Timings: a.timings, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.root(),
+		Observe: a.Printer.Event, Timings: a.timings, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.rootDir,
 		Stop: a.Interrupts.Stop, Kill: a.Interrupts.Kill,
 	}
 }

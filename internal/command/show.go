@@ -146,19 +146,10 @@ func (s *shower) current(ctx context.Context) error {
 }
 
 func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diagnostics) error {
-	st = s.app.shown(st)
-	running, more := s.app.openProviders(requirements(nil, st))
-	diags = diags.Append(more)
-	if diags.HasErrors() {
+	view, more := s.app.viewState(ctx, st)
+	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
-	defer running.close(s.app)
-	schemas, more := running.loadSchemas(ctx, st)
-	diags = diags.Append(more)
-	if diags.HasErrors() {
-		return diags.Err()
-	}
-	view := &ui.StateView{State: st, Schemas: schemas}
 	if !s.flags.Document {
 		s.app.Printer.State(view)
 	}

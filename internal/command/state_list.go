@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
@@ -142,12 +143,14 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 		}
 		before := st
 		st = st.Clone()
+		var report strings.Builder
 		for _, addr := range found {
 			st.Forget(addr)
-			app.say("Removed %s", addr)
+			fmt.Fprintf(&report, "Removed %s\n", addr)
 		}
+		fmt.Fprintf(&report, "Successfully removed %d resource instance(s).", len(found))
 		st.Prune()
 		st.InheritDependencies(states.Inheritance{Before: before})
-		return st, fmt.Sprintf("Successfully removed %d resource instance(s).", len(found)), nil
+		return st, report.String(), nil
 	})
 }

@@ -60,7 +60,13 @@ func runStateShow(ctx context.Context, app *App, flags any, args []string) error
 	only := &states.Resource{Addr: addr.Abs(), Provider: open.State().Resource(addr.Abs()).Provider,
 		Instances: map[addrs.InstanceKey]*states.Instance{addr.Key: inst}}
 	one.AddResource(only)
-	return app.showState(ctx, one, &addr, diags)
+	view, more := app.viewState(ctx, one)
+	if diags = diags.Append(more); diags.HasErrors() {
+		return diags.Err()
+	}
+	view.Only = &addr
+	app.Printer.State(view)
+	return app.done(diags)
 }
 
 // noInstance is the error for an address without an instance, and names one that the resource has.
@@ -72,21 +78,16 @@ func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
 	return noSuchObject(addr)
 }
 
-// showState prints a state, or one instance of it, with its providers' schemas.
-func (a *App) showState(ctx context.Context, st *states.State, only *addrs.AbsInstance, diags tfdiags.Diagnostics) error {
+// viewState puts a state together with its providers' schemas.
+func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, tfdiags.Diagnostics) {
 	st = a.shown(st)
-	running, more := a.openProviders(requirements(nil, st))
-	diags = diags.Append(more)
+	running, diags := a.openProviders(requirements(nil, st))
 	if diags.HasErrors() {
-		return diags.Err()
+		return nil, diags
 	}
 	defer running.close(a)
 	schemas, more := running.loadSchemas(ctx, st)
-	if diags = diags.Append(more); diags.HasErrors() {
-		return diags.Err()
-	}
-	a.Printer.State(&ui.StateView{State: st, Schemas: schemas, Only: only})
-	return a.done(diags)
+	return &ui.StateView{State: st, Schemas: schemas}, diags.Append(more)
 }
 
 var cmdStatePull = &Command{

@@ -56,7 +56,7 @@ func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
 		return err
 	}
 	app.Input = false
-	given, diags := inputs.Collect(app.parser, inputs.Options{Environ: app.Environ, Dir: app.root(), TestDir: f.TestDirectory, Flags: f.varFlags.Vars})
+	given, diags := inputs.Collect(app.parser, inputs.Options{Environ: app.Environ, Dir: app.rootDir, TestDir: f.TestDirectory, Flags: f.varFlags.Vars})
 	if diags.HasErrors() {
 		return diags.Err()
 	}

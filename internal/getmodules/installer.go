@@ -120,11 +120,15 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "The directory %s could not be read for %s.", dir, req.Describe())}
 	}
 	k := key(req)
-	if old := in.manifest[k]; old.Source != req.Source.String() || old.Dir != dir {
+	old := in.manifest[k]
+	moved := old.Source != req.Source.String() || old.Dir != dir
+	if moved {
 		in.manifest.forget(k)
 		if err := os.RemoveAll(in.installDir(k)); err != nil {
 			return "", "", in.failed(req, err)
 		}
+	}
+	if moved || in.opts.Upgrade {
 		in.tell(InPlace{k, "", dir})
 	}
 	if packaged {

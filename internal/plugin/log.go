@@ -98,23 +98,28 @@ type lineWriter struct {
 	log    *logger
 	stream string
 	mu     sync.Mutex
-	rest   []byte
+	rest   []byte // a line that has no end yet, or longestLine of it
 }
+
+// longestLine is how many bytes of a line are kept until it ends; a longer one is logged in parts.
+const longestLine = 64 << 10
 
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rest = append(w.rest, p...)
-	for {
-		line, rest, found := bytes.Cut(w.rest, []byte("\n"))
-		if !found {
-			return len(p), nil
+	written := len(p)
+	for len(p) > 0 {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		if room := longestLine - len(w.rest); len(line) > room {
+			line, rest, ended = p[:room], p[room:], true
 		}
-		w.rest = rest
-		if len(line) > 0 {
-			w.log.Debug(string(line), "stream", w.stream)
+		w.rest, p = append(w.rest, line...), rest
+		if ended && len(w.rest) > 0 {
+			w.log.Debug(string(w.rest), "stream", w.stream)
+			w.rest = w.rest[:0]
 		}
 	}
+	return written, nil
 }
 
 const (

@@ -2,6 +2,8 @@ package statemgr
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +39,7 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 		return nil
 	}
 	info := backend.LockInfo{
-		ID: uuid.NewString(), Operation: operation, Info: fmt.Sprintf(processInfo, os.Getpid()), Who: who(),
+		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: who(),
 		Version: version.String, Created: time.Now().UTC(),
 	}
 	start, wait := time.Now(), firstWait
@@ -72,8 +74,8 @@ func lockFailed(err error) tfdiags.Diagnostics {
 	var held *backend.LockedError
 	isHeld := errors.As(err, &held)
 	if isHeld && gone(held.Info) {
-		advice = fmt.Sprintf("The lock is that of a process that does not run any more: %s on this machine. It must have been killed before it "+
-			"could give the lock back. \"tofu force-unlock %s\" removes the lock.", held.Info.Info, held.Info.ID)
+		advice = fmt.Sprintf("The lock is that of a process on this machine that does not run any more. It must have been killed before it "+
+			"could give the lock back. \"tofu force-unlock %s\" removes the lock.", held.Info.ID)
 	}
 	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", err, advice)
 	if isHeld {
@@ -82,21 +84,34 @@ func lockFailed(err error) tfdiags.Diagnostics {
 	return tfdiags.Diagnostics{d}
 }
 
-// processInfo is what a lock says of the process that took it.
-const processInfo = "process %d"
-
-// gone tells whether a lock is known to be left behind: a process of this user on this machine took it, and there is none of that
-// number any more.
+// gone tells whether a lock is known to be left behind: a process took it whose number would mean the same here, and there is none of
+// that number any more.
 func gone(lock *backend.LockInfo) bool {
 	var pid int
-	if lock == nil || lock.Who != who() {
+	if lock == nil {
 		return false
 	}
-	if n, err := fmt.Sscanf(lock.Info, processInfo, &pid); n != 1 || err != nil {
+	if _, err := fmt.Sscanf(lock.Info, "process %d", &pid); err != nil || lock.Info != processInfo(pid) {
 		return false
 	}
 	process, err := os.FindProcess(pid)
 	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// processInfo is what a lock says of the process that took it.
+func processInfo(pid int) string { return fmt.Sprintf("process %d of %s", pid, numbering()) }
+
+// numbering names the processes among which a number means one: on Linux those of a PID namespace since the machine was started. Names
+// of machines don't tell containers apart, and there may be several of one name on several machines.
+func numbering() string {
+	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	namespace, err2 := os.Readlink("/proc/self/ns/pid")
+	if err1 != nil || err2 != nil {
+		host, _ := os.Hostname()
+		return host
+	}
+	sum := sha256.Sum256(append(boot, namespace...))
+	return hex.EncodeToString(sum[:6])
 }
 
 // who names this user and machine, as locks do.

@@ -675,6 +675,42 @@ func TestLockWaits(t *testing.T) {
 	check(t, a.Lock(t.Context(), "x", 0, nil))
 }
 
+// TestLockLeftBehind: a lock is explained as left behind only if a process of that number would be seen from here.
+func TestLockLeftBehind(t *testing.T) {
+	store := new(inmem.Store)
+	m := statemgr.Open(store, ws, nil)
+	check(t, m.Lock(t.Context(), "x", 0, nil))
+	own := statemgr.Open(store, ws, nil).Lock(t.Context(), "x", 0, nil)[0].Extra.(*backend.LockInfo)
+	check(t, m.Unlock())
+	var pid int
+	var place string
+	if _, err := fmt.Sscanf(own.Info, "process %d of %s", &pid, &place); err != nil || pid != os.Getpid() {
+		t.Fatalf("the lock doesn't name its process: %q", own.Info)
+	}
+	const none = 1 << 23 // more than a system numbers
+	for info, left := range map[string]bool{
+		fmt.Sprintf("process %d of %s", none, place):     true,
+		fmt.Sprintf("process %d of elsewhere", none):     false,
+		fmt.Sprintf("process %d", none):                  false,
+		fmt.Sprintf("process %d of %s and", none, place): false,
+		fmt.Sprintf("the process %d of %s", none, place): false,
+		own.Info: false,
+		"":       false,
+	} {
+		lock := backend.LockInfo{ID: "one", Who: own.Who, Info: info}
+		if _, err := store.Lock(t.Context(), ws, lock); err != nil {
+			t.Fatal(err)
+		}
+		diags := m.Lock(t.Context(), "x", 0, nil)
+		if !diags.HasErrors() || strings.Contains(diags[0].Detail, "does not run any more") != left {
+			t.Errorf("%q: %v", info, diags)
+		}
+		if err := store.Unlock(t.Context(), ws, "one"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestPush(t *testing.T) {
 	file := func(lineage string, serial uint64, ids ...string) *statefile.File {
 		return &statefile.File{Lineage: lineage, Serial: serial, State: state(ids...)}
