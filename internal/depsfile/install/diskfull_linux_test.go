@@ -3,6 +3,7 @@ package install
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,7 @@ func TestDiskFull(t *testing.T) {
 	files["ballast"] = string(noise)
 	s.Add(tool.Type, "1.1.0", here(), files)
 	disk := s.path("disk")
+	s.lockOn(disk)
 	failures := 0
 	for kilobytes := 40; ; kilobytes += 8 {
 		if kilobytes > 1000 {
@@ -70,6 +72,29 @@ func TestDiskFull(t *testing.T) {
 	}
 	if failures == 0 {
 		t.Error("everything fits at once")
+	}
+}
+
+// lockOn locks with a store on a full disk: nothing but a clear error comes of it.
+func (s *server) lockOn(disk string) {
+	s.Helper()
+	if err := os.MkdirAll(disk, 0o755); err != nil {
+		s.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16k"); err != nil {
+		s.Skipf("nothing can be mounted: %v", err)
+	}
+	store, err := pkgstore.Open(filepath.Join(disk, "store"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	locker := NewLocker(&Options{Store: store, Source: s.direct()})
+	locks, _, diags := locker.Lock(s.Context(), s.reqs(tool, ""), nil, []depsfile.Platform{depsfile.CurrentPlatform()})
+	if text := fmt.Sprint(diags.Err()); locks != nil || !strings.Contains(text, "no space left on device") || !strings.Contains(text, "TOFU_CACHE_DIR") {
+		s.Errorf("%v %s", locks, text)
+	}
+	if err := syscall.Unmount(disk, 0); err != nil {
+		s.Fatal(err)
 	}
 }
 

@@ -51,7 +51,7 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 	}
 	path, archive, cleanup, err := in.download(ctx, pkg)
 	if err != nil {
-		return fetched{}, in.Store.Explain(err)
+		return fetched{}, err
 	}
 	defer cleanup()
 	var found fetched
@@ -63,7 +63,7 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 		err = in.Store.SetRelease(key, archive)
 	}
 	found.content = content
-	return found, in.Store.Explain(err)
+	return found, err
 }
 
 // stored gives the content that the store has under a hash that the source announces. Content hashes, which are all that some mirrors

@@ -200,7 +200,7 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 		l.in.tell(Fetching{key.provider, key.version, key.platform})
 		hashes, err := l.in.hashes(ctx, pkg)
 		if err != nil {
-			return nil, key.failed(err)
+			return nil, key.failed(l.in.Store.Explain(err))
 		}
 		l.in.tell(Fetched{key.provider, key.version, key.platform, pkg.Auth, pkg.KeyID})
 		return hashes, nil

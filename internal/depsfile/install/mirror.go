@@ -91,7 +91,7 @@ func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	var diags tfdiags.Diagnostics
 	for _, platform := range platforms {
 		if err := m.archive(ctx, p, version, platform); err != nil {
-			diags = diags.Append(fail(fmt.Errorf("package of version %s for %s: %w", version, platform, err)))
+			diags = diags.Append(fail(fmt.Errorf("package of version %s for %s: %w", version, platform, m.in.Store.Explain(err))))
 		}
 	}
 	return diags

@@ -81,6 +81,7 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 		found, err = in.folder(pkg, known)
 	} else {
 		found, err = in.archive(ctx, pkg, known, len(known) == 0 && in.Store.Installed(in.Dir, releaseKey(p, v, in.Platform)))
+		err = in.Store.Explain(err)
 	}
 	if err != nil {
 		return result{}, err

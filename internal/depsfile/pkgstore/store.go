@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -64,12 +66,17 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Explain adds to the error of a full disk what is kept there, and how to keep it elsewhere.
+// unwritable are the errors of a disk on which nothing more can be kept.
+var unwritable = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}
+
+// Explain adds to an error of a store that can't be written what is kept there, and how to keep it elsewhere.
 func (s *Store) Explain(err error) error {
-	if s.temp || !errors.Is(err, syscall.ENOSPC) {
+	here := slices.ContainsFunc(unwritable, func(reason error) bool { return errors.Is(err, reason) }) ||
+		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root) // else another file can't be read
+	if s.temp || !here {
 		return err
 	}
-	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can name a folder on another disk", err, s.root)
+	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can name another folder, perhaps on another disk", err, s.root)
 }
 
 // TempDir makes a folder for a download, on the store's disk. The caller removes it.

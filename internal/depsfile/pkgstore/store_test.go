@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -348,6 +351,22 @@ func TestTemporaryStore(t *testing.T) {
 	}
 	if _, err := os.Stat(c.Dir); err == nil {
 		t.Error("a temporary store stays")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	s := open(t)
+	inside := &fs.PathError{Op: "open", Path: filepath.Join(s.root, "x"), Err: syscall.EACCES}
+	for err, want := range map[error]bool{
+		fmt.Errorf("x: %w", syscall.ENOSPC): true, syscall.EROFS: true, inside: true,
+		&fs.PathError{Op: "open", Path: "/mirror/x", Err: syscall.EACCES}: false, io.EOF: false,
+	} {
+		if got := s.Explain(err); strings.Contains(got.Error(), "TOFU_CACHE_DIR") != want || !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if err := s.Explain(nil); err != nil {
+		t.Error(err)
 	}
 }
 
