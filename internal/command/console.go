@@ -129,7 +129,7 @@ func (c *console) line(ctx context.Context, first bool) (string, error) {
 		prompt = "> "
 	}
 	if c.editor != nil {
-		return c.editor.next(prompt)
+		return c.editor.next(ctx, prompt)
 	}
 	if c.app.InTerminal {
 		fmt.Fprint(c.app.Out, prompt)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -41,18 +42,20 @@ func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
 }
 
 // next reads a line. The terminal is in its ordinary state again when it returns, so that values are printed as always.
-func (e *lineEditor) next(prompt string) (string, error) {
+func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 	fd := int(e.in.Fd())
-	before, err := term.MakeRaw(fd)
-	if err != nil {
-		return "", fmt.Errorf("preparing the terminal: %w", err)
-	}
-	defer func() { _ = term.Restore(fd, before) }()
 	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
 		_ = e.terminal.SetSize(width, height) // a wrong width costs nothing but a crooked line
 	}
 	e.terminal.SetPrompt(prompt)
-	return e.terminal.ReadLine()
+	return readTerminal(ctx, e.in, func() (string, error) {
+		before, err := term.MakeRaw(fd)
+		if err != nil {
+			return "", fmt.Errorf("preparing the terminal: %w", err)
+		}
+		defer func() { _ = term.Restore(fd, before) }()
+		return e.terminal.ReadLine()
+	})
 }
 
 // maxChoices is how many names are worth showing.

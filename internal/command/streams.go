@@ -132,20 +132,52 @@ func (a *App) ask(ctx context.Context, q question) (string, error) {
 	fmt.Fprintf(a.Out, "\n  %sEnter a value:%s ", bold, reset)
 	answer, err := a.readAnswer(ctx, q.Secret)
 	fmt.Fprintln(a.Out)
-	if err == io.EOF {
-		return "", errors.New("the input ended before an answer came")
+	switch {
+	case err == io.EOF:
+		err = errors.New("the input ended before an answer came")
+	case ctx.Err() != nil:
+		err = errors.New("there was an interrupt")
 	}
 	return answer, err
 }
 
 func (a *App) readAnswer(ctx context.Context, secret bool) (string, error) {
-	if file, ok := a.In.(*os.File); ok && secret && a.InTerminal {
-		answer, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(a.Out)
-		return string(answer), err
+	file, ok := a.In.(*os.File)
+	if !ok || !secret || !a.InTerminal {
+		return a.lines.next(ctx)
 	}
-	answer, err := a.lines.next(ctx)
+	answer, err := readTerminal(ctx, file, func() (string, error) {
+		answer, err := term.ReadPassword(int(file.Fd()))
+		return string(answer), err
+	})
+	fmt.Fprintln(a.Out)
 	return answer, err
+}
+
+// readTerminal reads in a way that changes the terminal's settings. When ctx ends first they are put back, and the reading, which can't
+// be broken off, is left to itself.
+func readTerminal(ctx context.Context, terminal *os.File, read func() (string, error)) (string, error) {
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("looking at the terminal's settings: %w", err)
+	}
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		_ = term.Restore(fd, before)
+		return "", ctx.Err()
+	}
 }
 
 // bold gives the terminal sequences around emphasised text; empty without colour.
