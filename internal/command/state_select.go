@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,13 +70,13 @@ func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
 // moveObjects renames what source names in one state to what dest names in another (or the same) state, and where objects depend on
 // it. It gives the moves made, as pairs of addresses; both states are changed unless there are errors.
 func moveObjects(from, to *states.State, source, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
-	m := &mover{from: from, to: to, renamed: make(map[addrs.ConfigResource]addrs.ConfigResource)}
+	m := &mover{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
 	before := from.Clone()
 	moves, diags := m.move(source, dest)
 	switch {
 	case diags.HasErrors():
 	case from == to:
-		from.RenameDependencies(m.renamed)
+		m.followDependencies()
 	default:
 		from.InheritDependencies(states.Inheritance{Before: before})
 	}
@@ -85,7 +86,18 @@ func moveObjects(from, to *states.State, source, dest addrs.Target) ([][2]string
 // mover moves objects from one state to another, or within one.
 type mover struct {
 	from, to *states.State
-	renamed  map[addrs.ConfigResource]addrs.ConfigResource
+	was      map[addrs.AbsInstance]addrs.AbsInstance // by new address
+}
+
+// followDependencies has those who depend on what was moved depend on it where it is now. Where only some of a resource was moved,
+// nobody knows whose dependents that had: the configuration will tell.
+func (m *mover) followDependencies() {
+	left := make(map[addrs.ConfigResource]bool)
+	for r := range m.from.Resources() {
+		left[r.Addr.Config()] = true
+	}
+	maps.DeleteFunc(m.was, func(_, old addrs.AbsInstance) bool { return left[old.Config()] })
+	m.from.RenameDependencies(m.was)
 }
 
 func (m *mover) move(source, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
@@ -147,10 +159,10 @@ func (m *mover) relocate(r *states.Resource, dest addrs.AbsResource) {
 	moved := &states.Resource{Addr: dest, Provider: r.Provider, Instances: make(map[addrs.InstanceKey]*states.Instance, len(r.Instances))}
 	for key, inst := range r.Instances {
 		moved.Instances[key] = unencoded(inst)
+		m.was[dest.Instance(key)] = r.Addr.Instance(key)
 	}
 	m.from.RemoveResource(r.Addr)
 	m.to.AddResource(moved)
-	m.renamed[r.Addr.Config()] = dest.Config()
 }
 
 func (m *mover) instance(r *states.Resource, key addrs.InstanceKey, dest addrs.Target) ([][2]string, tfdiags.Diagnostics) {
@@ -168,7 +180,7 @@ func (m *mover) instance(r *states.Resource, key addrs.InstanceKey, dest addrs.T
 		m.from.RemoveResource(r.Addr)
 	}
 	m.to.EnsureResource(target.Abs(), provider).Instances[target.Key] = unencoded(inst)
-	m.renamed[source.Config()] = target.Config()
+	m.was[target] = source
 	return [][2]string{{source.String(), target.String()}}, nil
 }
 

@@ -188,6 +188,17 @@ func (r repetitionExprs) refuse(itself addrs.Resource) (diags tfdiags.Diagnostic
 	return diags
 }
 
+// mode is the kind of repetition of what is there.
+func (r repetitionExprs) mode() repetitionMode {
+	switch {
+	case r.count != nil:
+		return repeatCount
+	case r.forEach != nil:
+		return repeatForEach
+	}
+	return repeatSingle
+}
+
 // repeats tells whether instances have keys.
 func (r repetitionExprs) repeats() bool { return r.count != nil || r.forEach != nil }
 

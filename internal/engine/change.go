@@ -117,9 +117,6 @@ func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.I
 	diags = diags.Append(more)
 	if change != nil {
 		change.Importing = importing
-		if prev, ok := w.moves.prev(p.addr); ok {
-			change.PrevAddr = prev
-		}
 	}
 	return change, diags
 }
@@ -132,7 +129,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	r := p.r
 	schema := r.schema.Block
 	ty := schema.ImpliedType()
-	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
+	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.moves.origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &live{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {

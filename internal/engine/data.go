@@ -84,7 +84,7 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 		return v
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
-		Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: reason,
+		Addr: p.addr, PrevAddr: p.w.moves.origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v,
 	})
 	return v

@@ -40,11 +40,11 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	if before == nil || before.Current == nil {
 		return nil
 	}
-	prev, moved := w.moves.prev(addr)
+	prev := w.moves.origin(addr)
 	after := w.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
-	moveOnly := moved && w.mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
+	moveOnly := prev != addr && w.mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
 	if same && !moveOnly {
 		return nil
 	}
@@ -54,13 +54,10 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 		return nil
 	}
 	change := &plans.InstanceChange{
-		Addr: addr, PrevAddr: addr, Action: plans.Delete, Before: markStored(r.schema.Block, old, nil), After: cty.NullVal(ty),
+		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.schema.Block, old, nil), After: cty.NullVal(ty),
 		Provider: addrs.ProviderInstance{Config: r.provider.addr, Key: before.ProviderKey},
 	}
 	change.BeforeIdentity = r.identityOf(before.Current)
-	if moved {
-		change.PrevAddr = prev
-	}
 	if gone {
 		return change
 	}

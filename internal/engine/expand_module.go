@@ -112,6 +112,26 @@ func (x *expansion) dropAbsent(rep repetitionExprs) {
 	}
 }
 
+// keepStored leaves out what doesn't exist and adds what the configuration doesn't want any more: a plan for refreshing only makes the
+// one as little as it destroys the other.
+func (w *walk) keepStored(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	if !r.exprs.rep.repeats() {
+		x.dropAbsent(r.exprs.rep)
+		return nil
+	}
+	w.mu.Lock()
+	keys := r.exprs.rep.storedKeys(w.state.Resource(r.addr.Resource.InInstance(in.addr)))
+	w.mu.Unlock()
+	objs := make([]cty.Value, len(keys))
+	for i, key := range keys {
+		if at, ok := x.has(key); ok {
+			objs[i] = x.objs[at]
+		}
+	}
+	x.keys, x.objs = keys, objs
+	return w.fillFromState(r, in, x)
+}
+
 // whole gives the resource's value out of its instances' objects. ty is the type's implied type. An object that stands alone and
 // that a plan for refreshing only will not make is not even of a known type: nothing ever says that it will have one.
 func (x *expansion) whole(ty cty.Type, objs []cty.Value, mode plans.Mode) cty.Value {

@@ -37,6 +37,14 @@ func (m *moveResults) prev(addr addrs.AbsInstance) (addrs.AbsInstance, bool) {
 	return from, ok
 }
 
+// origin is where the object at an address was before: there, unless it was moved.
+func (m *moveResults) origin(addr addrs.AbsInstance) addrs.AbsInstance {
+	if from, ok := m.prev(addr); ok {
+		return from
+	}
+	return addr
+}
+
 func (m *moveResults) retyped(addr addrs.AbsInstance) bool { return m.source(addr) != nil }
 
 func (m *moveResults) source(addr addrs.AbsInstance) *moveSource {
@@ -173,6 +181,7 @@ func applyMoves(cfg *configs.Config, state *states.State) (*states.State, *moveR
 	for _, st := range implied {
 		m.apply(st, true)
 	}
+	m.state.RenameDependencies(results.from)
 	return m.state, results, results.blockedWarning()
 }
 

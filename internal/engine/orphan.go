@@ -76,8 +76,12 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
-	if forget, reason := r.forgets(l.obj); forget {
-		if r.removed != nil {
+	forget, reason := r.forgets(l.obj)
+	if r.removed != nil {
+		forget = !r.removed.Destroy
+	}
+	if forget {
+		if reason == plans.NoReason {
 			reason = o.reason()
 		}
 		diags = diags.Append(tfdiags.Warningf(willForget,
@@ -101,24 +105,18 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 
 func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
-		Addr: o.addr, PrevAddr: o.addr, Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
+		Addr: o.addr, PrevAddr: o.w.moves.origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.schema.Block.ImpliedType()), BeforeIdentity: l.identity,
 	}
 	if action == plans.Delete {
 		c.AfterIdentity = l.identity
 	}
-	if prev, ok := o.w.moves.prev(o.addr); ok {
-		c.PrevAddr = prev
-	}
 	return c
 }
 
-// forgets tells whether an object that is not wanted is to be forgotten instead of destroyed: a removed block decides, else the
-// configuration's lifecycle, else what was stored.
+// forgets tells whether the lifecycle has an object that is not wanted forgotten instead of destroyed: as it is configured, else as it
+// was stored. Removed blocks decide otherwise when they are carried out, but not when everything is destroyed.
 func (r *resource) forgets(obj *states.Object) (bool, plans.Reason) {
-	if r.removed != nil {
-		return !r.removed.Destroy, plans.NoReason
-	}
 	switch {
 	case r.cfg != nil && r.cfg.Destroy != nil:
 		return !*r.cfg.Destroy, reasonIf(!*r.cfg.Destroy, plans.ForgotLifecycleDestroyConfig)
@@ -241,7 +239,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	w.setPrevRun(o.addr, o.deposed, l.obj, prov.addr)
 	w.setState(o.addr, o.deposed, l.obj, prov.addr)
-	if forget, reason := r.forgets(l.obj); forget && r.removed == nil {
+	if forget, reason := r.forgets(l.obj); forget {
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return diags
 	}

@@ -64,7 +64,7 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 			continue
 		}
 		if w.mode == plans.RefreshOnly {
-			x.dropAbsent(r.exprs.rep)
+			diags = diags.Append(w.keepStored(r, in, x))
 		}
 		w.settle(r, x)
 	}

@@ -275,26 +275,26 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	for _, in := range r.module.instances {
-		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
-		if stored := w.build.state.Resource(r.addr.Resource.InInstance(in.addr)); stored != nil && r.exprs.rep.repeats() {
-			x.keys = stored.SortedKeys()
-		} else if r.exprs.rep.repeats() {
-			x.keys = nil
-		}
-		switch {
-		case r.exprs.rep.count != nil:
-			x.mode = repeatCount
-			x.keys = upToLargest(x.keys)
-		case r.exprs.rep.forEach != nil:
-			x.mode = repeatForEach
-			x.keys = onlyStrings(x.keys)
-		}
+		x := &expansion{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(w.build.state.Resource(r.addr.Resource.InInstance(in.addr)))}
 		x.objs = make([]cty.Value, len(x.keys))
 		diags = diags.Append(w.fillFromState(r, in, x))
 		w.settle(r, x)
 		in.resources[r.slot] = x
 	}
 	return diags
+}
+
+// storedKeys gives the keys of what the state has of a resource, as far as they fit its repetition.
+func (r repetitionExprs) storedKeys(stored *states.Resource) []addrs.InstanceKey {
+	switch {
+	case !r.repeats():
+		return []addrs.InstanceKey{addrs.NoKey}
+	case stored == nil:
+		return nil
+	case r.count != nil:
+		return upToLargest(stored.SortedKeys())
+	}
+	return onlyStrings(stored.SortedKeys())
 }
 
 // upToLargest gives all keys from 0 to the largest one.

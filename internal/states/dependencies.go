@@ -43,25 +43,81 @@ func sortedDependencies(list []addrs.ConfigResource) []addrs.ConfigResource {
 	return slices.Compact(list)
 }
 
-// RenameDependencies follows resources whose objects have got other addresses. Where only some have, nobody knows whose dependents
-// they had: the configuration will tell.
-func (s *State) RenameDependencies(renamed map[addrs.ConfigResource]addrs.ConfigResource) {
-	for r := range s.Resources() {
-		delete(renamed, r.Addr.Config())
+// RenameDependencies follows objects to other addresses. from has the old address of each instance that has a new one. What depended on a
+// resource depends on every one that its objects are at now; within a module, where a dependency means the same instance of the
+// module, on those that this instance's objects are at.
+func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
+	if len(from) == 0 {
+		return
 	}
-	s.changeDependencies(func(_ addrs.AbsInstance, _ bool, o *Object) []addrs.ConfigResource {
-		isRenamed := func(dep addrs.ConfigResource) bool { _, ok := renamed[dep]; return ok }
-		if !slices.ContainsFunc(o.Dependencies, isRenamed) {
-			return o.Dependencies
+	n := renaming{all: map[addrs.ConfigResource][]addrs.ConfigResource{}, in: map[addrs.AbsResource][]addrs.ConfigResource{}, done: map[sharedList][]addrs.ConfigResource{}}
+	old := func(addr addrs.AbsInstance) addrs.AbsInstance {
+		if prev, ok := from[addr]; ok {
+			return prev
 		}
-		out := slices.Clone(o.Dependencies)
-		for i, dep := range out {
-			if to, ok := renamed[dep]; ok {
-				out[i] = to
-			}
+		return addr
+	}
+	for r := range s.Resources() {
+		for key := range r.Instances {
+			was := old(r.Addr.Instance(key))
+			n.all[was.Config()] = with(n.all[was.Config()], r.Addr.Config())
+			n.in[was.Abs()] = with(n.in[was.Abs()], r.Addr.Config())
 		}
-		return sortedDependencies(out)
+	}
+	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) []addrs.ConfigResource {
+		return n.rename(old(addr).Module, o.Dependencies)
 	})
+}
+
+// with adds to a list what it doesn't have.
+func with(list []addrs.ConfigResource, addr addrs.ConfigResource) []addrs.ConfigResource {
+	if slices.Contains(list, addr) {
+		return list
+	}
+	return append(list, addr)
+}
+
+// renaming says which resources the objects of each resource are at now, altogether and for each instance of its module.
+type renaming struct {
+	all  map[addrs.ConfigResource][]addrs.ConfigResource
+	in   map[addrs.AbsResource][]addrs.ConfigResource
+	done map[sharedList][]addrs.ConfigResource
+}
+
+// sharedList is a list of dependencies, which instances mostly have in common, as it is meant in a module instance.
+type sharedList struct {
+	first  *addrs.ConfigResource
+	len    int
+	module addrs.ModuleInstance
+}
+
+// rename gives a list as it is now of a dependent that was in a module instance.
+func (n *renaming) rename(module addrs.ModuleInstance, list []addrs.ConfigResource) []addrs.ConfigResource {
+	if len(list) == 0 {
+		return nil
+	}
+	key := sharedList{&list[0], len(list), module}
+	out, ok := n.done[key]
+	if !ok {
+		inside := module.Module()
+		changes := false
+		for _, dep := range list {
+			now := n.all[dep]
+			if dep.Module == inside {
+				now = n.in[dep.Resource.InInstance(module)]
+			}
+			if len(now) == 0 {
+				now = []addrs.ConfigResource{dep}
+			}
+			changes = changes || len(now) > 1 || now[0] != dep
+			out = append(out, now...)
+		}
+		if out = sortedDependencies(out); !changes {
+			out = list
+		}
+		n.done[key] = out
+	}
+	return out
 }
 
 // withDependencies gives the object with another list.

@@ -120,6 +120,29 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestEmptySecretsOfReplacements: what replaces a tainted object is planned as if there were none, whatever the reason says.
+func TestEmptySecretsOfReplacements(t *testing.T) {
+	for status, secret := range map[states.Status]bool{states.Ready: false, states.Tainted: true} {
+		view := bigPlan(t, 1)
+		c := view.Plan.Changes.Instances[0]
+		c.Action, c.Reason = plans.DeleteThenCreate, plans.ReplaceByTriggers
+		attrs := c.After.AsValueMap()
+		attrs["password"] = cty.NullVal(cty.String)
+		c.After = cty.ObjectVal(attrs)
+		obj := *view.Plan.Prior.Instance(c.Addr).Current
+		obj.Status = status
+		view.Plan.Prior.SetCurrent(c.Addr, &obj, provided())
+		var out bytes.Buffer
+		if err := WritePlan(&out, view, "1"); err != nil {
+			t.Fatal(err)
+		}
+		planned, _, _ := strings.Cut(out.String(), `"resource_changes"`)
+		if got := strings.Contains(planned, `"password":true`); got != secret {
+			t.Errorf("status %v: password sensitive %v, want %v", status, got, secret)
+		}
+	}
+}
+
 func TestWritersReportErrors(t *testing.T) {
 	full := &limited{left: 10}
 	view := bigPlan(t, 2000)

@@ -160,7 +160,7 @@ func (p *planWriter) plannedValues() {
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := markSecrets(c.After, sch)
-	if c.Action.IsReplace() && c.Reason != plans.ReplaceTainted {
+	if c.Action.IsReplace() && !p.tainted(c) {
 		after = withoutEmptySecrets(after, sch)
 	}
 	out := &stateResource{
@@ -176,6 +176,16 @@ func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 		out.IdentitySchemaVersion = &sch.IdentityVersion
 	}
 	return out
+}
+
+// tainted tells whether the object that is replaced is tainted, whatever else replaces it: then its successor was planned without
+// looking at it.
+func (p *planWriter) tainted(c *plans.InstanceChange) bool {
+	if c.Reason == plans.ReplaceTainted {
+		return true
+	}
+	inst := p.Plan.Prior.Instance(c.Addr)
+	return inst != nil && inst.Current != nil && inst.Current.Status == states.Tainted
 }
 
 // withoutEmptySecrets takes the marks off what is sensitive by its schema only and null: documents have never mentioned it where an
