@@ -110,7 +110,7 @@ func (a *App) Run(args []string) int {
 func (a *App) run(args []string) int {
 	table := commands()
 	if line := a.Env("COMP_LINE"); line != "" {
-		complete(a.Out, table, line)
+		a.complete(table, line)
 		return 0
 	}
 	global, args, err := parseGlobal(args)

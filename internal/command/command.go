@@ -24,6 +24,8 @@ type Command struct {
 	// Run does the work; nil means that the command is only a group of others.
 	Run func(ctx context.Context, app *App, flags any, args []string) error
 	Sub []*Command
+	// Complete gives what the argument may be, for shells; nil leaves it to the shell, which knows files.
+	Complete func(ctx context.Context, app *App) []string
 }
 
 // commands lists everything that can follow `tofu`.

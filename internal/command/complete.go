@@ -2,19 +2,23 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// complete prints what the last word of a command line may become: commands, or options after a dash. Shells ask for it by
-// starting the program with the line in COMP_LINE.
-func complete(w io.Writer, table []*Command, line string) {
+// patience is how long a shell may wait for what a backend has to be asked for.
+const patience = 3 * time.Second
+
+// complete prints what the last word of a command line may become: commands, options after a dash, arguments. Shells ask for it by
+// starting the program with the line in COMP_LINE. Where nothing is printed, they offer files.
+func (a *App) complete(table []*Command, line string) {
 	words := strings.Fields(line)
 	last := ""
 	if len(words) > 0 && !strings.HasSuffix(line, " ") {
@@ -24,7 +28,10 @@ func complete(w io.Writer, table []*Command, line string) {
 		words = words[1:] // the program's own name
 	}
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		words = words[1:] // global options
+		if dir, ok := strings.CutPrefix(words[0], "-chdir="); ok && os.Chdir(dir) != nil {
+			return
+		}
+		words = words[1:]
 	}
 	cmd, _, rest := find(table, words)
 	var candidates []string
@@ -32,28 +39,38 @@ func complete(w io.Writer, table []*Command, line string) {
 	case strings.HasPrefix(last, "-") && cmd == nil:
 		candidates = []string{"-chdir=", "-help", "-profile=", "-timings", "-version"}
 	case strings.HasPrefix(last, "-") && cmd.Flags != nil:
-		set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
-		cmd.Flags(set)
-		set.VisitAll(func(f *flag.Flag) {
-			if f.Usage == "" {
-				return // help does not tell of it either
-			}
-			suffix := "="
-			if isBoolFlag(f) && f.DefValue != "true" {
-				suffix = ""
-			}
-			candidates = append(candidates, "-"+f.Name+suffix)
-		})
+		candidates = optionWords(cmd)
 	case cmd == nil && len(rest) == 0:
 		candidates = commandNames(table)
+	case cmd != nil && len(rest) == 0 && cmd.Complete != nil:
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		candidates = cmd.Complete(ctx, a)
 	case cmd != nil && len(rest) == 0:
 		candidates = commandNames(cmd.Sub)
 	}
 	for _, c := range candidates {
 		if strings.HasPrefix(c, last) {
-			fmt.Fprintln(w, c)
+			fmt.Fprintln(a.Out, c)
 		}
 	}
+}
+
+// optionWords are a command's options. Shells put a space after each, so a value comes as the next word, where they offer files.
+func optionWords(cmd *Command) []string {
+	var words []string
+	set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
+	cmd.Flags(set)
+	set.VisitAll(func(f *flag.Flag) {
+		switch {
+		case f.Usage == "": // help does not tell of it either
+		case isBoolFlag(f) && f.DefValue == "true":
+			words = append(words, "-"+f.Name+"=false")
+		default:
+			words = append(words, "-"+f.Name)
+		}
+	})
+	return words
 }
 
 func commandNames(table []*Command) []string {
@@ -69,9 +86,11 @@ func commandNames(table []*Command) []string {
 // completions are the lines that make a shell ask this program, by the file that the shell reads when it starts. %s is the
 // program's path.
 var completions = []struct{ file, line string }{
-	{".bashrc", "complete -C %[1]s tofu"},
-	{".zshrc", "autoload -U +X bashcompinit && bashcompinit; complete -o nospace -C %[1]s tofu"},
-	{".config/fish/completions/tofu.fish", "complete -c tofu -f -a '(env COMP_LINE=(commandline -cp) %[1]s)'"},
+	{".bashrc", "complete -o default -C %[1]s tofu"},
+	{".zshrc", "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }; " +
+		"autoload -Uz bashcompinit && bashcompinit; complete -o default -C %[1]s tofu"},
+	{".config/fish/completions/tofu.fish", "complete -c tofu -f -a '(set -l found (env COMP_LINE=(commandline -cp) %[1]s); " +
+		"and count $found >/dev/null; and string join -- \\n $found; or __fish_complete_path (commandline -ct))'"},
 }
 
 // setCompletion puts the lines into the files of the shells that the user has, or takes them out again.

@@ -109,7 +109,7 @@ var cmdWorkspaceSelect = &Command{
 		f.Lock = true
 		return f
 	},
-	Run: runWorkspaceSelect,
+	Run: runWorkspaceSelect, Complete: workspaceNames,
 }
 
 var cmdWorkspaceDelete = &Command{
@@ -121,7 +121,7 @@ var cmdWorkspaceDelete = &Command{
 		fs.BoolVar(&f.Force, "force", false, "Delete the workspace although it manages objects, which are forgotten then.")
 		return f
 	},
-	Run: runWorkspaceDelete,
+	Run: runWorkspaceDelete, Complete: workspaceNames,
 }
 
 func workspaceArgument(args []string) (string, error) {
@@ -135,6 +135,15 @@ func workspaceArgument(args []string) (string, error) {
 type workspaces struct {
 	*place
 	names []string
+}
+
+// workspaceNames are all workspaces, none where finding out takes more than what is there.
+func workspaceNames(ctx context.Context, app *App) []string {
+	w, diags := app.openWorkspaces(ctx, &workspaceFlags{})
+	if diags.HasErrors() {
+		return nil
+	}
+	return w.names
 }
 
 func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspaces, tfdiags.Diagnostics) {
