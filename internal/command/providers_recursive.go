@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile/install"
@@ -66,15 +67,22 @@ type lockRun struct {
 	roots    []install.Root
 	progress *downloads
 
-	lines                    []string // what there is to tell of each; empty until it is ready
+	mu                       sync.Mutex // around what follows
+	lines                    []string   // what there is to tell of each; empty until it is ready
 	told, done               int
 	updated, current, failed int
 	diags                    tfdiags.Diagnostics
 }
 
-// finish is called once for each root module, one call at a time.
+// finish is called once for each root module, by many goroutines: the lock files are written at the same time, since each waits for the
+// disk.
 func (l *lockRun) finish(i int, r install.RootResult) {
-	l.lines[i] = fmt.Sprintf("- %s: %s", l.roots[i].Dir, l.write(l.roots[i], r))
+	text, count, err := l.write(l.roots[i], r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.diags = l.diags.Append(err)
+	l.lines[i] = fmt.Sprintf("- %s: %s", l.roots[i].Dir, text)
+	*count++
 	l.done++
 	l.progress.around(func() {
 		for ; l.told < len(l.lines) && l.lines[l.told] != ""; l.told++ {
@@ -84,26 +92,20 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))
 }
 
-// write writes a lock file that has to change, and says what it did.
-func (l *lockRun) write(root install.Root, r install.RootResult) string {
+// write writes a lock file that has to change, says what it did, and among which root modules this one counts.
+func (l *lockRun) write(root install.Root, r install.RootResult) (text string, count *int, err error) {
 	switch {
 	case r.Diags.HasErrors():
-		l.failed++
-		return "failed"
+		return "failed", &l.failed, nil
 	case !r.Locks.Differs(root.LockFile()):
-		l.current++
-		return "up to date"
+		return "up to date", &l.current, nil
 	case l.check:
-		l.updated++
-		return "needs an update (" + summary(r) + ")"
+		return "needs an update (" + summary(r) + ")", &l.updated, nil
 	}
 	if err := r.Locks.Save(root.LockFile()); err != nil {
-		l.failed++
-		l.diags = l.diags.Append(err)
-		return "failed"
+		return "failed", &l.failed, err
 	}
-	l.updated++
-	return "updated (" + summary(r) + ")"
+	return "updated (" + summary(r) + ")", &l.updated, nil
 }
 
 // problemsOf gives the problems of all modules, each once with the directories of those that have it: a provider or module that can't be

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -67,18 +66,15 @@ type RootResult struct {
 }
 
 // LockAll does Lock for many root modules at once and gives the results in their order. Done is called as each is
-// ready, one at a time.
+// ready, by many goroutines.
 func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile.Platform, done func(i int, r RootResult)) []RootResult {
 	results := make([]RootResult, len(roots))
-	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(64) // roots mostly wait for the same packages
 	for i, root := range roots {
 		group.Go(func() error {
 			r := &results[i]
 			r.Locks, r.Added, r.Diags = l.Lock(ctx, root.Reqs, root.Prev, platforms)
-			mu.Lock()
-			defer mu.Unlock()
 			done(i, *r)
 			return nil
 		})
