@@ -85,6 +85,29 @@ func TestPinCommit(t *testing.T) {
 	}
 }
 
+// TestPinNested: packages that only other packages call are pinned too, from within local modules of those as well.
+func TestPinNested(t *testing.T) {
+	l := newLab(t)
+	inner := "git::file://" + l.top + "/inner"
+	l.commit("inner", "", map[string]string{"main.tf": value("1")})
+	l.commit("outer", "", map[string]string{"main.tf": call("in", inner) + call("part", "./part"), "part/main.tf": call("deep", inner+"?ref=main")})
+	main := call("out", "git::file://"+l.top+"/outer")
+	pins := l.mustPin(main, false, nil)
+	if len(pins) != 3 || pins[0].Source != inner || pins[1].Source != inner+"?ref=main" || pins[0].Hash != pins[1].Hash {
+		t.Fatalf("%+v", pins)
+	}
+	l.commit("inner", "", map[string]string{"main.tf": value("2")})
+	l.forget()
+	if again := l.mustPin(main, false, pins); !slices.Equal(again, pins) {
+		t.Errorf("%+v", again)
+	}
+	l.has(".terraform/modules/out.in/main.tf", value("1"))
+	l.has(".terraform/modules/out.part.deep/main.tf", value("1"))
+	if upgraded := l.mustPin(main, true, pins); upgraded[0].Hash == pins[0].Hash || upgraded[2] != pins[2] {
+		t.Errorf("%+v", upgraded)
+	}
+}
+
 // TestPinWithoutRevision: an archive has none; what it must be is told by its hash.
 func TestPinWithoutRevision(t *testing.T) {
 	l := newLab(t)

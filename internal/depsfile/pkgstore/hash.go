@@ -60,9 +60,10 @@ func HashArchive(path string) (depsfile.Hash, error) {
 	}
 	defer closeZip()
 	var sums []sum
+	buf := make([]byte, chunk)
 	err = eachFile(r, func(f *zip.File, content io.Reader) error {
 		h := sha256.New()
-		if _, err := io.Copy(h, content); err != nil {
+		if _, err := io.CopyBuffer(h, onlyReader{content}, buf); err != nil {
 			return err
 		}
 		sums = append(sums, sum{f.Name, [sha256.Size]byte(h.Sum(nil))})
@@ -90,7 +91,7 @@ func hashFile(path string) (out [sha256.Size]byte, err error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, onlyReader{f}, make([]byte, 1<<18)); err != nil {
+	if _, err := io.CopyBuffer(h, onlyReader{f}, make([]byte, chunk)); err != nil {
 		return out, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil

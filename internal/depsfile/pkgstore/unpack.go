@@ -2,6 +2,7 @@ package pkgstore
 
 import (
 	"archive/zip"
+	"bufio"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -24,6 +25,9 @@ const (
 	maxInflate = 100
 )
 
+// chunk is how much is read, inflated or hashed at once.
+const chunk = 1 << 18
+
 // Unpack extracts a package archive into dir, which must exist and be empty, and gives the content hash.
 func Unpack(archive, dir string) (depsfile.Hash, error) {
 	r, closeZip, err := openZip(archive)
@@ -37,7 +41,7 @@ func Unpack(archive, dir string) (depsfile.Hash, error) {
 	}
 	defer root.Close()
 	var sums []sum
-	buf := make([]byte, 1<<18)
+	buf := make([]byte, chunk)
 	err = eachFile(r, func(f *zip.File, content io.Reader) error {
 		s, err := extract(root, f, content, buf)
 		sums = append(sums, sum{f.Name, s})
@@ -89,7 +93,9 @@ func openZip(path string) (*zip.Reader, func() error, error) {
 		r.Close()
 		return nil, nil, err
 	}
-	r.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	r.RegisterDecompressor(zip.Deflate, func(packed io.Reader) io.ReadCloser {
+		return flate.NewReader(bufio.NewReaderSize(packed, chunk)) // its own buffer is a page: a system call for each
+	})
 	return &r.Reader, r.Close, nil
 }
 
