@@ -63,7 +63,7 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 	if x.failed() {
 		return nil, x.diags
 	}
-	schema, err := convertSchemas(c.version, out, ids.IdentitySchemas)
+	schema, err := convertSchemas(c.version, out, ids.IdentitySchemas, nil)
 	if err != nil {
 		x.fail("Invalid provider schema", "The provider %s describes itself in a way that can't be used: %s.", c.launch.Provider.ForDisplay(), err)
 		return nil, x.diags

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -20,14 +21,15 @@ import (
 type schemaTable struct {
 	version    int // of the protocol
 	raw        map[string][]byte
+	cached     *io.SectionReader // where the schemas are, of which raw has the places then; nil: raw has the schemas
 	identities map[string][]byte
 
 	mu      sync.Mutex
 	decoded map[string]*providers.ResourceSchema
 }
 
-func newSchemaTable(version int, raw, identities map[string][]byte) *schemaTable {
-	return &schemaTable{version: version, raw: raw, identities: identities, decoded: make(map[string]*providers.ResourceSchema)}
+func newSchemaTable(version int, raw, identities map[string][]byte, cached *io.SectionReader) *schemaTable {
+	return &schemaTable{version: version, raw: raw, cached: cached, identities: identities, decoded: make(map[string]*providers.ResourceSchema)}
 }
 
 // Names implements providers.TypeTable.
@@ -45,7 +47,12 @@ func (t *schemaTable) Type(name string) *providers.ResourceSchema {
 		return s
 	}
 	s := &providers.ResourceSchema{}
-	s.Block, s.Version, s.Invalid = decodeSchema(raw, t.version)
+	if t.cached != nil {
+		raw, s.Invalid = readType(t.cached, raw)
+	}
+	if s.Invalid == nil {
+		s.Block, s.Version, s.Invalid = decodeSchema(raw, t.version)
+	}
 	if identity, ok := t.identities[name]; ok && s.Invalid == nil {
 		s.Identity, s.IdentityVersion, s.Invalid = decodeIdentitySchema(identity)
 	}
@@ -243,12 +250,13 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 	}, err
 }
 
-// convertSchemas makes the provider's schema of the two answers; identities is nil when the provider has none.
-func convertSchemas(version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte) (*providers.Schema, error) {
+// convertSchemas makes the provider's schema of the two answers; identities is nil when the provider has none. With cached, the first
+// answer says where in it the schemas of types are.
+func convertSchemas(version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader) (*providers.Schema, error) {
 	out := &providers.Schema{
-		Resources:      newSchemaTable(version, in.ResourceSchemas, identities),
-		DataSources:    newSchemaTable(version, in.DataSourceSchemas, nil),
-		Ephemerals:     newSchemaTable(version, in.EphemeralResourceSchemas, nil),
+		Resources:      newSchemaTable(version, in.ResourceSchemas, identities, cached),
+		DataSources:    newSchemaTable(version, in.DataSourceSchemas, nil, cached),
+		Ephemerals:     newSchemaTable(version, in.EphemeralResourceSchemas, nil, cached),
 		PlanDestroy:    in.GetServerCapabilities().GetPlanDestroy(),
 		SchemaOptional: in.GetServerCapabilities().GetGetProviderSchemaOptional(),
 		MoveResource:   in.GetServerCapabilities().GetMoveResourceState(),

@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +17,7 @@ import (
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/plugin/tfplugin"
+	"tofu/internal/providers"
 )
 
 var types = []cty.Type{
@@ -198,12 +202,42 @@ func TestInvalidSchemasAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table := newSchemaTable(6, map[string][]byte{"x": raw, "good": nil}, nil)
+		table := newSchemaTable(6, map[string][]byte{"x": raw, "good": nil}, nil, nil)
 		wantError(t, table.Type("x").Invalid, `"bad"`)
 		if table.Type("good").Invalid != nil || table.Type("other") != nil {
 			t.Error("other types suffer")
 		}
 	}
+}
+
+// FuzzCachedSchema reads cache files whose checksum is right whatever they hold; what is accepted must be readable.
+func FuzzCachedSchema(f *testing.F) {
+	raw, err := proto.Marshal(&tfplugin.Schema{Version: 7})
+	if err != nil {
+		f.Fatal(err)
+	}
+	file, err := encodeCache(6, &tfplugin.GetProviderSchemaResponse{
+		ResourceSchemas: map[string][]byte{"a": raw, "b": raw}, DataSourceSchemas: map[string][]byte{"c": raw},
+	}, &tfplugin.GetResourceIdentitySchemasResponse{IdentitySchemas: map[string][]byte{"b": nil}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file[cacheSummed:])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		sum := sha256.Sum256(body)
+		file := slices.Concat(file[:cacheLine], sum[:], body)
+		schema, err := decodeCache(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		for _, table := range []providers.TypeTable{schema.Resources, schema.DataSources, schema.Ephemerals} {
+			for _, name := range table.Names() {
+				if s := table.Type(name); s.Block == nil {
+					t.Errorf("%s has no block: %v", name, s.Invalid)
+				}
+			}
+		}
+	})
 }
 
 // FuzzSchema decodes whatever a provider may send; what is accepted must be usable.

@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +24,20 @@ import (
 	"tofu/internal/staging"
 )
 
-// The schemas of packages are kept as the provider sent them, one file per package:
+// The schemas of packages are kept, one file per package:
 //
-//	line 1    format and protocol version
-//	32 bytes  SHA-256 of all that follows
-//	8 bytes   length of the schema message, big endian
-//	          the schema message, then the identity schema message
+//	line 1     format and protocol version
+//	32 bytes   SHA-256 of all that follows
+//	2×8 bytes  lengths of the schema message and of the identity message, big endian
+//	           the schema message, then the identity message, as the provider sent them but for the types' schemas: in the
+//	           place of each is where it lies
+//	           the schemas of types, one after the other
 //
-// Only schemas of providers that allow it (SchemaOptional) are kept. A file that isn't as it should be counts as absent. Nothing
-// depends on the cache: what goes wrong with it is logged, and the provider is asked.
+// A run of the program needs a few of perhaps thousands of types, and reads no more than these into memory; the checksum is found
+// without keeping what it is of. Only schemas of providers that allow it (SchemaOptional) are kept. A file that isn't as it
+// should be counts as absent. Nothing depends on the cache: what goes wrong with it is logged, and the provider is asked.
 const (
-	cacheFormat   = "tofu provider schema 1, protocol "
+	cacheFormat   = "tofu provider schema 2, protocol "
 	cacheLifetime = 90 * 24 * time.Hour // since the last use
 )
 
@@ -51,55 +56,117 @@ func (l *Launch) cachedSchema() *providers.Schema {
 	if file == "" {
 		return nil
 	}
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	schema, err := openCache(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.logCache("unusable cached provider schema", err)
 	}
-	if err == nil {
-		var schema *providers.Schema
-		if schema, err = decodeCache(data); err == nil {
-			now := time.Now()
-			_ = os.Chtimes(file, now, now) // only for its lifetime
-			return schema
-		}
-	}
-	l.logCache("unusable cached provider schema", err)
-	return nil
+	return schema
 }
 
-func decodeCache(data []byte) (*providers.Schema, error) {
-	line, rest, _ := bytes.Cut(data, []byte("\n"))
-	version, ok := map[string]int{cacheFormat + "5": 5, cacheFormat + "6": 6}[string(line)]
-	if !ok || len(rest) < sha256.Size+8 {
-		return nil, errors.New("not a cached schema")
-	}
-	body := rest[sha256.Size:]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], rest[:sha256.Size]) {
-		return nil, errors.New("its checksum is wrong")
-	}
-	length := binary.BigEndian.Uint64(body)
-	body = body[8:]
-	if length > uint64(len(body)) {
-		return nil, errors.New("it is too short")
-	}
-	schemas, ids := &tfplugin.GetProviderSchemaResponse{}, &tfplugin.GetResourceIdentitySchemasResponse{}
-	if err := errors.Join(proto.Unmarshal(body[:length], schemas), proto.Unmarshal(body[length:], ids)); err != nil {
-		return nil, err
-	}
-	return convertSchemas(version, schemas, ids.IdentitySchemas)
-}
-
-func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse) ([]byte, error) {
-	body, err := proto.Marshal(schemas)
+// openCache gives the schema that a cache file holds. The file stays open for as long as the schema is used.
+func openCache(file string) (*providers.Schema, error) {
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	body = append(binary.BigEndian.AppendUint64(nil, uint64(len(body))), body...)
-	if body, err = (proto.MarshalOptions{}).MarshalAppend(body, ids); err != nil {
+	info, err := f.Stat()
+	if err == nil {
+		var schema *providers.Schema
+		if schema, err = decodeCache(f, info.Size()); err == nil {
+			now := time.Now()
+			_ = os.Chtimes(file, now, now) // only for its lifetime
+			return schema, nil
+		}
+	}
+	f.Close()
+	return nil, err
+}
+
+// The fixed parts of a cache file: its first line, the checksum, and the lengths of the two messages.
+const (
+	cacheLine    = len(cacheFormat) + len("6\n")
+	cacheSummed  = cacheLine + sha256.Size
+	cacheLengths = 8 + 8
+)
+
+func decodeCache(f io.ReaderAt, size int64) (*providers.Schema, error) {
+	head := make([]byte, cacheSummed+cacheLengths)
+	if _, err := f.ReadAt(head, 0); err != nil {
 		return nil, err
 	}
+	version, ok := map[string]int{cacheFormat + "5\n": 5, cacheFormat + "6\n": 6}[string(head[:cacheLine])]
+	if !ok {
+		return nil, errors.New("not a cached schema")
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, int64(cacheSummed), size-int64(cacheSummed))); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(sum.Sum(nil), head[cacheLine:cacheSummed]) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	first, second := binary.BigEndian.Uint64(head[cacheSummed:]), binary.BigEndian.Uint64(head[cacheSummed+8:])
+	if first > uint64(size) || second > uint64(size) {
+		return nil, errors.New("it is too short")
+	}
+	messages := make([]byte, first+second)
+	if _, err := f.ReadAt(messages, int64(len(head))); err != nil {
+		return nil, err
+	}
+	schemas, ids := &tfplugin.GetProviderSchemaResponse{}, &tfplugin.GetResourceIdentitySchemasResponse{}
+	if err := errors.Join(proto.Unmarshal(messages[:first], schemas), proto.Unmarshal(messages[first:], ids)); err != nil {
+		return nil, err
+	}
+	types := int64(len(head) + len(messages))
+	return convertSchemas(version, schemas, ids.IdentitySchemas, io.NewSectionReader(f, types, size-types))
+}
+
+func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse) ([]byte, error) {
+	var types []byte
+	places := func(raw map[string][]byte) map[string][]byte {
+		out := make(map[string][]byte, len(raw))
+		for name, schema := range raw {
+			out[name] = typePlace{uint64(len(types)), uint64(len(schema))}.encode()
+			types = append(types, schema...)
+		}
+		return out
+	}
+	first, err := proto.Marshal(&tfplugin.GetProviderSchemaResponse{
+		Provider: schemas.Provider, ProviderMeta: schemas.ProviderMeta, ServerCapabilities: schemas.ServerCapabilities, Functions: schemas.Functions,
+		ResourceSchemas: places(schemas.ResourceSchemas), DataSourceSchemas: places(schemas.DataSourceSchemas),
+		EphemeralResourceSchemas: places(schemas.EphemeralResourceSchemas),
+	})
+	if err != nil {
+		return nil, err
+	}
+	second, err := proto.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	lengths := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(len(first))), uint64(len(second)))
+	body := slices.Concat(lengths, first, second, types)
 	sum := sha256.Sum256(body)
-	return bytes.Join([][]byte{fmt.Appendf(nil, "%s%d\n", cacheFormat, version), sum[:], body}, nil), nil
+	return slices.Concat(fmt.Appendf(nil, "%s%d\n", cacheFormat, version), sum[:], body), nil
+}
+
+// typePlace is where the schema of a type lies in a cache file, in bytes from where the first one begins.
+type typePlace struct{ offset, length uint64 }
+
+func (p typePlace) encode() []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, p.offset), p.length)
+}
+
+// readType reads the schema that an encoded place leads to.
+func readType(types *io.SectionReader, place []byte) ([]byte, error) {
+	offset, n := binary.Uvarint(place)
+	length, m := binary.Uvarint(place[max(n, 0):])
+	size := uint64(types.Size())
+	if n <= 0 || m <= 0 || offset > size || length > size-offset {
+		return nil, errors.New("not a place in a cached schema")
+	}
+	raw := make([]byte, length)
+	_, err := types.ReadAt(raw, int64(offset))
+	return raw, err
 }
 
 // keepSchema writes the cache file, through a temporary one, and removes files that nobody has used for long.
