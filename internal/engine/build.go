@@ -47,6 +47,7 @@ type build struct {
 	targets      []addrs.Target
 	excludes     []addrs.Target
 	forceReplace map[addrs.AbsInstance]bool
+	forceWhole   map[addrs.ConfigResource][]addrs.AbsInstance // those of forceReplace that have no key
 	cliImports   []ImportTarget
 	generate     bool
 	inspection   *Inspection

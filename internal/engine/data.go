@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -212,78 +211,86 @@ func (w *walk) pendingBefore(n *Node) bool {
 }
 
 // dependencyPending tells whether a managed resource that a data source or ephemeral resource was told to depend on, or refers to
-// directly, has a change that is still to be made.
+// directly, has a change that is still to be made. Of the resources of its own module the same instance of that counts.
 func (w *walk) dependencyPending(r *resource, in *moduleInstance) bool {
 	if !w.pendingBefore(r.open) {
 		return false
 	}
-	for _, other := range w.deferralSet(r) {
-		if other.addr.Resource.Mode != addrs.Managed {
-			continue
+	r.deferralOnce.Do(func() { r.deferral = r.findDeferral() }) // the instances of a data source ask at the same time
+	pending := func(other *resource) bool {
+		switch {
+		case other == r || other.addr.Resource.Mode != addrs.Managed:
+			return false
+		case other.addr.Module == r.addr.Module:
+			return other.pending.has(in.addr)
 		}
-		if other.addr.Module == r.addr.Module {
-			if other.pending.has(in.addr) {
-				return true
-			}
-		} else if other.pending.any() {
-			return true
-		}
+		return other.pending.any()
 	}
-	return false
+	return slices.ContainsFunc(r.deferral.direct, pending) || w.anyReached(r.deferral.from, pending)
 }
 
-// deferralSet lists the resources whose pending changes put off a reading. The instances of a data source ask at the same time.
-func (w *walk) deferralSet(r *resource) []*resource {
-	r.deferralOnce.Do(func() { r.deferral = w.findDeferrals(r) })
-	return r.deferral
+// deferral says whose pending changes put off the reading of a data source: resources, and those that nodes wait for, directly or not.
+type deferral struct {
+	direct []*resource
+	from   []dag.ID
 }
 
-func (w *walk) findDeferrals(r *resource) []*resource {
-	set := map[*resource]bool{}
+func (r *resource) findDeferral() deferral {
+	var d deferral
 	if r.hasConditions() {
-		w.addReached(set, r.open.ID)
-	} else {
-		m := r.module
-		for _, refs := range append(r.exprs.rep.refs(), r.exprs.body.Refs) {
-			for _, ref := range refs.Objects {
-				if other := m.resourceOf(ref.Subject); other != nil {
-					set[other] = true
-				}
-			}
-		}
-		w.addDependsOn(set, m, r.exprs.dependsOn)
-		for ; m.call != nil; m = m.parent {
-			refs, _ := dependsOnRefs(m.call.DependsOn)
-			w.addDependsOn(set, m.parent, refs)
-			for _, ref := range refs {
-				if other := m.parent.resourceOf(ref.Subject); other != nil {
-					w.addReached(set, other.node.ID)
-				}
+		d.from = append(d.from, r.open.ID)
+		return d
+	}
+	m := r.module
+	for _, refs := range append(r.exprs.rep.refs(), r.exprs.body.Refs) {
+		for _, ref := range refs.Objects {
+			if other := m.resourceOf(ref.Subject); other != nil {
+				d.direct = append(d.direct, other)
 			}
 		}
 	}
-	delete(set, r)
-	return slices.Collect(maps.Keys(set))
+	d.dependsOn(m, r.exprs.dependsOn)
+	for ; m.call != nil; m = m.parent {
+		refs, _ := dependsOnRefs(m.call.DependsOn)
+		d.dependsOn(m.parent, refs)
+		for _, ref := range refs {
+			if other := m.parent.resourceOf(ref.Subject); other != nil {
+				d.from = append(d.from, other.node.ID)
+			}
+		}
+	}
+	return d
 }
 
-func (w *walk) addDependsOn(set map[*resource]bool, m *module, refs []*addrs.Reference) {
+// dependsOn adds what depends_on arguments of a module name.
+func (d *deferral) dependsOn(m *module, refs []*addrs.Reference) {
 	for _, ref := range refs {
 		if other := m.resourceOf(ref.Subject); other != nil {
-			set[other] = true
-			continue
-		}
-		if n := m.nodeOf(ref.Subject); n != nil {
-			w.addReached(set, n.ID)
+			d.direct = append(d.direct, other)
+		} else if n := m.nodeOf(ref.Subject); n != nil {
+			d.from = append(d.from, n.ID)
 		}
 	}
 }
 
-func (w *walk) addReached(set map[*resource]bool, id dag.ID) {
-	for other, ok := range w.build.graph.Reach(id) {
-		if n := w.nodes[other]; ok && n.Kind == KindResource {
-			set[n.resource] = true
+// anyReached tells whether a resource of a kind is among what nodes wait for, directly or not. It goes only where something is pending,
+// and mostly finds it on the first way.
+func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
+	seen := map[dag.ID]bool{}
+	todo := slices.Clone(from)
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[id] || !w.pendingUp[id] {
+			continue
 		}
+		seen[id] = true
+		if n := w.nodes[id]; n.Kind == KindResource && is(n.resource) {
+			return true
+		}
+		todo = append(todo, w.build.graph.Needs(id)...)
 	}
+	return false
 }
 
 // resourceOf gives the resource that a reference names, nil for anything else.

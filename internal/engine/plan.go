@@ -65,8 +65,12 @@ func (o *PlanOptions) build(ctx context.Context, cfg *configs.Config, prior *sta
 	}
 	if len(o.ForceReplace) > 0 {
 		b.forceReplace = map[addrs.AbsInstance]bool{}
+		b.forceWhole = map[addrs.ConfigResource][]addrs.AbsInstance{}
 		for _, addr := range o.ForceReplace {
 			b.forceReplace[addr] = true
+			if at := addr.Config(); addr.Key == addrs.NoKey {
+				b.forceWhole[at] = append(b.forceWhole[at], addr)
+			}
 		}
 	}
 	b.timestamp = (&walk{build: b}).now().UTC().Truncate(time.Second)

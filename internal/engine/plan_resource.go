@@ -156,14 +156,8 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 
 // checkForced warns of -replace addresses that name a resource with several instances as if it had one.
 func (w *walk) checkForced(r *resource, done []*expansion) tfdiags.Diagnostics {
-	if len(w.forceReplace) == 0 || r.cfg == nil {
-		return nil
-	}
 	var diags tfdiags.Diagnostics
-	for addr := range w.forceReplace {
-		if addr.Config() != r.addr || addr.Key != addrs.NoKey {
-			continue
-		}
+	for _, addr := range w.forceWhole[r.addr] {
 		for _, x := range done {
 			if _, ok := x.has(addrs.NoKey); !ok && len(x.keys) > 0 {
 				diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance",

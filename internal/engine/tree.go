@@ -137,7 +137,7 @@ type resource struct {
 	selected  *selection       // which instances take part; nil: all
 
 	deferralOnce sync.Once
-	deferral     []*resource // walk: those whose pending changes put off a data source's reading; see deferralSet
+	deferral     deferral // walk: whose pending changes put off a data source's reading
 
 	pending  pendingChanges                       // walk: which module instances have changes
 	requests map[addrs.AbsInstance]*importRequest // walk: what is to be imported

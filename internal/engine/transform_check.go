@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"tofu/internal/tfdiags"
+)
+
+var checkTransformer = &Transformer{
+	Name:  "Check",
+	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
+	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.phase.conditions || !b.phase.steps {
+			return nil
+		}
+		var start *Node
+		for _, r := range b.resources {
+			if r.cfg == nil || r.cfg.Check == nil {
+				continue
+			}
+			if start == nil {
+				start = b.node(KindBarrier, nil, "(checks start)", nil)
+				for _, other := range b.resources {
+					if other.cfg == nil || other.cfg.Check == nil {
+						b.after(start, other.node)
+						for _, s := range b.steps[other] {
+							b.after(start, s.node)
+						}
+					}
+				}
+			}
+			b.after(r.open, start)
+		}
+		return nil
+	},
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+var closeTransformer = &Transformer{
+	Name:  "Close",
+	Doc:   "adds what closes ephemeral objects and providers when their last user is done, and the single root",
+	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		b.closeEphemerals()
+		for _, n := range slices.Clone(b.nodes) {
+			if n.resource != nil && n.resource.provider != nil {
+				b.after(n.resource.provider.close, n)
+			}
+		}
+		b.rootNode = b.node(KindBarrier, nil, "root", nil)
+		for _, n := range b.nodes {
+			b.after(b.rootNode, n)
+		}
+		return nil
+	},
+}
+
+// closeEphemerals adds a Barrier that closes each ephemeral resource, after everything that its value may have reached.
+func (b *build) closeEphemerals() {
+	var u *ephemeralUsers
+	for _, r := range b.resources {
+		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.phase.unknownInputs {
+			continue
+		}
+		if u == nil {
+			if _, ok := b.graph.Order(); !ok {
+				return // the cycle is reported at the end
+			}
+			u = &ephemeralUsers{build: b, dependents: b.graph.Dependents(), done: map[*Node]*Node{}, ofProvider: b.providerUsers()}
+		}
+		u.of(r.node)
+	}
+}
+
+// providerUsers lists the nodes of each provider's resources by the provider's node.
+func (b *build) providerUsers() map[*Node][]*Node {
+	users := map[*Node][]*Node{}
+	for _, n := range b.nodes {
+		if n.resource != nil && n.resource.provider != nil {
+			users[n.resource.provider.node] = append(users[n.resource.provider.node], n)
+		}
+	}
+	return users
+}
+
+// ephemeralUsers finds what may need the value of an ephemeral resource: values hand it on, resources and providers use it.
+type ephemeralUsers struct {
+	*build
+	dependents [][]dag.ID
+	ofProvider map[*Node][]*Node
+	done       map[*Node]*Node
+}
+
+// of gives a Barrier that waits for everybody who may need what a node hands on: that of an ephemeral resource closes it. What several
+// values reach is found once.
+func (u *ephemeralUsers) of(n *Node) *Node {
+	if found, ok := u.done[n]; ok {
+		return found
+	}
+	end := u.node(KindBarrier, nil, n.Name+" (used)", nil)
+	u.done[n] = end
+	if r := n.resource; r != nil && n == r.node && r.addr.Resource.Mode == addrs.Ephemeral {
+		end.Name = r.addr.String() + " (close)"
+		end.Run = func(w *walk) tfdiags.Diagnostics { return w.closeEphemeral(r) }
+		u.after(end, n)
+		u.after(r.provider.close, end)
+	}
+	for _, id := range u.dependents[n.ID] {
+		user := u.nodes[id]
+		if user.Kind == KindBarrier && user.resource == nil {
+			continue
+		}
+		u.after(end, user)
+		switch {
+		case user.Kind == KindProvider:
+			u.after(end, u.ofProvider[user]...) // whatever the provider does may need the value
+		case user.Kind == KindStep, user.settles && user.resource.addr.Resource.Mode != addrs.Ephemeral:
+		default:
+			u.after(end, u.of(user))
+		}
+	}
+	return end
+}

@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"tofu/internal/tfdiags"
+)
+
+var moduleTransformer = &Transformer{
+	Name:  "Module",
+	Doc:   "makes the end of each module wait for what is in it: depends_on of a module call waits for that",
+	After: []*Transformer{referenceTransformer, changesTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		for _, n := range b.nodes {
+			if n.module != nil && n.module.closed != nil && n.endsModule() {
+				b.after(n.module.closed, n)
+			}
+		}
+		for _, m := range b.modules {
+			if m.closed != nil && m.parent.closed != nil {
+				b.after(m.parent.closed, m.closed)
+			}
+		}
+		b.awaitWholeCalls()
+		return nil
+	},
+}
+
+// awaitWholeCalls makes references to whole modules wait for all that is in these. Those that would wait for themselves that way, since
+// something in the module needs what refers to it, wait for the outputs alone.
+func (b *build) awaitWholeCalls() {
+	if len(b.wholeCalls) == 0 {
+		return
+	}
+	g := b.graph.Clone()
+	for _, ref := range b.wholeCalls {
+		g.Connect(ref.from.ID, ref.call.closed.ID)
+	}
+	cyclic := g.Cyclic()
+	for _, ref := range b.wholeCalls {
+		b.places.reference(ref.rng)
+		if !cyclic[ref.from.ID] || !cyclic[ref.call.closed.ID] {
+			b.after(ref.from, ref.call.closed)
+			continue
+		}
+		for _, v := range ref.call.outputs {
+			b.after(ref.from, v.node)
+		}
+	}
+	b.places.reference(nil)
+}
+
+// endsModule tells whether what depends on the node's module waits for the node: not for checks, which may fail, and not for
+// deletions, which may themselves have to wait for what depends on the module.
+func (n *Node) endsModule() bool {
+	switch n.Kind {
+	case KindProvider, KindBarrier:
+		return false
+	case KindValue:
+		return !n.isCheck
+	}
+	inCheck := n.resource != nil && n.resource.cfg != nil && n.resource.cfg.Check != nil
+	return !inCheck && !(n.Kind == KindStep && n.deletes)
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+var replaceTransformer = &Transformer{
+	Name:  "Replace",
+	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
+	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		order, ok := b.graph.Order()
+		if !ok {
+			return nil // the cycle is reported at the end
+		}
+		b.nearest(order)
+		for _, r := range b.resources {
+			r.cbd = r.createsFirst()
+		}
+		for _, id := range slices.Backward(order) { // dependents first
+			r := b.nodes[id].resource
+			if r == nil || b.nodes[id] != r.node || !r.cbd {
+				continue
+			}
+			for _, dep := range r.deps {
+				b.byConfig[dep].cbd = true
+			}
+		}
+		b.forceSteps(order)
+		return nil
+	},
+}
+
+// forceSteps finds the steps that others which create before they destroy depend on.
+func (b *build) forceSteps(order []dag.ID) {
+	if len(b.steps) == 0 {
+		return
+	}
+	forced := make([]bool, len(b.nodes))
+	for _, id := range slices.Backward(order) { // dependents first
+		n := b.nodes[id]
+		if n.Kind == KindStep && !n.deletes && n.resource.createsFirst() {
+			forced[id] = true
+		}
+		if forced[id] {
+			for _, need := range b.graph.Needs(id) {
+				forced[need] = true
+			}
+		}
+	}
+	for _, steps := range b.steps {
+		for _, s := range steps {
+			s.forced = forced[s.node.ID]
+		}
+	}
+}
+
+// createsFirst tells whether the resource's own block says so.
+func (r *resource) createsFirst() bool { return r.cfg != nil && r.cfg.CreateBeforeDestroy }
+
+var flagTransformer = &Transformer{
+	Name:  "Flag",
+	Doc:   "finds the resources whose objects are to be noted as created before destroyed: a part that is left out forces nobody",
+	After: []*Transformer{replaceTransformer, targetTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		for _, r := range b.resources {
+			r.flag = r.createsFirst()
+		}
+		order, _ := b.graph.Order()
+		for _, id := range slices.Backward(order) { // dependents first
+			if r := b.nodes[id].resource; r != nil && b.nodes[id] == r.node && r.flag && r.node.Run != nil {
+				for _, dep := range r.deps {
+					b.byConfig[dep].flag = true
+				}
+			}
+		}
+		return nil
+	},
+}
