@@ -53,7 +53,9 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	app.rootDir = f.Config
+	if f.Config != "" {
+		app.rootDir = f.Config
+	}
 	if err := app.requireConfig(); err != nil {
 		return err
 	}
