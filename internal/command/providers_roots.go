@@ -119,13 +119,17 @@ func (t *moduleTree) search(dir string) {
 func readModuleDir(dir string) ([]fs.DirEntry, tfdiags.Diagnostics) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unreadable directory", "The directory %s can't be searched for configuration files: %s.", dir, err)}
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unreadable directory", "The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err))}
 	}
 	return entries, nil
+}
+
+// withoutPath is an error of the file system without the path, which may be a temporary one.
+func withoutPath(err error) error {
+	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
 }
 
 // absolute is a path by which a directory can be told from others. Where the working directory is unknown the path must do as it is.

@@ -95,7 +95,7 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	case f.Check && tally.raised > 0:
 		diags = diags.Append(tfdiags.Errorf("Constraints are out of date",
 			"%s to be raised. Run \"tofu update\" with the same options, but without -check.", ui.Count(tally.raised, "version constraint")))
-	case tally.providers > 0:
+	case tally.providers > 0 && tally.raised > 0:
 		a.say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
 	}
 	return a.done(diags)
@@ -166,7 +166,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 			}
 			source, err := os.ReadFile(path)
 			if err != nil {
-				diags = diags.Append(fmt.Errorf("reading the configuration: %w", err))
+				diags = diags.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path, withoutPath(err)))
 				continue
 			}
 			byDir[dir] = append(byDir[dir], upgrade.File{Name: path, Source: source})
@@ -219,10 +219,14 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 		return diags
 	}
 	for _, f := range files {
-		if len(edits[f.Name]) > 0 {
-			if err := staging.Rewrite(f.Name, upgrade.Apply(f.Source, edits[f.Name])); err != nil {
-				diags = diags.Append(fmt.Errorf("writing the configuration: %w", err))
-			}
+		changes := edits[f.Name]
+		if len(changes) == 0 {
+			continue
+		}
+		if err := staging.Rewrite(f.Name, upgrade.Apply(f.Source, changes)); err != nil {
+			tally.files--
+			tally.raised -= len(changes)
+			diags = diags.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.", f.Name, withoutPath(err)))
 		}
 	}
 	return diags

@@ -161,10 +161,10 @@ func (f *fetcher) received(j job) func(done, total int64) {
 	return func(done, total int64) { f.progress(Progress{Source: j.shown, Done: done, Total: total}) }
 }
 
-// errElsewhere is what a method gives when the package is at another address.
-type errElsewhere struct{ address string }
+// elsewhereError is what a method gives when the package is at another address.
+type elsewhereError struct{ address string }
 
-func (e *errElsewhere) Error() string { return "the package is at " + e.address }
+func (e *elsewhereError) Error() string { return "the package is at " + e.address }
 
 // maxHops bounds how often one address may lead to another.
 const maxHops = 8
@@ -188,7 +188,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	j.url, j.query = u, u.Query()
 	err = fetch(f, ctx, j)
-	var elsewhere *errElsewhere
+	var elsewhere *elsewhereError
 	if !errors.As(err, &elsewhere) {
 		return "", err
 	}

@@ -441,6 +441,31 @@ func TestArchives(t *testing.T) {
 	}
 }
 
+// TestArchiveLimits: an archive that holds more than a module may have is given up on the way.
+func TestArchiveLimits(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	const left = 1000
+	u := &unpacker{root: root, bytes: maxArchiveBytes - left}
+	if err := u.file("a", 0o644, strings.NewReader(strings.Repeat("x", left))); err != nil {
+		t.Error(err)
+	}
+	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil || !strings.Contains(err.Error(), "would inflate") {
+		t.Errorf("%v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "b")); err != nil || info.Size() > 1 {
+		t.Errorf("more than is allowed is written: %v %v", info, err)
+	}
+	u = &unpacker{root: root, files: maxArchiveFiles}
+	if err := u.entry("c", 0o644, "", strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "more entries") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPageAddress(t *testing.T) {
 	for page, want := range map[string]string{
 		`<head><meta name="terraform-get" content="https://x/a.zip"></head>`:                                       "https://x/a.zip",

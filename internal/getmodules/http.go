@@ -77,17 +77,17 @@ func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
 		return err
 	}
 	if address := doc.Header.Get("X-Terraform-Get"); address != "" {
-		return &errElsewhere{address}
+		return &elsewhereError{address}
 	}
 	if address := pageAddress(doc.Body); address != "" {
-		return &errElsewhere{address}
+		return &elsewhereError{address}
 	}
 	return fmt.Errorf("%s is no archive, and doesn't say where the module is", u.Redacted())
 }
 
 // checksum is what an address demands of an archive; the zero value demands nothing.
 type checksum struct {
-	make func() hash.Hash
+	kind func() hash.Hash
 	want []byte
 }
 
@@ -106,16 +106,16 @@ func parseChecksum(text string) (checksum, error) {
 	if err != nil {
 		return checksum{}, fmt.Errorf("the checksum %q isn't hexadecimal", text)
 	}
-	for kind, make := range checksumKinds {
-		if (name == "" || name == kind) && make().Size() == len(want) {
-			return checksum{make, want}, nil
+	for known, kind := range checksumKinds {
+		if (name == "" || name == known) && kind().Size() == len(want) {
+			return checksum{kind, want}, nil
 		}
 	}
 	return checksum{}, fmt.Errorf("the checksum %q has no known kind, like sha256:…, or the wrong length", text)
 }
 
 func (c checksum) verify(file string) error {
-	if c.make == nil {
+	if c.kind == nil {
 		return nil
 	}
 	f, err := os.Open(file)
@@ -123,7 +123,7 @@ func (c checksum) verify(file string) error {
 		return err
 	}
 	defer f.Close()
-	h := c.make()
+	h := c.kind()
 	if _, err := io.Copy(h, f); err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ type Client struct {
 	cfg       *cliconfig.Config
 	http      *http.Client
 	tokens    *cliconfig.Tokens
-	hosts     map[string]cliconfig.Host
 	retries   int           // of requests for documents
 	timeout   time.Duration // of one request for a document
 	stall     time.Duration // how long a download may bring nothing before the attempt counts as failed
@@ -49,7 +48,6 @@ func New(cfg *cliconfig.Config, version string) *Client {
 		cfg:       cfg,
 		http:      &http.Client{Transport: transport, CheckRedirect: CheckRedirect},
 		tokens:    cliconfig.NewTokens(cfg),
-		hosts:     cfg.Hosts,
 		retries:   cfg.RegistryRetries,
 		timeout:   cfg.RegistryTimeout,
 		stall:     time.Minute,

@@ -56,7 +56,7 @@ func (c *Client) offers(ctx context.Context, host string) (services, error) {
 // discover asks the host, unless the CLI configuration says what it offers.
 func (c *Client) discover(ctx context.Context, host string) (services, error) {
 	base := &url.URL{Scheme: "https", Host: host, Path: "/.well-known/terraform.json"}
-	if override, ok := c.hosts[host]; ok {
+	if override, ok := c.cfg.Hosts[host]; ok {
 		return services{base, override.Services}, nil
 	}
 	doc, err := c.Get(ctx, base, host)

@@ -160,6 +160,47 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
+// TestBombs: what would inflate to far too much, by its own account, is refused before anything is written.
+func TestBombs(t *testing.T) {
+	const page = 1 << 12
+	for name, claims := range map[string][]zip.FileHeader{
+		"too large":         {{Name: "a", CompressedSize64: page, UncompressedSize64: maxBytes + 1}},
+		"too large in all":  {{Name: "a", CompressedSize64: page, UncompressedSize64: maxBytes}, {Name: "b", CompressedSize64: page, UncompressedSize64: page}},
+		"a sum that wraps":  {{Name: "a", CompressedSize64: page, UncompressedSize64: page}, {Name: "b", CompressedSize64: page, UncompressedSize64: 1<<64 - page}},
+		"too well packed":   {{Name: "a", CompressedSize64: page, UncompressedSize64: freeBytes + 1}},
+		"one for all names": {{Name: "a", CompressedSize64: 2 * page, UncompressedSize64: page}, {Name: "b", CompressedSize64: 2 * page, UncompressedSize64: page}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			z := zip.NewWriter(&out)
+			for _, claim := range claims {
+				claim.Method = zip.Deflate
+				w, err := z.CreateRaw(&claim)
+				if err == nil {
+					_, err = w.Write(make([]byte, page))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := z.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "bomb.zip")
+			if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			if _, err := Unpack(path, dir); err == nil || !strings.Contains(err.Error(), "would inflate") {
+				t.Errorf("%v", err)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("%v %v", left, err)
+			}
+		})
+	}
+}
+
 func TestStoreFindsAndRepairs(t *testing.T) {
 	s := open(t)
 	path := archive(t, sample...)

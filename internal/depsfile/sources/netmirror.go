@@ -100,10 +100,7 @@ func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfil
 // document reads one of the mirror's JSON documents. A web server that answers everything with some page is told by
 // the type.
 func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name string, into any) (*url.URL, error) {
-	ref := &url.URL{Path: p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name}
-	if p.Host != "" { // a port would make the first part look like a scheme
-		ref.Path = "./" + ref.Path
-	}
+	ref := &url.URL{Path: "./" + p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name} // without the dot, a host with a port looks like a scheme
 	doc, err := m.Client.Get(ctx, m.URL.ResolveReference(ref), m.URL.Host)
 	if err != nil {
 		return nil, err
