@@ -1,6 +1,7 @@
 package statemgr
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -180,7 +182,7 @@ func (m *Manager) emptyIsWrong() error {
 		return nil
 	}
 	file := filer.File(m.workspace)
-	for _, path := range []string{file + ".backup", m.journalPath(), m.erroredPath()} {
+	for _, path := range append(m.erroredFiles(), file+".backup", m.journalPath()) {
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: put a copy of the state in its place or, "+
 				"to start without one, move both files away", file, path)}
@@ -198,7 +200,29 @@ func (m *Manager) journalPath() string {
 	return filepath.Join(m.opts.DataDir, "journal", hex.EncodeToString(id[:8])+"-"+url.PathEscape(m.workspace))
 }
 
-func (m *Manager) erroredPath() string { return filepath.Join(m.opts.WorkDir, "errored.tfstate") }
+// erroredPath is where a state goes that its store doesn't take: a new file, since an earlier one may be all that is known of another
+// workspace or run.
+func (m *Manager) erroredPath() string {
+	path := filepath.Join(m.opts.WorkDir, "errored.tfstate")
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+		path = filepath.Join(m.opts.WorkDir, fmt.Sprintf("errored.%d.tfstate", n))
+	}
+}
+
+// erroredFiles are the files that erroredPath named before.
+func (m *Manager) erroredFiles() []string {
+	entries, _ := os.ReadDir(cmp.Or(m.opts.WorkDir, ".")) // one that can't be read has none for us
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "errored.") && strings.HasSuffix(e.Name(), ".tfstate") {
+			paths = append(paths, filepath.Join(m.opts.WorkDir, e.Name()))
+		}
+	}
+	return paths
+}
 
 // errNotRead is what operations give that need the state to have been read.
 var errNotRead = errors.New("the state wasn't read before")

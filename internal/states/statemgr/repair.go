@@ -67,7 +67,7 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 
 // besides lists the files that may have what the snapshot has lost.
 func (m *Manager) besides() []string {
-	out := []string{m.erroredPath()}
+	out := m.erroredFiles()
 	if filer, ok := m.store.(backend.Filer); ok {
 		out = append(out, filer.File(m.workspace)+".backup")
 	}

@@ -468,7 +468,8 @@ func TestSavedByAStateCommandAfterACrash(t *testing.T) {
 }
 
 func TestEmptyFiles(t *testing.T) {
-	for name, wrong := range map[string]bool{"": false, "terraform.tfstate.backup": true, "terraform.tfstate.journal": true, "errored.tfstate": true} {
+	for name, wrong := range map[string]bool{"": false, "terraform.tfstate.backup": true, "terraform.tfstate.journal": true,
+		"errored.tfstate": true, "errored.2.tfstate": true} {
 		t.Chdir(t.TempDir())
 		for _, path := range []string{"terraform.tfstate", name} {
 			if path == "" {
@@ -603,6 +604,24 @@ func TestEmergency(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"errored.tfstate"}, names(t)); diff != "" {
 		t.Error(diff)
+	}
+
+	// The file of another run is left as it is.
+	for _, name := range []string{"errored.2.tfstate", "errored.3.tfstate"} {
+		store.err = backend.ErrChanged
+		m = statemgr.Open(store, name, opts)
+		begin(t, m, nil)
+		m.Stored(addr(0), addrs.NotDeposed, object(name), provider)
+		if diags := m.Save(t.Context(), state(name)); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push "+name) {
+			t.Error(diags)
+		}
+		check(t, m.Unlock())
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if now, err := os.ReadFile("errored.tfstate"); err != nil || !bytes.Equal(now, data) {
+		t.Error("the first file was replaced", err)
 	}
 }
 
