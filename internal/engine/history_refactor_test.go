@@ -79,21 +79,32 @@ func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 	fmt.Fprintf(b, "moved {\n  from = %s\n  to   = %s%s.fake_thing.p\n}\n", was.address(), m.address(), m.instances()[0])
 }
 
-// importSome makes objects from outside and imports them, by ID or identity. What the state has already is not imported.
+// importSome makes objects from outside and imports them, by ID or identity, one by one or with for_each. What the state has already is not imported.
 func (p *plot) importSome(g *page, c *chapter) {
 	u := g.units["imp"]
 	if u == nil || !p.odds("import", 50) {
 		return
 	}
 	var b strings.Builder
+	repeated := u.mode == "for_each" && p.odds("import for each", 50)
+	if repeated {
+		b.WriteString("import {\n  to = " + u.address() + "[each.key]\n  id = each.value\n  for_each = {\n")
+	}
 	for i, key := range u.instances() {
 		id := fmt.Sprintf("%s-%d%d", u.objects()[i], 9, p.chapter)
 		c.edits = append(c.edits, [3]string{id, "+", p.pick("imported v", "1", "2")})
+		if repeated {
+			fmt.Fprintf(&b, "    %s = %q\n", strings.Trim(key, "[]"), id)
+			continue
+		}
 		by := fmt.Sprintf("id = %q", id)
 		if p.odds("by identity", 40) {
 			by = fmt.Sprintf("identity = {\n    key = %q\n  }", id)
 		}
 		fmt.Fprintf(&b, "import {\n  to = %s%s\n  %s\n}\n", u.address(), key, by)
+	}
+	if repeated {
+		b.WriteString("  }\n}\n")
 	}
 	g.files["imports.tf"] = b.String()
 }

@@ -137,6 +137,9 @@ func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.D
 			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst}
 			jobs = append(jobs, o.plan)
 		}
+		if r.onlyNeeded {
+			continue
+		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst, deposed: deposed}
 			jobs = append(jobs, o.plan)

@@ -153,6 +153,9 @@ func (t *targeting) keepTargets() {
 	}
 	keep := t.graph.Reach(roots...)
 	t.keepWhole(keep)
+	for _, r := range t.resources {
+		r.onlyNeeded = r.cfg != nil && t.hits[r] == nil
+	}
 	t.keepOutputs(keep)
 	t.drop(keep)
 }

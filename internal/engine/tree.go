@@ -135,6 +135,8 @@ type resource struct {
 	removed   *configs.Removed // the removed block that matches; nil for none
 	hadTarget bool             // made up for an import target whose configuration is to be written
 	selected  *selection       // which instances take part; nil: all
+	// onlyNeeded: it takes part because something that is targeted depends on it. Nothing depends on deposed objects.
+	onlyNeeded bool
 
 	deferralOnce sync.Once
 	deferral     deferral // walk: whose pending changes put off a data source's reading
