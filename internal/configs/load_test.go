@@ -2,11 +2,12 @@ package configs
 
 import (
 	"fmt"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"tofu/internal/tfdiags"
 )
@@ -33,29 +34,33 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// FuzzLoad makes sure that no source crashes the loader and that every error has a severity and a summary. The four texts are a native
-// file, an override file, a JSON file and the file of a called module.
+// FuzzLoad makes sure that no directory crashes the loader and that every error has a severity and a summary. The text is an archive of
+// files, so that their names, which say what they are, change as well: native and JSON, overrides, tests, called modules.
 func FuzzLoad(f *testing.F) {
-	names := []string{"main.tf", "override.tf", "more.tf.json", "m/main.tf"}
-	for _, text := range []string{providersText, overrideText, staticText} {
-		var seed [4]string
-		for _, file := range txtar.Parse([]byte(text)).Files {
-			i := max(slices.Index(names, file.Name), 0)
-			seed[i] += string(file.Data)
-		}
-		f.Add(seed[0], seed[1], seed[2], seed[3])
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no seeds: %v", err)
 	}
-	f.Add("import {\n  to = a.b[each.key]\n  id = \"\"\n}\nmoved {\n  from = a.b\n  to = module.x\n}\n", "",
-		`{"resource": {"a": {"b": {"count": "${x}", "provider": "a.b[each.key]"}}}}`, "variable \"x\" {\n  const = true\n}\n")
-	f.Fuzz(func(t *testing.T, native, override, json, module string) {
-		archive := &txtar.Archive{}
-		for i, text := range []string{native, override, json, module} {
-			if len(text) > 1<<14 {
-				return
-			}
-			archive.Files = append(archive.Files, txtar.File{Name: names[i], Data: []byte(text)})
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
 		}
-		_, diags := loadArchive(archive, nil)
+		f.Add(text)
+	}
+	for _, text := range []string{providersText, overrideText, staticText, testsText} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 1<<14 {
+			return
+		}
+		archive := txtar.Parse(text)
+		cfg, diags := loadArchive(archive, nil)
+		if cfg != nil {
+			_, more := cfg.static.env.parser.TestFiles(".", DefaultTestDirectory)
+			diags = append(diags, more...)
+		}
 		for _, d := range diags {
 			if d.Summary == "" || d.Severity != tfdiags.Error && d.Severity != tfdiags.Warning {
 				t.Errorf("empty diagnostic: %+v", d)
@@ -63,6 +68,59 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// testsText has a test file of each kind, and some of what belongs into one.
+const testsText = `
+-- main.tf --
+variable "x" {
+  default = 1
+}
+-- tests/a.tftest.hcl --
+variables {
+  x = 2
+}
+provider "p" {
+  alias = "q"
+}
+mock_provider "m" {
+  source = "./mocks"
+  mock_resource "a" {
+    defaults = { b = 1 }
+  }
+  override_data {
+    target = data.a.b["c"]
+    values = {}
+  }
+}
+override_module {
+  target  = module.m
+  outputs = { o = 1 }
+}
+run "one" {
+  command   = plan
+  variables {
+    x = run.zero.y
+  }
+  plan_options {
+    mode   = refresh-only
+    target = [a.b]
+  }
+  module {
+    source = "./m"
+  }
+  assert {
+    condition     = var.x == 2
+    error_message = "no"
+  }
+  expect_failures = [var.x]
+}
+-- tests/mocks/m.tfmock.hcl --
+mock_data "a" {
+  defaults = {}
+}
+-- b.tofutest.json --
+{"run": {"two": {"assert": [{"condition": "${true}", "error_message": "no"}]}}}
+`
 
 // BenchmarkLoad loads n resources in one file, and n/20 calls of one module with 20 resources each.
 func BenchmarkLoad(b *testing.B) {

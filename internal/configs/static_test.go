@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/tools/txtar"
 )
 
 const staticText = `

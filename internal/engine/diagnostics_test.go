@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -57,29 +58,28 @@ func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) 
 	})
 }
 
-// FuzzEvaluate loads, validates and plans whatever text: it may be wrong, but nothing may panic.
+// FuzzEvaluate loads, validates and plans whatever archive of files: they may be wrong, but nothing may panic.
 func FuzzEvaluate(f *testing.F) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no seeds: %v", err)
 	}
 	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, file := range archive.Files {
-			f.Add(string(file.Data))
-		}
+		f.Add(text)
 	}
-	f.Add(`output "o" { value = { for k, v in [1, null, "x"] : k => "${v}"... if k != v } }`)
-	f.Add("locals {\n  a = [[[{}]]][*][0].b\n  b = try(local.a.c[0], \"%{ for x in local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n")
+	f.Add([]byte("-- main.tf --\n" + `output "o" { value = { for k, v in [1, null, "x"] : k => "${v}"... if k != v } }` + "\n"))
+	f.Add([]byte("-- main.tf --\nlocals {\n  a = [[[{}]]][*][0].b\n  b = try(local.a.c[0], \"%{ for x in local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n"))
+	f.Add([]byte("-- main.tf.json --\n" + `{"locals": {"a": "${[for x in local.b : x...]}", "b": ["${null}", {"c": "%{if true}x%{endif}"}]}, "output": {"o": {"value": "${local.a}"}}}` + "\n"))
 	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`) // what takes long, or looks at the machine, is none of this test's business
-	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 4096 || many.MatchString(text) {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 4096 || many.Match(text) {
 			t.Skip()
 		}
-		cfg, diags := loadArchive(&txtar.Archive{Files: []txtar.File{{Name: "main.tf", Data: []byte(text)}}})
+		cfg, diags := loadArchive(txtar.Parse(text))
 		if diags.HasErrors() {
 			return
 		}

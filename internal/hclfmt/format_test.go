@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 )
 
 // Each testdata/*.txtar has files in pairs, NAME and NAME.want: source, and what it is formatted to. A NAME without the other is

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
 	"tofu/internal/tfdiags"
@@ -133,4 +135,49 @@ func texts(diags tfdiags.Diagnostics) []string {
 		out = append(out, fmt.Sprintf("%s %s %s", at, d.Severity, d.Summary))
 	}
 	return out
+}
+
+// FuzzValues reads whatever files, options and environment variables: they may be wrong, but each variable then has a value of its
+// type, or an error says why not.
+func FuzzValues(f *testing.F) {
+	for _, test := range tests {
+		var option, env string
+		for _, flag := range test.flags {
+			option = flag.Text
+		}
+		for _, entry := range test.env {
+			env = strings.TrimPrefix(entry, EnvPrefix)
+		}
+		f.Add(test.files["terraform.tfvars"], test.files["terraform.tfvars.json"], option, env)
+	}
+	f.Add("list = [[[1]]]\nany = {\n  (a) = \"${b}\"\n}\n", `{"any": [null, 1e9, "\u0000"], "object": {"a": 1}}`, "object={ a = [], b = { c = 1 } }", "any=<<E\nx\nE\n")
+	const object = `
+variable "object" {
+  type = object({
+    a = optional(list(string), ["x"])
+    b = optional(map(object({ c = optional(number, 1) })))
+  })
+  default  = {}
+  nullable = false
+}
+`
+	f.Fuzz(func(t *testing.T, native, json, option, env string) {
+		files := &configs.Snapshot{Files: map[string][]byte{
+			"main.tf": []byte(declarations + object), "terraform.tfvars": []byte(native), "terraform.tfvars.json": []byte(json),
+		}}
+		parser := configs.NewParser(files.FS())
+		module, diags := parser.Module(".")
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		given, _ := Collect(parser, Options{Environ: []string{EnvPrefix + env}, Dir: ".", Flags: []Flag{{Text: option}}})
+		values, _ := Values(given, module.Variables)
+		for name, v := range values {
+			declared := module.Variables[name]
+			final, err := declared.Final(v.Value)
+			if err == nil && declared.Type.Type != cty.DynamicPseudoType && final.Type().TestConformance(declared.Type.Type) != nil {
+				t.Errorf("%s: %#v", name, final)
+			}
+		}
+	})
 }

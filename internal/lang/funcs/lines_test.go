@@ -14,8 +14,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/tools/txtar"
 
 	"tofu/internal/lang/marks"
 )
