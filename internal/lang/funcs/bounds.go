@@ -19,6 +19,7 @@ import (
 // error at once rather than the end of the memory. The bounds are far beyond what anybody needs.
 const (
 	maxText     = 1 << 26 // bytes that padding and indentation may make
+	maxFile     = 1 << 28 // bytes of a file that become a value
 	maxElements = 1 << 21 // of a product, of a YAML document, of matches
 	maxDepth    = 10_000  // of a JSON document
 	maxDigits   = 100_000 // of a number

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +17,15 @@ import (
 func TestBounds(t *testing.T) {
 	repeat, text := strings.Repeat, cty.StringVal
 	million := text(repeat("a", 1_000_000))
-	table := Table(Options{BaseDir: t.TempDir()})
+	dir := t.TempDir()
+	table := Table(Options{BaseDir: dir})
+	sparse := filepath.Join(dir, "sparse")
+	if err := os.WriteFile(sparse, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(sparse, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name, function string
 		args           []cty.Value
@@ -42,6 +52,8 @@ func TestBounds(t *testing.T) {
 		{"square by groups", "replace", []cty.Value{million, text("/.*/"), text(repeat("$0", 1000))}, "the result"},
 		{"one of many", "replace", []cty.Value{million, text("/b/"), million}, ""},
 		{"matches", "regexall", []cty.Value{text("a"), text(repeat("a", maxElements+1))}, "matches"},
+		{"a large file", "file", []cty.Value{text("sparse")}, "more than 256 MB"},
+		{"a large file in Base64", "filebase64", []cty.Value{text("sparse")}, "more than 256 MB"},
 		{"alternatives", "fileset", []cty.Value{text("."), text(repeat("{a,b}", 40))}, "alternatives"},
 		{"stars", "fileset", []cty.Value{text("."), text(repeat("**/", 400))}, ""},
 	} {

@@ -145,9 +145,16 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
+	tooLarge := fmt.Errorf("%s has more than %d MB", path, maxFile>>20)
+	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
+		return nil, tooLarge
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // devices have no size, and no end
+	switch {
+	case err != nil:
 		return nil, path.failed("cannot read", err)
+	case len(data) > maxFile:
+		return nil, tooLarge
 	}
 	return data, nil
 }

@@ -1,0 +1,55 @@
+package lang
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
+)
+
+// TestDoubling evaluates an expression with its own result until that is refused, or has been doubled thirty times.
+func TestDoubling(t *testing.T) {
+	text := cty.StringVal(strings.Repeat("x", 1<<20))
+	for _, test := range []struct {
+		expr    string
+		start   cty.Value
+		refused bool
+	}{
+		{"[x, x]", text, true},
+		{"{ a = x, b = x }", text.Mark("secret"), true},
+		{"[x, { a = x, b = null }]", cty.ListVal([]cty.Value{text, cty.UnknownVal(cty.String)}), true},
+		{"[x, x]", cty.SetVal([]cty.Value{text}), true},
+		{"[x]", text, false},
+		{"[x, x][0]", text, false},
+	} {
+		t.Run(test.expr, func(t *testing.T) {
+			expr, diags := hclsyntax.ParseExpression([]byte(test.expr), "x.tf", hcl.InitialPos)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			x := test.start
+			for range 30 {
+				v, diags := EvalIn(&hcl.EvalContext{Variables: map[string]cty.Value{"x": x}}, expr, cty.DynamicPseudoType)
+				if diags.HasErrors() {
+					checkRefusal(t, diags, test.refused)
+					return
+				}
+				x = v
+			}
+			if test.refused {
+				t.Error("not refused")
+			}
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, diags tfdiags.Diagnostics, refused bool) {
+	t.Helper()
+	if !refused || len(diags) != 1 || diags[0].Summary != "Value too large" || diags[0].Subject == nil {
+		t.Error(diags.Err())
+	}
+}
