@@ -138,9 +138,9 @@ func (c *console) line(ctx context.Context, first bool) (string, error) {
 }
 
 func (c *console) run(ctx context.Context) error {
-	text := ""
+	var e entry
 	for {
-		line, err := c.line(ctx, text == "")
+		line, err := c.line(ctx, e.text.Len() == 0)
 		switch {
 		case err == io.EOF:
 			return nil
@@ -148,38 +148,20 @@ func (c *console) run(ctx context.Context) error {
 			return exitStatus(1)
 		case err != nil:
 			return err
-		case text == "" && strings.TrimSpace(line) == "exit":
+		case e.text.Len() == 0 && strings.TrimSpace(line) == "exit":
 			return nil
-		}
-		text += line
-		if openBrackets(text) {
-			text += "\n"
+		case e.add(line):
 			continue
 		}
-		if strings.TrimSpace(text) != "" {
+		if text := e.text.String(); strings.TrimSpace(text) != "" {
 			diags := c.print(text)
 			if diags.HasErrors() && !c.app.InTerminal {
 				return diags.Err()
 			}
 			c.app.Printer.Diagnostics(diags)
 		}
-		text = ""
+		e.reset()
 	}
-}
-
-// openBrackets tells whether an expression goes on in the next line.
-func openBrackets(text string) bool {
-	tokens, _ := hclsyntax.LexExpression([]byte(text), "<console-input>", hcl.InitialPos)
-	open := 0
-	for _, t := range tokens {
-		switch t.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			open++
-		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
-			open--
-		}
-	}
-	return open > 0
 }
 
 // print evaluates an expression and prints its value. type(x), which only the console has, prints x's type.
