@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// interrupts are the user's wishes to end: the first closes Stop, the second Kill.
+// interrupts are the user's wishes to end: the first closes Stop, the second Kill. After that, one from the keyboard ends the program
+// in the middle of whatever it is at, since nothing else ends an expression that takes for ever.
 type interrupts struct {
 	Stop, Kill chan struct{}
 
@@ -31,8 +32,10 @@ func (i *interrupts) watch() (stop func()) {
 	go func() {
 		for {
 			select {
-			case <-ends:
-				i.interrupt()
+			case s := <-ends:
+				if i.interrupt() > 2 && s == os.Interrupt {
+					os.Exit(1) // as good as killed, which the next command makes up for
+				}
 			case <-pipes:
 			case <-done:
 				return
@@ -45,8 +48,8 @@ func (i *interrupts) watch() (stop func()) {
 	}
 }
 
-// interrupt counts one wish to end.
-func (i *interrupts) interrupt() {
+// interrupt counts one wish to end, and gives how many there were.
+func (i *interrupts) interrupt() int {
 	i.mu.Lock()
 	i.count++
 	count, notify := i.count, i.notify
@@ -60,6 +63,7 @@ func (i *interrupts) interrupt() {
 	if notify != nil && count <= 2 {
 		notify(count)
 	}
+	return count
 }
 
 // onInterrupt sets what tells the user about an interrupt.
