@@ -221,9 +221,11 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	p.mu.Lock()
 	provider := p.instances[instKey]
 	p.mu.Unlock()
-	spec := p.schema.Functions[ref.Function]
+	listed := p.schema.Functions
+	spec := listed[ref.Function]
 	if spec == nil && provider != nil {
-		listed, more := provider.Functions(w.ctx)
+		var more tfdiags.Diagnostics
+		listed, more = provider.Functions(w.ctx)
 		diags = diags.Append(more)
 		spec = listed[ref.Function]
 	}
@@ -232,7 +234,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
-			"The provider %s has no function %q.", p.addr.Provider.ForDisplay(), ref.Function).At(rng))
+			"The provider %s has no function %q.%s", p.addr.Provider.ForDisplay(), ref.Function, didYouMean(ref.Function, sortedKeys(listed))).At(rng))
 	}
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }

@@ -65,10 +65,18 @@ func checkBlockLocal(ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics
 	return tfdiags.Diagnostics{d}
 }
 
+// didYouMean is the sentence that offers the nearest name, with a leading space; empty when none is near.
+func didYouMean(given string, names []string) string {
+	if near := spelling.Nearest(given, names); near != "" {
+		return fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return ""
+}
+
 func undeclared[V any](what, name string, m *module, declared map[string]V, hint string) tfdiags.Diagnostics {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, moduleName(m.path))
-	if found := spelling.Nearest(name, sortedKeys(declared)); found != "" {
-		detail += fmt.Sprintf(" Did you mean %q?", found)
+	if near := didYouMean(name, sortedKeys(declared)); near != "" {
+		detail += near
 	} else if hint != "" {
 		detail += " " + fmt.Sprintf(hint, name)
 	}
@@ -116,19 +124,49 @@ func (r *resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 func (b *build) undeclaredResource(m *module, addr addrs.Resource) tfdiags.Diagnostics {
 	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source", addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
 	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, moduleName(m.path))
-	var same []string
-	for other := range m.resources {
-		if other.Mode == addr.Mode && other.Type == addr.Type {
-			same = append(same, other.Name)
-		}
-	}
-	slices.Sort(same)
-	if found := spelling.Nearest(addr.Name, same); found != "" {
-		other := addr
-		other.Name = found
-		detail += fmt.Sprintf(" Did you mean %s?", other)
-	} else if other := (addrs.Resource{Mode: addrs.Data, Type: addr.Type, Name: addr.Name}); addr.Mode == addrs.Managed && m.resources[other] != nil {
-		detail += fmt.Sprintf(" Did you mean the data source %s?", other)
+	if meant := m.meant(addr); meant != "" {
+		detail += fmt.Sprintf(" Did you mean %s?", meant)
 	}
 	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared resource", Detail: detail}}
+}
+
+// meant gives what is declared and nearly called like a resource that isn't; "" for nothing. Whatever begins with none of the words
+// of the language is a reference to a resource, so it may be one of these that is misspelt.
+func (m *module) meant(addr addrs.Resource) string {
+	var names, types []string
+	for other := range m.resources {
+		if other.Mode == addr.Mode && other.Type == addr.Type {
+			names = append(names, other.Name)
+		}
+		if other.Mode == addr.Mode && other.Name == addr.Name {
+			types = append(types, other.Type)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(types)
+	near := addr
+	if near.Name = spelling.Nearest(addr.Name, names); near.Name != "" {
+		return near.String()
+	}
+	near = addr
+	if near.Type = spelling.Nearest(addr.Type, types); near.Type != "" {
+		return near.String()
+	}
+	if addr.Mode != addrs.Managed {
+		return ""
+	}
+	if other := (addrs.Resource{Mode: addrs.Data, Type: addr.Type, Name: addr.Name}); m.resources[other] != nil {
+		return "the data source " + other.String()
+	}
+	root := spelling.Nearest(addr.Type, []string{"var", "local", "module", "data"})
+	declared := map[string]bool{"var": m.variables[addr.Name] != nil, "local": m.locals[addr.Name] != nil, "module": m.calls[addr.Name] != nil}
+	for other := range m.resources {
+		if other.Mode == addrs.Data && other.Type == addr.Name {
+			declared["data"] = true
+		}
+	}
+	if declared[root] {
+		return root + "." + addr.Name
+	}
+	return ""
 }

@@ -14,7 +14,6 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/parallel"
 	"tofu/internal/providers"
-	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 )
 
@@ -226,20 +225,14 @@ func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
 			r.provider.addr.Provider.ForDisplay(), kind, r.addr.Resource.Type, r.addr))
 		return nil
 	}
+	var names []string
+	if table != nil {
+		names = table.Names()
+	}
 	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.provider.addr.Provider.ForDisplay(), kind,
-		r.addr.Resource.Type, didYouMean(r.addr.Resource.Type, table)).At(r.cfg.TypeRange)
+		r.addr.Resource.Type, didYouMean(r.addr.Resource.Type, names)).At(r.cfg.TypeRange)
 	r.open.problems = r.open.problems.Append(d)
 	return nil
-}
-
-func didYouMean(name string, table providers.TypeTable) string {
-	if table == nil {
-		return ""
-	}
-	if found := spelling.Nearest(name, table.Names()); found != "" {
-		return " Did you mean \"" + found + "\"?"
-	}
-	return ""
 }
 
 func moduleName(m addrs.Module) string {
