@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -49,6 +50,9 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Dia
 // ParseModules reads the content of such a file; filename is for diagnostics.
 func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
+	if d := nesting.Check(filename, src); d != nil {
+		return nil, diags.Append(d)
+	}
 	f, hclDiags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
 	if diags = diags.Append(hclDiags); diags.HasErrors() {
 		return nil, diags

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -32,6 +33,9 @@ func Load(path string) (*Locks, tfdiags.Diagnostics) {
 // Parse reads the content of a lock file; filename is for diagnostics. Locks come back only without errors.
 func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
+	if d := nesting.Check(filename, src); d != nil {
+		return nil, diags.Append(d)
+	}
 	f, hclDiags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
 	diags = diags.Append(hclDiags)
 	if diags.HasErrors() {

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hcled"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
+
+	"tofu/internal/lang/nesting"
 )
 
 // sources answers for the text of configuration files. Each file is split and parsed once, however many problems it has.
@@ -48,10 +50,17 @@ func (s *sources) file(name string) *sourceFile {
 	return f
 }
 
+// parseSource parses a file as far as that goes. What nests too deep for the parser was refused, which is why somebody asks.
 func parseSource(name string, text []byte) *hcl.File {
 	if strings.HasSuffix(name, ".json") {
+		if nesting.CheckJSON(name, text) != nil {
+			return nil
+		}
 		file, _ := hcljson.Parse(text, name)
 		return file
+	}
+	if nesting.Check(name, text) != nil {
+		return nil
 	}
 	file, _ := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
 	return file
