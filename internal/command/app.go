@@ -295,8 +295,11 @@ func (a *App) color() bool { return !a.view.NoColor && !a.view.JSON && a.Env("NO
 
 func (a *App) tellInterrupt(count int) {
 	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt ends tofu at once.\n"
-	if count > 1 {
-		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that still run are not waited for. Should that take long, a third\ninterrupt ends it unsaved.\n"
+	switch {
+	case count > 1 && a.Interrupts.recording.Load() > 0:
+		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that still run are not waited for.\n"
+	case count > 1:
+		text = "\nSecond interrupt received: tofu ends now. A third one ends it whatever it is\nat; there is nothing to save.\n"
 	}
 	a.Printer.Message(ui.Text{Text: text})
 }

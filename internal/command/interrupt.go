@@ -5,13 +5,17 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
 // interrupts are the user's wishes to end: the first closes Stop, the second Kill. After that, one from the keyboard ends the program
-// in the middle of whatever it is at, since nothing else ends an expression that takes for ever.
+// in the middle of whatever it is at, since nothing else ends an expression that takes for ever; but not while there is something to
+// record.
 type interrupts struct {
 	Stop, Kill chan struct{}
+
+	recording atomic.Int32 // how many changes of a state are under way
 
 	mu     sync.Mutex
 	count  int
@@ -33,8 +37,8 @@ func (i *interrupts) watch() (stop func()) {
 		for {
 			select {
 			case s := <-ends:
-				if i.interrupt() > 2 && s == os.Interrupt {
-					os.Exit(1) // as good as killed, which the next command makes up for
+				if i.interrupt() > 2 && s == os.Interrupt && i.recording.Load() == 0 {
+					os.Exit(1)
 				}
 			case <-pipes:
 			case <-done:
@@ -64,6 +68,12 @@ func (i *interrupts) interrupt() int {
 		notify(count)
 	}
 	return count
+}
+
+// record keeps the program alive until the returned function is called.
+func (i *interrupts) record() (done func()) {
+	i.recording.Add(1)
+	return func() { i.recording.Add(-1) }
 }
 
 // onInterrupt sets what tells the user about an interrupt.

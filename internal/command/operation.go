@@ -180,6 +180,7 @@ func (op *operation) showPlan(ctx context.Context, plan *plans.Plan, saved bool)
 
 // apply applies a plan and saves the state, which it does in any case: after errors and interrupts there is something to save too.
 func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
+	defer op.app.Interrupts.record()()
 	if err := op.state.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
 		return nil, nil, tfdiags.Diagnostics{}.Append(err)
 	}

@@ -135,7 +135,8 @@ func localConfig(s *backendSettings) *local.Config {
 // manager makes the state manager of a place's current workspace.
 func (p *place) manager(a *App) *statemgr.Manager {
 	interval, _ := a.persistInterval() // readState says what is wrong with it
-	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.interrupt() }}
+	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.interrupt() },
+		Hurry: a.Interrupts.Kill}
 	if p.settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.settings.driver.Name, backendHash(p.settings.driver.Name, p.settings.config))
 	}

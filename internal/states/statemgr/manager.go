@@ -30,7 +30,9 @@ type Options struct {
 	Interval time.Duration // between snapshots while an operation runs; 0 for 20 s
 	// Fail is called once if what happens can't be recorded any more, so that nothing new is started; nil for nobody.
 	Fail func(error)
-	Log  *slog.Logger // nil for the default one
+	// Hurry is closed when the user wants to wait no longer; nil for never. The state is then saved elsewhere if the store takes long.
+	Hurry <-chan struct{}
+	Log   *slog.Logger // nil for the default one
 }
 
 // A Codec encrypts what leaves the manager. What it gives is JSON if what it gets is.

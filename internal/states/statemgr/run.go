@@ -275,9 +275,13 @@ func (m *Manager) snapshots(wake, stop <-chan struct{}) {
 			continue
 		}
 		now.Prune()
+		ctx, end := m.patience(context.Background())
+		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		m.writing.Lock()
-		err := m.write(context.Background(), now)
+		err := m.write(ctx, now)
 		m.writing.Unlock()
+		cancel()
+		end()
 		if err != nil {
 			m.log.Warn("could not save the state while the operation runs; it will be saved at the end", "error", err)
 		}

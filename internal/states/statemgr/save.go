@@ -18,8 +18,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// writeTimeout bounds one attempt to write the state at the end; the driver's own retries count towards it.
+// writeTimeout bounds one attempt to write the state; the driver's own retries count towards it.
 const writeTimeout = 5 * time.Minute
+
+// hurriedTimeout bounds all attempts together for a user who doesn't want to wait.
+const hurriedTimeout = 10 * time.Second
 
 // retryDelays are the waits between attempts to write to a store that isn't a local file.
 var retryDelays = []time.Duration{time.Second, 3 * time.Second}
@@ -117,6 +120,8 @@ func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnos
 // writeFinal writes the state, with several attempts where the trouble may pass.
 func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
 	_, isFile := m.store.(backend.Filer)
+	ctx, end := m.patience(ctx)
+	defer end()
 	for i := 0; ; i++ {
 		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
 		err := m.write(attempt, state)
@@ -125,8 +130,30 @@ func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
 			return err
 		}
 		m.log.Warn("could not save the state; trying again", "error", err)
-		time.Sleep(retryDelays[i])
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryDelays[i]):
+		}
 	}
+}
+
+// patience gives a context that ends when a user in a hurry has waited long enough.
+func (m *Manager) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-m.opts.Hurry:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(hurriedTimeout):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // settled removes the journals, which the stored state has made superfluous.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -563,6 +564,42 @@ func (f *failing) Swap(ctx context.Context, workspace string, old, data []byte) 
 		return err
 	}
 	return f.Store.Swap(ctx, workspace, old, data)
+}
+
+// stuck is a store whose writes end only when they are given up.
+type stuck struct{ *inmem.Store }
+
+func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestHurry: a store that doesn't answer holds up a user in a hurry for seconds, during a snapshot too, and anybody else for minutes.
+func TestHurry(t *testing.T) {
+	for _, hurried := range []bool{true, false} {
+		t.Run(fmt.Sprint(hurried), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			synctest.Test(t, func(t *testing.T) {
+				hurry := make(chan struct{})
+				m := statemgr.Open(&stuck{new(inmem.Store)}, ws, &statemgr.Options{StoreID: "inmem", Hurry: hurry, Interval: time.Second})
+				begin(t, m, nil)
+				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
+				time.Sleep(time.Minute) // a snapshot is under way
+				if hurried {
+					close(hurry)
+				}
+				start := time.Now()
+				diags := m.Save(t.Context(), state("x"))
+				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute || (took < time.Minute) != hurried {
+					t.Errorf("after %s: %v", took, diags)
+				}
+				check(t, m.Unlock())
+			})
+			if _, err := os.Stat("errored.tfstate"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func TestEmergency(t *testing.T) {
