@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
@@ -72,7 +73,7 @@ func complaint(format string, args ...any) error {
 }
 
 func decodeTFVars(content cty.Value) (cty.Value, error) {
-	file, diags := hclsyntax.ParseConfig([]byte(content.AsString()), "", hcl.InitialPos)
+	file, diags := nesting.Parse("", []byte(content.AsString()))
 	if diags.HasErrors() {
 		return cty.NilVal, badTFVars(diags)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -40,6 +41,9 @@ type object []item
 func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") {
 		return parseJSON(src, filename)
+	}
+	if d := nesting.Check(filename, src); d != nil {
+		return nil, tfdiags.Diagnostics(nil).Append(d)
 	}
 	tokens, diags := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	if diags.HasErrors() {

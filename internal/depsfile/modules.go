@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/lang/nesting"
@@ -50,10 +49,7 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Dia
 // ParseModules reads the content of such a file; filename is for diagnostics.
 func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
-	if d := nesting.Check(filename, src); d != nil {
-		return nil, diags.Append(d)
-	}
-	f, hclDiags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	f, hclDiags := nesting.Parse(filename, src)
 	if diags = diags.Append(hclDiags); diags.HasErrors() {
 		return nil, diags
 	}

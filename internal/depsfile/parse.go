@@ -33,10 +33,7 @@ func Load(path string) (*Locks, tfdiags.Diagnostics) {
 // Parse reads the content of a lock file; filename is for diagnostics. Locks come back only without errors.
 func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
-	if d := nesting.Check(filename, src); d != nil {
-		return nil, diags.Append(d)
-	}
-	f, hclDiags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	f, hclDiags := nesting.Parse(filename, src)
 	diags = diags.Append(hclDiags)
 	if diags.HasErrors() {
 		return nil, diags

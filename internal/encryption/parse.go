@@ -5,9 +5,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -54,13 +53,11 @@ var targetSchema = &hcl.BodySchema{
 
 // parseEnv reads the body that TF_ENCRYPTION has, in native or JSON syntax.
 func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
-	parse := func() (*hcl.File, hcl.Diagnostics) {
-		return hclsyntax.ParseConfig([]byte(text), envName, hcl.InitialPos)
-	}
+	parse := nesting.Parse
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		parse = func() (*hcl.File, hcl.Diagnostics) { return hcljson.Parse([]byte(text), envName) }
+		parse = nesting.ParseJSON
 	}
-	file, diags := parse()
+	file, diags := parse(envName, []byte(text))
 	if diags.HasErrors() {
 		return nil, tfdiags.Diagnostics{}.Append(diags)
 	}

@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -50,13 +49,11 @@ func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 	found := finder{names: make(map[string]addrs.Provider)}
 	bodies := make([]hcl.Body, len(files))
 	for i, f := range files {
-		var file *hcl.File
-		var more hcl.Diagnostics
+		parse := nesting.Parse
 		if strings.HasSuffix(f.Name, ".json") {
-			file, more = json.Parse(f.Source, f.Name)
-		} else {
-			file, more = hclsyntax.ParseConfig(f.Source, f.Name, hcl.InitialPos)
+			parse = nesting.ParseJSON
 		}
+		file, more := parse(f.Name, f.Source)
 		diags = diags.Append(more)
 		if file != nil && !more.HasErrors() {
 			bodies[i] = file.Body

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
 )
 
 const (
@@ -26,6 +27,22 @@ const (
 	// of a stack of 1 GB.
 	harmless = 1 << 13
 )
+
+// Parse parses a file in native syntax, unless it is refused.
+func Parse(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
+	if d := Check(name, src); d != nil {
+		return &hcl.File{Body: &hclsyntax.Body{}, Bytes: src}, hcl.Diagnostics{d}
+	}
+	return hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+}
+
+// ParseJSON parses a file in JSON syntax, unless it is refused.
+func ParseJSON(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
+	if d := CheckJSON(name, src); d != nil {
+		return &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
+	}
+	return hcljson.Parse(src, name)
+}
 
 // Check refuses the source of a file or an expression in native syntax.
 func Check(name string, src []byte) *hcl.Diagnostic {
