@@ -181,7 +181,6 @@ func applyMoves(cfg *configs.Config, state *states.State) (*states.State, *moveR
 	for _, st := range implied {
 		m.apply(st, true)
 	}
-	m.state.RenameDependencies(results.from)
 	return m.state, results, results.blockedWarning()
 }
 

@@ -227,6 +227,10 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 		w.prevRun.InheritDependencies(states.Inheritance{Before: w.prevRun, Present: w.state})
 	}
 	plan.Drift = w.drift()
+	if w.prevRun != nil && w.moves != nil {
+		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
+		w.prevRun.RenameDependencies(w.moves.from)
+	}
 	plan.RelevantAttributes = w.relevantAttributes()
 	w.writeGenerated(plan)
 	return plan
