@@ -95,7 +95,7 @@ func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.V
 	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && typ.AsString() == "winrm" {
 		rng := block.Range
 		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
-			rng = attrs["type"].Range
+			rng = attrs["type"].Expr.Range()
 		}
 		diags = diags.Append(tfdiags.Warningf("WinRM connection type is deprecated",
 			"Connections with WinRM are going away. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
