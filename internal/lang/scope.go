@@ -243,7 +243,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	var diags tfdiags.Diagnostics
 	v, hclDiags := expr.Value(ctx)
 	diags = diags.Append(hclDiags)
-	if weigh(v, maxWeight) < 0 {
+	if !isWeighed(expr) && weigh(v, maxWeight) < 0 {
 		return cty.UnknownVal(want), diags.Append(tooLarge(expr.Range()))
 	}
 	if hclDiags.HasErrors() && want != cty.DynamicPseudoType {

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/tfdiags"
@@ -16,6 +17,13 @@ const (
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Value too large", "Written out, this value would take more than %d MB. Look for values that are repeated in one another.", maxWeight>>20).At(at)
+}
+
+// isWeighed tells whether an expression only names a variable or local value, or a part of one: what a module has once, many may refer
+// to, and it was weighed when it was made.
+func isWeighed(expr hcl.Expression) bool {
+	tr, ok := expr.(*hclsyntax.ScopeTraversalExpr)
+	return ok && (tr.Traversal.RootName() == "var" || tr.Traversal.RootName() == "local")
 }
 
 // weigh takes the weight of a value from the room there is, and stops when there is none left. The cost is that of one look at each

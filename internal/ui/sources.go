@@ -7,8 +7,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcled"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 
 	"tofu/internal/lang/nesting"
 )
@@ -50,19 +48,13 @@ func (s *sources) file(name string) *sourceFile {
 	return f
 }
 
-// parseSource parses a file as far as that goes. What nests too deep for the parser was refused, which is why somebody asks.
+// parseSource parses a file as far as that goes.
 func parseSource(name string, text []byte) *hcl.File {
+	parse := nesting.Parse
 	if strings.HasSuffix(name, ".json") {
-		if nesting.CheckJSON(name, text) != nil {
-			return nil
-		}
-		file, _ := hcljson.Parse(text, name)
-		return file
+		parse = nesting.ParseJSON
 	}
-	if nesting.Check(name, text) != nil {
-		return nil
-	}
-	file, _ := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+	file, _ := parse(name, text)
 	return file
 }
 
