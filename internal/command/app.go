@@ -114,7 +114,7 @@ func (a *App) run(args []string) int {
 		return 0
 	}
 	global, args, err := parseGlobal(args)
-	if global.completion != nil {
+	if global.completion != nil && !global.help {
 		err = a.setCompletion(*global.completion)
 		if err == nil {
 			return 0
@@ -358,6 +358,8 @@ func parseGlobal(args []string) (globals, []string, error) {
 			g.measure.Profile = profile
 		case name == "timings":
 			g.measure.Timings = true
+		case isDir && g.chdir != "":
+			return g, nil, errors.New("the option -chdir is given twice")
 		case isDir && dir != "":
 			g.chdir = dir
 		case name == "chdir" || isDir:

@@ -63,15 +63,15 @@ func (a *App) writeBackendRecord(r *backendRecord) error {
 	if err != nil {
 		return fmt.Errorf("writing down the backend's settings: %w", err)
 	}
-	return a.writeDataFile("terraform.tfstate", append(text, '\n'))
+	return a.writeDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may hold secrets
 }
 
-// writeDataFile writes a file of the data directory with one rename. Only the user may read it: settings may hold secrets.
-func (a *App) writeDataFile(name string, content []byte) error {
+// writeDataFile writes a file of the data directory with one rename.
+func (a *App) writeDataFile(name string, content []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(a.DataDir, 0o755); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	if err := staging.Write(filepath.Join(a.DataDir, name), content, 0o600); err != nil {
+	if err := staging.Write(filepath.Join(a.DataDir, name), content, perm); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil

@@ -114,6 +114,12 @@ var noPlanTimestamp = function.New(&function.Spec{
 	},
 })
 
+// consoleHelp is what the console says when it is asked for help.
+const consoleHelp = `Type an expression as it would stand in the configuration, and its value is
+shown: terraform_data.example.id, length(var.names), [for k, v in local.all : k].
+It may go on over several lines as long as a bracket is open. type(EXPRESSION)
+shows the type of a value, and "exit" ends the console.`
+
 // console reads expressions and prints values.
 type console struct {
 	app    *App
@@ -150,6 +156,9 @@ func (c *console) run(ctx context.Context) error {
 			return err
 		case e.text.Len() == 0 && strings.TrimSpace(line) == "exit":
 			return nil
+		case e.text.Len() == 0 && strings.TrimSpace(line) == "help":
+			c.app.Printer.Message(ui.Text{Text: consoleHelp})
+			continue
 		case e.add(line):
 			continue
 		}

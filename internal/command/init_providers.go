@@ -101,7 +101,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 	}
 	text, err := json.MarshalIndent(dirs, "", "  ")
 	if err == nil {
-		err = a.writeDataFile("plugin_path", text)
+		err = a.writeDataFile("plugin_path", text, 0o644)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("noting the plugin directories: %w", err)

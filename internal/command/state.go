@@ -28,6 +28,7 @@ type stateChangeFlags struct {
 	stateFlags
 
 	timedBackup bool // each change keeps a backup with the time in its name
+	stateless   bool // that there is no state at all is no error
 	operation   string
 }
 
@@ -60,7 +61,7 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 		return diags.Err()
 	}
 	defer func() { a.Printer.Diagnostics(open.close()) }()
-	if open.State().Empty() && !open.exists() {
+	if open.State().Empty() && !open.exists() && !f.stateless {
 		return diags.Append(noStateFile()).Err()
 	}
 	changed, report, more := change(open.State())

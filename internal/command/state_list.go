@@ -131,6 +131,9 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
 		found := instanceAddrs(st, targets)
+		if len(found) == 0 && f.DryRun {
+			return nil, "Would have removed nothing.", nil
+		}
 		if len(found) == 0 {
 			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address",
 				"Nothing in the state has such an address. \"tofu state list\" shows what it has.")}

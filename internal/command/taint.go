@@ -54,6 +54,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 	if diags.HasErrors() {
 		return diags.Err()
 	}
+	f.stateless = f.AllowMissing
 	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
 		inst := st.Instance(addr)
 		switch {

@@ -34,7 +34,7 @@ func (a *App) environmentPath() string { return filepath.Join(a.DataDir, "enviro
 
 // selectWorkspace makes a workspace the selected one.
 func (a *App) selectWorkspace(name string) error {
-	return a.writeDataFile("environment", []byte(name))
+	return a.writeDataFile("environment", []byte(name), 0o644)
 }
 
 const workspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have spaces or slashes"
