@@ -102,6 +102,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	}
 	defer op.close()
 	op.env.Parallelism = f.Parallelism
+	opts.NotSaved = true
 	plan, more := op.plan(ctx, opts, true)
 	diags = diags.Append(more)
 	if diags.HasErrors() {

@@ -101,7 +101,7 @@ func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id 
 		return knownConfig{running}, nil
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
-	return op.planQuietly(ctx, &engine.PlanOptions{Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}}})
+	return op.planQuietly(ctx, &engine.PlanOptions{NotSaved: true, Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}}})
 }
 
 // knownConfig is a provider that must not be configured with unknown values: an import asks it for a real object.

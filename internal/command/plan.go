@@ -49,7 +49,7 @@ func runPlan(ctx context.Context, app *App, flags any, args []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	opts.GenerateConfig = f.GenerateConfig != ""
+	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
 	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode))
 	if diags.HasErrors() {
 		return diags.Err()
@@ -152,6 +152,7 @@ func runRefresh(ctx context.Context, app *App, flags any, args []string) error {
 	}
 	op.env.Parallelism = f.Parallelism
 	// What an ordinary plan starts from is the state with everything that changed outside.
+	opts.NotSaved = true
 	plan, more := op.planQuietly(ctx, opts)
 	diags = diags.Append(more)
 	if diags.HasErrors() {

@@ -70,6 +70,9 @@ type PlanOptions struct {
 	Imports []ImportTarget
 	// GenerateConfig: write configuration for import targets that have none.
 	GenerateConfig bool
+	// NotSaved: the plan is shown and perhaps applied, and nobody sees it later. The attributes that it depends on, which cost as much
+	// as the graph does, are then only worked out when something changed outside.
+	NotSaved bool
 	// Inspect looks at the planned values.
 	Inspect *Inspection
 }

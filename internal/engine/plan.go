@@ -231,7 +231,9 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
 		w.prevRun.RenameDependencies(w.moves.from)
 	}
-	plan.RelevantAttributes = w.relevantAttributes()
+	if !opts.NotSaved || len(plan.Drift) > 0 {
+		plan.RelevantAttributes = w.relevantAttributes()
+	}
 	w.writeGenerated(plan)
 	return plan
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -10,7 +11,9 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/parallel"
 	"tofu/internal/plans"
+	"tofu/internal/providers"
 )
 
 // legend explains the symbols, in the order in which they are listed; the symbols are those before a resource's header.
@@ -77,9 +80,7 @@ func (p *planText) render() string {
 		} else {
 			p.b.WriteString("\ntofu will perform the following actions:\n")
 		}
-		for _, c := range changes {
-			p.b.WriteString("\n" + p.change(c, false))
-		}
+		p.changes(changes)
 		p.b.WriteString("\n" + p.style.as(bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
 	}
 	p.outputSection(outputs)
@@ -141,7 +142,26 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 }
 
 // change renders one change with its heading.
-func (p *planText) change(c *plans.InstanceChange, drift bool) string {
+// changes writes what happens to each object. Many are rendered at the same time, some hundreds at once so that the texts don't pile up.
+func (p *planText) changes(all []*plans.InstanceChange) {
+	for some := range slices.Chunk(all, 512) {
+		texts := make([]string, len(some))
+		schemas := make([]*providers.ResourceSchema, len(some))
+		for i, c := range some {
+			schemas[i] = p.schema(c)
+		}
+		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { texts[i] = p.change(some[i], schemas[i], false) })
+		for _, text := range texts {
+			p.b.WriteString("\n" + text)
+		}
+	}
+}
+
+func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
+	return p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+}
+
+func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema, drift bool) string {
 	r := &renderer{style: p.style, margin: 4}
 	heading, notes := changeHeading(c, drift)
 	r.b.WriteString("  " + p.style.as(bold, "# "+printable(heading)) + "\n")
@@ -156,7 +176,6 @@ func (p *planText) change(c *plans.InstanceChange, drift bool) string {
 	}
 	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data", addrs.Ephemeral: "ephemeral"}[c.Addr.Resource.Mode]
 	fmt.Fprintf(&r.b, "%s %s %s %s ", headerSymbol(p.style, c.Action), word, quoted(c.Addr.Resource.Type), quoted(c.Addr.Resource.Name))
-	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	if sch == nil {
 		r.b.WriteString("{\n        # (the provider's schema isn't known)\n    }\n")
 		return r.b.String()
@@ -255,7 +274,7 @@ func (p *planText) driftSection() bool {
 	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects were changed outside of tofu") + "\n\n")
 	p.para("These changes since the last apply were not made by tofu, and they may matter for this plan:")
 	for _, c := range drift {
-		p.b.WriteString("\n" + p.change(c, true))
+		p.b.WriteString("\n" + p.change(c, p.schema(c), true))
 	}
 	return true
 }
