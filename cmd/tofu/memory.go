@@ -8,7 +8,7 @@ import (
 )
 
 // headroom is the least by which the heap may grow between two collections. Those of a heap that is only just being filled take a
-// quarter of a short command's time and free next to nothing. A large heap may double as usual, less half of the headroom, so that
+// quarter of a short command's time and free next to nothing. A large heap may double as usual, less the headroom, so that
 // one of middle size takes no more memory than it would without all this.
 const headroom = 32 << 20
 
@@ -25,7 +25,7 @@ func collectLater() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		size := max(live[0].Value.Uint64(), leastHeap)
-		growth := max(headroom, size-min(size, headroom/2))
+		growth := max(headroom, size-min(size, headroom))
 		debug.SetGCPercent(int(100 * growth / size))
 	})
 }
