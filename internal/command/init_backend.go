@@ -121,6 +121,9 @@ func (a *App) mergeBackendConfig(s *backendSettings, options []string) tfdiags.D
 	var diags tfdiags.Diagnostics
 	values := s.config.AsValueMap()
 	for _, option := range options {
+		if option == "" {
+			continue // as of a variable of a script that isn't set
+		}
 		name, text, isPair := strings.Cut(option, "=")
 		if !isPair {
 			more, problems := a.backendConfigFile(s.schema, option)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
@@ -33,6 +34,8 @@ type migration struct {
 	app      *App
 	flags    *initFlags
 	from, to *place
+	first    bool // the directory had no backend so far: its own states are moved rather than copied
+	agreed   bool // that states are copied, without more questions
 }
 
 // migrate copies the states that are in the old backend into the new one, if there are any and the user agrees. The first time that
@@ -42,7 +45,7 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 	if err != nil {
 		return tfdiags.Diagnostics{}.Append(err)
 	}
-	m := &migration{app: a, flags: f}
+	m := &migration{app: a, flags: f, first: first, agreed: f.ForceCopy}
 	var diags, more tfdiags.Diagnostics
 	if m.from, diags = a.openSettings(ctx, root, from, workspace, stateRequest{}); diags.HasErrors() {
 		return diags
@@ -55,31 +58,50 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 	if err != nil {
 		return diags.Append(err)
 	}
+	names = slices.DeleteFunc(names, m.sameFile)
 	if len(names) == 0 {
 		return diags
 	}
 	if len(names) > 1 || names[0] != backend.DefaultWorkspace {
 		if _, err := m.to.store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
-			return diags.Append(tfdiags.Errorf("The new backend has no workspaces",
-				"The old backend has the workspaces %q, and the backend %q can hold the default one only. Delete or move the others first.",
-				names, to.driver.Name))
+			return diags.Append(m.onlySelected(ctx, names, workspace))
+		}
+	}
+	if len(names) > 1 {
+		ok, err := m.agree(ctx, question{
+			Title: fmt.Sprintf("Copy the states of %d workspaces to the new backend?", len(names)),
+			Text: fmt.Sprintf("The backend %q has the workspaces %s.\n"+
+				"\"yes\" copies all of them to the backend %q and overwrites what has the same\nname there; \"no\" changes nothing.",
+				from.driver.Name, strings.Join(names, ", "), to.driver.Name),
+		})
+		if err != nil || !ok {
+			return diags.Append(m.refused(err))
 		}
 	}
 	for _, name := range names {
-		if m.sameFile(name) {
-			continue
-		}
-		copied, more := m.copy(ctx, name, len(names))
-		if diags = diags.Append(more); diags.HasErrors() {
+		if diags = diags.Append(m.take(ctx, name, name)); diags.HasErrors() {
 			return diags
-		}
-		if copied && first {
-			if err := m.setAside(name); err != nil {
-				return diags.Append(err)
-			}
 		}
 	}
 	return diags
+}
+
+// onlySelected copies the state of the selected workspace, the only one that a backend without workspaces can take.
+func (m *migration) onlySelected(ctx context.Context, names []string, selected string) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	ok, err := m.agree(ctx, question{
+		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
+		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold one only.\n"+
+			"\"yes\" copies the selected one and leaves the others where they are; \"no\"\nchanges nothing.",
+			m.from.settings.driver.Name, strings.Join(names, ", "), m.to.settings.driver.Name),
+	})
+	if err != nil || !ok {
+		return diags.Append(m.refused(err))
+	}
+	if diags = m.take(ctx, selected, backend.DefaultWorkspace); diags.HasErrors() {
+		return diags
+	}
+	return diags.Append(m.app.selectWorkspace(backend.DefaultWorkspace))
 }
 
 // sameFile tells whether a workspace's state is one and the same file in both places, so that it is where it belongs.
@@ -127,9 +149,18 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	return filled, nil
 }
 
-// copy copies one workspace's state. It tells whether it did: the state may be empty, the same already, or the user may not want it.
-func (m *migration) copy(ctx context.Context, name string, count int) (bool, tfdiags.Diagnostics) {
-	m.from.workspace, m.to.workspace = name, name
+// take copies or moves one workspace's state to the new backend.
+func (m *migration) take(ctx context.Context, name, destName string) tfdiags.Diagnostics {
+	copied, diags := m.copy(ctx, name, destName)
+	if copied && m.first && !diags.HasErrors() {
+		diags = diags.Append(m.setAside(name))
+	}
+	return diags
+}
+
+// copy copies one workspace's state. It tells whether it did: the state may be empty, or the user may not want it.
+func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdiags.Diagnostics) {
+	m.from.workspace, m.to.workspace = name, destName
 	req := stateRequest{lock: m.flags.lockFlags, operation: "migration source"}
 	source, diags := m.app.readState(ctx, m.from, req)
 	if diags.HasErrors() {
@@ -146,12 +177,11 @@ func (m *migration) copy(ctx context.Context, name string, count int) (bool, tfd
 	}
 	defer func() { m.app.Printer.Diagnostics(dest.close()) }()
 	if dest.exists() && statefile.Equal(source.State(), dest.State()) && source.snapshot.Lineage == dest.snapshot.Lineage {
-		return true, diags
+		return true, diags // it is there already
 	}
-	ok, err := m.agreed(ctx, name, count, dest.snapshot)
+	ok, err := m.oneAgreed(ctx, name, dest.snapshot)
 	if err != nil {
-		return false, diags.Append(tfdiags.Errorf("Error asking about copying the state", "There is a state in the old backend, and whether to copy it "+
-			"to the new one could not be asked: %s. Use -force-copy to copy it without a question, or -reconfigure to leave it where it is.", err))
+		return false, diags.Append(m.refused(err))
 	}
 	if !ok {
 		return false, diags
@@ -160,25 +190,59 @@ func (m *migration) copy(ctx context.Context, name string, count int) (bool, tfd
 	return true, diags.Append(dest.Push(ctx, file, true))
 }
 
-// agreed asks whether a state is to be copied.
-func (m *migration) agreed(ctx context.Context, name string, count int, dest *statemgr.Snapshot) (bool, error) {
-	switch {
-	case m.flags.ForceCopy:
+// oneAgreed asks whether a state is to be copied.
+func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.Snapshot) (bool, error) {
+	if m.agreed {
 		return true, nil
-	case !m.app.Input:
-		return false, errNoInput
 	}
 	which := ""
-	if count > 1 || name != backend.DefaultWorkspace {
+	if name != backend.DefaultWorkspace {
 		which = fmt.Sprintf(" of the workspace %q", name)
 	}
-	text := "The backend %q has a state and the new backend %q has none.\nWithout a copy the new one starts empty."
+	text := "The backend %q has a state and the new backend %q has none.\n" +
+		`"yes" copies it, "no" starts with an empty one in the new backend.`
 	if dest.Exists && !dest.State.Empty() {
-		text = "Both the backend %q and the new backend %q have a state.\nA copy overwrites the one in the new backend; otherwise it is kept."
+		text = "Both the backend %q and the new backend %q have a state.\n" +
+			`"yes" overwrites the one in the new backend, "no" goes on with that.`
 	}
-	q := question{
+	return m.choose(ctx, question{
 		Title: fmt.Sprintf("Copy the state%s to the new backend?", which),
 		Text:  fmt.Sprintf(text, m.from.settings.driver.Name, m.to.settings.driver.Name),
+	})
+}
+
+// agree asks once whether states are to be copied.
+func (m *migration) agree(ctx context.Context, q question) (ok bool, err error) {
+	if !m.agreed {
+		m.agreed, err = m.choose(ctx, q)
 	}
-	return m.app.confirm(ctx, q)
+	return m.agreed, err
+}
+
+// choose asks until there is a clear answer: to take a "y" for a no would leave everything behind.
+func (m *migration) choose(ctx context.Context, q question) (bool, error) {
+	if !m.app.Input {
+		return false, errNoInput
+	}
+	for {
+		switch answer, err := m.app.ask(ctx, q); {
+		case err != nil:
+			return false, err
+		case answer == "yes":
+			return true, nil
+		case answer == "no":
+			return false, nil
+		}
+		q.Text = `Please answer "yes" or "no".`
+	}
+}
+
+// refused is the error of a migration that can't go on, because nobody can be asked (err) or by the user's answer.
+func (m *migration) refused(err error) tfdiags.Diagnostic {
+	const instead = "Use -force-copy to copy it without a question, or -reconfigure to leave it where it is."
+	if err == nil {
+		return tfdiags.Errorf("Migration cancelled", "Nothing was copied, and the old backend stays in use. "+instead)
+	}
+	return tfdiags.Errorf("Error asking about copying the state",
+		"There is a state in the old backend, and whether to copy it to the new one could not be asked: %s. "+instead, err)
 }

@@ -160,9 +160,9 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
 		return nil, diags.Append(fmt.Errorf("listing the workspaces: %w", err))
 	}
-	names = append(names, backend.DefaultWorkspace) // it always exists
+	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
-	return &workspaces{p, slices.Compact(names)}, diags
+	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, diags // it always exists
 }
 
 // overriddenWorkspace tells that TF_WORKSPACE decides.
