@@ -73,11 +73,8 @@ func (w *walk) settleIn(r *resource, in *moduleInstance) tfdiags.Diagnostics {
 	}
 	diags := w.fillFromState(r, in, x)
 	value := *x // others may be reading single instances of it
-	switch {
-	case w.mode == plans.RefreshOnly:
-		diags = diags.Append(w.keepStored(r, in, &value))
-	case len(w.targets)+len(w.excludes) > 0:
-		value.dropAbsent(r.exprs.rep)
+	if w.partial() {
+		diags = diags.Append(w.keepStanding(r, in, &value))
 	}
 	x.value = value.whole(r.schema.Block.ImpliedType(), w.seen(r, value.objs), w.mode)
 	return diags

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -86,50 +87,80 @@ func (x *expansion) rep(i int) repetition {
 	return (&instances{mode: x.mode, keys: x.keys, each: x.each}).repetition(i)
 }
 
-// dropAbsent leaves out instances that have no object, where there may be none: what doesn't exist and isn't planned is not going to.
-// Of counted ones these are the last: the others keep their places.
-func (x *expansion) dropAbsent(rep repetitionExprs) {
-	if !rep.repeats() {
-		if rep.enabled != nil && len(x.objs) == 1 && x.objs[0] == cty.NilVal {
-			x.mode = repeatDisabled
-		}
-		return
-	}
-	keys, objs := x.keys, x.objs
-	if rep.count != nil {
-		n := len(objs)
-		for n > 0 && objs[n-1] == cty.NilVal {
-			n--
-		}
-		x.keys, x.objs = keys[:n], objs[:n]
-		return
-	}
-	x.keys, x.objs = nil, nil
-	for i, v := range objs {
-		if v != cty.NilVal {
-			x.keys, x.objs = append(x.keys, keys[i]), append(x.objs, v)
-		}
-	}
-}
+// partial tells whether something that the configuration asks for may not be done, so that resources have other instances than it wants.
+func (b *build) partial() bool { return b.mode == plans.RefreshOnly || b.selective() }
 
-// keepStored leaves out what doesn't exist and adds what the configuration doesn't want any more: a plan for refreshing only makes the
-// one as little as it destroys the other.
-func (w *walk) keepStored(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
-	if !r.exprs.rep.repeats() {
-		x.dropAbsent(r.exprs.rep)
+// selective tells whether there are targets, or what is excluded.
+func (b *build) selective() bool { return len(b.targets)+len(b.excludes) > 0 }
+
+// keepStanding makes of the instances that the configuration wants, in a partial run, those that there will be: it leaves out what
+// neither exists nor is made, and adds what is not wanted any more but stays. Of counted ones, those before one that is there keep
+// their places.
+func (w *walk) keepStanding(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	rep := r.exprs.rep
+	if !rep.repeats() && rep.enabled == nil {
 		return nil
 	}
-	w.mu.Lock()
-	keys := r.exprs.rep.storedKeys(w.state.Resource(r.addr.Resource.InInstance(in.addr)))
-	w.mu.Unlock()
-	objs := make([]cty.Value, len(keys))
-	for i, key := range keys {
-		if at, ok := x.has(key); ok {
-			objs[i] = x.objs[at]
+	there := map[addrs.InstanceKey]cty.Value{}
+	for i, v := range x.objs {
+		if v != cty.NilVal {
+			there[x.keys[i]] = v
 		}
 	}
-	x.keys, x.objs = keys, objs
-	return w.fillFromState(r, in, x)
+	abs := r.addr.Resource.InInstance(in.addr)
+	var diags tfdiags.Diagnostics
+	for _, key := range w.unwanted(abs, x) {
+		if rep.fits(key) {
+			v, more := w.staying(r, abs.Instance(key))
+			diags = diags.Append(more)
+			if v != cty.NilVal {
+				there[key] = v
+			}
+		}
+	}
+	x.keys = slices.SortedFunc(maps.Keys(there), addrs.InstanceKey.Compare)
+	switch {
+	case rep.count != nil:
+		x.keys = upToLargest(x.keys)
+	case rep.enabled == nil:
+	case len(there) == 0:
+		x.mode = repeatDisabled
+	default:
+		x.mode = repeatSingle
+	}
+	x.objs = make([]cty.Value, len(x.keys))
+	for i, key := range x.keys {
+		x.objs[i] = there[key]
+	}
+	return diags
+}
+
+// unwanted lists the keys of stored instances that the configuration doesn't want.
+func (w *walk) unwanted(addr addrs.AbsResource, x *expansion) []addrs.InstanceKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stored := w.state.Resource(addr)
+	if stored == nil {
+		return nil
+	}
+	var keys []addrs.InstanceKey
+	for key := range stored.Instances {
+		if _, wanted := x.has(key); !wanted {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// staying gives the object of an instance that the configuration doesn't want, unless the plan is to take it away.
+func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
+	w.mu.Lock()
+	inst, change := w.state.Instance(addr), w.changes.Instance(addr, "")
+	w.mu.Unlock()
+	if inst == nil || inst.Current == nil || change != nil {
+		return cty.NilVal, nil
+	}
+	return r.decode(addr, inst.Current)
 }
 
 // whole gives the resource's value out of its instances' objects. ty is the type's implied type. An object that stands alone and

@@ -146,7 +146,7 @@ func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
 
 // checkMovedTargets refuses a selection that leaves out one end of a move.
 func (b *build) checkMovedTargets() tfdiags.Diagnostics {
-	if len(b.targets)+len(b.excludes) == 0 {
+	if !b.selective() {
 		return nil
 	}
 	var missing []string
@@ -176,7 +176,7 @@ func (b *build) checkMovedTargets() tfdiags.Diagnostics {
 // orphanOutputs plans the removal of root outputs that the configuration doesn't have any more.
 func (w *walk) orphanOutputs() {
 	for _, name := range w.build.state.OutputNames() {
-		if w.cfg.Module.Outputs[name] != nil && w.mode != plans.Destroy || len(w.targets)+len(w.excludes) > 0 {
+		if w.cfg.Module.Outputs[name] != nil && w.mode != plans.Destroy || w.selective() {
 			continue
 		}
 		prior := w.build.state.Output(name)

@@ -63,8 +63,8 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 		if x == nil {
 			continue
 		}
-		if w.mode == plans.RefreshOnly {
-			diags = diags.Append(w.keepStored(r, in, x))
+		if w.partial() {
+			diags = diags.Append(w.keepStanding(r, in, x))
 		}
 		w.settle(r, x)
 	}
@@ -199,8 +199,8 @@ func (p *instancePlan) keep() tfdiags.Diagnostics {
 	if inst == nil || inst.Current == nil || p.r.schema == nil {
 		return nil
 	}
-	v, err := inst.Current.Decode(p.r.schema.Block.ImpliedType())
-	if err == nil {
+	// What can't be read before its provider has upgraded it stays unknown.
+	if v, diags := p.r.decode(p.addr, inst.Current); !diags.HasErrors() {
 		p.x.objs[p.at] = v
 	}
 	return nil

@@ -225,6 +225,10 @@ func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (
 		i, ok := x.has(key)
 		switch {
 		case !ok:
+			// Where it can't be read, what reads all of the resource says so.
+			if v, _ := c.walk.staying(r, addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
+				byKey[keyName(key)] = c.walk.seen(r, []cty.Value{v})[0]
+			}
 		case x.objs[i] == cty.NilVal:
 			byKey[keyName(key)] = cty.UnknownVal(r.schema.Block.ImpliedType())
 		default:

@@ -14,7 +14,7 @@ var targetTransformer = &Transformer{
 	Doc:   "keeps what is targeted and what that depends on, or drops what is excluded and what depends on that",
 	After: []*Transformer{referenceTransformer, closeTransformer, importTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if len(b.targets)+len(b.excludes) == 0 {
+		if !b.selective() {
 			return nil
 		}
 		t := &targeting{build: b}

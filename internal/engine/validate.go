@@ -260,12 +260,20 @@ func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdi
 
 // fill puts a stored object into its place.
 func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
+	v, diags := r.decode(addr, obj)
+	if !diags.HasErrors() {
+		x.objs[i] = v
+	}
+	return diags
+}
+
+// decode gives a stored object's value.
+func (r *resource) decode(addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
 	v, err := obj.Decode(r.schema.Block.ImpliedType())
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
+		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
 	}
-	x.objs[i] = markStored(r.schema.Block, v, nil)
-	return nil
+	return markStored(r.schema.Block, v, nil), nil
 }
 
 // stateValues gives a resource the instances and values that the state says, whatever the configuration says of repetition.
@@ -291,10 +299,19 @@ func (r repetitionExprs) storedKeys(stored *states.Resource) []addrs.InstanceKey
 		return []addrs.InstanceKey{addrs.NoKey}
 	case stored == nil:
 		return nil
-	case r.count != nil:
-		return upToLargest(stored.SortedKeys())
 	}
-	return onlyStrings(stored.SortedKeys())
+	keys := slices.DeleteFunc(stored.SortedKeys(), func(key addrs.InstanceKey) bool { return !r.fits(key) })
+	if r.count != nil {
+		return upToLargest(keys)
+	}
+	return keys
+}
+
+// fits tells whether a key is of the kind that the repetition gives.
+func (r repetitionExprs) fits(key addrs.InstanceKey) bool {
+	_, isInt := key.IsInt()
+	_, isString := key.IsString()
+	return isInt == (r.count != nil) && isString == (r.forEach != nil)
 }
 
 // upToLargest gives all keys from 0 to the largest one.
@@ -308,16 +325,6 @@ func upToLargest(keys []addrs.InstanceKey) []addrs.InstanceKey {
 	out := make([]addrs.InstanceKey, n)
 	for i := range out {
 		out[i] = addrs.IntKey(i)
-	}
-	return out
-}
-
-func onlyStrings(keys []addrs.InstanceKey) []addrs.InstanceKey {
-	var out []addrs.InstanceKey
-	for _, k := range keys {
-		if _, ok := k.IsString(); ok {
-			out = append(out, k)
-		}
 	}
 	return out
 }

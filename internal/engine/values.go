@@ -197,6 +197,9 @@ func (w *walk) rootOutput(v *value, val cty.Value) {
 			w.storeOutput(v.output, val)
 		}
 	case w.phase.storesOutputs:
+		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.selective() && w.state.Output(v.name) != nil {
+			return // it tells of a gap between counted instances; what was stored stays until that is closed
+		}
 		w.storeOutput(v.output, val)
 	}
 }
