@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/json"
 
 	"tofu/internal/lang/nesting"
 	"tofu/internal/parallel"
@@ -102,14 +101,10 @@ func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, tfdiags.Diagnost
 func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags.Diagnostics) {
 	var parsed *hcl.File
 	var hclDiags hcl.Diagnostics
-	check := nesting.Check
 	if isJSON {
-		check = nesting.CheckJSON
-	}
-	if d := check(name, src); d != nil {
-		parsed, hclDiags = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
-	} else if isJSON {
-		parsed, hclDiags = json.Parse(src, name)
+		parsed, hclDiags = nesting.ParseJSON(name, src)
+	} else if d := nesting.Check(name, src); d != nil {
+		hclDiags = hcl.Diagnostics{d}
 	} else {
 		parsed, hclDiags = parseNative(name, src)
 	}

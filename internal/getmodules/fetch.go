@@ -101,7 +101,7 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	case known && out.err != nil:
 		return found{}, &againError{out.err}
 	case known && out.dir != dir:
-		err = copyTree(out.dir, fresh, nil)
+		err = staging.Copying{KeepLinks: true}.Tree(out.dir, fresh)
 	default:
 		out = found{dir: dir}
 		out.subdir, err = f.watch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address)

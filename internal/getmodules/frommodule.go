@@ -31,7 +31,7 @@ func (in *Installer) CopyRoot(source, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := copyTree(real, dir, isPrivate); err != nil {
+	if err := (staging.Copying{KeepLinks: true, LeaveOut: isPrivate}).Tree(real, dir); err != nil {
 		return err
 	}
 	return in.write()

@@ -27,7 +27,7 @@ func (s *Store) Place(c Content, target string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if err := copyTree(c.Dir, filepath.Join(tmp, "package")); err != nil {
+	if err := copying.Tree(c.Dir, filepath.Join(tmp, "package")); err != nil {
 		return fmt.Errorf("copying the package to %s: %w", target, err)
 	}
 	err = os.Rename(filepath.Join(tmp, "package"), target)
@@ -89,7 +89,7 @@ func (s *Store) Link(dir, target string) error {
 		if rerr != nil {
 			return rerr
 		}
-		if err := copyTree(real, fresh); err != nil {
+		if err := copying.Tree(real, fresh); err != nil {
 			return fmt.Errorf("copying the package to %s: %w", target, err)
 		}
 	}
@@ -105,19 +105,5 @@ func (s *Store) Link(dir, target string) error {
 	return nil
 }
 
-func copyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		if d.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		return staging.CopyFile(path, target, runtime.GOOS != "windows") // a package is never written to
-	})
-}
+// copying is how packages are copied, which are never written to.
+var copying = staging.Copying{Link: runtime.GOOS != "windows"}
