@@ -50,7 +50,7 @@ func runPlan(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Err()
 	}
 	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
-	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode))
+	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode)).Append(planTarget(f.Out))
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -37,14 +38,34 @@ func (op *operation) savePlan(path string, plan *plans.Plan) tfdiags.Diagnostics
 		data, err = target.Encrypt(data)
 	}
 	if err == nil {
-		err = staging.Write(path, data, 0o600) // it may hold secrets
+		err = staging.WriteNamed(path, data, 0o600) // it may hold secrets
 	}
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
 		err = atPath.Err // the path is that of a temporary file
 	}
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)}
+		return notSaved(path, err)
+	}
+	return nil
+}
+
+func notSaved(path string, err error) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)}
+}
+
+// planTarget finds out before planning, which may take long, whether there is a place for the plan.
+func planTarget(path string) tfdiags.Diagnostics {
+	if path == "" {
+		return nil
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return notSaved(path, errors.New("it is a folder"))
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err = os.Stat(filepath.Dir(path)); err != nil {
+			return notSaved(path, errors.New("there is no such folder"))
+		}
 	}
 	return nil
 }

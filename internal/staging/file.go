@@ -3,6 +3,7 @@ package staging
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -29,8 +30,9 @@ func Copy(path string, content io.Reader, perm fs.FileMode) error {
 // Rewrite replaces a file that the user knows and may have arranged: a symbolic link is followed, and permissions stay as they are.
 // It survives a power cut.
 func Rewrite(path string, content []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	path, err := Resolve(path)
+	if err != nil {
+		return err
 	}
 	info, err := os.Stat(path)
 	return put(path, bytes.NewReader(content), 0o666, func(f *os.File) error {
@@ -43,8 +45,41 @@ func Rewrite(path string, content []byte) error {
 	})
 }
 
-// put writes a file, lets finish look after it before it is closed, and gives it its name.
+// WriteNamed is Write for a path that the user gave: a symbolic link is followed.
+func WriteNamed(path string, content []byte, perm fs.FileMode) error {
+	path, err := Resolve(path)
+	if err != nil {
+		return err
+	}
+	return put(path, bytes.NewReader(content), perm, nil)
+}
+
+// Resolve follows symbolic links, so that the file they lead to is replaced and not the link. The file need not exist. A link to a
+// device or a pipe stays as it is: what /dev/stdout leads to has no path of its own.
+func Resolve(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return path, nil
+	}
+	target := path
+	for range 40 {
+		link, err := os.Readlink(target)
+		if err != nil {
+			return target, nil // no link, or nothing there
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(target), link)
+		}
+		target = link
+	}
+	return "", fmt.Errorf("%s: too many symbolic links", path)
+}
+
+// put writes a file, lets finish look after it before it is closed, and gives it its name. A device or a pipe is written to: a file
+// in the place of /dev/null would break the machine.
 func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return pour(path, content)
+	}
 	f, err := create(filepath.Dir(path), perm)
 	if err != nil {
 		return err
@@ -61,6 +96,15 @@ func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File)
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+func pour(path string, content io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
 }
 
 // create makes a file with a temporary name. Unlike os.CreateTemp it takes the permissions of the file to be.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tofu/internal/staging"
 )
 
 const temporarySuffix = ".tmp"
@@ -13,7 +15,7 @@ const temporarySuffix = ".tmp"
 // replace puts data into the file at path, whole or not at all, and gives the new file, open and locked, if lock is set and the
 // system's locks can be held on a file that is renamed.
 func replace(path string, data []byte, lock bool) (*os.File, error) {
-	target, err := resolve(path)
+	target, err := staging.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,21 +117,6 @@ func replaceInPlace(path string, data []byte) error {
 	return f.Sync()
 }
 
-// resolve follows symbolic links, so that the file they lead to is replaced and not the link. The file need not exist.
-func resolve(path string) (string, error) {
-	for range 40 {
-		link, err := os.Readlink(path)
-		if err != nil {
-			return path, nil // no link, or nothing there
-		}
-		if !filepath.IsAbs(link) {
-			link = filepath.Join(filepath.Dir(path), link)
-		}
-		path = link
-	}
-	return "", fmt.Errorf("%s: too many symbolic links", path)
-}
-
 // syncFolder makes the rename itself survive a power cut. Not every system can; the rename has happened either way.
 func syncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
@@ -140,7 +127,7 @@ func syncFolder(dir string) {
 
 // probe finds out whether replace will work.
 func probe(path string) error {
-	target, err := resolve(path)
+	target, err := staging.Resolve(path)
 	if err != nil {
 		return err
 	}
