@@ -21,6 +21,7 @@ func (v *PlanView) shownDrift() []*plans.InstanceChange {
 			out = append(out, c)
 		}
 	}
+	inOrder(out, addressOfChange)
 	return out
 }
 

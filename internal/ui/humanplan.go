@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -99,29 +98,7 @@ func (p *planText) shownChanges() []*plans.InstanceChange {
 			out = append(out, c)
 		}
 	}
-	forPeople(out, func(c *plans.InstanceChange) (addrs.AbsInstance, addrs.DeposedKey) { return c.Addr, c.Deposed })
 	return out
-}
-
-// forPeople sorts by address as people read it: outer modules first, the resources of a module by their names as written.
-func forPeople[T any](items []T, address func(T) (addrs.AbsInstance, addrs.DeposedKey)) {
-	type key struct {
-		depth    int
-		resource string
-	}
-	keys := make(map[addrs.AbsResource]key)
-	for _, item := range items {
-		addr, _ := address(item)
-		if abs := addr.Abs(); keys[abs] == (key{}) {
-			keys[abs] = key{len(addr.Module.Steps()), addr.Resource.String()}
-		}
-	}
-	slices.SortStableFunc(items, func(x, y T) int {
-		a, da := address(x)
-		b, db := address(y)
-		ka, kb := keys[a.Abs()], keys[b.Abs()]
-		return cmp.Or(cmp.Compare(ka.depth, kb.depth), cmp.Compare(a.Module, b.Module), cmp.Compare(ka.resource, kb.resource), a.Key.Compare(b.Key), cmp.Compare(da, db))
-	})
 }
 
 func (p *planText) legend(changes []*plans.InstanceChange) {

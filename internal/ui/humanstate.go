@@ -19,7 +19,6 @@ func stateText(v *StateView, s style, showSensitive bool) string {
 	d := &differ{showSensitive: showSensitive}
 	var b strings.Builder
 	items := stateItems(v)
-	forPeople(items, func(it stateItem) (addrs.AbsInstance, addrs.DeposedKey) { return it.addr, "" })
 	for _, item := range items {
 		if item.inst.Current != nil {
 			b.WriteString(stateObject(v, d, s, item, item.inst.Current, addrs.NotDeposed))
@@ -44,6 +43,7 @@ func stateItems(v *StateView) []stateItem {
 			}
 		}
 	}
+	inOrder(out, addressOfItem)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -56,6 +57,12 @@ type change struct {
 type importing struct {
 	ID       string          `json:"id,omitempty"`
 	Identity json.RawMessage `json:"identity,omitempty"`
+}
+
+// plannedObject is an object with the text that it is sorted by: here, and only here, keys are no numbers.
+type plannedObject struct {
+	address string
+	change  *plans.InstanceChange
 }
 
 type plannedOutput struct {
@@ -127,11 +134,16 @@ func (p *planWriter) variables() {
 
 // plannedValues is the state as far as it is known beforehand.
 func (p *planWriter) plannedValues() {
-	tree := newModuleTree[*plans.InstanceChange]()
+	var planned []plannedObject
 	for _, c := range p.Plan.Changes.Instances {
 		if c.Deposed == addrs.NotDeposed && c.Action != plans.Delete {
-			tree.add(c.Addr.Module, c)
+			planned = append(planned, plannedObject{c.Addr.String(), c})
 		}
+	}
+	slices.SortFunc(planned, func(a, b plannedObject) int { return strings.Compare(a.address, b.address) })
+	tree := newModuleTree[*plans.InstanceChange]()
+	for _, o := range planned {
+		tree.add(o.change.Addr.Module, o.change)
 	}
 	p.object(func() {
 		outputs := make(map[string]plannedOutput)
@@ -188,8 +200,8 @@ func (p *planWriter) tainted(c *plans.InstanceChange) bool {
 	return inst != nil && inst.Current != nil && inst.Current.Status == states.Tainted
 }
 
-// withoutEmptySecrets takes the marks off what is sensitive by its schema only and null: documents have never mentioned it where an
-// object is planned anew in place of another.
+// withoutEmptySecrets takes the marks off what is sensitive by its schema only, and null or not known yet: documents have never
+// mentioned it where an object is planned anew in place of another.
 func withoutEmptySecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	if sch == nil || !sch.Block.ContainsSensitive() || !marks.Any(v) {
 		return v
@@ -198,7 +210,7 @@ func withoutEmptySecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	marked = slices.DeleteFunc(marked, func(m cty.PathValueMarks) bool {
 		attr := sch.Block.AttributeByPath(m.Path)
 		at, err := m.Path.Apply(bare)
-		return attr != nil && attr.Sensitive && err == nil && at.IsNull()
+		return attr != nil && attr.Sensitive && err == nil && (!at.IsKnown() || at.IsNull())
 	})
 	return bare.MarkWithPaths(marked)
 }

@@ -71,7 +71,11 @@ type PlanView struct {
 
 // listed are the changes that are shown and counted: that the results of data sources leave the state when everything is destroyed is
 // no news.
-func (v *PlanView) listed() []*plans.InstanceChange { return listedChanges(v.Plan) }
+func (v *PlanView) listed() []*plans.InstanceChange {
+	out := slices.Clone(listedChanges(v.Plan))
+	inOrder(out, addressOfChange)
+	return out
+}
 
 func listedChanges(p *plans.Plan) []*plans.InstanceChange {
 	quiet := func(c *plans.InstanceChange) bool {
