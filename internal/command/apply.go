@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 
 	"tofu/internal/backend"
 	"tofu/internal/engine"
@@ -149,6 +150,10 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 	if op.app.Interrupts.stopped() {
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
+	diags = slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool { // what was found while planning: all checks are evaluated again
+		_, check := d.Extra.(tfdiags.CheckRule)
+		return check
+	})
 	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors})
 	diags = diags.Without(more).Append(more) // what holds before and after is said once
 	if diags.HasErrors() {
