@@ -149,12 +149,15 @@ func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diag
 }
 
 // preventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
-// can be evaluated matters always.
+// can be evaluated matters always. It protects what was in a module instance that is gone as well, unless the block is gone too.
 func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
-	if r.cfg == nil || r.exprs.preventDestroy == nil || in == nil || w.preDestroy {
+	if r.cfg == nil || r.exprs.preventDestroy == nil || w.preDestroy {
 		return nil // what is about to be destroyed as a whole is looked at then
 	}
-	e := r.exprs.preventDestroy
+	e, gone := r.exprs.preventDestroy, in == nil
+	if gone {
+		in = r.module.gone()
+	}
 	c := w.context(in, repetition{})
 	v, diags := c.eval(e, cty.DynamicPseudoType)
 	if diags.HasErrors() {
@@ -178,6 +181,8 @@ func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsIns
 		return diags
 	case b.IsNull():
 		return fail("The value is null. It must be true or false when the object would be destroyed.")
+	case !b.IsKnown() && gone:
+		return fail(fmt.Sprintf("%s is gone from the configuration, and with it the values by which this was decided. To destroy what it contained, write true or false here, or keep it until its objects are destroyed.", addr.Module))
 	case !b.IsKnown():
 		return fail("The value is known only after apply. It must be known when the object would be destroyed.")
 	case b.False():

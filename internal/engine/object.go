@@ -236,7 +236,7 @@ func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfd
 		prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
 }
 
-// identify gives the attribute by which people know an object: its id, else its name.
+// identify gives the attribute by which people know an object: its id, or its name if its type has no id.
 func identify(v cty.Value) (key, value string) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() {
 		return "", ""
@@ -246,9 +246,11 @@ func identify(v cty.Value) (key, value string) {
 		if !v.Type().HasAttribute(name) {
 			continue
 		}
-		if attr := v.GetAttr(name); !attr.IsMarked() && attr.IsKnown() && !attr.IsNull() && attr.Type() == cty.String {
-			return name, attr.AsString()
+		attr := v.GetAttr(name)
+		if attr.IsMarked() || !attr.IsKnown() || attr.IsNull() || attr.Type() != cty.String {
+			break
 		}
+		return name, attr.AsString()
 	}
 	return "", ""
 }

@@ -339,7 +339,7 @@ func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 }
 
 func (w *walk) addChange(r *resource, change *plans.InstanceChange) {
-	if change.Action != plans.NoOp {
+	if change.Action != plans.NoOp && change.Deposed == "" { // nobody reads what is left of a predecessor
 		r.pending.add(change.Addr.Module)
 	}
 	w.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -29,6 +30,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 		variables: map[string]*value{}, locals: map[string]*value{}, outputs: map[string]*value{},
 		calls: map[string]*module{}, resources: map[addrs.Resource]*resource{},
 	}
+	m.gone = sync.OnceValue(func() *moduleInstance { return newModuleInstance(m, m.path.UnkeyedInstance()) })
 	b.modules[m.path] = m
 	if parent != nil {
 		m.callSlot = len(parent.calls)

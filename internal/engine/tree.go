@@ -42,6 +42,7 @@ type module struct {
 	// walk:
 	instances []*moduleInstance
 	index     map[addrs.ModuleInstance]*moduleInstance
+	gone      func() *moduleInstance // stands for those that the configuration doesn't want any more: nothing in it has a value
 }
 
 // moduleInstance is one instance of a module.

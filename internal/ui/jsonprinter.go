@@ -212,13 +212,13 @@ func changeLine(c *plans.InstanceChange) lineChange {
 	if c.Moved() {
 		prev := lineAddress(c.PrevAddr)
 		out.Previous = &prev
-		if c.Action == plans.NoOp {
+		if out.Action == "noop" {
 			out.Action = "move"
 		}
 	}
 	if c.Importing != nil {
 		out.Importing = &importing{ID: c.Importing.ID, Identity: identityJSON(c.Importing.Identity)}
-		if c.Action == plans.NoOp {
+		if out.Action == "noop" || out.Action == "move" {
 			out.Action = "import"
 		}
 	}

@@ -1,0 +1,29 @@
+package ui
+
+import (
+	"testing"
+
+	"tofu/internal/plans"
+)
+
+// A line names what happens to an object that stays where it is by how the configuration came to it.
+func TestLinesOfChanges(t *testing.T) {
+	imported := &plans.Importing{ID: "x"}
+	for _, c := range []struct {
+		change plans.InstanceChange
+		want   string
+	}{
+		{plans.InstanceChange{Action: plans.NoOp}, "noop"},
+		{plans.InstanceChange{Action: plans.NoOp, PrevAddr: instance("a.z")}, "move"},
+		{plans.InstanceChange{Action: plans.NoOp, Importing: imported}, "import"},
+		{plans.InstanceChange{Action: plans.Update, Importing: imported}, "update"},
+		{plans.InstanceChange{Action: plans.ForgetThenCreate}, "noop"},
+		{plans.InstanceChange{Action: plans.ForgetThenCreate, Importing: imported}, "import"},
+		{plans.InstanceChange{Action: plans.ForgetThenCreate, PrevAddr: instance("a.z")}, "move"},
+	} {
+		c.change.Addr = instance("a.b")
+		if got := changeLine(&c.change).Action; got != c.want {
+			t.Errorf("%+v: %q instead of %q", c.change, got, c.want)
+		}
+	}
+}
