@@ -160,12 +160,15 @@ func (t *targeting) keepTargets() {
 	t.drop(keep)
 }
 
-// destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values. Nobody loses
-// anything when the result of a data source is dropped.
+// destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values. Nothing depends on
+// what a target names and the state doesn't have.
 func (t *targeting) destroyTargets() {
 	targeted := t.match(t.targets)
-	isData := func(r *resource) bool { return r.addr.Resource.Mode == addrs.Data }
-	users := t.neededUsers(slices.DeleteFunc(slices.Clone(targeted), isData))
+	selected := map[*resource]*selection{}
+	for _, r := range targeted {
+		selected[r] = newSelection(t.hits[r], true)
+	}
+	users := t.neededUsers(slices.DeleteFunc(slices.Clone(targeted), func(r *resource) bool { return !r.hasAny(selected[r]) }))
 	within := t.targetedInstances()
 	var roots []dag.ID
 	for _, r := range t.resources {
@@ -174,7 +177,7 @@ func (t *targeting) destroyTargets() {
 		}
 	}
 	for _, r := range targeted {
-		r.selected = newSelection(t.hits[r], true)
+		r.selected = selected[r]
 		roots = append(roots, r.node.ID)
 	}
 	for r, need := range users {
@@ -189,6 +192,18 @@ func (t *targeting) destroyTargets() {
 	t.drop(t.graph.Reach(roots...))
 }
 
+// hasAny tells whether the state has an instance that belongs to a selection.
+func (r *resource) hasAny(s *selection) bool {
+	return slices.ContainsFunc(r.prior, func(prior *states.Resource) bool {
+		for key := range prior.Instances {
+			if s.has(prior.Addr.Instance(key)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // spareExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed. What a module instance needs of
 // itself doesn't keep what its siblings have of the same resources.
 func (t *targeting) spareExcluded() {
@@ -198,7 +213,7 @@ func (t *targeting) spareExcluded() {
 	var todo []*states.Resource
 	for r := range t.hits {
 		for _, prior := range r.prior {
-			if t.leaves(r, prior) {
+			if r.leaves(prior) {
 				todo = append(todo, prior)
 			}
 		}
@@ -215,7 +230,7 @@ func (t *targeting) spareExcluded() {
 }
 
 // leaves tells whether something that the state has of a resource in a module instance is left out.
-func (t *targeting) leaves(r *resource, prior *states.Resource) bool {
+func (r *resource) leaves(prior *states.Resource) bool {
 	for key := range prior.Instances {
 		if !r.selected.has(prior.Addr.Instance(key)) {
 			return true
