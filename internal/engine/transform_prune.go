@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/tfdiags"
 )
@@ -22,28 +21,11 @@ var pruneTransformer = &Transformer{
 		}
 		keep := b.graph.Reach(roots...)
 		if b.phase == phasePlanDestroy {
-			b.dropEphemerals(keep)
 			b.fillModules(keep)
 		}
 		b.drop(keep)
 		return nil
 	},
-}
-
-// dropEphemerals leaves out ephemeral objects that no provider is configured with: who plans to destroy needs no others.
-func (b *build) dropEphemerals(keep []bool) {
-	var configured []dag.ID
-	for _, n := range b.nodes {
-		if n.Kind == KindProvider && keep[n.ID] {
-			configured = append(configured, n.ID)
-		}
-	}
-	needed := b.graph.Reach(configured...)
-	for _, n := range b.nodes {
-		if n.Kind == KindResource && n.resource.addr.Resource.Mode == addrs.Ephemeral && !needed[n.ID] {
-			keep[n.ID] = false
-		}
-	}
 }
 
 // fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have
@@ -64,7 +46,7 @@ func (b *build) wanted(n *Node) bool {
 	case KindValue:
 		return n.final && !b.phase.destroy
 	case KindResource:
-		return b.phase.destroy && !b.phase.steps || n.final
+		return n.final || b.phase == phasePlanDestroy && len(n.resource.prior) > 0
 	}
 	return false
 }
