@@ -33,6 +33,8 @@ type related struct {
 	steps    []*step
 	needs    []*related
 	users    []*related
+	guessed  map[*related]bool // needs that the configuration speaks of, where no record says what the objects were made from
+	guesses  bool              // all needs are guessed
 }
 
 // allUsers lists what depends on x, with those that do so through a hub.
@@ -73,7 +75,8 @@ func newRelations(b *build) relations {
 	}
 	d.addVanished()
 	for _, x := range slices.Clone(d.all) {
-		d.relate(x, d.stored(x))
+		stored, guess := d.stored(x)
+		d.relate(x, stored, guess)
 	}
 	d.breakCycles()
 	for _, x := range d.all {
@@ -113,8 +116,13 @@ func (d *relations) add(x *related) *related {
 	return x
 }
 
-// relate resolves lists of dependencies.
-func (d *relations) relate(x *related, lists [][]addrs.ConfigResource) {
+// relate resolves lists of dependencies: stored ones, and one of the configuration that stands in where none was stored.
+func (d *relations) relate(x *related, stored [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
+	x.guesses = len(stored) == 0
+	lists := stored
+	if len(guess) > 0 {
+		lists = append(lists, guess)
+	}
 	if len(lists) == 1 && len(lists[0]) >= longList {
 		if !slices.Contains(lists[0], x.resource.addr) {
 			x.needs = []*related{d.shared(x, lists[0])}
@@ -122,14 +130,22 @@ func (d *relations) relate(x *related, lists [][]addrs.ConfigResource) {
 		}
 	}
 	seen := map[addrs.ConfigResource]bool{x.resource.addr: true}
-	for _, list := range lists {
+	for i, list := range lists {
 		for _, dep := range list {
 			if seen[dep] {
 				continue
 			}
 			seen[dep] = true
-			if q := d.dependency(x, dep); q != nil {
-				x.needs = append(x.needs, q)
+			q := d.dependency(x, dep)
+			if q == nil {
+				continue
+			}
+			x.needs = append(x.needs, q)
+			if i >= len(stored) && !x.guesses {
+				if x.guessed == nil {
+					x.guessed = map[*related]bool{}
+				}
+				x.guessed[q] = true
 			}
 		}
 	}
@@ -161,37 +177,36 @@ func (d *relations) shared(x *related, list []addrs.ConfigResource) *related {
 }
 
 // stored gives the lists of dependencies of a resource's objects as they were stored before planning: planning adds what the
-// configuration wants now, which says nothing of what the objects are made from. What is new has its configuration's, and so has what
-// has none stored where that may be for want of a record: data sources store none, and a state that is destroyed as it stands may come
-// from a program that stored none.
-func (d *relations) stored(x *related) [][]addrs.ConfigResource {
+// configuration wants now, which says nothing of what the objects are made from. What is new has its configuration's. So has, as a
+// guess, what has none stored where that may be for want of a record: what is imported has none, data sources store none, and a state
+// that is destroyed as it stands may come from a program that stored none.
+func (d *relations) stored(x *related) (lists [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
+	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.plan.PrevRun.Resource(x.addr)
-	if prior == nil {
-		return [][]addrs.ConfigResource{x.resource.deps}
+	switch {
+	case prior == nil && managed:
+		return [][]addrs.ConfigResource{x.resource.deps}, nil
+	case prior == nil:
+		return nil, x.resource.deps
 	}
-	var out [][]addrs.ConfigResource
 	seen := map[*addrs.ConfigResource]bool{} // instances mostly share one list
-	add := func(list []addrs.ConfigResource) {
-		if len(list) > 0 && !seen[&list[0]] {
-			seen[&list[0]] = true
-			out = append(out, list)
-		}
-	}
 	for _, s := range x.steps {
 		if s.change.Importing != nil {
-			add(x.resource.deps)
+			guess = x.resource.deps
 		}
 	}
 	for _, inst := range prior.Instances {
 		for o := range inst.Objects() {
-			if len(o.Dependencies) > 0 {
-				add(o.Dependencies)
-			} else if x.addr.Resource.Mode != addrs.Managed || d.b.phase.destroy {
-				add(x.resource.deps)
+			switch list := o.Dependencies; {
+			case len(list) == 0 && (!managed || d.b.phase.destroy):
+				guess = x.resource.deps
+			case len(list) > 0 && !seen[&list[0]]:
+				seen[&list[0]] = true
+				lists = append(lists, list)
 			}
 		}
 	}
-	return out
+	return lists, guess
 }
 
 // dependency finds what a stored dependency means for x: within one module the same module instance, elsewhere all instances
@@ -219,10 +234,10 @@ func (d *relations) dependency(x *related, dep addrs.ConfigResource) *related {
 }
 
 // breakCycles makes an order possible where what is stored has none: lists were stored at different times, and an object that was
-// deposed long ago may need what needs its successor today. On and between such cycles the word of the configuration for what data
-// sources were made from, which nobody stored, counts least; if that is not what closes them, only the configuration's dependencies do.
+// deposed long ago may need what needs its successor today. On and between such cycles guesses count least; if they are not what closes
+// them, only the configuration's dependencies do.
 func (d *relations) breakCycles() {
-	d.cutCycles(func(x, _ *related) bool { return x.addr.Resource.Mode == addrs.Managed })
+	d.cutCycles(func(x, q *related) bool { return !x.guesses && !x.guessed[q] })
 	d.cutCycles(func(x, q *related) bool { return x.resource.cfg != nil && x.resource.refersTo(q.resource.addr) })
 }
 
