@@ -257,22 +257,36 @@ func (g *page) drawModule(u *unit, arg, key string) {
 	g.writef("module %q {\n%s  source = \"./%s\"\n  key = %s\n  in = %s\n%s}\n", u.label, arg, u.name, key, v, dependsOn)
 	var b strings.Builder
 	b.WriteString("variable \"key\" {}\nvariable \"in\" {}\n")
-	first, second := "p", "q"
+	names := map[string]string{g.innerLabel(u.name, "p"): "p", "q": "q"}
+	first, second := g.innerLabel(u.name, "p"), "q"
+	if first != "p" && g.odds("moved within", 70) {
+		fmt.Fprintf(&b, "moved {\n  from = fake_thing.p\n  to   = fake_thing.%s\n}\n", first)
+	}
 	if g.odds("swap", 50) {
-		first, second = "q", "p"
+		first, second = second, first
+	}
+	made := []string{first, second}
+	if g.odds("one gone", 12) {
+		made = made[:1]
+		if g.odds("removed within", 60) {
+			fmt.Fprintf(&b, "removed {\n  from = fake_thing.%s\n  lifecycle {\n    destroy = %v\n  }\n}\n", second, g.odds("destroyed within", 60))
+		}
 	}
 	inner := []string{"fake_thing." + first + ".id", `"${var.in}2"`, `"const"`}
-	out := []string{"fake_thing.p.id", "fake_thing.q.id"}
+	var out []string
+	for _, label := range made {
+		out = append(out, "fake_thing."+label+".id")
+	}
 	if g.odds("data in module", 30) {
-		fmt.Fprintf(&b, "data \"fake_find\" \"l\" {\n  name = \"%s%s:${var.key}:s\"\n  depends_on = [fake_thing.%s]\n}\n", u.name, first, first)
+		fmt.Fprintf(&b, "data \"fake_find\" \"l\" {\n  name = \"%s%s:${var.key}:s\"\n  depends_on = [fake_thing.%s]\n}\n", u.name, names[first], first)
 		inner, out = append(inner, "data.fake_find.l.text"), append(out, "data.fake_find.l.text")
 	}
-	for i, name := range []string{first, second} {
+	for i, label := range made {
 		v := "var.in"
 		if i == 1 {
 			v = g.pick("inner", inner...)
 		}
-		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", name, u.name, name, v, g.drawFlags(&unit{}, false))
+		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label, u.name, names[label], v, g.drawFlags(&unit{}, false))
 	}
 	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", g.pick("out", out...))
 	g.files[u.name+"/main.tf"] = b.String()

@@ -18,6 +18,21 @@ func (p *plot) label(u *unit) {
 	if n := p.labels[u.name]; n > 0 {
 		u.label = fmt.Sprintf("%s_%d", u.name, n)
 	}
+	if u.typ == "fake_thing" && (p.retyped[u.name] || p.before[u.name] != nil && p.odds("retype", 8)) {
+		p.retyped[u.name] = true
+		u.typ = "fake_unit"
+	}
+	if u.isModule() && p.before[u.name] != nil && p.odds("rename within", 10) {
+		p.inner[u.name] = true
+	}
+}
+
+// innerLabel gives the name that a module's resource has in the configuration.
+func (p *plot) innerLabel(module, name string) string {
+	if name == "p" && p.inner[module] {
+		return "pp"
+	}
+	return name
 }
 
 // refactor says of what has a new address, or none any more, what is to become of it; often, but not always.
@@ -29,7 +44,7 @@ func (p *plot) refactor(g *page) {
 		case was.isData():
 		case is == nil:
 			p.drawRemoved(&b, was)
-		case is.label != was.label:
+		case is.address() != was.address():
 			if p.odds("moved", 70) {
 				p.moved[was.address()] = is.address()
 			}
@@ -41,6 +56,8 @@ func (p *plot) refactor(g *page) {
 		fmt.Fprintf(&b, "moved {\n  from = %s\n  to   = %s\n}\n", from, p.moved[from])
 	}
 	p.moveIntoModule(&b, g)
+	p.moveOutOfModule(&b, g)
+	p.moveBetweenModules(&b, g)
 	if b.Len() > 0 {
 		g.files["refactoring.tf"] = b.String()
 	}
@@ -51,7 +68,7 @@ func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
 	if !p.odds("removed", 40) {
 		return
 	}
-	maps.DeleteFunc(p.moved, func(from, to string) bool { return strings.HasPrefix(from, was.typ+"."+was.name) })
+	maps.DeleteFunc(p.moved, func(from, _ string) bool { return strings.Contains(from, "."+was.name) })
 	fmt.Fprintf(b, "removed {\n  from = %s\n  lifecycle {\n    destroy = %v\n  }\n}\n", was.address(), p.odds("destroyed", 60))
 }
 
@@ -70,13 +87,39 @@ func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
 // moveIntoModule moves a resource that is gone into a module that is new.
 func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 	was, m := p.before["r1"], g.units["m"]
-	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" || len(m.instances()) == 0 || !p.odds("into module", 60) {
+	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" || was.typ != "fake_thing" || len(m.instances()) == 0 {
 		return
 	}
-	if p.moved[was.address()] != "" || strings.Contains(b.String(), "from = "+was.address()+"\n") {
+	p.move(b, "into module", was.address(), fmt.Sprintf("%s%s.fake_thing.%s", m.address(), m.instances()[0], p.innerLabel("m", "p")))
+}
+
+// moveOutOfModule moves a resource of a module that is gone into the root module.
+func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
+	was, r := p.before["m"], g.units["r2"]
+	if was == nil || r == nil || g.units["m"] != nil || p.before["r2"] != nil || len(was.instances()) == 0 || len(r.instances()) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "moved {\n  from = %s\n  to   = %s%s.fake_thing.p\n}\n", was.address(), m.address(), m.instances()[0])
+	p.move(b, "out of module", was.address()+was.instances()[0]+".fake_thing.q", r.address()+r.instances()[0])
+}
+
+// moveBetweenModules moves all that a module has to another one that is new.
+func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
+	was, is := p.before["n"], g.units["m"]
+	if was == nil || is == nil || g.units["n"] != nil || p.before["m"] != nil || p.inner["n"] || strings.Contains(b.String(), " = "+is.address()) {
+		return
+	}
+	if len(was.instances()) == 1 && len(is.instances()) == 1 {
+		p.move(b, "between modules", was.address()+was.instances()[0], is.address()+is.instances()[0])
+	}
+}
+
+// move writes a moved block, perhaps, unless other blocks say already what becomes of what is moved.
+func (p *plot) move(b *strings.Builder, label, from, to string) {
+	block, _, _ := strings.Cut(from, "[")
+	whole := strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
+	if p.moved[whole] == "" && !strings.Contains(b.String(), "from = "+whole) && p.odds(label, 60) {
+		fmt.Fprintf(b, "moved {\n  from = %s\n  to   = %s\n}\n", from, to)
+	}
 }
 
 // importSome makes objects from outside and imports them, by ID or identity, one by one or with for_each. What the state has already is not imported.

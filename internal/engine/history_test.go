@@ -51,6 +51,8 @@ type plot struct {
 	labels  map[string]int   // how often units were renamed
 	steady  map[string]bool  // units whose objects are called the same whatever their keys, so that they can move unchanged
 	keyed   map[string]bool  // modules that get an instance of a provider configuration with for_each
+	retyped map[string]bool  // units whose resources became ones of another type
+	inner   map[string]bool  // modules whose first resource got another name
 	moved   map[string]string
 }
 
@@ -65,7 +67,8 @@ func (p *plot) pick(label string, from ...string) string {
 
 // drawHistory draws a history.
 func drawHistory(t *rapid.T, steps int) history {
-	p := &plot{T: t, labels: map[string]int{}, steady: map[string]bool{}, keyed: map[string]bool{}, moved: map[string]string{}}
+	p := &plot{T: t, labels: map[string]int{}, steady: map[string]bool{}, keyed: map[string]bool{},
+		retyped: map[string]bool{}, inner: map[string]bool{}, moved: map[string]string{}}
 	for _, kind := range unitKinds {
 		p.steady[kind.name], p.keyed[kind.name] = p.odds("steady", 40), p.odds("keyed", 30)
 	}
@@ -83,9 +86,9 @@ func (p *plot) drawChapter() *chapter {
 	p.refactor(page)
 	p.importSome(page, c)
 	c.files, c.single = page.files, page.single
-	p.before = page.units
 	p.drawTrouble(c)
-	p.drawOptions(c)
+	p.drawOptions(c, page)
+	p.before = page.units
 	return c
 }
 
@@ -115,33 +118,61 @@ func (p *plot) drawTrouble(c *chapter) {
 }
 
 // drawOptions draws how the chapter is planned.
-func (p *plot) drawOptions(c *chapter) {
+func (p *plot) drawOptions(c *chapter, g *page) {
 	o := &c.options
-	if p.odds("target", 15) {
-		text := p.pick("target", "fake_thing.r0", "fake_thing.r2", "other_thing.other", "module.m", "module.n.fake_thing.p", "fake_thing.r1[0]", "data.fake_find.d0")
-		target, diags := addrs.ParseTargetText(text)
-		if diags.HasErrors() {
-			p.Fatal(diags.Err())
+	if p.odds("target", 20) {
+		targets := []addrs.Target{p.drawTarget(g)}
+		if p.odds("second target", 30) {
+			targets = append(targets, p.drawTarget(g))
 		}
 		if p.odds("exclude", 40) {
-			o.Excludes = []addrs.Target{target}
+			o.Excludes = targets
 		} else {
-			o.Targets = []addrs.Target{target}
+			o.Targets = targets
 		}
 	}
-	if p.odds("refresh only", 8) {
+	switch {
+	case p.odds("refresh only", 8):
 		o.Mode = plans.RefreshOnly
 		return
-	}
-	if p.odds("replace", 15) {
-		text := p.pick("forced", "fake_thing.r0", "fake_thing.r1[0]", "fake_thing.r2[\"x\"]", "module.m.fake_thing.p", "module.n[0].fake_thing.q")
-		addr, diags := addrs.ParseInstanceText(text)
+	case p.odds("destroy", 8):
+		o.Mode = plans.Destroy
+	case p.odds("replace", 15):
+		addr, diags := addrs.ParseInstanceText(p.drawAddress(g, true))
 		if diags.HasErrors() {
 			p.Fatal(diags.Err())
 		}
 		o.ForceReplace = []addrs.AbsInstance{addr}
 	}
 	o.SkipRefresh = len(c.edits) == 0 && p.odds("skip refresh", 10)
+}
+
+func (p *plot) drawTarget(g *page) addrs.Target {
+	target, diags := addrs.ParseTargetText(p.drawAddress(g, false))
+	if diags.HasErrors() {
+		p.Fatal(diags.Err())
+	}
+	return target
+}
+
+// drawAddress draws the address of something that there is or was: of a resource instance, or of anything.
+func (p *plot) drawAddress(g *page, instance bool) string {
+	units := slices.Clone(g.order)
+	for _, name := range slices.Sorted(maps.Keys(p.before)) {
+		units = append(units, p.before[name])
+	}
+	if len(units) == 0 {
+		return "fake_thing.r0"
+	}
+	u := rapid.SampledFrom(units).Draw(p.T, "address of")
+	text := u.address()
+	if keys := u.instances(); len(keys) > 0 && p.odds("with key", 60) {
+		text += rapid.SampledFrom(keys).Draw(p.T, "address key")
+	}
+	if u.isModule() && (instance || p.odds("within", 60)) {
+		text += ".fake_thing." + p.pick("resource within", p.innerLabel(u.name, "p"), "q")
+	}
+	return text
 }
 
 // drawName draws the name of an object: its unit or resource in a module, its module's key and its own.

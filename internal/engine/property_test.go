@@ -127,6 +127,9 @@ func (p *player) apply(c *chapter) error {
 	if err != nil {
 		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(s.State))
 	}
+	if err := keptOut(plan, c.options.Excludes); err != nil {
+		return err
+	}
 	s.Cloud.Calls()
 	before := s.State
 	p.forgetting(plan)
@@ -151,6 +154,18 @@ func (p *player) apply(c *chapter) error {
 		return describe(err)
 	}
 	w.rewind()
+	return nil
+}
+
+// keptOut holds that nothing happens to what is excluded.
+func keptOut(plan *plans.Plan, excludes []addrs.Target) error {
+	for _, c := range plan.Changes.Instances {
+		for _, target := range excludes {
+			if c.Action != plans.NoOp && target.ContainsInstance(c.Addr) {
+				return fmt.Errorf("%s %s is planned, which is excluded", c.Action, c.Addr)
+			}
+		}
+	}
 	return nil
 }
 
