@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/configs/configschema"
 	"tofu/internal/tfdiags"
 )
 
@@ -23,6 +24,9 @@ func (c *Config) CheckArguments() tfdiags.Diagnostics {
 
 func (c *Config) checkArguments() tfdiags.Diagnostics {
 	content, hclDiags := c.Call.Config.Content(c.Module.arguments)
+	if _, offered := configschema.Offered(c.Call.Config, moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
+		hclDiags = offered
+	}
 	diags := tfdiags.Diagnostics(nil).Append(hclDiags)
 	if diags.HasErrors() {
 		return diags

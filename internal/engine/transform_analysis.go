@@ -156,6 +156,7 @@ func (b *build) analyseBodies() {
 		if key := todo[i]; key.schema != nil {
 			e := b.resourceExprs[key]
 			e.body, e.problems = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
+			e.body.Meta = key.cfg.Meta()
 		}
 	})
 	for _, key := range todo {
@@ -201,6 +202,7 @@ func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Conne
 		return out
 	}
 	body, diags := lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)
+	body.Meta = prov.Meta()
 	out.body, *problems = body, problems.Append(diags)
 	for _, conn := range []*configs.Connection{outer, prov.Connection} {
 		if conn != nil {
@@ -224,6 +226,7 @@ func (b *build) analyseProvider(p *providerConfig) {
 		body = p.cfg.Config
 	}
 	analysed, diags := lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	analysed.Meta = p.cfg.Meta()
 	p.body, p.node.problems = analysed, p.node.problems.Append(diags)
 }
 

@@ -45,9 +45,7 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 			x.mode = repeatUnknown
 		}
 		w.settle(r, x)
-		if !more.HasErrors() {
-			diags = diags.Append(p.validateRest(v))
-		}
+		diags = diags.Append(p.validateRest(v)) // what is wrong with the body is no reason to be silent about the rest
 	}
 	return diags
 }
@@ -76,6 +74,7 @@ func (r *resource) structure(w *walk) tfdiags.Diagnostics {
 		ctx.Variables[tr.RootName()] = cty.DynamicVal
 	}
 	_, problems := r.schema.Block.Decode(body, ctx)
+	problems = r.schema.Block.Offering(body, r.exprs.body.Meta, ctx, problems)
 	return tfdiags.Diagnostics(nil).Append(problems).WithAddress(r.addr.String())
 }
 
@@ -184,7 +183,7 @@ func (r *resource) validateLifecycle() tfdiags.Diagnostics {
 		if attr != nil && attr.Computed && !attr.Optional {
 			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
 				"The provider alone decides about %s, so there are no changes of the configuration to ignore.",
-				relativeSteps(tr)[0].AsString()).At(r.cfg.Range))
+				relativeSteps(tr)[0].AsString()).At(r.cfg.TypeRange))
 		}
 	}
 	return diags

@@ -72,6 +72,7 @@ type Body struct {
 	Body   hcl.Body
 	Schema *configschema.Block
 	Refs   Refs
+	Meta   *hcl.BodySchema // what was taken out of the body before; nil: nothing. It is offered to who misspells it
 
 	prepared hcl.Body
 }

@@ -282,5 +282,5 @@ func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostic
 		from = body.prepared
 	}
 	v, hclDiags := body.Schema.Decode(from, ctx)
-	return v, diags.Append(hclDiags)
+	return v, diags.Append(body.Schema.Offering(body.Body, body.Meta, ctx, hclDiags))
 }
