@@ -148,6 +148,8 @@ func (c *console) run(ctx context.Context) error {
 	for {
 		line, err := c.line(ctx, e.text.Len() == 0)
 		switch {
+		case err == io.EOF && e.text.Len() > 0 && !c.app.InTerminal:
+			return c.print(e.text.String()).Err() // what the pipe leaves unfinished would be lost without a word
 		case err == io.EOF:
 			return nil
 		case ctx.Err() != nil:
@@ -200,25 +202,21 @@ func (c *console) print(text string) tfdiags.Diagnostics {
 	return diags
 }
 
-// typeText writes a type as the console does: nested types on lines of their own.
+// typeText writes a type as the console does: objects and tuples on lines of their own, collections around them on one.
 func typeText(ty cty.Type, indent string) string {
 	inner := indent + "    "
-	collection := func(name string) string {
-		element := ty.ElementType()
-		if element.IsPrimitiveType() || element == cty.DynamicPseudoType {
-			return name + "(" + typeText(element, "") + ")"
-		}
-		return name + "(\n" + inner + typeText(element, inner) + ",\n" + indent + ")"
-	}
 	switch {
 	case ty == cty.DynamicPseudoType:
 		return "dynamic"
-	case ty.IsListType():
-		return collection("list")
-	case ty.IsSetType():
-		return collection("set")
-	case ty.IsMapType():
-		return collection("map")
+	case ty.IsCollectionType():
+		before, after := "", ""
+		for ; ty.IsCollectionType(); ty = ty.ElementType() {
+			before, after = before+collectionName(ty)+"(", after+")"
+		}
+		if ty.IsPrimitiveType() || ty == cty.DynamicPseudoType {
+			return before + typeText(ty, "") + after
+		}
+		return before + "\n" + inner + typeText(ty, inner) + ",\n" + indent + after
 	case ty.IsTupleType():
 		var b strings.Builder
 		for _, element := range ty.TupleElementTypes() {
@@ -240,4 +238,14 @@ func typeText(ty cty.Type, indent string) string {
 		return "object({\n" + b.String() + indent + "})"
 	}
 	return ty.FriendlyName()
+}
+
+func collectionName(ty cty.Type) string {
+	switch {
+	case ty.IsListType():
+		return "list"
+	case ty.IsSetType():
+		return "set"
+	}
+	return "map"
 }

@@ -77,14 +77,29 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	case addrs.Self:
 		return c.local(c.self, subject, rng)
 	case addrs.PathAttr:
+		if diags := unheardAttribute(s, rng); diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
 		return cty.StringVal(c.path(s.Name)), nil
 	case addrs.TerraformAttr:
+		if diags := unheardAttribute(s, rng); diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
 		if s.Name == "workspace" {
 			return cty.StringVal(c.walk.env.Workspace), nil
 		}
 		return cty.BoolVal(c.walk.phase.applying).Mark(marks.Ephemeral), nil
 	}
 	return cty.DynamicVal, missing(subject, rng)
+}
+
+// unheardAttribute refuses attributes that path and terraform don't have, where no graph was built of the references before.
+func unheardAttribute(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
+	diags := checkBlockLocal(&addrs.Reference{Subject: subject}, blockScope{})
+	for i, d := range diags {
+		diags[i] = d.At(rng)
+	}
+	return diags
 }
 
 func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {

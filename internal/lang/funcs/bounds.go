@@ -130,6 +130,9 @@ func LongNumber(f *big.Float) bool {
 const maxExponent = 1 << 19 // in bits: about 150,000 digits
 
 func indentSize(args []cty.Value) error {
+	if _, accuracy := args[0].AsBigFloat().Int64(); accuracy != big.Exact {
+		return nil // no number of spaces, which the function says itself
+	}
 	spaces, _ := args[0].AsBigFloat().Float64()
 	if lines := strings.Count(args[1].AsString(), "\n"); spaces*float64(max(lines, 1)) > maxText {
 		return function.NewArgErrorf(0, "so many spaces would make a text of more than %d characters", maxText)
