@@ -146,7 +146,7 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 			}
 		case addrs.CountAttr: // count has no attribute but index
 		default:
-			d.errorf(ref.Range, "Invalid reference in replace_triggered_by expression", "replace_triggered_by can refer to resources, with count.index or each.key as index, and to nothing else.")
+			d.errorf(expr.Range(), "Invalid reference in replace_triggered_by expression", "replace_triggered_by can refer to resources, with count.index or each.key as index, and to nothing else.")
 		}
 	}
 	switch {

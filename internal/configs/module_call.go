@@ -105,7 +105,7 @@ func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 		d.expectNoKey(in) // the called module sees one configuration and not a collection of them
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if before, dup := first[in.Local()]; dup {
-			d.errorf(rng, "Duplicate provider address", "%s gets a provider configuration at %s already. Remove one of them.",
+			d.errorf(pair.Value.Range(), "Duplicate provider address", "%s gets a provider configuration at %s already. Remove one of them.",
 				in.Local(), place(before))
 			continue
 		}

@@ -7,13 +7,13 @@ import (
 )
 
 // unquote turns a reference or keyword that is written as a string, as old configurations do, into the expression it means, with a
-// warning. Other expressions, and the strings of JSON files (where there is no other way), stay as they are.
+// warning; what can't be read of it is left out. Other expressions, and the strings of JSON files (where there is no other way), stay as they are.
 func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	if key, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok && !key.ForceNonLiteral {
 		expr = key.Wrapped
 	}
 	tmpl, ok := expr.(*hclsyntax.TemplateExpr)
-	if !ok || !tmpl.IsStringLiteral() {
+	if !ok {
 		return expr
 	}
 	val, diags := tmpl.Value(nil)
@@ -23,10 +23,7 @@ func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	start := tmpl.Range().Start
 	start.Column, start.Byte = start.Column+1, start.Byte+1 // the opening quote
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(val.AsString()), tmpl.Range().Filename, start)
-	if diags.HasErrors() {
-		d.add(diags)
-		return expr
-	}
+	d.add(diags)
 	d.warnf(tmpl.Range(), "Quoted "+what+" are deprecated",
 		"In this context, %s are written without quotes; the form in quotes is accepted for old configurations only. Remove the quotes.", what)
 	return &hclsyntax.ScopeTraversalExpr{Traversal: traversal, SrcRange: tmpl.Range()}

@@ -141,7 +141,11 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	if result.True() && set.kind == checks.KindVariable {
 		return checks.Pass, "", diags
 	}
-	if diags = diags.Append(more); result.True() {
+	diags = diags.Append(more)
+	switch {
+	case more.HasErrors() && set.kind != checks.KindVariable:
+		return checks.Error, "", diags // what a condition that holds would have said is a mistake all the same
+	case result.True():
 		return checks.Pass, "", diags
 	}
 	if w.phase.unknownInputs && (set.kind != checks.KindVariable && set.kind != checks.KindOutput || c.in.uncertain()) {

@@ -32,7 +32,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 		return attr.validateTraversal(after)
 	}
 	if nested := b.BlockTypes[name]; nested != nil {
-		return nested.validateTraversal(name, next, after)
+		return nested.validateTraversal(name, after)
 	}
 	detail := fmt.Sprintf("There is no argument, block or attribute %q here.", name)
 	if near := suggest(name, b); near != "" {
@@ -73,7 +73,7 @@ func (a *Attribute) validateTraversal(after hcl.Traversal) hcl.Diagnostics {
 	return diags
 }
 
-func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl.Traversal) hcl.Diagnostics {
+func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Diagnostics {
 	if n.Nesting == NestingSingle || n.Nesting == NestingGroup {
 		return n.Block.StaticValidateTraversal(after)
 	}
@@ -88,7 +88,7 @@ func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl
 			Severity: hcl.DiagError, Summary: "Cannot index a set value",
 			Detail: fmt.Sprintf("The blocks %q are a set, whose elements have no keys. "+
 				"Pick out elements with a \"for\" expression and its \"if\".", name),
-			Subject: at.SourceRange().Ptr(),
+			Subject: after[0].SourceRange().Ptr(),
 		}}
 	}
 	switch step := after[0].(type) {
@@ -105,7 +105,7 @@ func (n *NestedBlock) validateTraversal(name string, at hcl.Traverser, after hcl
 			Severity: hcl.DiagError, Summary: "Invalid operation",
 			Detail: fmt.Sprintf("The blocks %q are a list: take one of them by its number, as in %s[0].",
 				name, name),
-			Subject: at.SourceRange().Ptr(),
+			Subject: after[0].SourceRange().Ptr(),
 		}}
 	}
 	return nil
