@@ -89,8 +89,10 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 		resolve, more := getmodules.Installed(a.modulesDir())
 		diags = diags.Append(more)
 		if !more.HasErrors() {
-			_, more = a.loadTests(cfg, f.TestDirectory, resolve)
-			diags = diags.Append(more)
+			suite, more := a.loadTests(cfg, f.TestDirectory, resolve)
+			if diags = diags.Append(more); !more.HasErrors() {
+				diags = diags.Append(suite.Check())
+			}
 		}
 	}
 	if diags.HasErrors() {

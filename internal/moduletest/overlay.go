@@ -92,11 +92,11 @@ func (e *execution) findOverrides() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	byTarget := map[addrs.Target]*configs.Override{}
 	for i, list := range [][]*configs.Override{e.run.Overrides, e.file.Overrides} {
+		diags = append(diags, repeated(list)...)
 		seen := map[addrs.Target]bool{}
 		for _, o := range list {
 			switch {
 			case seen[o.Target]:
-				diags = append(diags, tfdiags.Errorf("Duplicated override", "%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
 			case byTarget[o.Target] != nil:
 				diags = append(diags, tfdiags.Warningf("Override without effect",
 					"The run %q has an override of its own for %s, which is used instead of the file's.", e.run.Name, o.Target).At(o.TargetRange))
@@ -106,6 +106,19 @@ func (e *execution) findOverrides() tfdiags.Diagnostics {
 			}
 			seen[o.Target] = true
 		}
+	}
+	return diags
+}
+
+// repeated complains of targets that one place overrides more than once.
+func repeated(list []*configs.Override) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	seen := map[addrs.Target]bool{}
+	for _, o := range list {
+		if seen[o.Target] {
+			diags = append(diags, tfdiags.Errorf("Duplicated override", "%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
+		}
+		seen[o.Target] = true
 	}
 	return diags
 }

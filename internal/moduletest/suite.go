@@ -72,6 +72,19 @@ func (s *Suite) load(m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
 	return sub, append(diags, more...)
 }
 
+// Check finds mistakes that need no run to be seen.
+func (s *Suite) Check() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, file := range s.Files {
+		diags = append(diags, repeated(file.Overrides)...)
+		for _, run := range file.Runs {
+			_, more := expectations(run)
+			diags = append(append(diags, more...), repeated(run.Overrides)...)
+		}
+	}
+	return diags
+}
+
 // Configs are the configurations under test, the root module first, others once per run that names them: what they need must be
 // installed.
 func (s *Suite) Configs() []*configs.Config {
