@@ -84,13 +84,13 @@ func (w *blockWriter) block(name, label string, schema *configschema.Block, v ct
 	w.b.WriteString("}\n")
 }
 
-// attrs writes the attributes that can be set, less those that are on their way out. Secrets and write-only values are left for the
+// attrs writes the attributes that can be set, less deprecated ones that lose nothing by it. Secrets and write-only values are left for the
 // user to fill in. The id is not for users to set, even where an old SDK lets it look so.
 func (w *blockWriter) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at string) {
 	for _, name := range sortedKeys(attrs) {
 		attr, value := attrs[name], v.GetAttr(name)
 		switch {
-		case attr.Computed && !attr.Optional, attr.Deprecated && !attr.Required, attr.Computed && name == "id" && at == "":
+		case attr.Computed && !attr.Optional, attr.Deprecated && (attr.Computed || value.IsNull()), attr.Computed && name == "id" && at == "":
 			continue
 		case attr.WriteOnly:
 			fmt.Fprintf(&w.b, "%s = null # write-only\n", name)
