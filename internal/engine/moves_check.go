@@ -9,7 +9,7 @@ import (
 // validateMoves checks the statements against the configuration; its errors come before anything that went wrong because of them.
 func validateMoves(cfg *configs.Config) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	froms, tos := map[string]*moveStatement{}, map[string]*moveStatement{}
+	froms, tos := map[movePlace]*moveStatement{}, map[movePlace]*moveStatement{}
 	for _, st := range collectMoves(cfg) {
 		from, to := st.from.String(), st.to.String()
 		if from == to {
@@ -19,17 +19,26 @@ func validateMoves(cfg *configs.Config) tfdiags.Diagnostics {
 		if st.declares(cfg) {
 			diags = diags.Append(st.stillExists(from))
 		}
-		if other := froms[from]; other != nil {
+		ends := st.ends()
+		here, there := movePlace{from, ends.from.open()}, movePlace{to, ends.to.open()}
+		if other := froms[here]; other != nil {
 			diags = diags.Append(tfdiags.Errorf("Ambiguous move statements",
 				"A statement at %s:%d declared already that %s moved to %s.", other.rng.Filename, other.rng.Start.Line, from, &other.to).At(st.rng))
 		}
-		if other := tos[to]; other != nil {
+		if other := tos[there]; other != nil {
 			diags = diags.Append(tfdiags.Errorf("Ambiguous move statements",
 				"A statement at %s:%d declared already that %s moved to %s.", other.rng.Filename, other.rng.Start.Line, &other.from, to).At(st.rng))
 		}
-		froms[from], tos[to] = st, st
+		froms[here], tos[there] = st, st
 	}
 	return diags
+}
+
+// movePlace is what one end of a statement names: an instance, or all that a resource or call has. Statements about the one and the
+// other don't contradict each other.
+type movePlace struct {
+	text string
+	open bool
 }
 
 func (st *moveStatement) stillExists(from string) tfdiags.Diagnostic {
