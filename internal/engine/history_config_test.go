@@ -21,6 +21,7 @@ type unit struct {
 	mode      string // "", "count", "for_each", "enabled"
 	n         int    // instances of a repeated one; 0 or 1 of one with "enabled"
 	steady    bool
+	made      []string // a module's resources, as objects' names have them
 }
 
 func (u *unit) isModule() bool { return u.typ == "module" }
@@ -60,7 +61,9 @@ func (u *unit) objects() []string {
 	var out []string
 	for _, key := range u.keys() {
 		if u.isModule() {
-			out = append(out, u.name+"p:"+key+":s", u.name+"q:"+key+":s")
+			for _, name := range u.made {
+				out = append(out, u.name+name+":"+key+":s")
+			}
 		} else if !u.isData() {
 			out = append(out, u.name+"::"+key)
 		}
@@ -276,6 +279,7 @@ func (g *page) drawModule(u *unit, arg, key string) {
 	var out []string
 	for _, label := range made {
 		out = append(out, "fake_thing."+label+".id")
+		u.made = append(u.made, names[label])
 	}
 	if g.odds("data in module", 30) {
 		fmt.Fprintf(&b, "data \"fake_find\" \"l\" {\n  name = \"%s%s:${var.key}:s\"\n  depends_on = [fake_thing.%s]\n}\n", u.name, names[first], first)
