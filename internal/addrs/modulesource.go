@@ -41,14 +41,15 @@ func (s ModuleSource) String() string {
 
 // ParseModuleSource reads a source as configurations write it. A registry address is meant when a version is given with it.
 func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
-	local := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
+	dotted := strings.ReplaceAll(text, `\`, "/") // directories may be written as on Windows
+	local := strings.HasPrefix(dotted, "./") || strings.HasPrefix(dotted, "../")
 	switch {
 	case text == "":
 		return ModuleSource{}, errors.New("the source is empty")
 	case local && versioned:
 		return ModuleSource{}, fmt.Errorf("%q is a local directory, which has no versions: only sources in a module registry take a version argument", text)
 	case local:
-		return ModuleSource{Kind: LocalModule, Address: cleanLocal(text)}, nil
+		return ModuleSource{Kind: LocalModule, Address: cleanLocal(dotted)}, nil
 	}
 	registry, err := parseRegistrySource(text)
 	if err == nil || versioned {
@@ -58,7 +59,7 @@ func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
 }
 
 func cleanLocal(text string) string {
-	clean := path.Clean(strings.ReplaceAll(text, "\\", "/"))
+	clean := path.Clean(text)
 	if clean == ".." || strings.HasPrefix(clean, "../") {
 		return clean
 	}

@@ -9,6 +9,8 @@ var moduleSourceTests = []struct {
 	{"./m/../n/", "./n"},
 	{"../shared//x", "../shared/x"},
 	{"./", "./."},
+	{`.\m\n`, "./m/n"},
+	{`..\m`, "../m"},
 	{"acme/net/lab", DefaultHost + "/acme/net/lab"},
 	{"Modules.example.com/acme/net/lab//sub/dir", "modules.example.com/acme/net/lab//sub/dir"},
 	{"acme/net/Lab", ""},

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/apparentlymart/go-versions/versions/constraints"
@@ -106,7 +107,7 @@ func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, diag
 		return "", set, diags.Append(hclDiags)
 	}
 	spec, err := constraints.ParseRubyStyleMulti(text)
-	if err != nil {
+	if err != nil || strings.TrimSpace(text) == "" {
 		return "", set, diags.Append(tfdiags.Errorf("Invalid version constraint",
 			badConstraint, text).At(attr.Expr.Range()))
 	}

@@ -133,7 +133,13 @@ func (a *assembly) addSettings(f *file) {
 		}
 		a.Cloud = c
 	}
-	a.Encryption = append(a.Encryption, f.encryption...)
+	for _, b := range f.encryption {
+		if len(a.Encryption) > 0 {
+			a.errorf(b.DefRange, "Duplicate encryption configuration", "The module has an encryption block at %s already, and one is the limit.", place(a.Encryption[0].DefRange))
+			continue
+		}
+		a.Encryption = append(a.Encryption, b)
+	}
 	for _, block := range f.requiredProviders {
 		if a.requiredRange != nil {
 			a.errorf(block.rng, "Duplicate required providers configuration",

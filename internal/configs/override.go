@@ -59,10 +59,18 @@ func (a *assembly) noBase(at hcl.Range, summary, what string) {
 
 func (a *assembly) overrideSettings(f *file) {
 	// The last block wins over both kinds, so that an override file can move a configuration to another backend of any kind.
-	for _, b := range f.backends {
+	for i, b := range f.backends {
+		if i > 0 {
+			a.errorf(b.Range, "Duplicate backend configuration", "An override file has one backend block at most, and there is one at %s already.", place(f.backends[0].Range))
+			continue
+		}
 		a.Backend, a.Cloud = b, nil
 	}
-	for _, c := range f.clouds {
+	for i, c := range f.clouds {
+		if i > 0 {
+			a.errorf(c.Range, "Duplicate cloud configurations", "An override file has one cloud block at most, and there is one at %s already.", place(f.clouds[0].Range))
+			continue
+		}
 		a.Backend, a.Cloud = nil, c
 	}
 	a.Encryption = append(a.Encryption, f.encryption...)

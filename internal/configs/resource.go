@@ -2,6 +2,7 @@ package configs
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 )
@@ -52,6 +53,11 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	d.identifier(r.Addr.Name, block.LabelRanges[1], kind.noun+" name")
 	// Whichever arguments say how often the block is there, they exclude each other; enabled lies in the lifecycle block.
 	repetition := d.resourceArguments(r, content)
+	if name := r.Addr.ImpliedProvider(); r.Provider == nil && hclsyntax.ValidIdentifier(r.Addr.Type) {
+		if _, err := addrs.ParseProviderPart(name); err != nil {
+			d.errorf(block.DefRange, "Invalid provider local name", "The type %q implies a provider with the local name %q, which is none: %s.", r.Addr.Type, name, err)
+		}
+	}
 	var escaped, lifecycle, connection once
 	for _, inner := range content.Blocks {
 		switch inner.Type {

@@ -16,16 +16,6 @@ var terraformSchema = &hcl.BodySchema{
 	},
 }
 
-var encryptionSchema = &hcl.BodySchema{
-	Blocks: []hcl.BlockHeaderSchema{
-		{Type: "key_provider", LabelNames: []string{"type", "name"}},
-		{Type: "method", LabelNames: []string{"type", "name"}},
-		{Type: "state"},
-		{Type: "plan"},
-		{Type: "remote_state_data_sources"},
-	},
-}
-
 // decodeTerraform reads a terraform block: settings of the module and, in the root module, of the program.
 func decodeTerraform(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, terraformSchema)
@@ -43,10 +33,10 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 		case "required_providers":
 			d.file.requiredProviders = append(d.file.requiredProviders, decodeRequiredProviders(d, inner))
 		case "provider_meta":
+			d.providerName(inner.Labels[0], inner.DefRange)
 			d.file.providerMetas = append(d.file.providerMetas, &ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
 		case "encryption":
-			d.content(inner.Body, encryptionSchema) // what is in the blocks is checked where it is used
-			d.file.encryption = append(d.file.encryption, inner)
+			d.encryption(inner)
 		}
 	}
 }
