@@ -28,9 +28,14 @@ type openEphemeral struct {
 // closeLimit bounds what closing an ephemeral object may take.
 const closeLimit = 10 * time.Second
 
-// planEphemeral opens an ephemeral instance, or puts that off when its configuration isn't known yet. It is the same in every phase.
+// planEphemeral opens an ephemeral instance, or puts that off when its configuration isn't known yet. It is the same in every phase, but
+// for those that an apply has no use for.
 func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	w, r := p.w, p.r
+	if r.rests {
+		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.schema.Block.ImpliedType()))
+		return nil
+	}
 	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
 	if diags.HasErrors() {
 		return diags

@@ -157,16 +157,19 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	return i, ok
 }
 
-// checkForced warns of -replace addresses that name a resource with several instances as if it had one.
+// checkForced warns of -replace addresses that name a resource with several instances, or with none, as if it had one.
 func (w *walk) checkForced(r *resource, done []*expansion) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
+	warn := func(format string, args ...any) {
+		diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
+	}
 	for _, addr := range w.forceWhole[r.addr] {
-		for _, x := range done {
-			if _, ok := x.has(addrs.NoKey); !ok && len(x.keys) > 0 {
-				diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance",
-					"-replace=%s names no instance of a resource that has several. Give the instance's key, for example -replace='%s%s'.", addr, addr, x.keys[0]))
-				break
-			}
+		keyed := slices.IndexFunc(done, func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
+		switch {
+		case keyed >= 0:
+			warn("-replace=%s names no instance of a resource that has several. Give the instance's key, for example -replace='%s%s'.", addr, addr, done[keyed].keys[0])
+		case len(done) > 0 && !slices.ContainsFunc(done, func(x *expansion) bool { return len(x.keys) > 0 }):
+			warn("-replace=%s replaces nothing: the configuration wants no instance of it.", addr)
 		}
 	}
 	return diags

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/tfdiags"
 )
@@ -23,9 +24,54 @@ var pruneTransformer = &Transformer{
 		if b.phase == phasePlanDestroy {
 			b.fillModules(keep)
 		}
+		if b.phase.steps {
+			b.restEphemerals(keep)
+		}
 		b.drop(keep)
 		return nil
 	},
+}
+
+// restEphemerals finds the ephemeral resources whose values nobody is going to use: a resource of which nothing is done has its stored
+// value, whatever its block refers to. They stay closed.
+func (b *build) restEphemerals(keep []bool) {
+	used := make([]bool, len(b.nodes))
+	var todo []dag.ID
+	for _, n := range b.nodes {
+		if keep[n.ID] && b.works(n) {
+			todo = append(todo, n.ID)
+		}
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, need := range b.graph.Needs(id) {
+			if !used[need] && b.nodes[need].handsOn() {
+				used[need] = true
+				todo = append(todo, need)
+			}
+		}
+	}
+	for _, r := range b.resources {
+		r.rests = r.addr.Resource.Mode == addrs.Ephemeral && !used[r.node.ID] && !r.node.final && !r.hasConditions()
+	}
+}
+
+// works tells whether a node does something with the values that it waits for, other than handing them on.
+func (b *build) works(n *Node) bool {
+	switch {
+	case n.Kind == KindProvider, n.final:
+		return true
+	case n.resource == nil:
+		return false
+	}
+	return len(b.steps[n.resource]) > 0 || n.resource.addr.Resource.Mode == addrs.Ephemeral && n.resource.hasConditions()
+}
+
+// handsOn tells whether what waits for a node may have the values from it that the node waits for itself.
+func (n *Node) handsOn() bool {
+	ephemeral := n.resource != nil && n.resource.addr.Resource.Mode == addrs.Ephemeral
+	return n.Kind == KindValue || ephemeral || n.Kind == KindBarrier && n.resource == nil
 }
 
 // fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have

@@ -139,6 +139,8 @@ type resource struct {
 	// onlyNeeded: it takes part because something that is targeted depends on it. Nothing depends on deposed objects.
 	onlyNeeded bool
 
+	rests bool // an ephemeral resource whose values nobody is going to use
+
 	deferralOnce sync.Once
 	deferral     deferral // walk: whose pending changes put off a data source's reading
 
