@@ -18,9 +18,9 @@ type Inspection struct {
 	Do func(*lang.Scope)
 }
 
-// Mocks stand in for providers: tests have them.
+// Mocks stand in for providers: tests have them. What the configuration says by itself is validated by the providers all the same.
 type Mocks interface {
-	// Configuration tells whether a provider configuration is mocked as a whole. Such a one is neither started nor configured.
+	// Configuration tells whether a provider configuration is mocked as a whole. Such a one is never configured.
 	Configuration(addrs.AbsProviderConfig) bool
 	// Instance gives what serves one resource instance in the place of that provider configuration, nil when it does itself.
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface

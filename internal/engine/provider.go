@@ -25,7 +25,7 @@ func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 
 func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
 	mocked := w.env.Mocks != nil && w.env.Mocks.Configuration(p.addr)
-	if mocked && !w.callsFunctions(p) {
+	if mocked && !w.callsFunctions(p) && !w.phase.unknownInputs {
 		p.mu.Lock()
 		p.instances[key] = nil
 		p.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalCont
 	p.mu.Lock()
 	impl, there := p.instances[key]
 	p.mu.Unlock()
-	if there && w.env.Mocks != nil {
+	if there && w.env.Mocks != nil && !w.phase.unknownInputs {
 		if mock := w.env.Mocks.Instance(addr, p.addr); mock != nil {
 			impl = mock
 		}
