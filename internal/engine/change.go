@@ -144,7 +144,11 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	if from.exists() {
 		config = ignoreChanges(r.cfg, schema, fromBare, config)
 	}
-	resp, diags := p.ask(fromBare, config, from, prop.meta)
+	var private []byte
+	if from.exists() {
+		private = from.obj.Private
+	}
+	resp, diags := p.ask(from, config, private, prop.meta)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -177,12 +181,12 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	change.Action, change.Reason = plans.Decide(circ)
 	if change.Action.IsReplace() && from.exists() {
 		var more tfdiags.Diagnostics
-		resp, more = p.askAgain(prop, resp.Private)
-		diags = diags.Append(more)
-		if more.HasErrors() {
-			return nil, diags
+		none := &live{value: cty.NullVal(ty)}
+		resp, more = p.ask(none, prop.config, resp.Private, prop.meta)
+		if more.HasErrors() { // warnings were given by the first plan already
+			return nil, diags.Append(more)
 		}
-		after = p.mark(resp.Planned, prop, &live{value: cty.NullVal(ty)}, prop.config)
+		after = p.mark(resp.Planned, prop, none, prop.config)
 		if kept := keptMarks(nil, prop.config, config, from); len(kept) > 0 {
 			after = after.MarkWithPaths(kept)
 		}
@@ -197,17 +201,13 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	return change, diags
 }
 
-// ask plans with the provider.
-func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
-	w, r := p.w, p.r
-	req := providers.PlanRequest{
-		Type: r.addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(r.schema.Block, prior, config), Config: config, Meta: meta,
-		Identity: from.identity,
-	}
-	if from.exists() {
-		req.Private = from.obj.Private
-	}
-	resp := p.prov.plan(w, p.addr, req)
+// ask plans with the provider what becomes of an object, or of none.
+func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
+	w, schema, prior := p.w, p.r.schema.Block, unmark(from.value)
+	resp := p.prov.plan(w, p.addr, providers.PlanRequest{
+		Type: p.r.addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config), Config: config, Private: private,
+		Meta: meta, Identity: from.identity,
+	})
 	diags := p.explain(resp.Diagnostics)
 	if diags.HasErrors() {
 		return resp, diags
@@ -215,33 +215,11 @@ func (p *instancePlan) ask(prior, config cty.Value, from *live, meta cty.Value) 
 	if resp.Deferred != "" {
 		return resp, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
-	if resp.Planned == cty.NilVal {
-		return resp, diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned nothing for %s.", p.addr))
-	}
-	for _, err := range resp.Planned.Type().TestConformance(r.schema.Block.ImpliedType()) {
-		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
-	}
-	resp.Planned = objchange.NormalizeFromLegacy(r.schema.Block, resp.Planned)
-	return resp, diags
-}
-
-// askAgain plans the creation of the object that replaces another one. Warnings were given by the first plan already.
-func (p *instancePlan) askAgain(prop *proposal, private []byte) (providers.PlanResponse, tfdiags.Diagnostics) {
-	none := &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}
-	w, r := p.w, p.r
-	resp := p.prov.plan(w, p.addr, providers.PlanRequest{
-		Type: r.addr.Resource.Type, Prior: none.value, Proposed: objchange.Proposed(r.schema.Block, none.value, prop.config),
-		Config: prop.config, Private: private, Meta: prop.meta,
-	})
-	diags := p.explain(resp.Diagnostics)
+	diags = diags.Append(w.conforms("Provider produced invalid plan", p.prov, p.addr, resp.Planned, schema.ImpliedType()))
 	if !diags.HasErrors() {
-		diags = w.conforms("Provider produced invalid plan", p.prov, p.addr, resp.Planned, r.schema.Block.ImpliedType())
+		resp.Planned = objchange.NormalizeFromLegacy(schema, resp.Planned)
 	}
-	if diags.HasErrors() {
-		return resp, diags
-	}
-	resp.Planned = objchange.NormalizeFromLegacy(r.schema.Block, resp.Planned)
-	return resp, nil
+	return resp, diags
 }
 
 // assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
