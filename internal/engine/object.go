@@ -77,7 +77,7 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.schema.IdentityVersion
 		}
-		return resp.State, out, w.conforms("Invalid moved resource state", prov, addr, resp.State, ty)
+		return resp.State, out, resp.Diagnostics.WithAddress(addr.String()).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
 	}
 	raw := obj.Attrs
 	if same {

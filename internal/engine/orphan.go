@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -203,12 +206,10 @@ func (w *walk) planDestroyResource(r *resource) tfdiags.Diagnostics {
 			if inst.Current != nil {
 				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
 			}
-			for deposed, obj := range inst.Deposed {
-				jobs = append(jobs, func() tfdiags.Diagnostics {
-					old := o
-					old.deposed = deposed
-					return old.planDestroy(obj)
-				})
+			for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
+				old := o
+				old.deposed = deposed
+				jobs = append(jobs, func() tfdiags.Diagnostics { return old.planDestroy(inst.Deposed[deposed]) })
 			}
 		}
 	}
