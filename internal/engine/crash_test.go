@@ -49,3 +49,35 @@ resource "fake_thing" "c" {
 		}
 	}
 }
+
+// TestCrashWhileClosing holds that every ephemeral object is closed, though closing one of them goes wrong.
+func TestCrashWhileClosing(t *testing.T) {
+	s := enginetest.NewSession(t.TempDir())
+	cfg, diags, err := s.Load(map[string]string{"main.tf": `
+ephemeral "fake_token" "e" {
+  count = 3
+  name  = "e${count.index}"
+}
+resource "fake_thing" "a" {
+  name = "a"
+  w    = join("", ephemeral.fake_token.e[*].value)
+}
+`}, nil)
+	if err != nil || diags.HasErrors() {
+		t.Fatal(err, diags.Err())
+	}
+	env := s.Env()
+	env.Parallelism = 1
+	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, nil)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	s.Cloud.On = map[string]func(){"close e0": func() { panic("lost my way") }}
+	state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
+	if len(diags) != 1 || diags[0].Address != "ephemeral.fake_token.e[0]" {
+		t.Error(diags.Err())
+	}
+	if open := s.Cloud.OpenTokens(); len(open) > 0 || !ids(state)["a-1"] {
+		t.Errorf("%v are open after the end, with %v in the state", open, ids(state))
+	}
+}

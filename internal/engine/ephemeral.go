@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/parallel"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -80,15 +82,16 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 		return resp
 	})
 	diags := p.explain(resp.Diagnostics)
-	if !diags.HasErrors() {
+	switch {
+	case diags.HasErrors():
+	case resp.Deferred != "":
+		diags = diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+	default:
 		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.schema.Block.ImpliedType()))
 	}
 	w.observe(EphemeralDone{what, "open", diags.HasErrors()})
 	if diags.HasErrors() {
 		return cty.NilVal, diags
-	}
-	if resp.Deferred != "" {
-		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
 	ctx, stop := context.WithCancel(w.ctx)
 	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
@@ -126,13 +129,18 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	}
 }
 
-// closeEphemeral closes the open objects of a resource after their last user.
+// closeEphemeral closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
+// nothing new may start any more.
 func (w *walk) closeEphemeral(r *resource) tfdiags.Diagnostics {
 	w.mu.Lock()
 	open := w.ephemeral[r]
 	delete(w.ephemeral, r)
 	w.mu.Unlock()
-	return w.each(len(open), func(i int) tfdiags.Diagnostics { return w.closeOpen(open[i]) })
+	results := make([]tfdiags.Diagnostics, len(open))
+	parallel.Each(len(open), cap(w.calls), func(i int) {
+		results[i] = w.guard(open[i].addr.String(), func() tfdiags.Diagnostics { return w.closeOpen(open[i]) })
+	})
+	return slices.Concat(results...)
 }
 
 func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {

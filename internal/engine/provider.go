@@ -120,10 +120,8 @@ func (w *walk) closeProvider(p *providerConfig) tfdiags.Diagnostics {
 
 // closeAll ends what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
-	for _, open := range w.ephemeral {
-		for _, o := range open {
-			w.closeOpen(o)
-		}
+	for _, r := range w.resources {
+		w.report(w.closeEphemeral(r))
 	}
 	for p := range w.running {
 		p.mu.Lock()
