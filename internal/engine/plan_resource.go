@@ -334,9 +334,12 @@ func (r *resource) withFlags(obj *states.Object) *states.Object {
 func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 	w, r := p.w, p.r
 	diags := w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
-	if prior.exists() {
+	switch {
+	case prior.exists():
 		p.x.objs[p.at] = prior.value
 		diags = diags.Append(p.postconditions(prior.value))
+	case len(r.exprs.post) > 0:
+		w.record(p.rules(""), checks.Unknown, nil)
 	}
 	return diags
 }
