@@ -64,6 +64,7 @@ func testStory(p Printer) {
 	p.Message(TestRun{Path: "a.tftest.hcl", Run: "two", Status: TestError, Diagnostics: bad})
 	p.Message(TestFile{Path: "b.tftest.hcl", Status: TestSkip, Diagnostics: bad})
 	p.Message(TestCleanup{Path: "a.tftest.hcl", Run: "one", Diagnostics: bad, Left: []TestLeft{{Instance: "a.b"}, {Instance: "a.c", DeposedKey: "0123abcd"}}, StateFile: "errored_test.tfstate"})
+	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "none", Left: []TestLeft{{Instance: "a.b"}}})
 	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "one", Left: []TestLeft{{Instance: "a.b"}}, Planned: []string{"a.d"}})
 	p.Message(TestSummary{Status: TestError, Passed: 1, Errored: 1, Skipped: 1})
 	p.Message(TestSummary{Status: TestPass, Passed: 3})

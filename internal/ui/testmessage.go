@@ -217,13 +217,18 @@ func (p *jsonPrinter) testMessage(m Message) {
 		p.diagnostics(m.Diagnostics, about)
 	case TestInterrupt:
 		p.line("error", fmt.Sprintf("The test was interrupted in %s.", where(m.Path, m.Run)), "test_interrupt", entry{
-			"@testfile": m.Path, "@testrun": m.Run, "test_interrupt": map[string]any{"state": m.Left, "planned": m.Planned},
+			"@testfile": m.Path, "@testrun": m.Run, "test_interrupt": testInterrupt{m.Left, m.Planned},
 		})
 	case TestSummary:
 		p.line("info", m.text(), "test_summary", entry{"test_summary": map[string]any{
 			"status": m.Status, "passed": m.Passed, "failed": m.Failed, "errored": m.Errored, "skipped": m.Skipped,
 		}})
 	}
+}
+
+type testInterrupt struct {
+	State   []TestLeft `json:"state,omitempty"`
+	Planned []string   `json:"planned,omitempty"`
 }
 
 func (p *jsonPrinter) testRun(m TestRun) {
