@@ -264,7 +264,13 @@ func (r *renderer) text(n *node, depth int) {
 
 // json writes what a string of JSON holds.
 func (r *renderer) json(n *node, depth int) {
+	inner := n.elements[0]
 	r.b.WriteString("jsonencode(")
+	if len(inner.elements)+len(inner.members) == 0 && n.text == "" && !n.replace { // nothing to put on lines of its own
+		r.node(inner, depth)
+		r.b.WriteByte(')')
+		return
+	}
 	if n.text != "" {
 		r.b.WriteString(" # " + n.text)
 	}
@@ -272,7 +278,6 @@ func (r *renderer) json(n *node, depth int) {
 		r.forces()
 	}
 	r.b.WriteByte('\n')
-	inner := n.elements[0]
 	action := inner.action
 	if action != plans.Update {
 		action = plans.NoOp
