@@ -32,7 +32,7 @@ func (l *loaded) planVariables(ctx context.Context, app *App, plan *plans.Plan) 
 	values, diags := inputs.Values(l.given, l.Module.Variables)
 	out := make(map[string]engine.Variable, len(values))
 	for name, v := range values {
-		out[name] = engine.Variable{Value: v.Value, Range: v.Range}
+		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, l.Module.Variables) {
 		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !app.Input {
@@ -65,7 +65,7 @@ func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (ma
 	values, diags := inputs.Values(l.given, declared)
 	out := make(map[string]engine.Variable, len(declared))
 	for name, v := range values {
-		out[name] = engine.Variable{Value: v.Value, Range: v.Range}
+		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, declared) {
 		if _, broken := l.given[v.Name]; broken { // what is wrong with its value was said

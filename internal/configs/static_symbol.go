@@ -72,11 +72,19 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.
 			// A wrong value is no lack of one: what uses the variable goes on with an unknown value.
 			s.memo[subject].unsuitable = true
 			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
-				"The value given is not suitable for %s, which is declared at %s: %s.", s.name(subject.String()), place(v.Range), tfdiags.FormatError(err)))
+				"The value given%s is not suitable for %s, which is declared at %s: %s.", s.by(v), s.name(subject.String()), place(v.Range), tfdiags.FormatError(err)))
 		}
 		return final, diags
 	}
 	panic("unreachable: only variables and local values have static values")
+}
+
+// by says where the value of a root variable comes from: there are many places to look at.
+func (s *staticScope) by(v *Variable) string {
+	if given := s.env.given[v.Name]; s.cfg.Call == nil && given.From != "" {
+		return " by " + given.From
+	}
+	return ""
 }
 
 // argument gives what was given for a variable: by the call or, for the root module, from outside; cty.NilVal stands for nothing.

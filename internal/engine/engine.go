@@ -55,6 +55,7 @@ type Env struct {
 type Variable struct {
 	Value cty.Value  // before conversion to the variable's type
 	Range *hcl.Range // where it was given; nil for the command line and the environment
+	From  string     // what gave it, for messages: "the -var option"
 }
 
 // PlanOptions say what kind of plan is wanted; nil means an ordinary one without variables.

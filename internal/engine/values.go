@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
@@ -50,7 +49,7 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 		return w.rootVariable(v)
 	}
 	if v.expr == nil {
-		return finalValue(v, in, cty.NilVal, nil)
+		return finalValue(v, in, Variable{})
 	}
 	c := w.context(in.parent, in.rep)
 	given, diags := c.eval(v.expr, cty.DynamicPseudoType)
@@ -66,7 +65,7 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 			"The value given for var.%s of %s is ephemeral. To take it, the variable must be declared with ephemeral = true.", v.name, moduleName(v.module.path)).At(rng))
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
-	out, more := finalValue(v, in, given, &rng)
+	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
 	return out, diags.Append(more)
 }
 
@@ -76,28 +75,30 @@ func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
 	}
 	given, ok := w.variables[v.name]
 	if !ok || given.Value == cty.NilVal {
-		return finalValue(v, w.root.instances[0], cty.NilVal, nil)
+		return finalValue(v, w.root.instances[0], Variable{})
 	}
-	return finalValue(v, w.root.instances[0], given.Value, given.Range)
+	return finalValue(v, w.root.instances[0], given)
 }
 
 // finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is
 // reported at the declaration, which asks for another one, and names the place of the value.
-func finalValue(v *value, in *moduleInstance, given cty.Value, at *hcl.Range) (cty.Value, tfdiags.Diagnostics) {
-	out, err := v.variable.Final(given)
+func finalValue(v *value, in *moduleInstance, given Variable) (cty.Value, tfdiags.Diagnostics) {
+	out, err := v.variable.Final(given.Value)
 	if err == nil {
 		return out, nil
 	}
 	summary, rng := "Invalid value for input variable", v.variable.Range
 	switch {
-	case given == cty.NilVal:
+	case given.Value == cty.NilVal:
 		summary = "No value for required variable"
-	case given.IsNull() && at != nil:
-		summary, rng = "Required variable not set", *at
+	case given.Value.IsNull() && given.Range != nil:
+		summary, rng = "Required variable not set", *given.Range
 	}
 	from := ""
-	if at != nil {
+	if at := given.Range; at != nil {
 		from = fmt.Sprintf(" at %s:%d", at.Filename, at.Start.Line)
+	} else if given.From != "" {
+		from = " by " + given.From
 	}
 	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s:%d: %s.",
 		from, inInstance(in.addr, "var."+v.name), v.variable.Range.Filename, v.variable.Range.Start.Line, tfdiags.FormatError(err)).At(rng)
