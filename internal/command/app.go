@@ -188,7 +188,12 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		f.flagsGiven(given)
 	}
 	closeView, err := a.useFlags(flags)
-	defer closeView()
+	defer func() {
+		if err := closeView(); err != nil {
+			fmt.Fprintf(a.Err, "The file of -json-into is incomplete: %s\n", err)
+			status = max(status, 1)
+		}
+	}()
 	if err != nil {
 		parseErr = errors.Join(parseErr, err)
 	}
@@ -241,8 +246,8 @@ func (a *App) done(diags tfdiags.Diagnostics) error {
 }
 
 // useFlags makes the printer that a command's options ask for and takes note of -input. The function it gives ends it.
-func (a *App) useFlags(flags any) (closeView func(), err error) {
-	closeView = func() {}
+func (a *App) useFlags(flags any) (closeView func() error, err error) {
+	closeView = func() error { return nil }
 	a.Input = true
 	if v, ok := flags.(viewer); ok {
 		view := *v.view()
@@ -255,8 +260,9 @@ func (a *App) useFlags(flags any) (closeView func(), err error) {
 			if err != nil {
 				return closeView, err
 			}
-			closeView = func() { _ = file.Close() }
-			a.Printer = ui.Tee(a.Printer, ui.NewJSON(a.viewOptions(file)))
+			lossy := &lossyWriter{w: file}
+			closeView = func() error { return errors.Join(lossy.failure(), file.Close()) }
+			a.Printer = ui.Tee(a.Printer, ui.NewJSON(a.viewOptions(lossy)))
 		}
 	}
 	word := a.Env("TF_INPUT")
