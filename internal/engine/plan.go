@@ -149,13 +149,13 @@ func (b *build) checkMovedTargets() tfdiags.Diagnostics {
 	if !b.selective() {
 		return nil
 	}
+	sel := newSelection(b.excludes, false)
+	if len(b.targets) > 0 {
+		sel = newSelection(b.targets, true)
+	}
 	var missing []string
 	for to, from := range b.moves.from {
 		for _, addr := range []addrs.AbsInstance{from, to} {
-			sel := &selection{not: b.excludes}
-			if len(b.targets) > 0 {
-				sel.only = b.targets
-			}
 			if !sel.has(addr) {
 				missing = append(missing, addr.String())
 			}

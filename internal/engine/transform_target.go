@@ -38,8 +38,10 @@ var targetTransformer = &Transformer{
 type selection struct {
 	only []addrs.Target // nil: all
 	not  []addrs.Target
-	// named are those of only and not that name one instance exactly: there may be many.
-	named map[addrs.AbsInstance]bool
+	// These are those of only and not that name a module instance, or what they name in one, exactly: there may be many.
+	named     map[addrs.AbsInstance]bool
+	resources map[addrs.AbsResource]bool
+	modules   map[addrs.ModuleInstance]bool
 	// spared are module instances in which nothing takes part.
 	spared map[addrs.ModuleInstance]bool
 }
@@ -54,7 +56,7 @@ func (s *selection) has(addr addrs.AbsInstance) bool {
 		return false
 	}
 	in := func(list []addrs.Target) bool {
-		return s.named[addr] || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
+		return s.named[addr] || s.resources[addr.Abs()] || s.hasModule(addr.Module) || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 	}
 	if s.only != nil {
 		return in(s.only)
@@ -62,15 +64,30 @@ func (s *selection) has(addr addrs.AbsInstance) bool {
 	return !in(s.not)
 }
 
+// hasModule tells whether a module instance, or one that it lies in, is named.
+func (s *selection) hasModule(m addrs.ModuleInstance) bool {
+	for ; len(s.modules) > 0 && !m.IsRoot(); m, _ = m.Parent() {
+		if s.modules[m] {
+			return true
+		}
+	}
+	return false
+}
+
 // newSelection makes the selection of those that the targets name, or of all but those.
 func newSelection(list []addrs.Target, only bool) *selection {
-	s := &selection{named: map[addrs.AbsInstance]bool{}}
+	s := &selection{named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{}, modules: map[addrs.ModuleInstance]bool{}}
 	rest := []addrs.Target{}
 	for _, t := range list {
-		if t.HasKey && !t.IsModule() && !hasOpenStep(t.Module) {
-			s.named[t.Resource.InInstance(t.Module).Instance(t.Key)] = true
-		} else {
+		switch {
+		case hasOpenStep(t.Module):
 			rest = append(rest, t)
+		case t.IsModule():
+			s.modules[t.Module] = true
+		case t.HasKey:
+			s.named[t.Resource.InInstance(t.Module).Instance(t.Key)] = true
+		default:
+			s.resources[t.Resource.InInstance(t.Module)] = true
 		}
 	}
 	if only {
