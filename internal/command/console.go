@@ -148,9 +148,11 @@ func (c *console) run(ctx context.Context) error {
 	for {
 		line, err := c.line(ctx, e.text.Len() == 0)
 		switch {
-		case err == io.EOF && e.text.Len() > 0 && !c.app.InTerminal:
-			return c.print(e.text.String()).Err() // what the pipe leaves unfinished would be lost without a word
 		case err == io.EOF:
+			if strings.TrimSpace(e.text.String()) != "" {
+				c.app.Printer.Diagnostics(tfdiags.Diagnostics{tfdiags.Warningf("Unfinished expression",
+					"The input ends in the middle of an expression, which was not evaluated.")})
+			}
 			return nil
 		case ctx.Err() != nil:
 			return exitStatus(1)
