@@ -150,8 +150,7 @@ func (c *console) run(ctx context.Context) error {
 		switch {
 		case err == io.EOF:
 			if strings.TrimSpace(e.text.String()) != "" {
-				c.app.Printer.Diagnostics(tfdiags.Diagnostics{tfdiags.Warningf("Unfinished expression",
-					"The input ends in the middle of an expression, which was not evaluated.")})
+				fmt.Fprintln(c.app.Err, "The input ends in the middle of an expression, which was not evaluated.")
 			}
 			return nil
 		case ctx.Err() != nil:
