@@ -155,17 +155,11 @@ func (t *targeting) leaveUnplanned() {
 	}
 }
 
+// keepTargets keeps what is targeted and what that depends on. What only the state knows goes alone: nobody asked for what depends on it.
 func (t *targeting) keepTargets() {
-	targeted := t.match(t.targets)
 	var roots []dag.ID
-	for _, r := range targeted {
+	for _, r := range t.match(t.targets) {
 		r.selected = newSelection(t.hits[r], true)
-		roots = append(roots, r.node.ID)
-	}
-	// What only the state knows is destroyed: what depends on it goes first.
-	gone := func(r *resource) bool { return r.cfg == nil }
-	for _, r := range t.storedUsers(slices.DeleteFunc(slices.Clone(targeted), func(r *resource) bool { return !gone(r) }), gone) {
-		r.selected = nil
 		roots = append(roots, r.node.ID)
 	}
 	keep := t.graph.Reach(roots...)
@@ -277,15 +271,6 @@ func (t *targeting) spare(r *resource, user addrs.AbsResource) []*states.Resourc
 	}
 	r.selected.spared[user.Module] = true
 	return []*states.Resource{prior}
-}
-
-// storedUsers lists what depends on some resources by what is stored, directly or not; only among those that fit, if asked.
-func (t *targeting) storedUsers(of []*resource, fit func(*resource) bool) []*resource {
-	if len(of) == 0 {
-		return nil
-	}
-	users := t.usersByStored(fit)
-	return closure(of, func(r *resource) []*resource { return users[r.addr] })
 }
 
 func (t *targeting) usersByStored(fit func(*resource) bool) map[addrs.ConfigResource][]*resource {
