@@ -45,16 +45,29 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 	if a.planned.Action == plans.CreateThenDelete {
 		old = a.depose()
 	}
-	resp := ask(w, a.prov, "ApplyResourceChange", a.addr, func() providers.ApplyResponse {
-		return a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
+	var resp providers.ApplyResponse
+	var value cty.Value
+	var unfinished *states.Object
+	// The answer is recorded before the next call may take its place: the program can be killed at any time.
+	diags := ask(w, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
+		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
 			Meta: prop.meta, Identity: final.AfterIdentity,
 		})
+		diags := a.explain(resp.Diagnostics)
+		var more tfdiags.Diagnostics
+		value, more = a.result(prior, planned, resp)
+		diags = diags.Append(more)
+		unfinished, more = a.store(prior, prop, action, value, resp, diags.HasErrors())
+		return diags.Append(more)
 	})
-	diags := a.explain(resp.Diagnostics)
-	value, more := a.result(prior, planned, resp)
-	diags = diags.Append(more)
-	diags = diags.Append(a.finish(prior, prop, action, value, resp, diags.HasErrors()))
+	if unfinished != nil {
+		more := w.provision(a.instancePlan, a.x.objs[a.at], false)
+		if !more.HasErrors() {
+			a.record(unfinished)
+		}
+		diags = diags.Append(more)
+	}
 	if old != nil && diags.HasErrors() && w.current(a.addr) == nil {
 		a.restore(old)
 	}
@@ -147,12 +160,12 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 	return diags
 }
 
-// finish records the object, and runs its provisioners where it was created.
-func (a *applyStep) finish(prior *live, prop *proposal, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) tfdiags.Diagnostics {
+// store records the object. If it was created and has provisioners, they come next, and it gives the object as it is after that.
+func (a *applyStep) store(prior *live, prop *proposal, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
 	w, r := a.w, a.r
 	if value.IsNull() { // an error without a value: the object is as it was, if there was one
 		w.undeclare(a.addr.Abs())
-		return nil
+		return nil, nil
 	}
 	marked := markStored(r.schema.Block, value.MarkWithPaths(prop.marks), nil)
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.schema.IdentityVersion,
@@ -163,7 +176,7 @@ func (a *applyStep) finish(prior *live, prop *proposal, action plans.Action, val
 			like.Identity, like.IdentityVersion = prior.obj.Identity, prior.obj.IdentityVersion
 		}
 		if failed && resp.New == cty.NilVal {
-			return nil
+			return nil, nil
 		}
 	}
 	if like.Identity == nil {
@@ -177,18 +190,14 @@ func (a *applyStep) finish(prior *live, prop *proposal, action plans.Action, val
 	}
 	obj, err := w.encodeObject(r, marked, like)
 	if err != nil {
-		return tfdiags.Diagnostics{}.Append(fmt.Errorf("storing %s: %w", a.addr, err))
+		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("storing %s: %w", a.addr, err))
 	}
 	a.x.objs[a.at] = marked
 	if action != plans.Create || failed || len(r.exprs.provisioners) == 0 {
 		a.record(obj)
-		return nil
+		return nil, nil
 	}
 	// Until its provisioners have run, it is what is to be known of it should the program be killed: a creation that did not go through.
 	a.record(changed(obj, func(o *states.Object) { o.Status = states.Tainted }))
-	diags := w.provision(a.instancePlan, marked, false)
-	if !diags.HasErrors() {
-		a.record(obj)
-	}
-	return diags
+	return obj, nil
 }

@@ -115,12 +115,18 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	resp := ask(w, d.prov, "ApplyResourceChange", d.addr, func() providers.ApplyResponse {
-		return d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
+	// The answer is recorded before the next call may take its place.
+	return diags.Append(ask(w, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
+		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
-		})
-	})
-	diags = diags.Append(resp.Diagnostics.WithAddress(d.addr.String()))
+		}))
+	}))
+}
+
+// store records what is left of the object by the provider's answer.
+func (d *deletion) store(l *live, resp providers.ApplyResponse) tfdiags.Diagnostics {
+	w, r := d.w, d.r
+	diags := resp.Diagnostics.WithAddress(d.addr.String())
 	failed := resp.Diagnostics.HasErrors()
 	d.abandoned = w.abandoned(resp)
 	switch {

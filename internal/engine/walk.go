@@ -158,7 +158,8 @@ func (w *walk) observe(e Event) {
 	}
 }
 
-// ask makes a call to a provider or provisioner, as soon as there is a place for it. About is the instance that it is about, if any.
+// ask makes a call to a provider or provisioner, as soon as there is a place for it. About is the instance that it is about, if any. The
+// place is given up when call returns: what has to be done before another call begins belongs into it.
 func ask[T any](w *walk, on callee, method string, about addrs.AbsInstance, call func() T) T {
 	if w.env.Timings == nil {
 		w.calls <- struct{}{}
