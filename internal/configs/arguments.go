@@ -24,8 +24,10 @@ func (c *Config) CheckArguments() tfdiags.Diagnostics {
 
 func (c *Config) checkArguments() tfdiags.Diagnostics {
 	content, hclDiags := c.Call.Config.Content(c.Module.arguments)
-	if _, offered := configschema.Offered(c.Call.Config, moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
-		hclDiags = offered
+	if hclDiags.HasErrors() {
+		if _, offered := configschema.Offered(c.Call.Config, moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
+			hclDiags = offered
+		}
 	}
 	diags := tfdiags.Diagnostics(nil).Append(hclDiags)
 	if diags.HasErrors() {

@@ -195,7 +195,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 		w.prevRun.Prune()
 	}
 	plan := &plans.Plan{
-		Mode: opts.Mode, Errored: errored, Complete: len(opts.Targets)+len(opts.Excludes) == 0, Timestamp: w.timestamp,
+		Mode: opts.Mode, Errored: errored, Complete: !w.selective(), Timestamp: w.timestamp,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks,

@@ -273,13 +273,11 @@ func (t *targeting) spare(r *resource, user addrs.AbsResource) []*states.Resourc
 	return []*states.Resource{prior}
 }
 
-func (t *targeting) usersByStored(fit func(*resource) bool) map[addrs.ConfigResource][]*resource {
+func (t *targeting) usersByStored() map[addrs.ConfigResource][]*resource {
 	users := map[addrs.ConfigResource][]*resource{}
 	for _, r := range t.resources {
-		if fit == nil || fit(r) {
-			for _, dep := range t.storedDeps(r) {
-				users[dep] = append(users[dep], r)
-			}
+		for _, dep := range t.storedDeps(r) {
+			users[dep] = append(users[dep], r)
 		}
 	}
 	return users

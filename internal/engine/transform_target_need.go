@@ -124,7 +124,7 @@ func (t *targetedInstances) of(m *module) *selection {
 
 // neededUsers tells what depends on some resources by what is stored, directly or not, and how much of it goes with them.
 func (t *targeting) neededUsers(of []*resource) map[*resource]need {
-	users := t.usersByStored(nil)
+	users := t.usersByStored()
 	out := map[*resource]need{}
 	todo := slices.Clone(of)
 	for len(todo) > 0 {
