@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -26,31 +25,8 @@ func instanceAddrs(st *states.State, targets []addrs.Target) []addrs.AbsInstance
 			}
 		}
 	}
-	sortByModuleTree(found)
+	addrs.SortByModuleTree(found, func(addr addrs.AbsInstance) addrs.AbsInstance { return addr })
 	return found
-}
-
-// sortByModuleTree sorts addresses by how deep their module lies, then by the modules' names and keys, then by resource with data
-// sources first.
-func sortByModuleTree(list []addrs.AbsInstance) {
-	paths := make(map[addrs.ModuleInstance][]addrs.Step)
-	for _, addr := range list {
-		if _, ok := paths[addr.Module]; !ok {
-			paths[addr.Module] = addr.Module.Steps()
-		}
-	}
-	slices.SortFunc(list, func(a, b addrs.AbsInstance) int {
-		if a.Module == b.Module {
-			if a.Resource.Mode != b.Resource.Mode {
-				return int(b.Resource.Mode) - int(a.Resource.Mode)
-			}
-			return a.Compare(b)
-		}
-		x, y := paths[a.Module], paths[b.Module]
-		return cmp.Or(cmp.Compare(len(x), len(y)), slices.CompareFunc(x, y, func(s, t addrs.Step) int {
-			return cmp.Or(strings.Compare(s.Name, t.Name), s.Key.Compare(t.Key))
-		}))
-	})
 }
 
 // parseTargets reads addresses of modules, resources and instances.

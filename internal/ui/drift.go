@@ -21,7 +21,7 @@ func (v *PlanView) shownDrift() []*plans.InstanceChange {
 			out = append(out, c)
 		}
 	}
-	inOrder(out, addressOfChange)
+	addrs.SortByModuleTree(out, func(c *plans.InstanceChange) addrs.AbsInstance { return c.Addr })
 	return out
 }
 

@@ -43,7 +43,7 @@ func stateItems(v *StateView) []stateItem {
 			}
 		}
 	}
-	inOrder(out, addressOfItem)
+	addrs.SortByModuleTree(out, func(it stateItem) addrs.AbsInstance { return it.addr })
 	return out
 }
 

@@ -73,7 +73,7 @@ type PlanView struct {
 // no news.
 func (v *PlanView) listed() []*plans.InstanceChange {
 	out := slices.Clone(listedChanges(v.Plan))
-	inOrder(out, addressOfChange)
+	addrs.SortByModuleTree(out, func(c *plans.InstanceChange) addrs.AbsInstance { return c.Addr })
 	return out
 }
 

@@ -1,4 +1,4 @@
-package command
+package addrs_test
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ func TestSortByModuleTree(t *testing.T) {
 		list = append(list, addr)
 	}
 	slices.Reverse(list)
-	sortByModuleTree(list)
+	addrs.SortByModuleTree(list, func(addr addrs.AbsInstance) addrs.AbsInstance { return addr })
 	var got []string
 	for _, addr := range list {
 		got = append(got, addr.String())
