@@ -223,7 +223,8 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	if err := a.Put(t.Context(), ws, []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "a"}); err != nil {
+	id, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "a"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
@@ -235,6 +236,10 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	var locked *backend.LockedError
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
 		t.Errorf("cancelled writes cost the lock: %v", err)
+	}
+	// This also keeps a, and with it the session, from being collected before b has tried.
+	if err := a.Unlock(t.Context(), ws, id); err != nil {
+		t.Error(err)
 	}
 }
 
