@@ -3,6 +3,7 @@ package encryption
 import (
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -92,7 +93,7 @@ func (c *Config) Remote(addr addrs.AbsInstance) *Target {
 	return c.otherStates
 }
 
-// A loader makes each method and key provider once.
+// A loader makes each method and key provider once. Those that can't be made are nil: what is wrong with them is said once too.
 type loader struct {
 	src       *Source
 	doc       *document
@@ -167,12 +168,18 @@ func (l *loader) method(expr hcl.Expression) *method {
 		l.errorf(expr.Range(), "Invalid encryption method", "A reference to a method block is needed here: method.TYPE.NAME.")
 		return nil
 	}
-	if m := l.methods[name]; m != nil {
-		return m
+	m, known := l.methods[name]
+	if !known {
+		m = l.newMethod(name, expr.Range())
+		l.methods[name] = m
 	}
+	return m
+}
+
+func (l *loader) newMethod(name string, at hcl.Range) *method {
 	b := l.doc.methods[name]
 	if b == nil {
-		l.errorf(expr.Range(), "Undeclared encryption method", "There is no block %s in the encryption block.", quoted("method", name))
+		l.errorf(at, "Undeclared encryption method", "There is no block %s in the encryption block.", quoted("method", name))
 		return nil
 	}
 	typ, _, _ := strings.Cut(name, ".")
@@ -186,6 +193,7 @@ func (l *loader) method(expr hcl.Expression) *method {
 	attrs := maps.Clone(b.attrs)
 	if keys := attrs["keys"]; keys != nil && driver.Keys != NoKeys {
 		delete(attrs, "keys")
+		var ok bool
 		if m.provider, m.fixed, ok = l.keys(keys.Expr); !ok {
 			return nil
 		}
@@ -202,7 +210,6 @@ func (l *loader) method(expr hcl.Expression) *method {
 		l.errorf(b.rng, "Invalid encryption method", "%s: %s.", m.addr, err)
 		return nil
 	}
-	l.methods[name] = m
 	return m
 }
 
@@ -224,33 +231,56 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 		return nil, nil, false
 	}
 	v, _ = v.UnmarkDeep()
+	if !v.IsWhollyKnown() || v.IsNull() || v.GetAttr("encryption_key").IsNull() {
+		l.errorf(expr.Range(), "Invalid keys", "A reference to a key provider is needed here: key_provider.TYPE.NAME.")
+		return nil, nil, false
+	}
 	var k Keys
 	for name, to := range map[string]*[]byte{"encryption_key": &k.Encryption, "decryption_key": &k.Decryption} {
 		list := v.GetAttr(name)
-		if !list.IsWhollyKnown() || name == "encryption_key" && list.IsNull() {
-			l.errorf(expr.Range(), "Invalid keys", "A reference to a key provider is needed here: key_provider.TYPE.NAME.")
-			return nil, nil, false
-		}
 		if list.IsNull() {
 			continue
 		}
-		for _, elem := range list.AsValueSlice() {
-			n, _ := elem.AsBigFloat().Int64()
-			*to = append(*to, byte(n))
+		var ok bool
+		if *to, ok = byteList(list); !ok {
+			l.errorf(expr.Range(), "Invalid keys", "%q is a list of bytes, from 0 to 255.", name)
+			return nil, nil, false
 		}
 	}
 	return nil, &k, true
 }
 
-// provider makes a key provider.
-func (l *loader) provider(name string, at hcl.Range) *provider {
-	if p := l.providers[name]; p != nil {
-		if p.busy {
-			l.errorf(at, "Circular key providers", "The key provider %s is chained to itself.", p.addr)
-			return nil
+// byteList reads bytes that are written as numbers; it gives false for other numbers.
+func byteList(list cty.Value) ([]byte, bool) {
+	var out []byte
+	for _, elem := range list.AsValueSlice() {
+		if elem.IsNull() {
+			return nil, false
 		}
-		return p
+		n, accuracy := elem.AsBigFloat().Int64()
+		if n < 0 || n > 255 || accuracy != big.Exact {
+			return nil, false
+		}
+		out = append(out, byte(n))
 	}
+	return out, true
+}
+
+// provider gives the key provider that is called name.
+func (l *loader) provider(name string, at hcl.Range) *provider {
+	p, known := l.providers[name]
+	if !known {
+		l.providers[name] = &provider{addr: "key_provider." + name, busy: true}
+		p = l.newProvider(name, at)
+		l.providers[name] = p
+	} else if p != nil && p.busy {
+		l.errorf(at, "Circular key providers", "The key provider %s is chained to itself.", p.addr)
+		return nil
+	}
+	return p
+}
+
+func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	b := l.doc.keyProviders[name]
 	if b == nil {
 		l.errorf(at, "Undeclared key provider", "There is no block %s in the encryption block.", quoted("key_provider", name))
@@ -273,8 +303,7 @@ func (l *loader) provider(name string, at hcl.Range) *provider {
 		}
 		return nil
 	}
-	p := &provider{addr: "key_provider." + name, meta: "key_provider." + name, busy: true}
-	l.providers[name] = p
+	p := &provider{addr: "key_provider." + name, meta: "key_provider." + name}
 	attrs := maps.Clone(b.attrs)
 	if alias := attrs["encrypted_metadata_alias"]; alias != nil {
 		delete(attrs, "encrypted_metadata_alias")
@@ -306,7 +335,6 @@ func (l *loader) provider(name string, at hcl.Range) *provider {
 		l.errorf(b.rng, "Invalid key provider", "%s: %s.", p.addr, err)
 		return nil
 	}
-	p.busy = false
 	return p
 }
 

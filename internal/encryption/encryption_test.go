@@ -424,12 +424,19 @@ func TestLoadErrors(t *testing.T) {
 	keys := func(typ, args string) string {
 		return "key_provider \"" + typ + "\" \"k\" {\n" + args + "\n}\nmethod \"aes_gcm\" \"x\" {\nkeys = key_provider." + typ + ".k\n}" + use
 	}
+	fixed := func(encryption, decryption string) string {
+		return "method \"aes_gcm\" \"x\" {\nkeys = { encryption_key = " + encryption + ", decryption_key = " + decryption + " }\n}" + use
+	}
 	for config, want := range map[string]string{
 		`method "rot13" "x" {}` + strings.Replace(use, "aes_gcm", "rot13", 1): `There is no encryption method "rot13". Use one of: aes_gcm, external, unencrypted.`,
 		use:                             `There is no block method "aes_gcm" "x"`,
 		`method "aes_gcm" "x" {}` + use: `The method needs keys`,
 		"method \"aes_gcm\" \"x\" {\nkeys = key_provider.pbkdf2.k\n}" + use:    `There is no block key_provider "pbkdf2" "k"`,
 		"method \"aes_gcm\" \"x\" {\nkeys = 5\n}" + use:                        "object required",
+		"method \"aes_gcm\" \"x\" {\nkeys = null\n}" + use:                     "A reference to a key provider is needed here",
+		fixed(`[1, 256]`, `[1]`):                                               `"encryption_key" is a list of bytes, from 0 to 255`,
+		fixed(`[1]`, `[1.5]`):                                                  `"decryption_key" is a list of bytes, from 0 to 255`,
+		fixed(`[1]`, `[null]`):                                                 `"decryption_key" is a list of bytes, from 0 to 255`,
 		keys("pbkdf2", `passphrase = "short"`):                                 "key_provider.pbkdf2.k: the passphrase is too short: at least 16 characters are needed",
 		keys("pbkdf2", ``):                                                     "it needs a passphrase, or a chain",
 		keys("pbkdf2", "passphrase = local.pass\niterations = 1"):              `"iterations" must be 200000 or more`,
@@ -459,6 +466,12 @@ func TestLoadErrors(t *testing.T) {
 		}
 		if strings.Contains(diags.Err().Error(), "horse") {
 			t.Errorf("a secret in an error: %v", diags.Err())
+		}
+	}
+	// What is wrong with a key provider or a method is said once, however many targets use it.
+	for _, config := range []string{keys("pbkdf2", `passphrase = "short"`), keys("stone", ""), `method "aes_gcm" "x" {}` + use} {
+		if _, diags := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(diags) != 1 {
+			t.Errorf("%s\n %v", config, diags.Err())
 		}
 	}
 	if _, diags := load(t, "key_provider {"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_ENCRYPTION:1") {
