@@ -245,7 +245,7 @@ func (o *openedState) close() tfdiags.Diagnostics { return o.Unlock() }
 func timedBackupName(path string) string {
 	for at := time.Now().Unix(); ; at++ {
 		name := fmt.Sprintf("%s.%d.backup", path, at)
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) || err != nil {
+		if _, err := os.Lstat(name); err != nil {
 			return name
 		}
 	}

@@ -26,9 +26,26 @@ func TestLock(t *testing.T) {
 	if err := filelock.Lock(b); !errors.Is(err, filelock.ErrHeld) {
 		t.Errorf("locking what is locked: %v", err)
 	}
+	if err := filelock.LockShared(b); !errors.Is(err, filelock.ErrHeld) {
+		t.Errorf("sharing what is locked: %v", err)
+	}
 	a.Close()
 	if err := filelock.Lock(b); err != nil {
 		t.Errorf("after the holder closed: %v", err)
 	}
 	b.Close()
+	d, e := open(), open()
+	if err := errors.Join(filelock.LockShared(d), filelock.LockShared(e)); err != nil {
+		t.Errorf("two shared locks: %v", err)
+	}
+	d.Close()
+	f := open()
+	if err := filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) {
+		t.Errorf("locking what is shared: %v", err)
+	}
+	e.Close()
+	if err := filelock.Lock(f); err != nil {
+		t.Errorf("after the last one closed: %v", err)
+	}
+	f.Close()
 }

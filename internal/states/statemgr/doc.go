@@ -5,8 +5,9 @@
 // local state (NAME.journal), else in the data directory. The entry is written before the caller goes on, so a killed process
 // loses nothing, and synced by one goroutine soon after, so a power cut loses at most the last moment. Whole snapshots are put
 // into the store at intervals and at the end; then the journal goes. A journal that is found later, without a process that
-// holds its lock, belongs to a run that was killed: Read replays it over the snapshot and tells which steps had started and never
-// ended. Entries say what an object is, not how it changed, so replaying over a later snapshot of the same run is harmless.
+// holds its lock (where there are no locks: without the process that it names), belongs to a run that was killed: Read replays it
+// over the snapshot and tells which steps had started and never ended. Entries say what an object is, not how it changed, so
+// replaying over a later snapshot of the same run is harmless.
 //
 //	Lock → Read → Begin → Started, Stored, Ended … → Save → Unlock
 //

@@ -71,6 +71,7 @@ type header struct {
 	Program   string `json:"program"`
 	Who       string `json:"who"`
 	PID       int    `json:"pid"`
+	Process   string `json:"process"` // as locks name it
 	Workspace string `json:"workspace"`
 	Lineage   string `json:"lineage"`
 	Exists    bool   `json:"exists"` // there was a snapshot, and the entry's serial is its

@@ -51,7 +51,7 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	if live, err := isLive(path); err != nil {
+	if live, err := isLive(path, codec); err != nil {
 		return nil, err
 	} else if live {
 		return nil, fmt.Errorf("%s belongs to a run that is still going on: wait until it ends", path)
@@ -71,7 +71,7 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		return nil, err
 	}
 	j.f = f
-	if err = filelock.Lock(f); err == nil {
+	if err = filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) { // where there are no locks, the first line says whose it is
 		err = j.write(text)
 	}
 	if err == nil {
@@ -93,8 +93,8 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 	return j, nil
 }
 
-// isLive tells whether a process holds the journal's lock.
-func isLive(path string) (bool, error) {
+// isLive tells whether a process holds the journal's lock or, where the file system has no locks, whether the one that wrote it runs.
+func isLive(path string, codec Codec) (bool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -106,11 +106,16 @@ func isLive(path string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	err = filelock.Lock(f)
-	if errors.Is(err, filelock.ErrHeld) {
-		return true, nil
+	err = filelock.LockShared(f) // others may be looking too
+	if err == nil || errors.Is(err, filelock.ErrHeld) {
+		return err != nil, nil
 	}
-	return false, err
+	entries, _, err := readJournal(path, codec)
+	if err != nil || len(entries) == 0 || entries[0].Header == nil {
+		return false, nil // whoever needs to read it is told what is wrong
+	}
+	pid, here := processHere(entries[0].Header.Process)
+	return here && pid != os.Getpid() && !ended(pid), nil
 }
 
 // line is an entry's text.

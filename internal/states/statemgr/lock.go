@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"syscall"
@@ -73,7 +74,7 @@ func lockFailed(err error) tfdiags.Diagnostics {
 		"-lock=false goes without a lock, which is safe only while nobody else uses the state."
 	var held *backend.LockedError
 	isHeld := errors.As(err, &held)
-	if isHeld && gone(held.Info) {
+	if isHeld && leftBehind(held.Info) {
 		advice = fmt.Sprintf("The lock is that of a process on this machine that does not run any more. It must have been killed before it "+
 			"could give the lock back. \"tofu force-unlock %s\" removes the lock.", held.Info.ID)
 	}
@@ -84,18 +85,28 @@ func lockFailed(err error) tfdiags.Diagnostics {
 	return tfdiags.Diagnostics{d}
 }
 
-// gone tells whether a lock is known to be left behind: a process took it whose number would mean the same here, and there is none of
-// that number any more.
-func gone(lock *backend.LockInfo) bool {
-	var pid int
+// leftBehind tells whether a lock is known to be that of a process that doesn't run any more.
+func leftBehind(lock *backend.LockInfo) bool {
 	if lock == nil {
 		return false
 	}
-	if _, err := fmt.Sscanf(lock.Info, "process %d", &pid); err != nil || lock.Info != processInfo(pid) {
-		return false
-	}
+	pid, here := processHere(lock.Info)
+	return here && ended(pid)
+}
+
+// processHere reads what processInfo said, if the process's number means the same here.
+func processHere(info string) (pid int, here bool) {
+	_, err := fmt.Sscanf(info, "process %d", &pid)
+	return pid, err == nil && info == processInfo(pid)
+}
+
+// ended tells whether there is no process of that number.
+func ended(pid int) bool {
 	process, err := os.FindProcess(pid)
-	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	if err != nil { // on Windows: elsewhere every number gives a process
+		return !errors.Is(err, fs.ErrPermission)
+	}
+	return errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // processInfo is what a lock says of the process that took it.

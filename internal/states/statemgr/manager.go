@@ -205,12 +205,20 @@ func (m *Manager) journalPath() string {
 // erroredPath is where a state goes that its store doesn't take: a new file, since an earlier one may be all that is known of another
 // workspace or run.
 func (m *Manager) erroredPath() string {
-	path := filepath.Join(m.opts.WorkDir, "errored.tfstate")
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); err != nil {
-			return path
+	return free(func(n int) string {
+		if n == 1 {
+			return filepath.Join(m.opts.WorkDir, "errored.tfstate")
 		}
-		path = filepath.Join(m.opts.WorkDir, fmt.Sprintf("errored.%d.tfstate", n))
+		return filepath.Join(m.opts.WorkDir, fmt.Sprintf("errored.%d.tfstate", n))
+	})
+}
+
+// free gives the first name that no file has. One that can't be looked at counts as such: who writes the file is told why.
+func free(name func(n int) string) string {
+	for n := 1; ; n++ {
+		if _, err := os.Lstat(name(n)); err != nil {
+			return name(n)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (m *Manager) recover(present *stored) (*recovery, error) {
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, nil
 	}
-	if live, err := isLive(path); live || err != nil {
+	if live, err := isLive(path, m.opts.Codec); live || err != nil {
 		return nil, err
 	}
 	entries, damaged, err := readJournal(path, m.opts.Codec)
@@ -228,10 +228,5 @@ func (op *Operation) describe() string {
 
 // setAside keeps a journal that couldn't be replayed where no command looks for it.
 func (rec *recovery) setAside() error {
-	for i := 1; ; i++ {
-		path := fmt.Sprintf("%s.unused-%d", rec.path, i)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return os.Rename(rec.path, path)
-		}
-	}
+	return os.Rename(rec.path, free(func(n int) string { return fmt.Sprintf("%s.unused-%d", rec.path, n) }))
 }

@@ -201,12 +201,8 @@ func (m *Manager) keepDamaged(data []byte) (string, error) {
 	if filer, ok := m.store.(backend.Filer); ok {
 		base = filer.File(m.workspace)
 	}
-	for i := 1; ; i++ {
-		path := fmt.Sprintf("%s.damaged-%d", base, i)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return path, staging.WriteSynced(path, data, 0o600)
-		}
-	}
+	path := free(func(n int) string { return fmt.Sprintf("%s.damaged-%d", base, n) })
+	return path, staging.WriteSynced(path, data, 0o600)
 }
 
 // Instances lists the addresses of what the repaired state has, sorted.

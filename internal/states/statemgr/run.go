@@ -79,7 +79,7 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 // beginning is the first entry of a journal: which snapshot the others add to.
 func (m *Manager) beginning() *entry {
 	return &entry{Kind: beginEntry, Serial: m.stored.serial, Header: &header{
-		Journal: journalVersion, Program: version.Own, Who: who(), PID: os.Getpid(),
+		Journal: journalVersion, Program: version.Own, Who: who(), PID: os.Getpid(), Process: processInfo(os.Getpid()),
 		Workspace: m.workspace, Lineage: m.stored.lineage, Exists: m.stored.exists,
 	}}
 }

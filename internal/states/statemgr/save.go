@@ -175,7 +175,7 @@ func (m *Manager) settled(final *states.State) {
 		return
 	}
 	var err error
-	if live, _ := isLive(old.path); live {
+	if live, _ := isLive(old.path, m.opts.Codec); live {
 		return // it is another run's by now
 	}
 	if old.foreign {
