@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -154,6 +155,22 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to a resource.")
 	case resources > 1:
 		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to one resource only.")
+	case !isPath(expr):
+		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "An item of replace_triggered_by is a resource, one of its instances or an attribute, and nothing that has to be calculated; an index is a constant, count.index or each.key.")
+		return false
 	}
 	return resources == 1
+}
+
+// isPath tells whether an expression names attributes and indexes only, where an index may be a reference too.
+func isPath(expr hcl.Expression) bool {
+	switch e := expr.(type) {
+	case *hclsyntax.RelativeTraversalExpr:
+		return isPath(e.Source)
+	case *hclsyntax.IndexExpr:
+		_, diags := hcl.AbsTraversalForExpr(e.Key)
+		return !diags.HasErrors() && isPath(e.Collection)
+	}
+	_, diags := hcl.AbsTraversalForExpr(expr)
+	return !diags.HasErrors()
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -63,7 +64,9 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, tfdiags.Diagnostics) {
 	var res addrs.Resource
 	var key *addrs.InstanceKey
-	tr, diags := p.triggerTraversal(e)
+	tr, diags := triggerPath(e.Expression, func(key hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
+		return p.c.scope().EvalExpr(key, cty.DynamicPseudoType)
+	})
 	if diags.HasErrors() {
 		return res, nil, nil, diags
 	}
@@ -94,29 +97,48 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	return res, key, path, diags
 }
 
-// triggerTraversal turns A[count.index].attr into a traversal with the key put in.
-func (p *instancePlan) triggerTraversal(e *lang.Expr) (hcl.Traversal, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	if tr, hclDiags := hcl.AbsTraversalForExpr(e.Expression); !hclDiags.HasErrors() {
+// triggerPath turns A[count.index].attr into a traversal, with the keys that are references put in.
+func triggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, tfdiags.Diagnostics)) (hcl.Traversal, tfdiags.Diagnostics) {
+	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
 	}
-	switch expr := e.Expression.(type) {
+	switch expr := expr.(type) {
 	case *hclsyntax.RelativeTraversalExpr:
-		head, more := p.triggerTraversal(&lang.Expr{Expression: expr.Source, Refs: e.Refs})
-		return append(head[:len(head):len(head)], expr.Traversal...), more
+		head, diags := triggerPath(expr.Source, key)
+		return append(head[:len(head):len(head)], expr.Traversal...), diags
 	case *hclsyntax.IndexExpr:
-		head, more := p.triggerTraversal(&lang.Expr{Expression: expr.Collection, Refs: e.Refs})
-		if more.HasErrors() {
-			return nil, more
-		}
-		k, more := p.c.scope().EvalExpr(expr.Key, cty.DynamicPseudoType)
-		if more.HasErrors() {
-			return nil, more
-		}
-		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), nil
+		head, diags := triggerPath(expr.Collection, key)
+		k, more := key(expr.Key)
+		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), diags.Append(more)
 	}
-	return nil, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
-		"A trigger is a reference to a managed resource of the same module, one of its instances or an attribute; the index may be a constant, count.index or each.key.").At(e.Range()))
+	panic("unreachable: a trigger that is no path was refused when it was read")
+}
+
+// checkTrigger holds a trigger that has a reference for an index against its resource's schema; others are checked as references.
+func (b *build) checkTrigger(m *module, e *lang.Expr) tfdiags.Diagnostics {
+	path, _ := triggerPath(e.Expression, func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil })
+	at := slices.IndexFunc(path, func(step hcl.Traverser) bool {
+		index, ok := step.(hcl.TraverseIndex)
+		return ok && !index.Key.IsKnown()
+	})
+	if at < 0 {
+		return nil
+	}
+	ref, diags := addrs.ParseRef(path[:at], addrs.ModuleScope)
+	if diags.HasErrors() {
+		return diags
+	}
+	rest := slices.Concat(ref.Remaining, path[at:])
+	res, whole := ref.Subject.(addrs.Resource)
+	if inst, ok := ref.Subject.(addrs.ResourceInstance); ok {
+		res = inst.Resource
+	} else if whole && len(ref.Remaining) == 0 {
+		rest = rest[1:] // the key of an instance
+	}
+	if r := m.resources[res]; r != nil && r.schema != nil {
+		diags = diags.Append(r.schema.Block.StaticValidateTraversal(rest))
+	}
+	return diags
 }
 
 // fires tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.

@@ -70,6 +70,7 @@ func (m *moveResults) blockedWarning() tfdiags.Diagnostics {
 type moveStatement struct {
 	from, to endpoint
 	depth    int // of the declaring module: the first steps of both ends are its own, in any of its instances
+	implied  bool
 	rng      hcl.Range
 }
 
@@ -169,17 +170,16 @@ func applyMoves(cfg *configs.Config, state *states.State) (*states.State, *moveR
 	if results.ring = ring; ring.HasErrors() {
 		return state, results, nil
 	}
-	implied := impliedMoves(cfg, state)
-	if len(ordered)+len(implied) == 0 {
+	if implied := impliedMoves(cfg, state); len(implied) > 0 {
+		ordered = orderImplied(ordered, implied)
+	}
+	if len(ordered) == 0 {
 		return state, results, nil
 	}
 	m := newMover(cfg, state.Clone(), results)
 	m.mention(explicit)
 	for _, st := range ordered {
-		m.apply(st, false)
-	}
-	for _, st := range implied {
-		m.apply(st, true)
+		m.apply(st)
 	}
 	return m.state, results, results.blockedWarning()
 }
@@ -229,7 +229,7 @@ func (w *impliedWalk) call(c *configs.Config, depth int, step addrs.Step) {
 	if id := (endKey{module: c.Path, key: step.Key}); ok && !w.seen[id] {
 		w.seen[id] = true
 		end := moveEnd(c.Path, addrs.Target{})
-		st := &moveStatement{from: end, to: endpoint{steps: slices.Clone(end.steps)}, depth: depth, rng: c.Call.Range}
+		st := &moveStatement{from: end, to: endpoint{steps: slices.Clone(end.steps)}, depth: depth, implied: true, rng: c.Call.Range}
 		*st.from.last() = endStep{name: step.Name, key: step.Key}
 		*st.to.last() = endStep{name: step.Name, key: to}
 		w.out = append(w.out, st)
@@ -251,7 +251,7 @@ func (w *impliedWalk) resource(c *configs.Config, r *states.Resource) {
 		from := addrs.Target{Resource: r.Addr.Resource, Key: key, HasKey: true}
 		target := from
 		target.Key = to
-		w.out = append(w.out, &moveStatement{from: moveEnd(c.Path, from), to: moveEnd(c.Path, target), depth: len(c.Path.Names()), rng: rc.Range})
+		w.out = append(w.out, &moveStatement{from: moveEnd(c.Path, from), to: moveEnd(c.Path, target), depth: len(c.Path.Names()), implied: true, rng: rc.Range})
 	}
 }
 

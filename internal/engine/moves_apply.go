@@ -98,9 +98,9 @@ func (m *mover) suppressed(st *moveStatement, p *spot) bool {
 	return false
 }
 
-func (m *mover) apply(st *moveStatement, implied bool) {
+func (m *mover) apply(st *moveStatement) {
 	for _, p := range m.root.match(st.from.steps, nil) {
-		if implied && m.suppressed(st, p) {
+		if st.implied && m.suppressed(st, p) {
 			continue
 		}
 		if st.from.isModule() {

@@ -22,6 +22,16 @@ func orderMoves(list []*moveStatement) ([]*moveStatement, tfdiags.Diagnostics) {
 	return o.out, nil
 }
 
+// orderImplied adds what is implied to explicit statements in their order: it comes after them, but before one that moves on what it moves.
+func orderImplied(explicit, implied []*moveStatement) []*moveStatement {
+	last := slices.Concat(explicit, implied)
+	slices.Reverse(last) // what is visited last comes first
+	if ordered, ring := orderMoves(last); !ring.HasErrors() {
+		return ordered
+	}
+	return slices.Concat(explicit, implied)
+}
+
 // ringOfMoves is said of statements that follow one another in a ring. No one of them is the wrong one, so all are named.
 func ringOfMoves(ring []*moveStatement) tfdiags.Diagnostic {
 	var b strings.Builder

@@ -190,7 +190,7 @@ func (w *walk) orphanOutputs() {
 
 // finishPlan puts together what the walk has found out.
 func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
-	w.state.Prune()
+	w.state.PruneSince(w.build.state)
 	if w.prevRun != nil {
 		w.prevRun.Prune()
 	}

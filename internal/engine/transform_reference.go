@@ -181,6 +181,7 @@ func (b *build) connectResource(r *resource) {
 	b.connectRules(n, m, e.post, postScope)
 	for _, t := range e.triggers {
 		b.connectRefs(n, m, t.Refs, scope)
+		n.problems = n.problems.Append(b.checkTrigger(m, t))
 	}
 	b.connectDependsOn(n, m, slices.DeleteFunc(slices.Clone(e.dependsOn), func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r }))
 	selfScope := b.without(r, scope)

@@ -238,6 +238,14 @@ func (s *State) Prune() {
 	maps.DeleteFunc(s.resources, func(_ addrs.AbsResource, r *Resource) bool { return len(r.Instances) == 0 })
 }
 
+// PruneSince drops resources that have lost their instances since the state was another one; those that had none then stay.
+func (s *State) PruneSince(before *State) {
+	maps.DeleteFunc(s.resources, func(addr addrs.AbsResource, r *Resource) bool {
+		had := before.Resource(addr)
+		return len(r.Instances) == 0 && (had == nil || len(had.Instances) > 0)
+	})
+}
+
 // Output gives a root output value, nil when there is none.
 func (s *State) Output(name string) *Output {
 	if s == nil {

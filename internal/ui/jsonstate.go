@@ -61,6 +61,11 @@ func (w *stateWriter) values() {
 		w.outputs(names)
 	}
 	tree := newModuleTree[stateItem]()
+	if w.Only == nil {
+		for _, r := range w.State.Sorted() { // those without instances as well: their module is shown
+			tree.declare(r.Addr.Module)
+		}
+	}
 	for _, item := range stateItems(w.StateView) {
 		tree.add(item.addr.Module, item)
 	}

@@ -17,22 +17,21 @@ func newModuleTree[T any]() *moduleTree[T] {
 }
 
 func (t *moduleTree[T]) add(module addrs.ModuleInstance, item T) {
-	if _, known := t.items[module]; !known {
-		t.declare(module)
-	}
+	t.declare(module)
 	t.items[module] = append(t.items[module], item)
 }
 
 // declare makes a module instance known to its parent, and that to its own.
 func (t *moduleTree[T]) declare(module addrs.ModuleInstance) {
+	if _, known := t.items[module]; known {
+		return
+	}
 	t.items[module] = nil
 	if module.IsRoot() {
 		return
 	}
 	parent, _ := module.Parent()
-	if _, known := t.items[parent]; !known {
-		t.declare(parent)
-	}
+	t.declare(parent)
 	t.children[parent] = append(t.children[parent], module)
 }
 

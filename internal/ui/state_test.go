@@ -44,6 +44,7 @@ func testState() *states.State {
 	}), provided())
 	st.SetDeposed(instance("cloud_server.web"), "0123abcd", obj(attrs("i-0"), nil), provided())
 	st.SetCurrent(instance(`module.m["a"].module.n[0].cloud_server.bad[1]`), obj(attrs("i-2"), func(o *states.Object) { o.Status = states.Tainted }), provided())
+	st.EnsureResource(instance("module.empty.cloud_server.none").Abs(), provided().Config)
 	st.SetCurrent(instance("data.cloud_image.d"), obj(`{"id":"x","name":"base"}`, nil), provided())
 	st.SetOutput("o", &states.Output{Value: cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NullVal(cty.String)}), Deprecated: "use p"})
 	st.SetOutput("s", &states.Output{Value: cty.StringVal("hush"), Sensitive: true})
