@@ -135,6 +135,8 @@ func (a *App) run(args []string) int {
 	switch {
 	case global.version:
 		cmd, path = cmdVersion, []string{"version"}
+	case asksFor(args, "-v", "-version", "--version"): // whatever the command
+		cmd, path, rest = cmdVersion, []string{"version"}, nil
 	case cmd == nil && (global.help || len(args) == 0):
 		printHelp(a.Out, table)
 		if global.help {
@@ -149,7 +151,7 @@ func (a *App) run(args []string) int {
 		fmt.Fprintln(a.Err, err)
 		return 1
 	}
-	if global.help || wantsHelp(rest) {
+	if asksFor(rest, "-h", "-help", "--help") || global.help {
 		printCommandHelp(a.Out, cmd, path)
 		return 0
 	}
@@ -267,10 +269,7 @@ func (a *App) useFlags(flags any) (closeView func() error, err error) {
 	}
 	word := a.Env("TF_INPUT")
 	if given, ok := flags.(interface{ input() *inputFlag }); ok {
-		a.Input = given.input().Allowed
-		if !given.input().Given && (word == "0" || strings.EqualFold(word, "false")) {
-			a.Input = false
-		}
+		a.Input = given.input().Allowed && word != "0" && !strings.EqualFold(word, "false")
 	}
 	if a.view.JSON {
 		a.Input = false
@@ -399,16 +398,12 @@ func misplaced(args []string) error {
 	return fmt.Errorf("there is no global option %s; options of a command stand behind it: %s", args[0], strings.Join(right, " "))
 }
 
-func wantsHelp(args []string) bool {
-	for _, arg := range args {
-		switch arg {
-		case "--":
-			return false
-		case "-h", "-help", "--help":
-			return true
-		}
+// asksFor tells whether one of the words is among the arguments, before "--".
+func asksFor(args []string, words ...string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
 	}
-	return false
+	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(words, arg) })
 }
 
 // sentence gives an error's text as a sentence.

@@ -211,24 +211,10 @@ func (f *targetFlags) add(fs *flag.FlagSet) {
 }
 
 // inputFlag is -input: whether questions may be asked.
-type inputFlag struct{ Allowed, Given bool }
+type inputFlag struct{ Allowed bool }
 
 func (f *inputFlag) add(fs *flag.FlagSet) {
-	f.Allowed = true
-	fs.Var(f, "input", "Do not ask for anything.")
-}
-
-// String implements flag.Value; it is the default value's text.
-func (f *inputFlag) String() string { return "true" }
-
-// IsBoolFlag lets the option stand without a value.
-func (f *inputFlag) IsBoolFlag() bool { return true }
-
-// Set implements flag.Value.
-func (f *inputFlag) Set(text string) (err error) {
-	f.Allowed, err = strconv.ParseBool(text)
-	f.Given = true
-	return err
+	fs.BoolVar(&f.Allowed, "input", true, "Do not ask for anything.")
 }
 
 // list is an option that may be repeated.

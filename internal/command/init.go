@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"flag"
+	"os"
 
 	"tofu/internal/configs"
 	"tofu/internal/getmodules"
@@ -146,9 +147,11 @@ func (a *App) emphasis(text string) string {
 
 // copyFromModule starts a working directory with a copy of a module.
 func (a *App) copyFromModule(ctx context.Context, source string, client *registry.Client) error {
-	if a.parser.IsModuleDir(".") {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Can't populate a directory that has configuration files",
-			"With -from-module the directory must not have any configuration files.")}.Err()
+	if present, err := os.ReadDir("."); err != nil {
+		return err
+	} else if len(present) > 0 {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Can't populate a directory that isn't empty",
+			"With -from-module a module is copied into the directory, which must be empty; there is %s in it.", present[0].Name())}.Err()
 	}
 	a.say("Copying configuration from %q...", source)
 	progress := a.newDownloads()

@@ -62,7 +62,6 @@ type Override struct {
 	Target      addrs.Target // without instance keys
 	Values      cty.Value    // an object; an empty one when nothing is set
 	TargetRange hcl.Range
-	ValuesRange hcl.Range
 	Range       hcl.Range
 }
 
@@ -137,12 +136,12 @@ func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
 	}
 	content := d.content(block.Body, testRunSchema)
 	if attr, ok := content.Attributes["command"]; ok {
-		switch d.keyword(attr.Expr) {
+		switch hcl.ExprAsKeyword(attr.Expr) {
 		case "apply":
 		case "plan":
 			run.Plan = true
 		default:
-			d.errorf(attr.Expr.Range(), "Invalid \"command\" keyword", "The \"command\" argument is one of the keywords apply and plan.")
+			d.errorf(attr.Expr.Range(), "Invalid \"command\" keyword", "The \"command\" argument is one of the keywords apply and plan, without quotes.")
 		}
 	}
 	if attr, ok := content.Attributes["providers"]; ok {
@@ -181,12 +180,12 @@ func (d *decoder) testOptions(block *hcl.Block) TestOptions {
 	var o TestOptions
 	attrs := d.content(block.Body, testOptionsSchema).Attributes
 	if attr, ok := attrs["mode"]; ok {
-		switch d.keyword(attr.Expr) {
+		switch hcl.ExprAsKeyword(attr.Expr) {
 		case "normal":
 		case "refresh-only":
 			o.RefreshOnly = true
 		default:
-			d.errorf(attr.Expr.Range(), "Invalid \"mode\" keyword", "The \"mode\" argument is one of the keywords normal and refresh-only.")
+			d.errorf(attr.Expr.Range(), "Invalid \"mode\" keyword", "The \"mode\" argument is one of the keywords normal and refresh-only, without quotes.")
 		}
 	}
 	if attr, ok := attrs["refresh"]; ok {

@@ -90,7 +90,7 @@ func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
 	o := &Override{Kind: kind, Values: cty.EmptyObjectVal, Range: block.DefRange}
 	attrs := d.content(block.Body, schema).Attributes
 	if attr, ok := attrs[argument]; ok {
-		o.Values, o.ValuesRange = d.constantObject(attr), attr.Expr.Range()
+		o.Values = d.constantObject(attr)
 	}
 	attr, ok := attrs["target"]
 	if !ok || !d.overrideTarget(o, attr) {

@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -34,8 +36,12 @@ func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnosti
 		diags = append(diags, tfdiags.Warningf("Test directory must be relative", "The test directory %s is not looked into: give its path from the current directory.", testDir))
 	case filepath.Clean(dir) == filepath.Clean(root):
 	default:
-		if _, err := p.fs.ReadDir(dir); err != nil && filepath.Clean(testDir) != DefaultTestDirectory {
+		switch _, err := p.fs.ReadDir(dir); {
+		case err == nil || filepath.Clean(testDir) == DefaultTestDirectory && errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist):
 			diags = append(diags, tfdiags.Warningf("Test directory does not exist", "The requested test directory %s does not exist.", testDir))
+		default:
+			diags = append(diags, tfdiags.Errorf("Test directory can't be read", "The test directory %s can't be read: %s.", testDir, err))
 		}
 		names = append(names, p.listTests(dir)...)
 	}

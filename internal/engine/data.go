@@ -175,10 +175,12 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 	name := "check." + p.r.cfg.Check.Name
 	set := ruleSet{kind: checks.KindCheck, config: inModule(p.r.module.path, name), object: inInstance(p.c.in.addr, name)}
 	w.record(set, status, messages)
-	outcome = outcome.AsWarnings()
-	for i := range outcome {
-		outcome[i].Extra = tfdiags.CheckRule{Address: set.object}
+	for i, d := range outcome {
+		if d.Severity == tfdiags.Error {
+			outcome[i].Extra = tfdiags.CheckRule{Address: set.object}
+		}
 	}
+	outcome = outcome.AsWarnings()
 	if w.phase.recordsOutputs && w.mode == plans.Normal {
 		w.mu.Lock()
 		w.checkReads = append(w.checkReads, &plans.InstanceChange{

@@ -9,9 +9,11 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -91,6 +93,39 @@ func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 	}
 	value, diags := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
 	return value, placed(slices.Clone(diags), rng)
+}
+
+// partData gives the values after an apply with targets: a repeated resource that was left out has no instances, and an output that
+// can't be told without what was left out has the value that is stored, if any.
+type partData struct {
+	lang.Data
+	module *configs.Module
+	state  *states.State
+}
+
+// Value implements lang.Data.
+func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	v, diags := d.Data.Value(subject, rng)
+	if diags.HasErrors() || v.IsWhollyKnown() {
+		return v, diags
+	}
+	switch s := subject.(type) {
+	case addrs.Resource:
+		r := d.module.Resources[s]
+		switch stored := d.state.Resource(s.InInstance(addrs.RootInstance)); {
+		case stored != nil:
+		case r.Count != nil:
+			return cty.EmptyTupleVal, diags
+		case r.ForEach != nil:
+			return cty.EmptyObjectVal, diags
+		}
+	case addrs.OutputValue:
+		if stored, ok := outputsOf(d.state)[s.Name]; ok {
+			return stored, diags
+		}
+		return cty.NullVal(cty.DynamicPseudoType).WithSameMarks(v), diags
+	}
+	return v, diags
 }
 
 // evaluateAsserts evaluates all assertions in the module's scope.

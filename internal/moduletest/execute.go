@@ -162,6 +162,7 @@ func (e *execution) apply(ctx context.Context, module *moduleState, attempt *att
 		scope, more := engine.Eval(ctx, e.config, st, e.env(), e.values)
 		diags = append(diags, more...)
 		if !more.HasErrors() && scope != nil {
+			scope.Data = partData{scope.Data, e.config.Module, st}
 			e.evaluateAsserts(scope)
 		}
 	}

@@ -146,7 +146,7 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 		name, value := it.Element()
 		outputs[name.AsString()] = value
 		if declared[name.AsString()] == nil {
-			diags = append(diags, tfdiags.Warningf("Override of an unknown output", "%s has no output %q.", o.Target, name.AsString()).At(o.ValuesRange))
+			diags = append(diags, tfdiags.Warningf("Override of an unknown output", "%s has no output %q.", o.Target, name.AsString()).At(o.TargetRange))
 		}
 	}
 	e.overlay.Outputs[path] = outputs

@@ -33,6 +33,9 @@ func Load(root *configs.Config, testDir string, opts *configs.LoadOptions) (*Sui
 	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{}, root: &subject{dir: root.Module.Dir, config: root}}
 	files, diags := opts.Parser.TestFiles(root.Module.Dir, testDir)
 	s.Files = files
+	if diags.HasErrors() {
+		return s, diags
+	}
 	for _, file := range files {
 		for _, run := range file.Runs {
 			if run.Module == nil {
