@@ -148,7 +148,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	case result.True():
 		return checks.Pass, "", diags
 	}
-	if w.phase.unknownInputs && (set.kind != checks.KindVariable && set.kind != checks.KindOutput || c.in.uncertain()) {
+	if w.phase.unknownInputs && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
 		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
 	detail := message
@@ -165,16 +165,6 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 		d.EvalContext, d.Expression = nil, nil
 	}
 	return checks.Fail, message, diags.Append(d)
-}
-
-// uncertain tells whether the module instance stands for any number of instances.
-func (in *moduleInstance) uncertain() bool {
-	for ; in.parent != nil; in = in.parent {
-		if rep := in.module.rep; rep.repeats() || rep.enabled != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // messageText gives a condition's message; it is empty where the message must not be shown. That is an error for a variable: who sets

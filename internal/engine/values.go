@@ -33,6 +33,9 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 			if !more.HasErrors() {
 				more = more.Append(w.validateVariable(v, in))
 			}
+			if w.phase.unknownInputs {
+				in.values[v.slot] = unknownVariable(v.variable) // a module is validated for whatever it may be called with
+			}
 		case localValue:
 			in.values[v.slot], more = w.context(in, repetition{}).eval(v.expr, cty.DynamicPseudoType)
 		case outputValue:
@@ -71,7 +74,7 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 
 func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
 	if w.phase.unknownInputs {
-		return markVariable(v.variable, cty.UnknownVal(v.variable.Type.Type)), nil
+		return unknownVariable(v.variable), nil
 	}
 	given, ok := w.variables[v.name]
 	if !ok || given.Value == cty.NilVal {
@@ -102,10 +105,11 @@ func finalValue(v *value, in *moduleInstance, given Variable) (cty.Value, tfdiag
 	}
 	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s:%d: %s.",
 		from, inInstance(in.addr, "var."+v.name), v.variable.Range.Filename, v.variable.Range.Start.Line, tfdiags.FormatError(err)).At(rng)
-	return markVariable(v.variable, cty.UnknownVal(v.variable.Type.Type)), tfdiags.Diagnostics{d}
+	return unknownVariable(v.variable), tfdiags.Diagnostics{d}
 }
 
-func markVariable(v *configs.Variable, val cty.Value) cty.Value {
+func unknownVariable(v *configs.Variable) cty.Value {
+	val := cty.UnknownVal(v.Type.Type)
 	if v.Sensitive {
 		val = val.Mark(marks.Sensitive)
 	}
