@@ -151,7 +151,9 @@ func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diag
 		return diags.Err()
 	}
 	if !s.flags.Document {
-		s.app.Printer.State(view)
+		if err := s.app.Printer.State(view); err != nil {
+			return diags.Append(err).Err()
+		}
 	}
 	s.app.warn(diags)
 	return s.write(func(w io.Writer) error { return ui.WriteState(w, view, version.String) })

@@ -65,7 +65,9 @@ func runStateShow(ctx context.Context, app *App, flags any, args []string) error
 		return diags.Err()
 	}
 	view.Only = &addr
-	app.Printer.State(view)
+	if err := app.Printer.State(view); err != nil {
+		return diags.Append(err).Err()
+	}
 	return app.done(diags)
 }
 

@@ -137,7 +137,10 @@ func (h *human) Plan(v *PlanView) {
 }
 
 // State implements Printer.
-func (h *human) State(v *StateView) { h.write(h.Out, stateText(v, h.style, h.ShowSensitive)) }
+func (h *human) State(v *StateView) error {
+	h.write(h.Out, stateText(v, h.style, h.ShowSensitive))
+	return nil
+}
 
 // Message implements Printer.
 func (h *human) Message(m Message) {

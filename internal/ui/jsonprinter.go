@@ -270,10 +270,10 @@ func (p *jsonPrinter) outputs(outputs map[string]outputJSON) {
 }
 
 // State implements Printer.
-func (p *jsonPrinter) State(v *StateView) {
+func (p *jsonPrinter) State(v *StateView) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = WriteState(p.Out, v, p.Version)
+	return WriteState(p.Out, v, p.Version)
 }
 
 // Message implements Printer.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -16,8 +17,8 @@ type Printer interface {
 	Event(engine.Event)
 	// Plan shows what is planned.
 	Plan(*PlanView)
-	// State shows a state.
-	State(*StateView)
+	// State shows a state. The JSON form has objects as their schemas say, so there it can fail.
+	State(*StateView) error
 	// Message shows anything else.
 	Message(Message)
 }
@@ -85,10 +86,12 @@ func (t tee) Plan(v *PlanView) {
 	}
 }
 
-func (t tee) State(v *StateView) {
+func (t tee) State(v *StateView) error {
+	var errs []error
 	for _, p := range t {
-		p.State(v)
+		errs = append(errs, p.State(v))
 	}
+	return errors.Join(errs...)
 }
 
 func (t tee) Message(m Message) {

@@ -106,7 +106,9 @@ func TestTeeTellsAll(t *testing.T) {
 	p := Tee(NewHuman(Options{Out: &a}), NewHuman(Options{Out: &b}))
 	story(p)
 	p.Plan(&PlanView{Plan: &plans.Plan{Changes: &plans.Changes{}}})
-	p.State(&StateView{})
+	if err := p.State(&StateView{}); err != nil {
+		t.Error(err)
+	}
 	if a.Len() == 0 || a.String() != b.String() {
 		t.Errorf("one printed %d bytes, the other %d", a.Len(), b.Len())
 	}

@@ -62,7 +62,9 @@ func TestState(t *testing.T) {
 	golden(t, "state", func(t *testing.T, _ map[string]string) map[string]string {
 		human := func(v *StateView) string {
 			var b bytes.Buffer
-			NewHuman(Options{Out: &b}).State(v)
+			if err := NewHuman(Options{Out: &b}).State(v); err != nil {
+				t.Error(err)
+			}
 			if strings.Contains(b.String(), "hush") {
 				t.Errorf("a secret is shown:\n%s", b.String())
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"tofu/internal/tfdiags"
@@ -236,18 +237,23 @@ func (p *jsonPrinter) testRun(m TestRun) {
 	p.line("info", fmt.Sprintf("  %q... %s", m.Run, m.Status.word(style{})), "test_run", about.with(entry{
 		"test_run": map[string]any{"path": m.Path, "run": m.Run, "status": m.Status},
 	}))
-	var doc bytes.Buffer
 	switch {
 	case m.Plan != nil:
-		if err := WritePlan(&doc, m.Plan, p.Version); err == nil {
-			p.line("info", "-verbose flag enabled, printing plan", "test_plan", about.with(entry{"test_plan": json.RawMessage(doc.Bytes())}))
-		}
+		p.testDocument("plan", about, &m.Diagnostics, func(w io.Writer) error { return WritePlan(w, m.Plan, p.Version) })
 	case m.State != nil:
-		if err := WriteState(&doc, m.State, p.Version); err == nil {
-			p.line("info", "-verbose flag enabled, printing state", "test_state", about.with(entry{"test_state": json.RawMessage(doc.Bytes())}))
-		}
+		p.testDocument("state", about, &m.Diagnostics, func(w io.Writer) error { return WriteState(w, m.State, p.Version) })
 	}
 	p.diagnostics(m.Diagnostics, about)
+}
+
+// testDocument prints what a run planned or made; that it can't be printed doesn't fail the run.
+func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diagnostics, write func(io.Writer) error) {
+	var doc bytes.Buffer
+	if err := write(&doc); err != nil {
+		*diags = append(*diags, tfdiags.Warningf("The "+what+" can't be shown", "%s.", err))
+		return
+	}
+	p.line("info", "-verbose flag enabled, printing "+what, "test_"+what, about.with(entry{"test_" + what: json.RawMessage(doc.Bytes())}))
 }
 
 // with gives both entries in one.
