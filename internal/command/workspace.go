@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"tofu/internal/backend"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -232,7 +234,7 @@ func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) erro
 	if _, err := w.store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
 		return err
 	}
-	return w.push(ctx, a, f, &statefile.File{State: states.New()}).Err()
+	return w.push(ctx, a, f, &statefile.File{Serial: 1, Lineage: uuid.NewString(), State: states.New()}).Err()
 }
 
 // push puts a state into the place's workspace.
