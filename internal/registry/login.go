@@ -44,10 +44,14 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 		Scopes     any      `json:"scopes"`
 	}
 	if err := json.Unmarshal(text, &service); err != nil {
-		return nil, fmt.Errorf("the login service of %s is described in an unknown form: %w", host, err)
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) && wrong.Field != "" {
+			return nil, fmt.Errorf("the login service of %s has a %q that is a %s", host, wrong.Field, wrong.Value)
+		}
+		return nil, fmt.Errorf("the login service of %s is not described by an object", host)
 	}
 	if service.GrantTypes != nil && !slices.Contains(service.GrantTypes, "authz_code") {
-		return nil, fmt.Errorf("%s gives tokens by %q only, and this program knows how to ask by \"authz_code\"", host, service.GrantTypes)
+		return nil, fmt.Errorf("the login service of %s gives tokens by %q only, and this program knows how to ask by \"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
 	list, _ := service.Scopes.([]any) // anything else means none

@@ -14,6 +14,7 @@ func TestLoginService(t *testing.T) {
 	good := map[string]any{"client": "cli", "authz": "/authz?x=1", "token": "/token", "ports": []int{10000, 10010}, "scopes": []string{"a", "b"}}
 	for name, c := range map[string]struct {
 		change map[string]any // nil leaves a key out
+		whole  any            // in place of all of it
 		want   string         // in the error; empty for success
 	}{
 		"good":            {},
@@ -30,7 +31,8 @@ func TestLoginService(t *testing.T) {
 		"low ports":       {change: map[string]any{"ports": []int{80, 90}}, want: "ports"},
 		"high ports":      {change: map[string]any{"ports": []int{65530, 65536}}, want: "ports"},
 		"ports backwards": {change: map[string]any{"ports": []int{10010, 10000}}, want: "ports"},
-		"strange ports":   {change: map[string]any{"ports": []string{"http"}}, want: "unknown form"},
+		"strange ports":   {change: map[string]any{"ports": []string{"http"}}, want: `a "ports" that is a string`},
+		"no object":       {whole: "yes", want: "not described by an object"},
 		"strange scope":   {change: map[string]any{"scopes": []int{1}}, want: "no text"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,9 +42,13 @@ func TestLoginService(t *testing.T) {
 					delete(service, key)
 				}
 			}
+			whole := any(service)
+			if c.whole != nil {
+				whole = c.whole
+			}
 			u, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
-				_ = json.NewEncoder(w).Encode(map[string]any{"login.v1": service})
+				_ = json.NewEncoder(w).Encode(map[string]any{"login.v1": whole})
 			})
 			l, err := client.Login(t.Context(), u.Host)
 			if c.want != "" {
