@@ -8,6 +8,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/dag"
+	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -253,7 +254,7 @@ func (r *resource) findDeferral() deferral {
 	}
 	d.dependsOn(m, r.exprs.dependsOn)
 	for ; m.call != nil; m = m.parent {
-		refs, _ := dependsOnRefs(m.call.DependsOn)
+		refs, _ := lang.DependsOn(m.call.DependsOn) // their problems were reported when the graph was built
 		d.dependsOn(m.parent, refs)
 		for _, ref := range refs {
 			if other := m.parent.resourceOf(ref.Subject); other != nil {

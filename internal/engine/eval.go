@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"path/filepath"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -77,29 +79,23 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	case addrs.Self:
 		return c.local(c.self, subject, rng)
 	case addrs.PathAttr:
-		if diags := unheardAttribute(s, rng); diags.HasErrors() {
-			return cty.DynamicVal, diags
+		if path := c.path(s.Name); path != "" {
+			return cty.StringVal(path), nil
 		}
-		return cty.StringVal(c.path(s.Name)), nil
 	case addrs.TerraformAttr:
-		if diags := unheardAttribute(s, rng); diags.HasErrors() {
-			return cty.DynamicVal, diags
-		}
-		if s.Name == "workspace" {
+		switch s.Name {
+		case "workspace":
 			return cty.StringVal(c.walk.env.Workspace), nil
+		case "applying":
+			return cty.BoolVal(c.walk.phase.applying).Mark(marks.Ephemeral), nil
 		}
-		return cty.BoolVal(c.walk.phase.applying).Mark(marks.Ephemeral), nil
 	}
-	return cty.DynamicVal, missing(subject, rng)
-}
-
-// unheardAttribute refuses attributes that path and terraform don't have, where no graph was built of the references before.
-func unheardAttribute(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
+	// Something that doesn't exist gets here only where no graph was built of the references before.
 	diags := checkBlockLocal(&addrs.Reference{Subject: subject}, blockScope{})
 	for i, d := range diags {
 		diags[i] = d.At(rng)
 	}
-	return diags
+	return cty.DynamicVal, diags
 }
 
 func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
@@ -123,21 +119,18 @@ func (c *EvalContext) namedValue(v *value, subject addrs.Referenceable, rng hcl.
 	return cty.DynamicVal, nil
 }
 
+// path gives an attribute of path, "" for one that it doesn't have.
 func (c *EvalContext) path(name string) string {
-	dir := c.walk.env.RootModule
 	switch name {
 	case "cwd":
-		return slashes(c.walk.env.WorkDir)
+		return filepath.ToSlash(cmp.Or(c.walk.env.WorkDir, "."))
 	case "module":
-		dir = c.in.module.cfg.Module.Dir
+		return filepath.ToSlash(cmp.Or(c.in.module.cfg.Module.Dir, "."))
+	case "root":
+		return filepath.ToSlash(cmp.Or(c.walk.env.RootModule, "."))
 	}
-	if dir == "" {
-		dir = "."
-	}
-	return slashes(dir)
+	return ""
 }
-
-func slashes(path string) string { return strings.ReplaceAll(path, "\\", "/") }
 
 // Module implements lang.Data.
 func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {

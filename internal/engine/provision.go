@@ -3,12 +3,10 @@ package engine
 import (
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -157,9 +155,4 @@ func (w *walk) removedProvisioners(cfg *configs.Removed) []*provisionerExprs {
 		out = append(out, w.provisionerExprs(prov, nil, &problems))
 	}
 	return out
-}
-
-// dependsOnRefs reads depends_on without its problems, which were reported when the graph was built.
-func dependsOnRefs(traversals []hcl.Traversal) ([]*addrs.Reference, tfdiags.Diagnostics) {
-	return lang.DependsOn(traversals)
 }

@@ -1,7 +1,6 @@
 package moduletest
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -92,7 +91,7 @@ func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 		return d.e.outputs[run.Name].object(), nil
 	}
 	value, diags := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
-	return value, placed(slices.Clone(diags), rng)
+	return value, placed(diags, rng)
 }
 
 // partData gives the values after an apply with targets: a repeated resource that was left out has no instances, and an output that

@@ -89,23 +89,19 @@ func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderCo
 
 // findOverrides gathers the overrides of the run and of the file, which gives way where both are about one target.
 func (e *execution) findOverrides() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	byTarget := map[addrs.Target]*configs.Override{}
-	for i, list := range [][]*configs.Override{e.run.Overrides, e.file.Overrides} {
-		diags = append(diags, repeated(list)...)
-		seen := map[addrs.Target]bool{}
-		for _, o := range list {
-			switch {
-			case seen[o.Target]:
-			case byTarget[o.Target] != nil:
-				diags = append(diags, tfdiags.Warningf("Override without effect",
-					"The run %q has an override of its own for %s, which is used instead of the file's.", e.run.Name, o.Target).At(o.TargetRange))
-			default:
-				byTarget[o.Target] = o
-				diags = append(diags, e.override(o, i == 0)...)
-			}
-			seen[o.Target] = true
+	diags := append(repeated(e.run.Overrides), repeated(e.file.Overrides)...)
+	own := map[addrs.Target]bool{}
+	for _, o := range e.run.Overrides {
+		own[o.Target] = true
+		diags = append(diags, e.override(o, true)...)
+	}
+	for _, o := range e.file.Overrides {
+		if own[o.Target] {
+			diags = append(diags, tfdiags.Warningf("Override without effect",
+				"The run %q has an override of its own for %s, which is used instead of the file's.", e.run.Name, o.Target).At(o.TargetRange))
+			continue
 		}
+		diags = append(diags, e.override(o, false)...)
 	}
 	return diags
 }

@@ -205,8 +205,9 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 	return cty.DynamicVal, tfdiags.Diagnostics{tfdiags.Errorf("Reference to undefined variable", "Nothing gives the variable %q a value.", name).At(at)}
 }
 
-// placed gives a place to diagnostics that have none.
+// placed gives a place to diagnostics that have none. What was found before stays as it is: each use of it has a place of its own.
 func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
+	diags = slices.Clone(diags)
 	for i := range diags {
 		if diags[i].Subject == nil {
 			diags[i].Subject = &at

@@ -147,7 +147,7 @@ func (p *pool) take(config cty.Value) cty.Value {
 	key := p.key(config)
 	for i, prior := range p.buckets[key] {
 		if p.shape.couldStem(prior, config) {
-			p.buckets[key] = slices.Delete(slices.Clone(p.buckets[key]), i, i+1)
+			p.buckets[key] = slices.Delete(p.buckets[key], i, i+1)
 			return prior
 		}
 	}

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+)
+
+// TestPaths: paths have slashes, but a backslash that is part of a name stays one.
+func TestPaths(t *testing.T) {
+	m := &module{cfg: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
+	w := &walk{build: &build{env: &Env{WorkDir: `/a\b`}}}
+	c := w.context(newModuleInstance(m, addrs.RootInstance), repetition{})
+	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`), "module": filepath.ToSlash(`modules\x`), "root": "."} {
+		if v, diags := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); diags.HasErrors() || !v.RawEquals(cty.StringVal(want)) {
+			t.Errorf("path.%s is %#v, %v; want %s", name, v, diags.Err(), want)
+		}
+	}
+	for _, subject := range []addrs.Referenceable{addrs.PathAttr{Name: "none"}, addrs.TerraformAttr{Alias: "terraform", Name: "none"}} {
+		if v, diags := c.Value(subject, hcl.Range{}); len(diags) != 1 || diags[0].Subject == nil {
+			t.Errorf("%s is %#v, %v", subject, v, diags)
+		}
+	}
+}
