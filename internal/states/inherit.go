@@ -109,15 +109,16 @@ func (h *heritage) complete(addr addrs.ConfigResource, list []addrs.ConfigResour
 	key := listKey{&list[0], len(list), settled}
 	out, ok := h.lists[key]
 	if !ok {
-		out = list
+		var inherited []addrs.ConfigResource
 		for _, dep := range list {
 			if !h.present[dep] {
-				out = UnionDependencies(h.link(dep), out)
+				inherited = append(inherited, h.link(dep)...)
 			}
 			if !settled {
-				out = UnionDependencies(h.loss(dep), out)
+				inherited = append(inherited, h.loss(dep)...)
 			}
 		}
+		out = UnionDependencies(list, sortedDependencies(inherited))
 		h.lists[key] = out
 	}
 	if at := slices.Index(out, addr); at >= 0 && len(out) > len(list) {

@@ -216,7 +216,8 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 		one.value(p, a, nil)
 		return len(one.problems) == 0
 	}
-	lost := unmatched(plans, actuals, becomes)
+	decisive := knownInAll(plans)
+	lost := unmatched(plans, actuals, decisive, becomes)
 	for _, v := range lost {
 		c.problems.add(path, "a planned set element has vanished",
 			"the planned set element %#v has vanished", v)
@@ -225,7 +226,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 		return // what is there instead is the same problem
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
-	for _, v := range unmatched(actuals, plans, stems) {
+	for _, v := range unmatched(actuals, plans, decisive, stems) {
 		c.problems.add(path, "a set element has appeared that was not planned",
 			"the set element %#v has appeared, which was not planned", v)
 	}

@@ -137,7 +137,7 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 			return
 		}
 		priors := hashed(elements(prior))
-		for _, v := range unmatched(plans, configs, valid) {
+		for _, v := range unmatched(plans, configs, s.configured(), valid) {
 			if !priors.has(v) {
 				c.problems.add(path, "a set element was planned that is none of the configured ones",
 					"the set element %#v was planned, which is none of the configured ones", v)

@@ -1,7 +1,6 @@
 package objchange
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -115,27 +114,26 @@ func newPool(s shape, priors []cty.Value) *pool {
 	if len(priors) == 0 {
 		return p
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.attrs)) {
-		if a := s.attrs[name]; !a.Computed && !a.WriteOnly && a.NestedType == nil {
-			p.names = append(p.names, name)
-		}
-	}
+	p.names = s.configured()
 	p.buckets = make(map[int][]cty.Value, len(priors))
 	for _, v := range priors {
 		if !v.IsNull() && v.IsWhollyKnown() {
-			key := p.key(v)
+			key := attrsHash(v, p.names)
 			p.buckets[key] = append(p.buckets[key], v)
 		}
 	}
 	return p
 }
 
-func (p *pool) key(obj cty.Value) int {
-	key := 0
-	for _, name := range p.names {
-		key = key*31 + obj.GetAttr(name).Hash()
+// configured lists the attributes that are as the configuration says, and nothing else.
+func (s shape) configured() []string {
+	var names []string
+	for name, a := range s.attrs {
+		if !a.Computed && !a.WriteOnly && a.NestedType == nil {
+			names = append(names, name)
+		}
 	}
-	return key
+	return names
 }
 
 // take removes and returns the prior element that the configured one is most likely about; a null when there is none.
@@ -144,7 +142,7 @@ func (p *pool) take(config cty.Value) cty.Value {
 	if len(p.buckets) == 0 || config.IsNull() || !config.IsWhollyKnown() {
 		return none
 	}
-	key := p.key(config)
+	key := attrsHash(config, p.names)
 	for i, prior := range p.buckets[key] {
 		if p.shape.couldStem(prior, config) {
 			p.buckets[key] = slices.Delete(p.buckets[key], i, i+1)

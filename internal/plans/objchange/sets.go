@@ -1,6 +1,10 @@
 package objchange
 
-import "github.com/zclconf/go-cty/cty"
+import (
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
 
 // hashSet finds values by hash.
 type hashSet map[int][]cty.Value
@@ -23,22 +27,45 @@ func (s hashSet) has(v cty.Value) bool {
 	return false
 }
 
-// unmatched lists the values that match none of the candidates. Equal ones are found by hash; only the rest (few, unless the
-// whole set is unknown in part) is tried against each candidate.
-func unmatched(vals, candidates []cty.Value, match func(v, candidate cty.Value) bool) []cty.Value {
+// unmatched lists the values that match none of the candidates. Equal ones are found by hash; the rest is tried against those
+// candidates alone that have the same values of the decisive attributes, without which nothing matches.
+func unmatched(vals, candidates []cty.Value, decisive []string, match func(v, candidate cty.Value) bool) []cty.Value {
 	equal := hashed(candidates)
+	similar := make(map[int][]cty.Value)
+	for _, c := range candidates {
+		key := attrsHash(c, decisive)
+		similar[key] = append(similar[key], c)
+	}
 	var out []cty.Value
-next:
 	for _, v := range vals {
-		if equal.has(v) {
-			continue
+		found := func(c cty.Value) bool { return match(v, c) }
+		if !equal.has(v) && !slices.ContainsFunc(similar[attrsHash(v, decisive)], found) {
+			out = append(out, v)
 		}
-		for _, c := range candidates {
-			if match(v, c) {
-				continue next
-			}
-		}
-		out = append(out, v)
 	}
 	return out
+}
+
+// attrsHash is a hash of some of an object's attributes.
+func attrsHash(obj cty.Value, names []string) int {
+	key := 0
+	for _, name := range names {
+		key = key*31 + attr(obj, name, cty.DynamicPseudoType).Hash()
+	}
+	return key
+}
+
+// knownInAll lists the attributes that are known, and of a primitive type, in all of some objects.
+func knownInAll(objs []cty.Value) []string {
+	if len(objs) == 0 || !objs[0].Type().IsObjectType() {
+		return nil
+	}
+	var names []string
+	for name, ty := range objs[0].Type().AttributeTypes() {
+		unknown := func(obj cty.Value) bool { return !obj.IsKnown() || obj.IsNull() || !obj.GetAttr(name).IsKnown() }
+		if ty.IsPrimitiveType() && !slices.ContainsFunc(objs, unknown) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
