@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -56,7 +56,7 @@ func (l *lossyWriter) Write(p []byte) (int, error) {
 	}
 	if _, err := l.w.Write(p); err != nil {
 		l.gone = true
-		if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EBADF) && !errors.Is(err, syscall.EIO) {
+		if !slices.ContainsFunc(readerLeft, func(left error) bool { return errors.Is(err, left) }) {
 			l.err = err
 		}
 	}

@@ -1,6 +1,37 @@
 package command
 
-import "testing"
+import (
+	"errors"
+	"io"
+	"os"
+	"testing"
+)
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// TestLossyWriter: a reader that left is no failure, whatever the system calls it; a full disk is one.
+func TestLossyWriter(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	in.Close()
+	full := errors.New("no space left")
+	for want, to := range map[error]io.Writer{nil: out, full: failingWriter{full}} {
+		l := &lossyWriter{w: to}
+		for range 2 {
+			if n, err := l.Write([]byte("text")); n != 4 || err != nil {
+				t.Errorf("writing gives %d, %v", n, err)
+			}
+		}
+		if l.failure() != want {
+			t.Errorf("the failure is %v, not %v", l.failure(), want)
+		}
+	}
+}
 
 func TestGreen(t *testing.T) {
 	const on, off = "\x1b[32m\x1b[1m", "\x1b[0m"
