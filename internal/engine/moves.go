@@ -29,6 +29,14 @@ type moveSource struct {
 
 type blockedMove struct{ want, at string }
 
+// all gives the former address of everything that was moved, by the new one.
+func (m *moveResults) all() map[addrs.AbsInstance]addrs.AbsInstance {
+	if m == nil {
+		return nil
+	}
+	return m.from
+}
+
 func (m *moveResults) prev(addr addrs.AbsInstance) (addrs.AbsInstance, bool) {
 	if m == nil {
 		return addrs.AbsInstance{}, false

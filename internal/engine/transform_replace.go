@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tofu/internal/dag"
+	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
@@ -40,6 +41,11 @@ func (b *build) forceSteps(order []dag.ID) {
 		return
 	}
 	forced := make([]bool, len(b.nodes))
+	for _, steps := range b.steps {
+		for _, s := range steps { // what forced this one need not have a step itself
+			forced[s.node.ID] = s.part == stepApply && s.change.Action == plans.CreateThenDelete
+		}
+	}
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.nodes[id]
 		if n.Kind == KindStep && !n.deletes && n.resource.createsFirst() {

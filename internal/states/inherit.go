@@ -10,6 +10,8 @@ import (
 type Inheritance struct {
 	// Before is the state as it was.
 	Before *State
+	// Moved has the former address of each instance that the state before has under another one, since lists go on naming that.
+	Moved map[addrs.AbsInstance]addrs.AbsInstance
 	// Present is the state that says which resources have objects; nil for the state itself.
 	Present *State
 	// Configured gives what a resource depends on by the configuration; nil for nothing.
@@ -38,6 +40,13 @@ func (s *State) InheritDependencies(in Inheritance) {
 		for key, inst := range r.Instances {
 			if len(inst.Deposed) > 0 || inst.Current != nil && !h.settled(r.Addr.Instance(key), inst.Current) {
 				h.stays[r.Addr.Config()] = true
+			}
+		}
+	}
+	for to, from := range in.Moved {
+		if inst := in.Before.Instance(to); inst != nil {
+			for o := range inst.Objects() {
+				h.old[from.Config()] = UnionDependencies(h.old[from.Config()], o.Dependencies)
 			}
 		}
 	}
@@ -127,18 +136,26 @@ func (h *heritage) complete(addr addrs.ConfigResource, list []addrs.ConfigResour
 	return out
 }
 
-// link gives the nearest resources with objects below one that has none, by the configuration.
+// link gives what the configuration has behind a resource without objects: down to the nearest resources with objects, and those without
+// on the way, of which nothing else in the state tells.
 func (h *heritage) link(addr addrs.ConfigResource) []addrs.ConfigResource {
 	out, ok := h.links[addr]
 	if ok || h.Configured == nil {
 		return out
 	}
-	h.links[addr] = nil // no more than a precaution: configurations don't go round in a circle
-	for _, dep := range h.Configured(addr) {
-		if h.present[dep] {
+	seen := map[addrs.ConfigResource]bool{addr: true}
+	for todo := []addrs.ConfigResource{addr}; len(todo) > 0; {
+		next := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, dep := range h.Configured(next) {
+			if seen[dep] {
+				continue
+			}
+			seen[dep] = true
 			out = append(out, dep)
-		} else {
-			out = append(out, h.link(dep)...)
+			if !h.present[dep] {
+				todo = append(todo, dep)
+			}
 		}
 	}
 	out = sortedDependencies(out)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestInheritDependencies: each state is a list of "resource: dependencies"; settled resources and the configuration's dependencies
-// are marked with ! and ?.
+// are marked with ! and ?; "old>new" is a resource that was moved.
 func TestInheritDependencies(t *testing.T) {
 	for _, test := range []struct{ name, before, now, want string }{
 		{"nothing changes", "a: b, b: c, c:", "a: b, b: c, c:", "a: b, b: c, c:"},
@@ -25,13 +25,20 @@ func TestInheritDependencies(t *testing.T) {
 		{"the settled don't look back", "a: b, b: c, c:", "!a: b, !b:, c:", "a: b, b:, c:"},
 		{"the settled go by the configuration", "a: x", "!a: x, ?x: y, y:", "a: x y, y:"},
 		{"the others go by both", "a: x, x: z, z:", "a: x, ?x: y, y:, z:", "a: x y z, y:, z:"},
+		{"without objects, one behind the other", "a: x", "!a: x, ?x: y, ?y: z b, b:, ?b: c", "a: b x y z, b:"},
+		{"a link has moved", "a: b, b>n: c, c:", "a: b, n: c, c:", "a: b c, c:, n: c"},
 		{"round in a circle", "a: b, b: c, c: a", "a: b, c: a", "a: b c, c: a"},
 		{"not oneself", "a: b, b: a c, c:", "a: b, c:", "a: b c, c:"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			configured, settled := map[addrs.ConfigResource][]addrs.ConfigResource{}, map[addrs.ConfigResource]bool{}
 			before, now := states.New(), states.New()
+			moved := map[addrs.AbsInstance]addrs.AbsInstance{}
 			parseDependencies(test.before, func(_ byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
+				if from, to, ok := strings.Cut(addr.Resource.Name, ">"); ok {
+					addr.Resource.Name = to
+					moved[addr] = addrs.AbsInstance{Module: addr.Module, Resource: thing(from), Key: addr.Key}
+				}
 				before.SetCurrent(addr, &states.Object{Dependencies: deps}, addrs.ProviderInstance{})
 			})
 			parseDependencies(test.now, func(mark byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
@@ -44,6 +51,7 @@ func TestInheritDependencies(t *testing.T) {
 			})
 			now.InheritDependencies(states.Inheritance{
 				Before:     before,
+				Moved:      moved,
 				Configured: func(addr addrs.ConfigResource) []addrs.ConfigResource { return configured[addr] },
 				Settled:    func(addr addrs.AbsInstance, _ *states.Object) bool { return settled[addr.Config()] },
 			})
