@@ -4,11 +4,13 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/tfdiags"
 )
 
-// What the blocks of an encryption block hold. Of key providers and methods only their kinds know.
+// What an encryption block holds, and what the blocks in it hold. Of key providers and methods only their kinds know.
 var (
-	encryptionSchema = &hcl.BodySchema{
+	EncryptionSchema = &hcl.BodySchema{
 		Blocks: []hcl.BlockHeaderSchema{
 			{Type: "key_provider", LabelNames: []string{"type", "name"}},
 			{Type: "method", LabelNames: []string{"type", "name"}},
@@ -17,11 +19,11 @@ var (
 			{Type: "remote_state_data_sources"},
 		},
 	}
-	encryptionTargetSchema = &hcl.BodySchema{
+	EncryptionTargetSchema = &hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: "method"}, {Name: "enforced"}},
 		Blocks:     []hcl.BlockHeaderSchema{{Type: "fallback"}},
 	}
-	encryptionRemoteSchema = &hcl.BodySchema{
+	EncryptionRemoteSchema = &hcl.BodySchema{
 		Blocks: []hcl.BlockHeaderSchema{{Type: "default"}, {Type: "remote_state_data_source", LabelNames: []string{"name"}}},
 	}
 )
@@ -29,8 +31,17 @@ var (
 // encryption takes an encryption block. That it is well formed is checked here, so that validating finds it; what its expressions say is
 // looked at where it is used.
 func (d *decoder) encryption(block *hcl.Block) {
-	before := len(d.diags)
-	content := d.content(block.Body, encryptionSchema)
+	diags := CheckEncryption(block.Body)
+	d.diags = append(d.diags, diags...)
+	if !diags.HasErrors() { // a broken one is not one too many as well
+		d.file.encryption = append(d.file.encryption, block)
+	}
+}
+
+// CheckEncryption finds what is wrong with the form of an encryption block's content.
+func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
+	var d decoder
+	content := d.content(body, EncryptionSchema)
 	first := map[string]*hcl.Block{}
 	for _, inner := range content.Blocks {
 		key := strings.Join(append([]string{inner.Type}, inner.Labels...), ".")
@@ -43,18 +54,20 @@ func (d *decoder) encryption(block *hcl.Block) {
 		case "state", "plan":
 			d.encryptionTarget(inner)
 		case "remote_state_data_sources":
-			for _, remote := range d.content(inner.Body, encryptionRemoteSchema).Blocks {
+			for _, remote := range d.content(inner.Body, EncryptionRemoteSchema).Blocks {
 				d.encryptionTarget(remote)
 			}
 		}
 	}
-	if !d.diags[before:].HasErrors() { // a broken one is not one too many as well
-		d.file.encryption = append(d.file.encryption, block)
-	}
+	return d.diags
 }
 
 func (d *decoder) encryptionTarget(block *hcl.Block) {
-	for _, fallback := range d.content(block.Body, encryptionTargetSchema).Blocks {
+	for i, fallback := range d.content(block.Body, EncryptionTargetSchema).Blocks {
+		if i > 0 {
+			d.errorf(fallback.DefRange, "Duplicate fallback block", "A method has one fallback; the fallback may have one of its own.")
+			break
+		}
 		d.encryptionTarget(fallback)
 	}
 }

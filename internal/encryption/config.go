@@ -17,7 +17,7 @@ import (
 
 // Source is what a configuration is made of.
 type Source struct {
-	Blocks []*hcl.Block // the encryption blocks; what stands in later ones wins
+	Blocks []*hcl.Block // the encryption blocks, as package configs has checked them; what stands in later ones wins
 	Env    string       // of TF_ENCRYPTION; it wins over the blocks
 	// Eval evaluates an expression that may use variables and local values.
 	Eval     func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics)
@@ -41,8 +41,7 @@ func Load(src *Source) (*Config, tfdiags.Diagnostics) {
 	}
 	if strings.TrimSpace(src.Env) != "" {
 		body, more := parseEnv(src.Env)
-		diags = diags.Append(more)
-		if body != nil {
+		if diags = diags.Append(more); !more.HasErrors() {
 			diags = diags.Append(doc.add(body, hcl.Range{Filename: envName}))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/all"
 	"tofu/internal/states/statefile"
@@ -71,6 +72,9 @@ func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdia
 		f, diags := hclsyntax.ParseConfig([]byte(strings.ReplaceAll(text, "@PROGRAM@", os.Args[0])), "main.tf", hcl.InitialPos)
 		if diags.HasErrors() {
 			t.Fatal(diags)
+		}
+		if diags := configs.CheckEncryption(f.Body); diags.HasErrors() {
+			return nil, diags
 		}
 		src.Blocks = append(src.Blocks, &hcl.Block{Body: f.Body, DefRange: f.Body.MissingItemRange()})
 	}
@@ -452,7 +456,7 @@ func TestLoadErrors(t *testing.T) {
 		"state {\nenforced = true\n}":                                          `The state has no method`,
 		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, as "enforced" says, but method.unencrypted.open is one of its methods`,
 		open + "plan {\nmethod = \"x\"\n}":                                     `A reference to a method block is needed here`,
-		open + open:                                                            `more than once`,
+		open + open:                                                            `has method.unencrypted.open at main.tf:2 already`,
 		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}":   `has no method`,
 		"states {}": `Blocks of type "states" are not expected here`,
 	} {
@@ -473,6 +477,9 @@ func TestLoadErrors(t *testing.T) {
 		if _, diags := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(diags) != 1 {
 			t.Errorf("%s\n %v", config, diags.Err())
 		}
+	}
+	if _, diags := load(t, open+open); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "at TF_ENCRYPTION:2 already") {
+		t.Errorf("two methods of one name in the variable: %v", diags.Err())
 	}
 	if _, diags := load(t, "key_provider {"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_ENCRYPTION:1") {
 		t.Errorf("a bad variable: %v", diags.Err())

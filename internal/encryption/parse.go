@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/configs"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
@@ -33,24 +34,6 @@ type document struct {
 // envName is the variable that has a body too.
 const envName = "TF_ENCRYPTION"
 
-var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-	{Type: "key_provider", LabelNames: []string{"type", "name"}},
-	{Type: "method", LabelNames: []string{"type", "name"}},
-	{Type: "state"},
-	{Type: "plan"},
-	{Type: "remote_state_data_sources"},
-}}
-
-var remoteSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-	{Type: "default"},
-	{Type: "remote_state_data_source", LabelNames: []string{"name"}},
-}}
-
-var targetSchema = &hcl.BodySchema{
-	Attributes: []hcl.AttributeSchema{{Name: "method"}, {Name: "enforced"}},
-	Blocks:     []hcl.BlockHeaderSchema{{Type: "fallback"}},
-}
-
 // parseEnv reads the body that TF_ENCRYPTION has, in native or JSON syntax.
 func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
 	parse := nesting.Parse
@@ -61,24 +44,14 @@ func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, tfdiags.Diagnostics{}.Append(diags)
 	}
-	return file.Body, nil
+	return file.Body, configs.CheckEncryption(file.Body)
 }
 
-// add merges another body into the document; rng is where its block begins.
+// add merges another body, whose form was checked, into the document; rng is where its block begins.
 func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
-	content, hdiags := body.Content(rootSchema)
-	diags := tfdiags.Diagnostics{}.Append(hdiags)
-	seen := make(map[string]bool)
+	var diags tfdiags.Diagnostics
+	content, _ := body.Content(configs.EncryptionSchema)
 	for _, b := range content.Blocks {
-		key := b.Type
-		if len(b.Labels) > 0 {
-			key += "." + strings.Join(b.Labels, ".")
-		}
-		if seen[key] {
-			diags = diags.Append(tfdiags.Errorf("Duplicate "+b.Type, "The encryption block has %s more than once.", key).At(b.DefRange))
-			continue
-		}
-		seen[key] = true
 		switch b.Type {
 		case "key_provider":
 			diags = diags.Append(merge(&d.keyProviders, b))
@@ -88,32 +61,30 @@ func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
 			}
 			diags = diags.Append(merge(&d.methods, b))
 		case "state":
-			diags = diags.Append(mergeTarget(&d.state, b))
+			mergeTarget(&d.state, b)
 		case "plan":
-			diags = diags.Append(mergeTarget(&d.plan, b))
+			mergeTarget(&d.plan, b)
 		case "remote_state_data_sources":
-			diags = diags.Append(d.addRemote(b.Body))
+			d.addRemote(b.Body)
 		}
 	}
 	return diags
 }
 
-func (d *document) addRemote(body hcl.Body) tfdiags.Diagnostics {
-	content, hdiags := body.Content(remoteSchema)
-	diags := tfdiags.Diagnostics{}.Append(hdiags)
+func (d *document) addRemote(body hcl.Body) {
+	content, _ := body.Content(configs.EncryptionRemoteSchema)
 	for _, b := range content.Blocks {
 		if b.Type == "default" {
-			diags = diags.Append(mergeTarget(&d.otherStates, b))
+			mergeTarget(&d.otherStates, b)
 			continue
 		}
 		if d.named == nil {
 			d.named = make(map[string]*targetBlock)
 		}
 		t := d.named[b.Labels[0]]
-		diags = diags.Append(mergeTarget(&t, b))
+		mergeTarget(&t, b)
 		d.named[b.Labels[0]] = t
 	}
-	return diags
 }
 
 func merge(into *map[string]*block, b *hcl.Block) tfdiags.Diagnostics {
@@ -139,21 +110,15 @@ func (b *block) set(attrs hcl.Attributes, rng hcl.Range) {
 	}
 }
 
-func mergeTarget(into **targetBlock, b *hcl.Block) tfdiags.Diagnostics {
+func mergeTarget(into **targetBlock, b *hcl.Block) {
 	if *into == nil {
 		*into = &targetBlock{}
 	}
-	content, hdiags := b.Body.Content(targetSchema)
-	diags := tfdiags.Diagnostics{}.Append(hdiags)
+	content, _ := b.Body.Content(configs.EncryptionTargetSchema)
 	(*into).set(content.Attributes, b.DefRange)
-	for i, inner := range content.Blocks {
-		if i > 0 {
-			diags = diags.Append(tfdiags.Errorf("Duplicate fallback", "A method has one fallback; the fallback may have one of its own.").At(inner.DefRange))
-			break
-		}
-		diags = diags.Append(mergeTarget(&(*into).fallback, inner))
+	for _, inner := range content.Blocks {
+		mergeTarget(&(*into).fallback, inner)
 	}
-	return diags
 }
 
 // reference reads an expression that is nothing but a reference "root.type.name", as "type.name".
