@@ -130,6 +130,9 @@ func (r *Repair) take(s *source) (whole bool) {
 func (r *Repair) add(f *statefile.File) (added int) {
 	for id, place := range contents(f.State) {
 		if find(r.State, id) == nil {
+			if known := r.State.Resource(id.addr.Abs()); known != nil { // from a newer source, which knows better whose it is
+				place.provider.Config = known.Provider
+			}
 			set(r.State, id, place.obj, place.provider)
 			added++
 		}
