@@ -46,34 +46,50 @@ func (st *moveStatement) stillExists(from string) tfdiags.Diagnostic {
 		"The block says that %[1]s has moved to %[2]s, but the configuration still has %[1]s. Rename it, or remove the moved block.", from, &st.to).At(st.rng)
 }
 
-// declares tells whether the configuration still declares what a statement moves away. Which keys a repeated block has is known only
-// later, see declaredInstances.
+// declares tells whether the configuration surely still declares what a statement moves away. Which instances repeated modules and
+// resources have is known only later, see checkMovedInstances.
 func (st *moveStatement) declares(cfg *configs.Config) bool {
-	from, to := &st.from, &st.to
-	c := cfg.Descendant(from.module())
-	if c == nil {
-		return false
-	}
-	if from.isModule() {
-		call := c.Call
-		if call == nil || call.Count != nil || call.ForEach != nil {
+	from, holder := &st.from, st.holder()
+	for i, s := range holder {
+		c := cfg.Descendant(pathOf(holder[:i+1]))
+		if c == nil || repeats(c.Call) || s.key != addrs.NoKey {
 			return false
 		}
-		return from.last().key == addrs.NoKey
+	}
+	c := cfg.Descendant(from.module())
+	switch {
+	case c == nil:
+		return false
+	case from.isModule():
+		return from.last().any && st.leavesCall(c.Call)
 	}
 	rc := c.Module.Resources[from.res]
-	if rc == nil {
-		return false
+	return rc != nil && from.whole && st.leavesResource(rc)
+}
+
+// holder is the module path of what declares the statement's old address: a resource or call is declared by its module, whatever
+// instances it has; an instance of a module by that itself.
+func (st *moveStatement) holder() []endStep {
+	if st.from.isModule() && st.from.last().any {
+		return st.from.steps[:len(st.from.steps)-1]
 	}
-	repeats := rc.Count != nil || rc.ForEach != nil
-	sameBlock := !to.isModule() && to.res == from.res && to.module() == from.module()
-	switch {
-	case from.whole:
-		return !repeats || !sameBlock
-	case from.key == addrs.NoKey:
-		return !repeats
-	}
-	return false
+	return st.from.steps
+}
+
+func repeats(call *configs.ModuleCall) bool {
+	return call.Count != nil || call.ForEach != nil || call.Enabled != nil
+}
+
+// leavesResource tells whether a statement that names no key can't mean a resource as it is declared. The instance without a key may
+// become one of the same resource's instances with keys.
+func (st *moveStatement) leavesResource(rc *configs.Resource) bool {
+	sameBlock := !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
+	return !sameBlock || rc.Count == nil && rc.ForEach == nil
+}
+
+func (st *moveStatement) leavesCall(call *configs.ModuleCall) bool {
+	sameBlock := st.to.isModule() && st.to.module() == st.from.module()
+	return !sameBlock || call.Count == nil && call.ForEach == nil
 }
 
 // checkMovedInstances looks for instances that are declared although a statement moves them away, now that it is known which there
@@ -81,16 +97,14 @@ func (st *moveStatement) declares(cfg *configs.Config) bool {
 func (w *walk) checkMovedInstances() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, st := range collectMoves(w.cfg) {
-		m := w.modules[st.from.module()]
+		holder := st.holder()
+		m := w.modules[pathOf(holder)]
 		if m == nil || m.cfg == nil {
 			continue
 		}
 		for _, in := range m.instances {
-			if !st.from.coversSteps(in.addr) {
+			if !coversSteps(holder, in.addr) {
 				continue
-			}
-			if st.from.isModule() && st.from.last().any {
-				continue // looked at before
 			}
 			if found, ok := st.declaredIn(in); ok {
 				diags = diags.Append(st.stillExists(found))
@@ -101,24 +115,32 @@ func (w *walk) checkMovedInstances() tfdiags.Diagnostics {
 	return diags
 }
 
-// declaredIn tells whether a module instance is, or has, what a statement moves away by its key.
+// declaredIn tells whether a module instance is, or has, what a statement moves away.
 func (st *moveStatement) declaredIn(in *moduleInstance) (string, bool) {
-	if st.from.isModule() {
-		return in.addr.String(), true
+	from := &st.from
+	if from.isModule() {
+		if !from.last().any {
+			return in.addr.String(), true
+		}
+		c := in.module.cfg.Children[from.last().name]
+		return from.String(), c != nil && st.leavesCall(c.Call)
 	}
-	r := in.module.resources[st.from.res]
-	if r == nil || r.cfg == nil || st.from.whole || st.from.key == addrs.NoKey {
+	r := in.module.resources[from.res]
+	if r == nil || r.cfg == nil {
 		return "", false
 	}
-	addr := st.from.res.InInstance(in.addr).Instance(st.from.key)
-	_, ok := in.resources[r.slot].has(st.from.key)
+	if from.whole {
+		return from.res.InInstance(in.addr).String(), st.leavesResource(r.cfg)
+	}
+	addr := from.res.InInstance(in.addr).Instance(from.key)
+	_, ok := in.resources[r.slot].has(from.key)
 	return addr.String(), ok
 }
 
-// coversSteps tells whether an endpoint's module path means a module instance.
-func (e *endpoint) coversSteps(m addrs.ModuleInstance) bool {
+// coversSteps tells whether a module path means a module instance.
+func coversSteps(steps []endStep, m addrs.ModuleInstance) bool {
 	for i, s := range m.Steps() {
-		if !e.steps[i].covers(endStep{name: s.Name, key: s.Key}) {
+		if !steps[i].covers(endStep{name: s.Name, key: s.Key}) {
 			return false
 		}
 	}
