@@ -135,22 +135,20 @@ func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
 	diags := p.w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
 	diags = diags.Append(p.postconditions(self))
 	for _, prov := range r.exprs.provisioners {
-		connection, broken := cty.NullVal(ConnectionType()), false
+		connection := cty.NullVal(ConnectionType())
 		for _, body := range prov.bodies() {
 			v, more := p.withSelf(self).evalBody(body)
 			diags = diags.Append(more)
 			if more.HasErrors() {
-				broken, v = true, asGiven(body.Body, body.Schema)
+				v = asGiven(body.Body, body.Schema)
 			}
 			if body == prov.body {
 				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
-			} else if !broken {
+			} else {
 				connection = mergeConnections(connection, unmark(v))
 			}
 		}
-		if !broken {
-			diags = diags.Append(prov.checkConnection(r.cfg, connection))
-		}
+		diags = diags.Append(prov.checkConnection(r.cfg, connection))
 	}
 	if e := r.exprs.preventDestroy; e != nil {
 		diags = diags.Append(p.w.preventDestroy(r, p.c.in, p.addr, false))

@@ -24,14 +24,19 @@ var fileSchema = &configschema.Block{Attributes: map[string]*configschema.Attrib
 }}
 
 func validateFile(config cty.Value) tfdiags.Diagnostics {
-	source, content := attribute(config, "source"), attribute(config, "content")
+	const summary = "Invalid file provisioner configuration"
+	var diags tfdiags.Diagnostics
+	source, content, dst := attribute(config, "source"), attribute(config, "content"), attribute(config, "destination")
 	switch {
 	case !source.IsNull() && !content.IsNull():
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid file provisioner configuration", "Cannot set both \"source\" and \"content\".")}
+		diags = diags.Append(tfdiags.Errorf(summary, "Cannot set both \"source\" and \"content\"."))
 	case source.IsNull() && content.IsNull():
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid file provisioner configuration", "One of \"source\" and \"content\" must be set.")}
+		diags = diags.Append(tfdiags.Errorf(summary, "One of \"source\" and \"content\" must be set."))
 	}
-	return nil
+	if dst.IsKnown() && (dst.IsNull() || dst.AsString() == "") {
+		diags = diags.Append(tfdiags.Errorf(summary, "The destination must be a non-empty string."))
+	}
+	return diags
 }
 
 func runFile(ctx context.Context, r *request) error {

@@ -183,6 +183,8 @@ func TestValidate(t *testing.T) {
 		{"file", values{"destination": str("x")}, "must be set"},
 		{"file", values{"destination": str("x"), "source": unknown, "content": str("c")}, "Cannot set both"},
 		{"file", values{"destination": unknown, "content": unknown}, ""},
+		{"file", values{"destination": str(""), "content": unknown}, "non-empty"},
+		{"file", values{"source": str("x")}, "non-empty"},
 	} {
 		diags := Builtin(tc.typ).Validate(tc.config.object(t, tc.typ))
 		if tc.err == "" && len(diags) > 0 {
