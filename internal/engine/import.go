@@ -140,10 +140,10 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	}
 	problem := ""
 	switch {
-	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
-		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
 	case !v.IsWhollyKnown() && c.walk.phase.unknownInputs:
 		return diags
+	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
+		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
 	case !v.IsWhollyKnown():
 		problem = fmt.Sprintf("The import %s is known only after apply. What is to be imported must be known while planning.%s", what, c.unknownBecause(e))
 	case v.IsNull():

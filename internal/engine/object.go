@@ -71,13 +71,13 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 			})
 		})
 		if resp.Diagnostics.HasErrors() {
-			return cty.NilVal, nil, resp.Diagnostics.WithAddress(addr.String())
+			return cty.NilVal, nil, r.explain(addr, resp.Diagnostics)
 		}
 		out := changed(obj, func(o *states.Object) { o.Private, o.SensitivePaths, o.Identity = resp.Private, nil, nil })
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.schema.IdentityVersion
 		}
-		return resp.State, out, resp.Diagnostics.WithAddress(addr.String()).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
+		return resp.State, out, r.explain(addr, resp.Diagnostics).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
 	}
 	raw := obj.Attrs
 	if same {
@@ -87,9 +87,17 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if resp.Diagnostics.HasErrors() {
-		return cty.NilVal, nil, resp.Diagnostics.WithAddress(addr.String())
+		return cty.NilVal, nil, r.explain(addr, resp.Diagnostics)
 	}
-	return resp.Value, obj, resp.Diagnostics.Append(w.conforms("Invalid resource state upgrade", prov, addr, resp.Value, ty))
+	return resp.Value, obj, r.explain(addr, resp.Diagnostics).Append(w.conforms("Invalid resource state upgrade", prov, addr, resp.Value, ty))
+}
+
+// explain says which instance a provider's diagnostics are about, and where its block is if there is one.
+func (r *resource) explain(addr addrs.AbsInstance, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	if r.cfg == nil {
+		return diags.WithAddress(addr.String())
+	}
+	return diags.InConfigBody(r.cfg.Config, addr.String())
 }
 
 func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsInstance, v cty.Value, ty cty.Type) tfdiags.Diagnostics {
@@ -118,7 +126,7 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 		resp := ask(w, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
 			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
-		diags = diags.Append(resp.Diagnostics.WithAddress(addr.String()))
+		diags = diags.Append(r.explain(addr, resp.Diagnostics))
 		if resp.Diagnostics.HasErrors() {
 			return nil, diags
 		}

@@ -210,7 +210,7 @@ func (p *instancePlan) keep() tfdiags.Diagnostics {
 }
 
 func (p *instancePlan) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.InConfigBody(p.r.cfg.Config, p.addr.String())
+	return p.r.explain(p.addr, diags)
 }
 
 // live is an object as planning knows it: decoded, with the marks of its sensitive parts.
@@ -288,7 +288,9 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	}
 	w.setPrevRun(p.addr, "", l.obj, p.prov.addr)
 	l.obj = p.r.withFlags(l.obj)
+	deps := l.obj.Dependencies
 	if !w.skipRefresh {
+		deps = states.UnionDependencies(p.r.deps, deps)
 		var more tfdiags.Diagnostics
 		l, more = w.refresh(p.r, p.prov, Object{Addr: p.addr}, l, p.c)
 		if more = p.explain(more); more.HasErrors() {
@@ -300,7 +302,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 		w.setState(p.addr, "", nil, p.prov.addr)
 		return l, nil, diags
 	}
-	p.store(l.obj, states.UnionDependencies(p.r.deps, l.obj.Dependencies))
+	p.store(l.obj, deps)
 	l.obj = w.current(p.addr)
 	return l, nil, diags
 }
