@@ -102,7 +102,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	return resp.Result, diags
 }
 
-// renew keeps an open object alive until it is closed.
+// renew keeps an open object alive until it is closed. ctx ends the waiting and not a renewal, whose outcome closing needs.
 func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	defer close(o.done)
 	for !at.IsZero() {
@@ -115,7 +115,7 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 		}
 		what := Object{Addr: o.addr}
 		w.observe(EphemeralStart{what, "renew"})
-		resp := o.prov.RenewEphemeral(ctx, o.r.addr.Resource.Type, o.private)
+		resp := o.prov.RenewEphemeral(w.ctx, o.r.addr.Resource.Type, o.private)
 		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String()))
 		failed := resp.Diagnostics.HasErrors()
 		if !failed {

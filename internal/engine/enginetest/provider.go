@@ -33,8 +33,9 @@ var Address = addrs.DefaultProvider("fake")
 //	wait   milliseconds that create, update and delete take
 //
 // fake_unit is the same with an identity, and takes over objects of fake_thing. The data source fake_read reads the newest object of
-// a name; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; the
-// function echo gives its argument. It keeps private data with each object, and refuses to plan where a computed value is configured.
+// a name; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; with
+// renew it has to be renewed once, right away, which takes four times as long as other calls. The function echo gives its argument. It keeps
+// private data with each object, and refuses to plan where a computed value is configured.
 //
 // How a call fails, by what Cloud.Fail says: "" is an error; "partial" an error with an object; "other" a result that wasn't planned;
 // "legacy" the same, excused; "unknown" an unknown result; "type" one of another type; "nothing" no answer; "null" a null one.
@@ -383,12 +384,24 @@ func (p *Provider) OpenEphemeral(ctx context.Context, _ string, config cty.Value
 	if !out.Diagnostics.HasErrors() {
 		p.Cloud.turnToken(name, 1)
 	}
+	if textOf(config, "renew") != "" {
+		out.RenewAt = time.Now()
+	}
 	return out
 }
 
 // RenewEphemeral implements providers.Interface.
-func (p *Provider) RenewEphemeral(context.Context, string, []byte) providers.RenewResponse {
-	return providers.RenewResponse{}
+func (p *Provider) RenewEphemeral(ctx context.Context, _ string, private []byte) providers.RenewResponse {
+	what := "renew " + string(private)
+	p.work(what)
+	out := providers.RenewResponse{Private: private}
+	_ = p.Cloud.call(ctx, what, 4*p.Cloud.Delay, func(_ string, asked bool) string {
+		if asked {
+			out.Diagnostics = tfdiags.Diagnostics{tfdiags.Errorf("Not renewed", "The token was not renewed.")}
+		}
+		return what
+	})
+	return out
 }
 
 // CloseEphemeral implements providers.Interface.

@@ -47,7 +47,7 @@ var reading = &configschema.Block{Attributes: map[string]*configschema.Attribute
 var finding = &configschema.Block{Attributes: map[string]*configschema.Attribute{"name": required, "text": computed}}
 
 var token = &configschema.Block{Ephemeral: true, Attributes: map[string]*configschema.Attribute{
-	"name": required, "value": computed,
+	"name": required, "value": computed, "renew": text(nil),
 }}
 
 var config = &configschema.Block{Attributes: map[string]*configschema.Attribute{
