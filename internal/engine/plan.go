@@ -279,7 +279,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		refresh.Mode = plans.Normal
 		plan, more := planNormal(ctx, cfg, prior, env, &refresh, true)
 		if more.HasErrors() {
-			return plan, diags.Append(more)
+			return nil, diags.Append(more) // that plan is none of what is to be destroyed
 		}
 		diags = diags.Append(withoutForgetting(more))
 		start, prevRun = plan.Prior, plan.PrevRun
