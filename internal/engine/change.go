@@ -28,7 +28,7 @@ type proposal struct {
 // evaluate gives the instance's configuration as a value, checked by its provider.
 func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
-	marked, diags := p.c.evalBody(r.exprs.body)
+	marked, diags := p.c.resourceBody(r)
 	if diags.HasErrors() {
 		return nil, diags.WithAddress(p.addr.String())
 	}

@@ -63,7 +63,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 
 // dataConfig evaluates a data source's configuration.
 func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
-	marked, diags := p.c.evalBody(p.r.exprs.body)
+	marked, diags := p.c.resourceBody(p.r)
 	if diags.HasErrors() {
 		return cty.NilVal, nil, diags.WithAddress(p.addr.String())
 	}

@@ -47,7 +47,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	marked, more := p.c.evalBody(r.exprs.body)
+	marked, more := p.c.resourceBody(r)
 	diags = diags.Append(more.WithAddress(p.addr.String()))
 	if more.HasErrors() {
 		return diags

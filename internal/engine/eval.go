@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -49,6 +50,25 @@ func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 	v, diags := c.scope().EvalBody(b)
 	v, deprecated := c.takeDeprecations(v, hcl.Range{}, b.Body)
 	return v, diags.Append(deprecated)
+}
+
+// resourceBody evaluates a resource's own body. References that are wrong and stand in the content of dynamic blocks are an error only
+// where there is such content.
+func (c *EvalContext) resourceBody(r *resource) (cty.Value, tfdiags.Diagnostics) {
+	body := r.exprs.body
+	if len(r.unsure) == 0 {
+		return c.evalBody(body)
+	}
+	body, diags := c.scope().Expanded(body)
+	for _, u := range r.unsure {
+		if slices.Contains(body.Refs.Objects, u.ref) {
+			diags = diags.Append(u.problems)
+		}
+	}
+	if diags.HasErrors() {
+		return cty.UnknownVal(body.Schema.ImpliedType()), diags
+	}
+	return c.evalBody(body)
 }
 
 // Value implements lang.Data.

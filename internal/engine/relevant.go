@@ -36,7 +36,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			continue
 		}
 		for _, in := range v.module.instances {
-			if val := in.values[v.slot]; v.node.Run != nil && (val == cty.NilVal || !unmark(val).IsNull()) {
+			if val := in.values[v.slot]; v.node.Run != nil && val != cty.NilVal && !unmark(val).IsNull() {
 				t.value(v, in.addr)
 			}
 		}

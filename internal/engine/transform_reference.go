@@ -173,7 +173,7 @@ func (b *build) connectResource(r *resource) {
 	b.after(r.expand, m.expand)
 	b.connectRepetition(r.expand, m, e.rep)
 	if e.body != nil {
-		b.connectRefs(n, m, e.body.Refs, b.without(r, scope))
+		b.connectBody(r, b.without(r, scope))
 	}
 	b.connectRules(n, m, e.pre, b.without(r, scope))
 	postScope := b.without(r, scope)
@@ -225,6 +225,35 @@ func (p *provisionerExprs) bodies() []*lang.Body {
 func (b *build) without(r *resource, scope blockScope) blockScope {
 	scope.except = r.addr.Resource
 	return scope
+}
+
+// connectBody connects what a resource's body refers to. What is wrong in the content of its dynamic blocks is kept until it is known
+// whether they make any.
+func (b *build) connectBody(r *resource, scope blockScope) {
+	n, m, body := r.open, r.module, r.exprs.body
+	r.unsure = nil
+	var inContent map[hcl.Pos]bool
+	for i, ref := range body.Refs.Objects {
+		before := n.problems
+		b.connectRefs(n, m, lang.Refs{Objects: body.Refs.Objects[i : i+1]}, scope)
+		if len(n.problems) == len(before) {
+			continue
+		}
+		if inContent == nil {
+			inContent = body.InContent()
+		}
+		if inContent[ref.Range.Start] {
+			r.unsure = append(r.unsure, unsureReference{ref, n.problems[len(before):]})
+			n.problems = before
+		}
+	}
+	b.connectRefs(n, m, lang.Refs{Functions: body.Refs.Functions}, scope)
+}
+
+// unsureReference is a reference in the content of a dynamic block with what is wrong with it.
+type unsureReference struct {
+	ref      *addrs.Reference
+	problems tfdiags.Diagnostics
 }
 
 // connectRefs makes n wait for what the references name, or records why they name nothing.

@@ -113,6 +113,7 @@ type resource struct {
 	cfg    *configs.Resource // nil: the state only
 	exprs  *resourceExprs    // of cfg
 	schema *providers.ResourceSchema
+	unsure []unsureReference // of the body: wrong ones that perhaps nobody evaluates
 
 	node *Node // settles the resource: afterwards its value stands
 	open *Node // waits for all that the block refers to; the same as node where there are no Steps

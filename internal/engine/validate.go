@@ -82,7 +82,7 @@ func (r *resource) structure(w *walk) tfdiags.Diagnostics {
 func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	r, schema := p.r, p.r.schema.Block
 	unknown := unknownObject(schema)
-	marked, diags := p.c.evalBody(r.exprs.body)
+	marked, diags := p.c.resourceBody(r)
 	if diags.HasErrors() {
 		return unknown, diags
 	}

@@ -105,6 +105,29 @@ func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) (
 	return out, diags.Append(calls.diags)
 }
 
+// InContent gives where the references begin that stand in the content of dynamic blocks: they matter only if some content is made.
+func (b *Body) InContent() map[hcl.Pos]bool {
+	certain := map[hcl.Pos]bool{}
+	for _, tr := range b.Schema.CertainVariables(b.Body) {
+		certain[tr.SourceRange().Start] = true
+	}
+	out := map[hcl.Pos]bool{}
+	for _, ref := range b.Refs.Objects {
+		if start := ref.Range.Start; !certain[start] {
+			out[start] = true
+		}
+	}
+	return out
+}
+
+// only gives the body with some of its references to objects.
+func (b *Body) only(wanted func(begin hcl.Pos) bool) *Body {
+	out := *b
+	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), func(ref *addrs.Reference) bool { return !wanted(ref.Range.Start) })
+	out.Refs.named = namedInstances(out.Refs.Objects)
+	return &out
+}
+
 // take adds what the calls in an expression or a body say.
 func (r *Refs) take(calls callFinder) {
 	r.Functions = calls.found

@@ -274,6 +274,21 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
 	return v, diags.Append(more)
 }
 
+// Expanded gives the body with those references alone that are evaluated: some stand in the content of dynamic blocks that make none.
+func (s *Scope) Expanded(body *Body) (*Body, tfdiags.Diagnostics) {
+	unsure := body.InContent()
+	certain := body.only(func(begin hcl.Pos) bool { return !unsure[begin] })
+	ctx, diags := s.Context(certain.Refs)
+	if diags.HasErrors() {
+		return certain, diags
+	}
+	needed := map[hcl.Pos]bool{}
+	for _, tr := range body.Schema.ExpandedVariables(body.Body, ctx) {
+		needed[tr.SourceRange().Start] = true
+	}
+	return body.only(func(begin hcl.Pos) bool { return !unsure[begin] || needed[begin] }), diags
+}
+
 // EvalBodyIn decodes a body in a context that Context made.
 func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics

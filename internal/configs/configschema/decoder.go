@@ -159,7 +159,46 @@ func (b *Block) Variables(body hcl.Body) []hcl.Traversal {
 	return b.variables(dynblock.WalkVariables(body), body)
 }
 
+// CertainVariables lists what a body refers to whatever its dynamic blocks make: all but what stands in their content. What nested
+// dynamic blocks are repeated for counts as well.
+func (b *Block) CertainVariables(body hcl.Body) []hcl.Traversal {
+	return append(b.variables(dynblock.WalkExpandVariables(body), body), b.writtenVariables(body)...)
+}
+
+// writtenVariables lists what the attributes outside of dynamic blocks refer to.
+func (b *Block) writtenVariables(body hcl.Body) []hcl.Traversal {
+	schema, blocks := b.headers(body)
+	content, _, _ := body.PartialContent(schema)
+	var out []hcl.Traversal
+	for _, attr := range content.Attributes {
+		out = append(out, attr.Expr.Variables()...)
+	}
+	for _, block := range content.Blocks {
+		if nested, ok := blocks[block.Type]; ok {
+			out = append(out, nested.writtenVariables(block.Body)...)
+		}
+	}
+	return out
+}
+
+// ExpandedVariables lists what a body refers to once its dynamic blocks have made what they make.
+func (b *Block) ExpandedVariables(body hcl.Body, ctx *hcl.EvalContext) []hcl.Traversal {
+	return hcldec.Variables(b.FixUpBody(dynblock.Expand(body, ctx)), b.DecoderSpec())
+}
+
 func (b *Block) variables(node dynblock.WalkVariablesNode, body hcl.Body) []hcl.Traversal {
+	schema, blocks := b.headers(body)
+	vars, children := node.Visit(schema)
+	for _, child := range children {
+		if nested, ok := blocks[child.BlockTypeName]; ok {
+			vars = append(vars, nested.variables(child.Node, child.Body())...)
+		}
+	}
+	return vars
+}
+
+// headers gives what a body is asked for, and the blocks among it: attributes that are written as blocks are two of these.
+func (b *Block) headers(body hcl.Body) (*hcl.BodySchema, map[string]*NestedBlock) {
 	schema := b.bodySchema()
 	blocks := b.BlockTypes
 	if asBlocks := b.writtenAsBlocks(body); len(asBlocks) > 0 {
@@ -172,11 +211,5 @@ func (b *Block) variables(node dynblock.WalkVariablesNode, body hcl.Body) []hcl.
 			blocks[name] = nested
 		}
 	}
-	vars, children := node.Visit(schema)
-	for _, child := range children {
-		if nested, ok := blocks[child.BlockTypeName]; ok {
-			vars = append(vars, nested.variables(child.Node, child.Body())...)
-		}
-	}
-	return vars
+	return schema, blocks
 }
