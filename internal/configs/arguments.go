@@ -23,20 +23,13 @@ func (c *Config) CheckArguments() tfdiags.Diagnostics {
 }
 
 func (c *Config) checkArguments() tfdiags.Diagnostics {
-	content, hclDiags := c.Call.Config.Content(c.Module.arguments)
+	_, hclDiags := c.Call.Config.Content(c.Module.arguments)
 	if hclDiags.HasErrors() {
 		if _, offered := configschema.Offered(c.Call.Config, moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
 			hclDiags = offered
 		}
 	}
-	diags := tfdiags.Diagnostics(nil).Append(hclDiags)
-	if diags.HasErrors() {
-		return diags
-	}
-	for _, attr := range sortedAttributes(content.Attributes) {
-		diags = append(diags, UnusedAttributes(attr.Expr, c.Module.Variables[attr.Name].Type.Type)...)
-	}
-	return diags
+	return tfdiags.Diagnostics(nil).Append(hclDiags)
 }
 
 // argumentSchema is what a call of the module may hold besides meta-arguments: one argument per variable.

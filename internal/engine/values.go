@@ -69,6 +69,9 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
+	if w.phase.unknownInputs && !more.HasErrors() {
+		more = more.Append(configs.UnusedAttributes(v.expr.Expression, v.variable.Type.Type))
+	}
 	return out, diags.Append(more)
 }
 
