@@ -11,7 +11,6 @@ type Reference struct {
 	Subject   Referenceable
 	Range     hcl.Range     // the part of the traversal that names the subject
 	Remaining hcl.Traversal // what follows it, possibly empty
-	Tried     bool          // it stands within try or can, which take an error for an answer
 }
 
 // Referenceable is an object that expressions of a module can name: one of the types below. All are comparable.

@@ -13,6 +13,19 @@ var provisionerSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "connection"}, {Type: "lifecycle"}},
 }
 
+// ConnectionBody is what a provisioner connects with: the arguments of its own block over those of its resource's. It is nil without either.
+func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
+	switch {
+	case p.Connection == nil && outer == nil:
+		return nil
+	case p.Connection == nil:
+		return outer.Config
+	case outer == nil:
+		return p.Connection.Config
+	}
+	return overlayBody(outer.Config, p.Connection.Config)
+}
+
 // goneProvisioners are types that the language had once.
 var goneProvisioners = map[string]bool{"chef": true, "habitat": true, "puppet": true, "salt-masterless": true}
 

@@ -89,13 +89,11 @@ func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (ct
 func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, tfdiags.Diagnostics) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
-	analysed, diags := lang.AnalyseBody(body, schema, addrs.ModuleScope)
-	if diags.HasErrors() {
-		return cty.UnknownVal(schema.ImpliedType()), diags
+	analysed := lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	if analysed.Refs.Problems.HasErrors() {
+		return cty.UnknownVal(schema.ImpliedType()), analysed.Refs.Problems
 	}
-	scope := c.static.scope(user, body.MissingItemRange())
-	v, more := scope.EvalBody(analysed)
-	return v, append(diags, more...)
+	return c.static.scope(user, body.MissingItemRange()).EvalBody(analysed)
 }
 
 // StaticScope gives an evaluation scope with the same limits as StaticEval, for callers with their own way to decode.

@@ -75,8 +75,14 @@ type build struct {
 	functions    map[functionUse]*providerConfig
 	functionKeys map[functionUse]*keyExpr
 	rootNode     *Node
-	places       *referencePlaces // nil, except while a cycle is explained
-	relaxed      bool             // the order of destruction was contradictory, so that some of it was given up
+
+	// refused are the references that name nothing, by what they stand in. While validating, an expression that has some doesn't keep
+	// the rest of its node from being evaluated; in all other phases it does, and nothing is listed here.
+	refused          map[unit]tfdiags.Diagnostics
+	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that there aren't: nothing is evaluated then
+
+	places  *referencePlaces // nil, except while a cycle is explained
+	relaxed bool             // the order of destruction was contradictory, so that some of it was given up
 
 	*analysis
 }
@@ -89,12 +95,11 @@ type Known struct{ analysis *analysis }
 type analysis struct {
 	resourceExprs map[bodyKey]*resourceExprs
 	exprs         map[any]*lang.Expr
-	exprProblems  map[any]tfdiags.Diagnostics
 	callArgs      map[*configs.ModuleCall]map[string]*lang.Expr
 }
 
 func newAnalysis() *analysis {
-	return &analysis{map[bodyKey]*resourceExprs{}, map[any]*lang.Expr{}, map[any]tfdiags.Diagnostics{},
+	return &analysis{map[bodyKey]*resourceExprs{}, map[any]*lang.Expr{},
 		map[*configs.ModuleCall]map[string]*lang.Expr{}}
 }
 
@@ -162,11 +167,11 @@ type repetitionExprs struct {
 }
 
 // refs are what the arguments refer to.
-func (r repetitionExprs) refs() []lang.Refs {
-	var out []lang.Refs
+func (r repetitionExprs) refs() []*lang.Refs {
+	var out []*lang.Refs
 	for _, e := range []*lang.Expr{r.count, r.forEach, r.enabled} {
 		if e != nil {
-			out = append(out, e.Refs)
+			out = append(out, &e.Refs)
 		}
 	}
 	return out

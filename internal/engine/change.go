@@ -312,12 +312,12 @@ func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Dia
 		}
 		c = w.context(r.module.instances[0], repetition{})
 	}
-	body, diags := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
-	if diags.HasErrors() {
-		return cty.NilVal, diags
+	body := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
+	if body.Refs.Problems.HasErrors() {
+		return cty.NilVal, body.Refs.Problems
 	}
-	v, more := c.evalBody(body)
-	return unmark(v), diags.Append(more)
+	v, diags := c.evalBody(body)
+	return unmark(v), diags
 }
 
 // ignoreChanges gives the configuration with the prior value wherever lifecycle.ignore_changes says so.

@@ -80,6 +80,9 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := w.evalRule(c, r, set)
+		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
+			break // that the value is unsuitable comes first
+		}
 		status = max(status, s)
 		if s == checks.Fail {
 			messages = append(messages, message)
@@ -88,6 +91,9 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 			}
 		}
 		diags = diags.Append(more)
+		if s == checks.Error && set.kind == checks.KindVariable {
+			break // rules of one variable are mostly wrong likewise
+		}
 	}
 	w.record(set, status, messages)
 	if w.phase.unknownInputs && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {

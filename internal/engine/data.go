@@ -8,7 +8,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/dag"
-	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -245,16 +244,16 @@ func (r *resource) findDeferral() deferral {
 		return d
 	}
 	m := r.module
-	for _, refs := range append(r.exprs.rep.refs(), r.exprs.body.Refs) {
+	for _, refs := range append(r.exprs.rep.refs(), &r.exprs.body.Refs) {
 		for _, ref := range refs.Objects {
 			if other := m.resourceOf(ref.Subject); other != nil {
 				d.direct = append(d.direct, other)
 			}
 		}
 	}
-	d.dependsOn(m, r.exprs.dependsOn)
+	d.dependsOn(m, r.exprs.dependsOn.Objects)
 	for ; m.call != nil; m = m.parent {
-		refs, _ := lang.DependsOn(m.call.DependsOn) // their problems were reported when the graph was built
+		refs := m.dependsOn.Objects
 		d.dependsOn(m.parent, refs)
 		for _, ref := range refs {
 			if other := m.parent.resourceOf(ref.Subject); other != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,13 +42,21 @@ func (c *EvalContext) scope() *lang.Scope {
 }
 
 func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+	if refused := c.walk.refusals(c.in.module, &e.Refs); refused.HasErrors() {
+		return cty.UnknownVal(want), refused
+	}
 	v, diags := c.scope().Eval(e, want)
+	c.offerOutputs(&e.Refs, diags)
 	v, deprecated := c.takeDeprecations(v, e.Range(), nil)
 	return v, diags.Append(deprecated)
 }
 
 func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
+	if refused := c.walk.refusals(c.in.module, &b.Refs); refused.HasErrors() {
+		return cty.UnknownVal(b.Schema.ImpliedType()), refused
+	}
 	v, diags := c.scope().EvalBody(b)
+	c.offerOutputs(&b.Refs, diags)
 	v, deprecated := c.takeDeprecations(v, hcl.Range{}, b.Body)
 	return v, diags.Append(deprecated)
 }
@@ -59,16 +68,50 @@ func (c *EvalContext) resourceBody(r *resource) (cty.Value, tfdiags.Diagnostics)
 	if len(r.unsure) == 0 {
 		return c.evalBody(body)
 	}
-	body, diags := c.scope().Expanded(body)
-	for _, u := range r.unsure {
-		if slices.Contains(body.Refs.Objects, u.ref) {
-			diags = diags.Append(u.problems)
+	diags := c.walk.refusals(c.in.module, &body.Refs)
+	if !diags.HasErrors() {
+		var more, objects, values tfdiags.Diagnostics
+		body, more = c.scope().Expanded(body)
+		for _, u := range r.unsure {
+			switch {
+			case !slices.Contains(body.Refs.Objects, u.ref):
+			case isValue(u.ref.Subject):
+				values = values.Append(u.problems)
+			default:
+				objects = objects.Append(u.problems)
+			}
 		}
+		if len(objects) == 0 {
+			objects = values
+		}
+		diags = diags.Append(more).Append(objects)
 	}
 	if diags.HasErrors() {
 		return cty.UnknownVal(body.Schema.ImpliedType()), diags
 	}
 	return c.evalBody(body)
+}
+
+// offerOutputs completes what evaluating says of outputs that modules don't have.
+func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) {
+	if !diags.HasErrors() {
+		return
+	}
+	for _, ref := range refs.Objects {
+		s, ok := ref.Subject.(addrs.ModuleCallOutput)
+		if !ok {
+			continue
+		}
+		child := c.in.module.calls[s.Call.Name]
+		if child == nil || child.outputs[s.Output] != nil {
+			continue
+		}
+		for i, d := range diags {
+			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
+				diags[i].Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, didYouMean(s.Output, sortedKeys(child.outputs)))
+			}
+		}
+	}
 }
 
 // Value implements lang.Data.
@@ -161,7 +204,10 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 	if keyless && child.rep.repeats() {
 		outputs = nil
 	}
-	if c.walk.phase.unknownInputs {
+	switch {
+	case c.walk.phase.unknownInputs && !keyless && !child.rep.repeats():
+		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
+	case c.walk.phase.unknownInputs:
 		return child.unknownValue(outputs), nil
 	}
 	instances := c.in.calls[child.callSlot]
@@ -177,13 +223,13 @@ func (m *module) unknownValue(outputs []string) cty.Value {
 	if outputs == nil {
 		outputs = sortedKeys(m.outputs)
 	}
-	attrs := make(map[string]cty.Value, len(outputs))
+	attrs := make(map[string]cty.Type, len(outputs))
 	for _, name := range outputs {
 		if m.outputs[name] != nil {
-			attrs[name] = cty.DynamicVal
+			attrs[name] = cty.DynamicPseudoType
 		}
 	}
-	switch one := cty.ObjectVal(attrs); {
+	switch one := cty.UnknownVal(cty.Object(attrs)); {
 	case m.rep.enabled != nil:
 		return cty.DynamicVal
 	case m.rep.count != nil:
@@ -239,8 +285,12 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
 	w, use := c.walk, functionUse{c.in.module, ref}
 	p := w.build.functions[use]
-	if p == nil {
-		return function.Function{}, missing(ref, rng)
+	switch {
+	case p == nil && w.phase.unknownInputs:
+		return unknownFunction, nil
+	case p == nil:
+		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
+		return function.Function{}, tfdiags.Diagnostics{missingProvider(local, c.in.module.path).At(rng)}
 	}
 	instKey, diags := w.providerKeyValue(w.functionKeys[use], c)
 	if diags.HasErrors() {

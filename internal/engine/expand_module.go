@@ -13,7 +13,7 @@ import (
 
 // expandModule decides the instances of a module call in every instance of the calling module.
 func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+	diags := w.refusals(m.parent, &m.dependsOn)
 	m.index = map[addrs.ModuleInstance]*moduleInstance{}
 	for _, parent := range m.parent.instances {
 		c := w.context(parent, repetition{})

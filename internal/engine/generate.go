@@ -56,7 +56,8 @@ func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags
 	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
 	delete(inner.Attributes, "provider")
 	inner.Blocks = withoutLifecycle(inner.Blocks)
-	body, more := lang.AnalyseBody(inner, p.r.schema.Block, addrs.ModuleScope)
+	body := lang.AnalyseBody(inner, p.r.schema.Block, addrs.ModuleScope)
+	more := body.Refs.Problems
 	exprs := *p.r.exprs
 	exprs.body = body
 	p.r.exprs = &exprs

@@ -37,7 +37,7 @@ func (b *build) connectInspection() {
 		w.inspect()
 		return nil
 	}
-	b.connectRefs(n, b.root, b.inspection.Refs, blockScope{})
+	b.connectRefs(n, b.root, &b.inspection.Refs, blockScope{})
 }
 
 func (w *walk) inspect() {

@@ -41,13 +41,13 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 	}
 	hidden := hides(marked)
 	connection := cty.NullVal(ConnectionType())
-	for _, body := range prov.connections {
-		v, more := c.evalBody(body)
+	if prov.connection != nil {
+		v, more := c.evalBody(prov.connection)
 		diags = diags.Append(more)
 		if more.HasErrors() {
 			return diags
 		}
-		connection = mergeConnections(connection, unmark(v))
+		connection = unmark(v)
 	}
 	what := Object{Addr: addr}
 	w.observe(ProvisionStart{what, prov.cfg.Type})
@@ -77,11 +77,8 @@ func hides(v cty.Value) bool {
 	return marks.Contains(v, marks.Sensitive) || marks.Contains(v, marks.Ephemeral)
 }
 
-// checkConnection finds what the connection blocks of a provisioner lack together.
+// checkConnection finds what the connection of a provisioner lacks.
 func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
-	if connection.IsNull() {
-		return nil
-	}
 	block := p.cfg.Connection
 	if block == nil {
 		block = r.Connection
@@ -99,20 +96,6 @@ func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.V
 			"Connections with WinRM are going away. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
 	}
 	return diags
-}
-
-// mergeConnections gives the outer block's arguments with those that the inner one sets put over them.
-func mergeConnections(outer, inner cty.Value) cty.Value {
-	if outer.IsNull() {
-		return inner
-	}
-	attrs := outer.AsValueMap()
-	for name, v := range inner.AsValueMap() {
-		if !v.IsNull() {
-			attrs[name] = v
-		}
-	}
-	return cty.ObjectVal(attrs)
 }
 
 // destroyProvisioners runs what is to be run before an object is deleted. The configuration's blocks know the object alone: it may

@@ -169,7 +169,7 @@ func (t *tracer) attribute(r *resource, at addrs.ModuleInstance, rest hcl.Traver
 	if content == nil || content.Attributes[step.Name] == nil {
 		return
 	}
-	if e := t.w.expr(content.Attributes[step.Name].Expr, new(tfdiags.Diagnostics)); e != nil {
+	if e := t.w.expr(content.Attributes[step.Name].Expr); e != nil {
 		t.refs(e.Refs, r.module, at, r.exprs.rep)
 	}
 }

@@ -22,10 +22,10 @@ var analysisTransformer = &Transformer{
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, m := range b.modules {
 			if m.call != nil {
-				m.rep = b.repetition(m.call.Count, m.call.ForEach, m.call.Enabled, &m.expand.problems)
+				m.rep = b.repetition(m.call.Count, m.call.ForEach, m.call.Enabled)
 			}
 			for _, c := range m.checks {
-				c.rules = b.rules(c.cfg.Asserts, &c.node.problems)
+				c.rules = b.rules(c.cfg.Asserts)
 			}
 		}
 		for _, v := range b.values {
@@ -45,74 +45,64 @@ var analysisTransformer = &Transformer{
 	},
 }
 
-// expr analyses an expression once; key identifies it among all configuration objects.
-func (b *build) expr(e hcl.Expression, problems *tfdiags.Diagnostics) *lang.Expr {
+// expr analyses an expression once, however many modules share it.
+func (b *build) expr(e hcl.Expression) *lang.Expr {
 	if e == nil {
 		return nil
 	}
 	found, ok := b.exprs[e]
 	if !ok {
-		var diags tfdiags.Diagnostics
-		found, diags = lang.Analyse(e, addrs.ModuleScope)
+		found = lang.Analyse(e, addrs.ModuleScope)
 		b.exprs[e] = found
-		if len(diags) > 0 {
-			b.exprProblems[e] = diags
-		}
 	}
-	*problems = problems.Append(b.exprProblems[e])
 	return found
 }
 
-func (b *build) repetition(count, forEach, enabled hcl.Expression, problems *tfdiags.Diagnostics) repetitionExprs {
-	return repetitionExprs{b.expr(count, problems), b.expr(forEach, problems), b.expr(enabled, problems)}
+func (b *build) repetition(count, forEach, enabled hcl.Expression) repetitionExprs {
+	return repetitionExprs{b.expr(count), b.expr(forEach), b.expr(enabled)}
 }
 
-func (b *build) rules(cfgs []*configs.CheckRule, problems *tfdiags.Diagnostics) []rule {
+func (b *build) rules(cfgs []*configs.CheckRule) []rule {
 	out := make([]rule, len(cfgs))
 	for i, c := range cfgs {
-		out[i] = rule{c, b.expr(c.Condition, problems), b.expr(c.ErrorMessage, problems)}
+		out[i] = rule{c, b.expr(c.Condition), b.expr(c.ErrorMessage)}
 	}
 	return out
 }
 
 func (b *build) analyseValue(v *value) {
-	problems := &v.node.problems
 	switch v.kind {
 	case variableValue:
-		v.rules = b.rules(v.variable.Validations, problems)
+		v.rules = b.rules(v.variable.Validations)
 		if call := v.module.call; call != nil {
-			v.expr = b.callArg(call, v.name, problems)
+			v.expr = b.callArg(call, v.name)
 			v.perCall = v.expr != nil && usesRepetition(v.expr.Refs)
 		}
 		v.node.final = len(v.rules) > 0
 	case localValue:
-		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr, problems)
+		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr)
 	case outputValue:
 		if v.output.Ephemeral && v.module.parent == nil && !v.module.cfg.Called {
-			*problems = problems.Append(tfdiags.Errorf("Invalid output configuration",
+			v.node.problems = v.node.problems.Append(tfdiags.Errorf("Invalid output configuration",
 				"Root modules can't have ephemeral outputs: there is no module to take the value.").At(v.output.Range))
 		}
-		v.expr = b.expr(v.output.Expr, problems)
-		v.rules = b.rules(v.output.Preconditions, problems)
+		v.expr = b.expr(v.output.Expr)
+		v.rules = b.rules(v.output.Preconditions)
 	}
 }
 
 // callArg gives the expression that a module call has for a variable; nil when it has none.
-func (b *build) callArg(call *configs.ModuleCall, name string, problems *tfdiags.Diagnostics) *lang.Expr {
+func (b *build) callArg(call *configs.ModuleCall, name string) *lang.Expr {
 	args, ok := b.callArgs[call]
 	if !ok {
 		args = map[string]*lang.Expr{}
 		attrs, _ := call.Config.JustAttributes() // its errors were reported when the module was loaded
 		for name, attr := range attrs {
-			args[name] = b.expr(attr.Expr, new(tfdiags.Diagnostics))
+			args[name] = b.expr(attr.Expr)
 		}
 		b.callArgs[call] = args
 	}
-	e := args[name]
-	if e != nil {
-		*problems = problems.Append(b.exprProblems[e.Expression])
-	}
-	return e
+	return args[name]
 }
 
 func usesRepetition(refs lang.Refs) bool {
@@ -155,7 +145,7 @@ func (b *build) analyseBodies() {
 	parallel.Each(len(todo), runtime.GOMAXPROCS(0), func(i int) {
 		if key := todo[i]; key.schema != nil {
 			e := b.resourceExprs[key]
-			e.body, e.problems = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
+			e.body = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
 			e.body.Meta = key.cfg.Meta()
 		}
 	})
@@ -166,22 +156,16 @@ func (b *build) analyseBodies() {
 
 // analyseMeta analyses what a resource block has beside its body.
 func (b *build) analyseMeta(c *configs.Resource, e *resourceExprs) {
-	p := &e.problems
-	e.rep = b.repetition(c.Count, c.ForEach, c.Enabled, p)
+	e.rep = b.repetition(c.Count, c.ForEach, c.Enabled)
 	e.itself = e.rep.refuse(c.Addr)
-	e.pre, e.post = b.rules(c.Preconditions, p), b.rules(c.Postconditions, p)
+	e.pre, e.post = b.rules(c.Preconditions), b.rules(c.Postconditions)
 	for _, t := range c.ReplaceTriggeredBy {
-		e.triggers = append(e.triggers, b.expr(t, p))
+		e.triggers = append(e.triggers, b.expr(t))
 	}
-	e.preventDestroy = b.expr(c.PreventDestroy, p)
-	if c.Provider != nil {
-		b.expr(c.Provider.Key, p)
-	}
-	var diags tfdiags.Diagnostics
-	e.dependsOn, diags = lang.DependsOn(c.DependsOn)
-	*p = p.Append(diags)
+	e.preventDestroy = b.expr(c.PreventDestroy)
+	e.dependsOn = lang.DependsOn(c.DependsOn)
 	for _, prov := range c.Provisioners {
-		e.provisioners = append(e.provisioners, b.provisionerExprs(prov, c.Connection, p))
+		e.provisioners = append(e.provisioners, b.provisionerExprs(prov, c.Connection, &e.problems))
 	}
 }
 
@@ -201,14 +185,10 @@ func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Conne
 		*problems = problems.Append(err)
 		return out
 	}
-	body, diags := lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)
-	body.Meta = prov.Meta()
-	out.body, *problems = body, problems.Append(diags)
-	for _, conn := range []*configs.Connection{outer, prov.Connection} {
-		if conn != nil {
-			body, diags := lang.AnalyseBody(conn.Config, connectionSchema, addrs.ModuleScope)
-			out.connections, *problems = append(out.connections, body), problems.Append(diags)
-		}
+	out.body = lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)
+	out.body.Meta = prov.Meta()
+	if body := prov.ConnectionBody(outer); body != nil {
+		out.connection = lang.AnalyseBody(body, connectionSchema, addrs.ModuleScope)
 	}
 	return out
 }
@@ -225,9 +205,8 @@ func (b *build) analyseProvider(p *providerConfig) {
 	if p.cfg != nil {
 		body = p.cfg.Config
 	}
-	analysed, diags := lang.AnalyseBody(body, schema, addrs.ModuleScope)
-	analysed.Meta = p.cfg.Meta()
-	p.body, p.node.problems = analysed, p.node.problems.Append(diags)
+	p.body = lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	p.body.Meta = p.cfg.Meta()
 }
 
 // connectionSchema is the content of a connection block; an outer block may leave to inner ones what they need.

@@ -85,8 +85,7 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 		}
 	}
 	t := &importTarget{cfg: cfg, resource: r}
-	p := &r.open.problems
-	t.to, t.id, t.identity, t.forEach = b.expr(cfg.To, new(tfdiags.Diagnostics)), b.expr(cfg.ID, p), b.expr(cfg.Identity, p), b.expr(cfg.ForEach, p)
+	t.to, t.id, t.identity, t.forEach = b.expr(cfg.To), b.expr(cfg.ID), b.expr(cfg.Identity), b.expr(cfg.ForEach)
 	if t.to != nil {
 		t.to = b.indexesOf(t.to)
 	}

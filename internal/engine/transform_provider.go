@@ -100,7 +100,7 @@ func (b *build) provider(use configs.ProviderUse) (*providerConfig, *keyExpr) {
 	if use.Key == nil {
 		return p, nil
 	}
-	key := &keyExpr{expr: b.expr(use.Key, new(tfdiags.Diagnostics)), module: b.modules[use.KeyModule.Path]}
+	key := &keyExpr{expr: b.expr(use.Key), module: b.modules[use.KeyModule.Path]}
 	if use.KeyCall != nil {
 		key.call = use.KeyCall.Name
 	}

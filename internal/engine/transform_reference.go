@@ -17,6 +17,7 @@ var referenceTransformer = &Transformer{
 	Doc:   "adds an edge for every reference, depends_on and provider function, and for what a module's content owes its call",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
+		b.refused = map[unit]tfdiags.Diagnostics{}
 		for _, path := range sortedModules(b.modules) {
 			b.connectModule(b.modules[path])
 		}
@@ -30,7 +31,7 @@ var referenceTransformer = &Transformer{
 		}
 		for _, p := range b.sortedProviders() {
 			if p.body != nil {
-				b.connectRefs(p.node, p.module, p.body.Refs, inEach(p.each != nil))
+				b.connectRefs(p.node, p.module, &p.body.Refs, inEach(p.each != nil))
 			}
 			b.after(p.node, p.module.expand)
 		}
@@ -38,7 +39,7 @@ var referenceTransformer = &Transformer{
 			b.connectImport(t)
 		}
 		b.connectInspection()
-		return nil
+		return b.unknownFunctions
 	},
 }
 
@@ -62,10 +63,8 @@ func (b *build) connectModule(m *module) {
 	if m.expand != nil {
 		b.after(m.expand, m.parent.expand)
 		b.connectRepetition(m.expand, m.parent, m.rep)
-		refs, diags := lang.DependsOn(m.call.DependsOn)
-		m.expand.problems = m.expand.problems.Append(diags)
-		refs = slices.DeleteFunc(refs, m.refuseItself)
-		b.connectDependsOn(m.expand, m.parent, refs)
+		m.dependsOn = lang.DependsOn(m.call.DependsOn)
+		b.connectDependsOn(m.expand, m.parent, &m.dependsOn, m.refuseItself)
 		for _, refs := range m.rep.refs() {
 			for _, ref := range refs.Objects {
 				m.refuseItself(ref)
@@ -88,14 +87,13 @@ func (b *build) connectValue(v *value) {
 	switch v.kind {
 	case variableValue:
 		if v.expr != nil {
-			b.connectRefs(v.node, m.parent, v.expr.Refs, inRepetition(m.rep))
+			b.connectRefs(v.node, m.parent, &v.expr.Refs, inRepetition(m.rep))
 		}
 		scope.except = addrs.InputVariable{Name: v.name}
 	case outputValue:
-		refs, diags := lang.DependsOn(v.output.DependsOn)
-		v.node.problems = v.node.problems.Append(diags)
-		b.connectDependsOn(v.node, m, refs)
-		b.connectRefs(v.node, m, v.expr.Refs, scope)
+		v.dependsOn = lang.DependsOn(v.output.DependsOn)
+		b.connectDependsOn(v.node, m, &v.dependsOn, nil)
+		b.connectRefs(v.node, m, &v.expr.Refs, scope)
 	default:
 		scope.except = addrs.LocalValue{Name: v.name}
 		for _, ref := range v.expr.Refs.Objects {
@@ -104,25 +102,15 @@ func (b *build) connectValue(v *value) {
 					"The local value local.%s can't use its own result in its expression.", v.name).At(ref.Range))
 			}
 		}
-		b.connectRefs(v.node, m, v.expr.Refs, scope)
+		b.connectRefs(v.node, m, &v.expr.Refs, scope)
 	}
 	b.connectRules(v.node, m, v.rules, scope)
 }
 
-// connectRepetition connects what decides the instances of a block. What is wrong with "enabled" is reported when planning.
+// connectRepetition connects what decides the instances of a block.
 func (b *build) connectRepetition(n *Node, m *module, rep repetitionExprs) {
-	for _, e := range []*lang.Expr{rep.count, rep.forEach} {
-		if e != nil {
-			b.connectRefs(n, m, e.Refs, blockScope{})
-		}
-	}
-	if rep.enabled == nil {
-		return
-	}
-	before := n.problems
-	b.connectRefs(n, m, rep.enabled.Refs, blockScope{})
-	if b.phase.unknownInputs {
-		n.problems = before
+	for _, refs := range rep.refs() {
+		b.connectRefs(n, m, refs, blockScope{})
 	}
 }
 
@@ -138,21 +126,17 @@ func (m *module) refuseItself(ref *addrs.Reference) bool {
 	return true
 }
 
-// connectImport connects the expressions of an import block, up to the first that is wrong: those after it would be wrong likewise.
+// connectImport connects the expressions of an import block.
 func (b *build) connectImport(t *importTarget) {
-	n := t.resource.open
-	before := len(n.problems)
 	for _, e := range t.exprs() {
-		if len(n.problems) == before {
-			b.connectRefs(n, b.root, e.Refs, inEach(t.forEach != nil))
-		}
+		b.connectRefs(t.resource.open, b.root, &e.Refs, inEach(t.forEach != nil))
 	}
 }
 
 func (b *build) connectRules(n *Node, m *module, rules []rule, scope blockScope) {
 	for _, r := range rules {
-		b.connectRefs(n, m, r.condition.Refs, scope)
-		b.connectRefs(n, m, r.message.Refs, scope)
+		b.connectRefs(n, m, &r.condition.Refs, scope)
+		b.connectRefs(n, m, &r.message.Refs, scope)
 	}
 }
 
@@ -163,8 +147,8 @@ func (b *build) connectResource(r *resource) {
 	b.connectProviderKey(r, scope)
 	if e.preventDestroy != nil && (len(r.prior) > 0 || !b.onlyDestroyed(r)) {
 		b.after(n, m.expand)
-		b.connectRefs(n, m, e.preventDestroy.Refs, blockScope{count: true, each: true})
-		n.problems = n.problems.Append(checkPreventDestroy(e.preventDestroy.Refs))
+		b.connectRefs(n, m, &e.preventDestroy.Refs, blockScope{count: true, each: true})
+		b.refuse(n, unit{m, &e.preventDestroy.Refs}, checkPreventDestroy(e.preventDestroy.Refs))
 	}
 	if b.onlyDestroyed(r) {
 		return
@@ -180,10 +164,10 @@ func (b *build) connectResource(r *resource) {
 	postScope.self = true
 	b.connectRules(n, m, e.post, postScope)
 	for _, t := range e.triggers {
-		b.connectRefs(n, m, t.Refs, scope)
-		n.problems = n.problems.Append(b.checkTrigger(m, t))
+		b.connectRefs(n, m, &t.Refs, scope)
+		b.refuse(n, unit{m, &t.Refs}, b.checkTrigger(m, t))
 	}
-	b.connectDependsOn(n, m, slices.DeleteFunc(slices.Clone(e.dependsOn), func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r }))
+	b.connectDependsOn(n, m, &e.dependsOn, func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r })
 	selfScope := b.without(r, scope)
 	selfScope.self = true
 	for _, p := range e.provisioners {
@@ -191,7 +175,7 @@ func (b *build) connectResource(r *resource) {
 			continue // evaluated from the object itself when it is destroyed
 		}
 		for _, body := range p.bodies() {
-			b.connectRefs(n, m, body.Refs, selfScope)
+			b.connectRefs(n, m, &body.Refs, selfScope)
 		}
 	}
 }
@@ -211,14 +195,17 @@ func (b *build) connectProviderKey(r *resource, scope blockScope) {
 	if key.call != "" {
 		scope = inRepetition(key.module.calls[key.call].rep)
 	}
-	b.connectRefs(r.open, key.module, key.expr.Refs, scope)
+	b.connectRefs(r.open, key.module, &key.expr.Refs, scope)
 }
 
 func (p *provisionerExprs) bodies() []*lang.Body {
-	if p.body == nil {
+	switch {
+	case p.body == nil:
 		return nil
+	case p.connection == nil:
+		return []*lang.Body{p.body}
 	}
-	return append([]*lang.Body{p.body}, p.connections...)
+	return []*lang.Body{p.body, p.connection}
 }
 
 // without is the scope of a resource's own block: naming itself there is an error of the instance (see namesItself), not a cycle.
@@ -227,37 +214,57 @@ func (b *build) without(r *resource, scope blockScope) blockScope {
 	return scope
 }
 
-// connectBody connects what a resource's body refers to. What is wrong in the content of its dynamic blocks is kept until it is known
-// whether they make any.
-func (b *build) connectBody(r *resource, scope blockScope) {
-	n, m, body := r.open, r.module, r.exprs.body
-	r.unsure = nil
-	var inContent map[hcl.Pos]bool
-	for i, ref := range body.Refs.Objects {
-		before := n.problems
-		b.connectRefs(n, m, lang.Refs{Objects: body.Refs.Objects[i : i+1]}, scope)
-		if len(n.problems) == len(before) {
-			continue
-		}
-		if inContent == nil {
-			inContent = body.InContent()
-		}
-		if inContent[ref.Range.Start] {
-			r.unsure = append(r.unsure, unsureReference{ref, n.problems[len(before):]})
-			n.problems = before
-		}
-	}
-	b.connectRefs(n, m, lang.Refs{Functions: body.Refs.Functions}, scope)
-}
-
 // unsureReference is a reference in the content of a dynamic block with what is wrong with it.
 type unsureReference struct {
 	ref      *addrs.Reference
 	problems tfdiags.Diagnostics
 }
 
+// connectBody connects what a resource's body refers to. What is wrong in the content of its dynamic blocks is kept until it is known
+// whether they make any.
+func (b *build) connectBody(r *resource, scope blockScope) {
+	body := r.exprs.body
+	r.unsure = nil
+	var inContent map[hcl.Pos]bool
+	b.connectUnit(r.open, r.module, &body.Refs, scope, func(ref *addrs.Reference, problems tfdiags.Diagnostics) bool {
+		if inContent == nil {
+			inContent = body.InContent()
+		}
+		if !inContent[ref.Range.Start] {
+			return false
+		}
+		r.unsure = append(r.unsure, unsureReference{ref, problems})
+		return true
+	})
+}
+
+// A unit is what is evaluated as a whole, an expression or a body, in the place that its module has in the tree.
+type unit struct {
+	m    *module
+	refs *lang.Refs
+}
+
+// refuse records what is wrong with the references of a unit.
+func (b *build) refuse(n *Node, u unit, problems tfdiags.Diagnostics) {
+	switch {
+	case len(problems) == 0:
+	case b.phase.unknownInputs:
+		b.refused[u] = b.refused[u].Append(problems)
+	default:
+		n.problems = n.problems.Append(problems)
+	}
+}
+
 // connectRefs makes n wait for what the references name, or records why they name nothing.
-func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope) {
+func (b *build) connectRefs(n *Node, m *module, refs *lang.Refs, scope blockScope) {
+	b.connectUnit(n, m, refs, scope, nil)
+}
+
+// connectUnit is connectRefs with somebody who may keep what is wrong with a reference for later. References to objects with a block
+// of their own are held against the configuration, and only when all of these are right, the others are asked for their values: so
+// what is said of a unit is of one kind, as it is in OpenTofu.
+func (b *build) connectUnit(n *Node, m *module, refs *lang.Refs, scope blockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
+	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
 		subject := ref.Subject
 		if inst, ok := subject.(addrs.ResourceInstance); ok {
@@ -267,17 +274,45 @@ func (b *build) connectRefs(n *Node, m *module, refs lang.Refs, scope blockScope
 			continue
 		}
 		b.places.reference(&ref.Range)
-		for _, d := range b.connectRef(n, m, ref, scope) {
-			if d.Subject == nil { // the schema knows a better place: the step that it doesn't have
-				d.Subject = &ref.Range
+		problems := b.connectRef(n, m, ref, scope)
+		for i := range problems {
+			if problems[i].Subject == nil { // the schema knows a better place: the step that it doesn't have
+				problems[i].Subject = &ref.Range
 			}
-			n.problems = n.problems.Append(d)
+		}
+		switch {
+		case len(problems) == 0, kept != nil && kept(ref, problems):
+		case isValue(subject):
+			values = values.Append(problems)
+		default:
+			objects = objects.Append(problems)
 		}
 	}
 	b.places.reference(nil)
 	for _, f := range refs.Functions {
-		n.problems = n.problems.Append(b.connectFunction(n, m, f))
+		functions = functions.Append(b.connectFunction(n, m, f))
 	}
+	wrong := slices.Clip(refs.Problems)
+	switch {
+	case functions.HasErrors() && n.Kind != KindProvider && n.Kind != KindModule:
+		b.unknownFunctions = b.unknownFunctions.Append(functions)
+	case functions.HasErrors():
+		wrong = functions
+	case objects.HasErrors():
+		wrong = wrong.Append(objects)
+	default:
+		wrong = wrong.Append(values)
+	}
+	b.refuse(n, unit{m, refs}, wrong)
+}
+
+// isValue tells whether a reference is to something that is asked for its value without a look at its block.
+func isValue(subject addrs.Referenceable) bool {
+	switch subject.(type) {
+	case addrs.InputVariable, addrs.LocalValue, addrs.PathAttr, addrs.TerraformAttr, addrs.CountAttr, addrs.ForEachAttr:
+		return true
+	}
+	return false
 }
 
 func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics {
@@ -345,42 +380,24 @@ func (b *build) connectCallRef(n *Node, m *module, call, output string, key addr
 		return undeclared("module", call, m, m.calls, "")
 	}
 	b.after(n, child.expand)
-	repeats := child.rep.repeats()
-	_, named := key.IsString()
-	wrongKind := named && child.rep.count != nil
-	if ref.Tried && (output != "" && child.outputs[output] == nil || (key != addrs.NoKey) != repeats || wrongKind) {
-		output, key, wrongKind = "", addrs.NoKey, false // whether it fails is found out by evaluating it
-	}
-	switch {
-	case key != addrs.NoKey && !repeats:
-		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Unexpected module instance key",
-			Detail: fmt.Sprintf("module.%s has neither \"count\" nor \"for_each\", so it has no instance %s.", call, key)}}
-	case wrongKind:
-		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Invalid index",
-			Detail: fmt.Sprintf("module.%s has \"count\", so its instances have numbers, and there is none with the key %s.", call, key)}}
-	case output == "", key == addrs.NoKey && child.rep.forEach != nil: // a key may be written like an output
+	v := child.outputs[output]
+	if v == nil || (key != addrs.NoKey) != child.rep.repeats() { // a whole, a key written like an output, or a mistake that evaluating will tell
 		b.wholeCalls = append(b.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
-	case key == addrs.NoKey && repeats:
-		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Unsupported attribute",
-			Detail: fmt.Sprintf("module.%s has \"count\", so the output %q is one of an instance: module.%s[…].%s.", call, output, call, output)}}
-	}
-	v := child.outputs[output]
-	if v == nil {
-		d := undeclared("output value", output, child, child.outputs, "")
-		d[0].Summary = "Unsupported attribute"
-		d[0].Detail = fmt.Sprintf("The module has no output %q. ", output) + d[0].Detail
-		return d
 	}
 	b.after(n, v.node)
 	return nil
 }
 
-// connectDependsOn makes n wait for whole objects: a module call counts as everything in it.
-func (b *build) connectDependsOn(n *Node, m *module, refs []*addrs.Reference) {
-	for _, ref := range refs {
+// connectDependsOn makes n wait for whole objects, but those for which except holds: a module call counts as everything in it.
+func (b *build) connectDependsOn(n *Node, m *module, refs *lang.Refs, except func(*addrs.Reference) bool) {
+	problems := slices.Clip(refs.Problems)
+	for _, ref := range refs.Objects {
+		if except != nil && except(ref) {
+			continue
+		}
 		if len(ref.Remaining) > 0 {
-			n.problems = n.problems.Append(tfdiags.Errorf("Invalid depends_on reference",
+			problems = problems.Append(tfdiags.Errorf("Invalid depends_on reference",
 				"A reference in depends_on is to a whole object, not to an attribute of one: write %s.", ref.Subject).At(ref.Remaining.SourceRange()))
 			continue
 		}
@@ -393,10 +410,11 @@ func (b *build) connectDependsOn(n *Node, m *module, refs []*addrs.Reference) {
 		}
 		for _, d := range b.connectRef(n, m, ref, blockScope{}) {
 			d.Subject = &ref.Range
-			n.problems = n.problems.Append(d)
+			problems = problems.Append(d)
 		}
 	}
 	b.places.reference(nil)
+	b.refuse(n, unit{m, refs}, problems)
 }
 
 func moduleCallOf(subject addrs.Referenceable) (string, bool) {
@@ -419,7 +437,7 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
 	use, ok := m.cfg.ProviderForLocal(local)
 	if !ok {
-		return tfdiags.Diagnostics{missingProvider(local, m.path).At(f.Range)}
+		return nil // told when the function is called
 	}
 	p, key := b.provider(use)
 	if key != nil {
@@ -438,7 +456,7 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 		p.schema = b.schemas[addr]
 		p.functionsOnly = p.cfg == nil // else it would be known from its resources
 		b.analyseProvider(p)
-		b.connectRefs(p.node, p.module, p.body.Refs, inEach(p.each != nil))
+		b.connectRefs(p.node, p.module, &p.body.Refs, inEach(p.each != nil))
 	}
 	b.after(n, p.node)
 	b.after(p.close, n)

@@ -24,6 +24,8 @@ type module struct {
 	call   *configs.ModuleCall
 	rep    repetitionExprs
 
+	dependsOn lang.Refs // of call
+
 	callSlot int // position among the calls of the parent
 
 	stepsIn   addrs.ModuleInstance // the first instance in which there are Steps that make something
@@ -84,11 +86,12 @@ type value struct {
 	node   *Node
 	slot   int
 
-	variable *configs.Variable
-	output   *configs.Output
-	expr     *lang.Expr // a variable's is the call's argument, evaluated in the calling module; nil where none was written
-	perCall  bool       // expr uses count or each, so that it differs between the instances of the call
-	rules    []rule     // validations or preconditions
+	variable  *configs.Variable
+	output    *configs.Output
+	expr      *lang.Expr // a variable's is the call's argument, evaluated in the calling module; nil where none was written
+	dependsOn lang.Refs  // an output's
+	perCall   bool       // expr uses count or each, so that it differs between the instances of the call
+	rules     []rule     // validations or preconditions
 }
 
 // check is a check block.
@@ -156,7 +159,7 @@ type resourceExprs struct {
 	pre, post      []rule
 	triggers       []*lang.Expr
 	preventDestroy *lang.Expr
-	dependsOn      []*addrs.Reference
+	dependsOn      lang.Refs
 	provisioners   []*provisionerExprs
 	problems       tfdiags.Diagnostics
 	itself         tfdiags.Diagnostics // what the repetition asks of the resource itself; an error once instances are needed
@@ -164,9 +167,9 @@ type resourceExprs struct {
 
 // provisionerExprs are a provisioner block's analysed expressions.
 type provisionerExprs struct {
-	cfg         *configs.Provisioner
-	body        *lang.Body
-	connections []*lang.Body // the resource's, then the provisioner's own
+	cfg        *configs.Provisioner
+	body       *lang.Body
+	connection *lang.Body // nil: none
 }
 
 // keyExpr is the instance key of a provider configuration with for_each, and the module that it is evaluated in.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -36,6 +35,7 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}, known: singleKnown, objs: make([]cty.Value, 1)}
 		in.resources[r.slot] = x
 		diags = diags.Append(w.validateRepetition(r, in))
+		diags = diags.Append(w.refusals(r.module, &r.exprs.dependsOn))
 		p := &instancePlan{w: w, r: r, c: w.context(in, unknownRepetition(r.exprs.rep)), x: x,
 			addr: r.addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
 		v, more := p.validate()
@@ -45,37 +45,40 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 			x.mode = repeatUnknown
 		}
 		w.settle(r, x)
-		diags = diags.Append(p.validateRest(v)) // what is wrong with the body is no reason to be silent about the rest
+		diags = diags.Append(p.validateConditions(v)) // what is wrong with the body is no reason to be silent about the rest
+		diags = p.validateProvisioners(v, diags)
+		if r.exprs.preventDestroy != nil && !diags.HasErrors() {
+			diags = diags.Append(w.preventDestroy(r, in, p.addr, false))
+		}
 	}
 	return diags
 }
 
-// validateRepetition checks the value that says which instances there are. That a for_each has none is reported when planning.
+// validateRepetition checks the value that says which instances there are. That a for_each has none, and what is wrong with "enabled", is
+// reported when planning.
 func (w *walk) validateRepetition(r *resource, in *moduleInstance) tfdiags.Diagnostics {
 	c := w.context(in, repetition{})
-	if e := r.exprs.rep.forEach; e != nil {
+	rep := r.exprs.rep
+	for _, refs := range rep.refs() {
+		if refused := w.refusals(r.module, refs); refused.HasErrors() {
+			if rep.enabled != nil {
+				return nil
+			}
+			return refused
+		}
+	}
+	if e := rep.forEach; e != nil {
 		if _, diags := c.eval(e, cty.DynamicPseudoType); diags.HasErrors() {
 			return nil
 		}
 	}
-	_, diags := c.expand(r.exprs.rep, r.addr.String())
+	_, diags := c.expand(rep, r.addr.String())
 	return diags
 }
 
-// structure checks the arguments and blocks of a resource whose references are wrong: that they are expected, complete and of the right
-// types. Whatever it refers to could be anything.
-func (r *resource) structure(w *walk) tfdiags.Diagnostics {
-	if r.cfg == nil || r.schema == nil || r.exprs == nil || r.exprs.body == nil || len(r.exprs.body.Refs.Functions) > 0 {
-		return nil
-	}
-	ctx := &hcl.EvalContext{Functions: w.functions, Variables: map[string]cty.Value{}}
-	body := r.exprs.body.Body
-	for _, tr := range r.schema.Block.Variables(body) {
-		ctx.Variables[tr.RootName()] = cty.DynamicVal
-	}
-	_, problems := r.schema.Block.Decode(body, ctx)
-	problems = r.schema.Block.Offering(body, r.exprs.body.Meta, ctx, problems)
-	return tfdiags.Diagnostics(nil).Append(problems).WithAddress(r.addr.String())
+// refusals gives what is wrong with the references of a unit.
+func (w *walk) refusals(m *module, refs *lang.Refs) tfdiags.Diagnostics {
+	return slices.Clip(w.refused[unit{m, refs}])
 }
 
 // validate evaluates and checks the block itself, and gives what references to it see.
@@ -97,6 +100,9 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	prov, more := p.w.resourceProvider(r, p.addr, nil, p.anyKey())
 	if more.HasErrors() {
 		return unknown, diags.Append(more)
+	}
+	for _, t := range r.exprs.triggers {
+		diags = diags.Append(p.w.refusals(r.module, &t.Refs))
 	}
 	ctx, typ := p.w.ctx, r.addr.Resource.Type
 	switch r.addr.Resource.Mode {
@@ -129,43 +135,41 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 	return addrs.NoKey
 }
 
-// validateRest checks conditions, provisioners and other expressions of the block.
-func (p *instancePlan) validateRest(self cty.Value) tfdiags.Diagnostics {
-	r := p.r
-	diags := p.w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
-	diags = diags.Append(p.postconditions(self))
-	for _, prov := range r.exprs.provisioners {
-		connection := cty.NullVal(ConnectionType())
-		for _, body := range prov.bodies() {
-			v, more := p.withSelf(self).evalBody(body)
-			diags = diags.Append(more)
-			if more.HasErrors() {
-				v = asGiven(body.Body, body.Schema)
-			}
-			if body == prov.body {
-				diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
-			} else {
-				connection = mergeConnections(connection, unmark(v))
-			}
+// validateConditions checks preconditions and postconditions.
+func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
+	diags := p.w.evalRules(p.c, p.r.exprs.pre, p.rules("Resource precondition failed"))
+	return diags.Append(p.postconditions(self))
+}
+
+// validateProvisioners checks provisioners with their connections, up to the one at which something is wrong with the block: a block is
+// no reason to be silent about its first provisioner, but others are most often wrong likewise.
+func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	for _, prov := range p.r.exprs.provisioners {
+		diags = diags.Append(p.validateProvisioner(prov, self))
+		if diags.HasErrors() {
+			break
 		}
-		diags = diags.Append(prov.checkConnection(r.cfg, connection))
-	}
-	if e := r.exprs.preventDestroy; e != nil {
-		diags = diags.Append(p.w.preventDestroy(r, p.c.in, p.addr, false))
 	}
 	return diags
 }
 
-// asGiven is what is known of a configuration that can't be evaluated: which arguments it has.
-func asGiven(body hcl.Body, schema *configschema.Block) cty.Value {
-	given, _ := body.JustAttributes()
-	vals := schema.EmptyValue().AsValueMap()
-	for name, attr := range schema.Attributes {
-		if given[name] != nil {
-			vals[name] = cty.UnknownVal(attr.Type)
+func (p *instancePlan) validateProvisioner(prov *provisionerExprs, self cty.Value) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	if prov.body != nil {
+		v, more := p.withSelf(self).evalBody(prov.body)
+		diags = diags.Append(more)
+		if v.IsKnown() { // what is missing in it is null
+			diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
 		}
 	}
-	return cty.ObjectVal(vals)
+	if prov.connection != nil {
+		v, more := p.withSelf(self).evalBody(prov.connection)
+		diags = diags.Append(more)
+		if v.IsKnown() {
+			diags = diags.Append(prov.checkConnection(p.r.cfg, unmark(v)))
+		}
+	}
+	return diags
 }
 
 // validateLifecycle holds ignore_changes against the schema.

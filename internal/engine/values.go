@@ -130,6 +130,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 		in.values[v.slot] = cty.DynamicVal
 		return diags
 	}
+	diags = diags.Append(w.refusals(v.module, &v.dependsOn))
 	val, more := w.outputValue(v, in, root)
 	diags = diags.Append(more)
 	diags = diags.Append(w.checkOutputMarks(v, val, root))

@@ -116,11 +116,8 @@ func (w *walk) visit(id dag.ID) bool {
 		}
 	}
 	diags := n.problems
-	switch {
-	case !diags.HasErrors() && n.Run != nil:
+	if !diags.HasErrors() && n.Run != nil {
 		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return n.Run(w) })...)
-	case diags.HasErrors() && w.phase.unknownInputs && n.resource != nil && n == n.resource.node:
-		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return n.resource.structure(w) })...)
 	}
 	if n.resource != nil && n.resource.pending.any() {
 		w.pendingUp[id] = true

@@ -18,6 +18,7 @@ import (
 type Refs struct {
 	Objects   []*addrs.Reference
 	Functions []FunctionRef
+	Problems  tfdiags.Diagnostics // of what is written like a reference, and is none
 
 	long bool // some resource is written as resource.TYPE.NAME
 
@@ -35,6 +36,7 @@ type FunctionRef struct {
 func (r *Refs) Add(other Refs) {
 	r.Objects = append(r.Objects, other.Objects...)
 	r.Functions = append(r.Functions, other.Functions...)
+	r.Problems = r.Problems.Append(other.Problems)
 	r.long = r.long || other.long
 	r.named = namedInstances(r.Objects)
 }
@@ -78,31 +80,20 @@ type Body struct {
 }
 
 // Analyse finds what an expression refers to. A nil expression gives nil.
-func Analyse(expr hcl.Expression, scope addrs.Scope) (*Expr, tfdiags.Diagnostics) {
+func Analyse(expr hcl.Expression, scope addrs.Scope) *Expr {
 	if expr == nil {
-		return nil, nil
+		return nil
 	}
-	out := &Expr{Expression: expr}
-	var diags tfdiags.Diagnostics
-	variables := expr.Variables()
-	out.Refs.Objects, diags = references(variables, scope)
-	out.Refs.long, out.Refs.named = longForm(variables), namedInstances(out.Refs.Objects)
-	calls := callsIn(expr)
-	out.Refs.take(calls)
-	return out, diags.Append(calls.diags)
+	return &Expr{Expression: expr, Refs: refsOf(expr.Variables(), callsIn(expr), scope)}
 }
 
 // AnalyseBody finds what a body of that schema refers to.
-func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) (*Body, tfdiags.Diagnostics) {
+func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
 	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
-	var diags tfdiags.Diagnostics
-	variables := schema.Variables(out.prepared)
-	out.Refs.Objects, diags = references(variables, scope)
-	out.Refs.long, out.Refs.named = longForm(variables), namedInstances(out.Refs.Objects)
 	var calls callFinder
 	calls.inBody(body, schema)
-	out.Refs.take(calls)
-	return out, diags.Append(calls.diags)
+	out.Refs = refsOf(schema.Variables(out.prepared), calls, scope)
+	return out
 }
 
 // InContent gives where the references begin that stand in the content of dynamic blocks: they matter only if some content is made.
@@ -128,14 +119,12 @@ func (b *Body) only(wanted func(begin hcl.Pos) bool) *Body {
 	return &out
 }
 
-// take adds what the calls in an expression or a body say.
-func (r *Refs) take(calls callFinder) {
-	r.Functions = calls.found
-	if len(calls.tried) == 0 {
-		return
-	}
-	for _, ref := range r.Objects {
-		ref.Tried = calls.tried[ref.Range.Start]
+// refsOf puts together what the traversals and the calls in an expression or a body say.
+func refsOf(variables []hcl.Traversal, calls callFinder, scope addrs.Scope) Refs {
+	objects, problems := references(variables, scope)
+	return Refs{
+		Objects: objects, Functions: calls.found, Problems: problems.Append(calls.diags),
+		long: longForm(variables), named: namedInstances(objects),
 	}
 }
 
@@ -162,15 +151,14 @@ func longForm(traversals []hcl.Traversal) bool {
 }
 
 // DependsOn reads the traversals of a depends_on argument.
-func DependsOn(traversals []hcl.Traversal) ([]*addrs.Reference, tfdiags.Diagnostics) {
-	return references(traversals, addrs.ModuleScope)
+func DependsOn(traversals []hcl.Traversal) Refs {
+	objects, problems := references(traversals, addrs.ModuleScope)
+	return Refs{Objects: objects, Problems: problems}
 }
 
-// callFinder finds the provider functions that are called, and the references that are arguments of try and can.
+// callFinder finds the provider functions that are called.
 type callFinder struct {
 	found []FunctionRef
-	tried map[hcl.Pos]bool // where those references begin
-	depth int              // of calls of try and can
 	diags tfdiags.Diagnostics
 }
 
@@ -229,33 +217,14 @@ func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
 
 // Enter implements hclsyntax.Walker.
 func (f *callFinder) Enter(node hclsyntax.Node) hcl.Diagnostics {
-	switch node := node.(type) {
-	case *hclsyntax.FunctionCallExpr:
-		if tries[node.Name] {
-			f.depth++
-		}
-		f.providerFunction(node)
-	case *hclsyntax.ScopeTraversalExpr:
-		if f.depth > 0 {
-			if f.tried == nil {
-				f.tried = map[hcl.Pos]bool{}
-			}
-			f.tried[node.SrcRange.Start] = true
-		}
+	if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
+		f.providerFunction(call)
 	}
 	return nil
 }
 
 // Exit implements hclsyntax.Walker.
-func (f *callFinder) Exit(node hclsyntax.Node) hcl.Diagnostics {
-	if call, ok := node.(*hclsyntax.FunctionCallExpr); ok && tries[call.Name] {
-		f.depth--
-	}
-	return nil
-}
-
-// tries are the functions for which an argument that fails is an answer.
-var tries = map[string]bool{"try": true, "can": true, "core::try": true, "core::can": true}
+func (f *callFinder) Exit(hclsyntax.Node) hcl.Diagnostics { return nil }
 
 func (f *callFinder) providerFunction(call *hclsyntax.FunctionCallExpr) {
 	if !strings.HasPrefix(call.Name, "provider::") {

@@ -230,12 +230,11 @@ func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics)
 
 // EvalExpr analyses and evaluates an expression that is needed once.
 func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-	analysed, diags := Analyse(expr, addrs.ModuleScope)
-	if diags.HasErrors() {
-		return cty.UnknownVal(want), diags
+	analysed := Analyse(expr, addrs.ModuleScope)
+	if analysed.Refs.Problems.HasErrors() {
+		return cty.UnknownVal(want), analysed.Refs.Problems
 	}
-	v, more := s.Eval(analysed, want)
-	return v, diags.Append(more)
+	return s.Eval(analysed, want)
 }
 
 // EvalIn evaluates an expression in a context that Context made.

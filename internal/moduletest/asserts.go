@@ -27,12 +27,10 @@ type assertion struct {
 func (e *execution) analyseAsserts() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, rule := range e.run.Asserts {
-		a := &assertion{status: Error}
-		var more tfdiags.Diagnostics
-		a.condition, more = lang.Analyse(rule.Condition, addrs.TestScope)
-		diags = append(diags, more...)
-		a.message, more = lang.Analyse(rule.ErrorMessage, addrs.TestScope)
-		diags = append(diags, more...)
+		a := &assertion{
+			status: Error, condition: lang.Analyse(rule.Condition, addrs.TestScope), message: lang.Analyse(rule.ErrorMessage, addrs.TestScope),
+		}
+		diags = append(append(diags, a.condition.Refs.Problems...), a.message.Refs.Problems...)
 		e.asserts = append(e.asserts, a)
 	}
 	return diags

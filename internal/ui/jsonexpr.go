@@ -24,7 +24,7 @@ func exprJSON(expr hcl.Expression) *expression {
 		return nil
 	}
 	out := &expression{}
-	analysed, _ := lang.Analyse(expr, addrs.ModuleScope)
+	analysed := lang.Analyse(expr, addrs.ModuleScope)
 	for _, ref := range analysed.Refs.Objects {
 		out.References = append(out.References, referenceTexts(ref)...)
 	}
