@@ -85,7 +85,9 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 		}
 		status = max(status, s)
 		if s == checks.Fail {
-			messages = append(messages, message)
+			if message != "" {
+				messages = append(messages, message)
+			}
 			if warnOnly { // a condition that can't be told is a mistake of the configuration all the same
 				more = more.AsWarnings()
 			}
