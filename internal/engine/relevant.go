@@ -32,7 +32,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			}
 			continue
 		}
-		if w.phase.destroy && !ofProviders[v.node.ID] {
+		if v.failed || w.phase.destroy && !ofProviders[v.node.ID] {
 			continue
 		}
 		for _, in := range v.module.instances {

@@ -92,6 +92,8 @@ type value struct {
 	dependsOn lang.Refs  // an output's
 	perCall   bool       // expr uses count or each, so that it differs between the instances of the call
 	rules     []rule     // validations or preconditions
+
+	failed bool // walk: it could not be evaluated in some instance of its module
 }
 
 // check is a check block.

@@ -43,6 +43,7 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 		}
 		diags = diags.Append(more)
 	}
+	v.failed = diags.HasErrors()
 	return diags
 }
 
