@@ -21,11 +21,12 @@ func validateMoves(cfg *configs.Config) tfdiags.Diagnostics {
 		}
 		ends := st.ends()
 		here, there := movePlace{from, ends.from.open()}, movePlace{to, ends.to.open()}
-		if other := froms[here]; other != nil {
+		// A statement may be there twice, as when two branches that both have it are merged.
+		if other := froms[here]; other != nil && other.to.String() != to {
 			diags = diags.Append(tfdiags.Errorf("Ambiguous move statements",
 				"A statement at %s:%d declared already that %s moved to %s.", other.rng.Filename, other.rng.Start.Line, from, &other.to).At(st.rng))
 		}
-		if other := tos[there]; other != nil {
+		if other := tos[there]; other != nil && other.from.String() != from {
 			diags = diags.Append(tfdiags.Errorf("Ambiguous move statements",
 				"A statement at %s:%d declared already that %s moved to %s.", other.rng.Filename, other.rng.Start.Line, &other.from, to).At(st.rng))
 		}

@@ -206,7 +206,7 @@ func TestStaticValidateTraversal(t *testing.T) {
 		{`x.map["k"].prt`, `attribute "prt" here`},
 		{"x.single.prt", `attribute "prt" here`},
 		{"x.single[0]", "named by a string"},
-		{"x.tuple[0].whatever", ""},
+		{"x.tuple[0].whatever", `attribute "whatever" here`},
 		{"x.settings[0].key", ""},
 		{"x.settings.key", "Can't access attributes on a list of objects"},
 		{"x", ""},

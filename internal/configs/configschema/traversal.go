@@ -77,7 +77,7 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 	if n.Nesting == NestingSingle || n.Nesting == NestingGroup {
 		return n.Block.StaticValidateTraversal(after)
 	}
-	if len(after) == 0 || n.dynamic() {
+	if len(after) == 0 {
 		return nil
 	}
 	if n.Nesting == NestingSet {
