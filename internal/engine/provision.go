@@ -85,7 +85,11 @@ func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.V
 	}
 	var diags tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {
-		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(block.Range))
+		at := block.Range
+		if r.Connection != nil { // the one that all provisioners of the resource share
+			at = r.Connection.Range
+		}
+		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(at))
 	}
 	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && typ.AsString() == "winrm" {
 		rng := block.Range
