@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -71,14 +70,12 @@ func (c *EvalContext) resourceBody(r *resource) (cty.Value, tfdiags.Diagnostics)
 	diags := c.walk.refusals(c.in.module, &body.Refs)
 	if !diags.HasErrors() {
 		var more, objects, values tfdiags.Diagnostics
-		body, more = c.scope().Expanded(body)
-		for _, u := range r.unsure {
-			switch {
-			case !slices.Contains(body.Refs.Objects, u.ref):
-			case isValue(u.ref.Subject):
-				values = values.Append(u.problems)
-			default:
-				objects = objects.Append(u.problems)
+		body, more = c.scope().Expanded(body, func(ref *addrs.Reference) bool { return r.unsure[ref] != nil })
+		for _, ref := range body.Refs.Objects {
+			if isValue(ref.Subject) {
+				values = values.Append(r.unsure[ref])
+			} else {
+				objects = objects.Append(r.unsure[ref])
 			}
 		}
 		if len(objects) == 0 {

@@ -214,12 +214,6 @@ func (b *build) without(r *resource, scope blockScope) blockScope {
 	return scope
 }
 
-// unsureReference is a reference in the content of a dynamic block with what is wrong with it.
-type unsureReference struct {
-	ref      *addrs.Reference
-	problems tfdiags.Diagnostics
-}
-
 // connectBody connects what a resource's body refers to. What is wrong in the content of its dynamic blocks is kept until it is known
 // whether they make any.
 func (b *build) connectBody(r *resource, scope blockScope) {
@@ -233,7 +227,10 @@ func (b *build) connectBody(r *resource, scope blockScope) {
 		if !inContent[ref.Range.Start] {
 			return false
 		}
-		r.unsure = append(r.unsure, unsureReference{ref, problems})
+		if r.unsure == nil {
+			r.unsure = map[*addrs.Reference]tfdiags.Diagnostics{}
+		}
+		r.unsure[ref] = problems
 		return true
 	})
 }

@@ -118,7 +118,8 @@ type resource struct {
 	cfg    *configs.Resource // nil: the state only
 	exprs  *resourceExprs    // of cfg
 	schema *providers.ResourceSchema
-	unsure []unsureReference // of the body: wrong ones that perhaps nobody evaluates
+	// unsure are references in the content of the body's dynamic blocks, with what is wrong with them: perhaps nobody evaluates them.
+	unsure map[*addrs.Reference]tfdiags.Diagnostics
 
 	node *Node // settles the resource: afterwards its value stands
 	open *Node // waits for all that the block refers to; the same as node where there are no Steps

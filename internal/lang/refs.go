@@ -111,10 +111,10 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 	return out
 }
 
-// only gives the body with some of its references to objects.
-func (b *Body) only(wanted func(begin hcl.Pos) bool) *Body {
+// without gives the body without some of its references to objects.
+func (b *Body) without(unwanted func(*addrs.Reference) bool) *Body {
 	out := *b
-	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), func(ref *addrs.Reference) bool { return !wanted(ref.Range.Start) })
+	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), unwanted)
 	out.Refs.named = namedInstances(out.Refs.Objects)
 	return &out
 }

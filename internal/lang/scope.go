@@ -273,10 +273,10 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
 	return v, diags.Append(more)
 }
 
-// Expanded gives the body with those references alone that are evaluated: some stand in the content of dynamic blocks that make none.
-func (s *Scope) Expanded(body *Body) (*Body, tfdiags.Diagnostics) {
-	unsure := body.InContent()
-	certain := body.only(func(begin hcl.Pos) bool { return !unsure[begin] })
+// Expanded gives the body without those unsure references that nothing evaluates: they stand in the content of dynamic blocks that
+// make none.
+func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body, tfdiags.Diagnostics) {
+	certain := body.without(unsure)
 	ctx, diags := s.Context(certain.Refs)
 	if diags.HasErrors() {
 		return certain, diags
@@ -285,7 +285,7 @@ func (s *Scope) Expanded(body *Body) (*Body, tfdiags.Diagnostics) {
 	for _, tr := range body.Schema.ExpandedVariables(body.Body, ctx) {
 		needed[tr.SourceRange().Start] = true
 	}
-	return body.only(func(begin hcl.Pos) bool { return !unsure[begin] || needed[begin] }), diags
+	return body.without(func(ref *addrs.Reference) bool { return unsure(ref) && !needed[ref.Range.Start] }), diags
 }
 
 // EvalBodyIn decodes a body in a context that Context made.
