@@ -11,7 +11,7 @@ import (
 // DefaultWorkspace is the workspace that always exists.
 const DefaultWorkspace = "default"
 
-// A Store keeps one state snapshot per workspace.
+// A Store keeps one state snapshot per workspace. One that keeps something open meanwhile, such as a connection, is an io.Closer too.
 type Store interface {
 	// List names the workspaces that have a snapshot, sorted. ErrNoWorkspaces says that there is only the default one.
 	List(ctx context.Context) ([]string, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -41,6 +42,9 @@ func (a *App) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, w
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, false, diags
+	}
+	if c, ok := store.(io.Closer); ok { // there may be many such data sources, and a server takes so many connections
+		defer func() { _ = c.Close() }()
 	}
 	data, err := store.Get(ctx, workspace)
 	if err != nil {

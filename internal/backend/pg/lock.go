@@ -64,8 +64,8 @@ func (h *held) again(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// newKey is the lock of a workspace that has no row. IDs of rows are positive.
-func (s *Store) newKey(workspace string) int64 {
+// nameKey is the lock of a workspace's name. IDs of rows are positive.
+func (s *Store) nameKey(workspace string) int64 {
 	h := fnv.New64a()
 	h.Write([]byte(s.table + "\x00" + workspace))
 	return -int64(h.Sum64()>>1) - 1
@@ -82,33 +82,52 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	if err != nil {
 		return "", err
 	}
-	var key int64
-	err = conn.QueryRow(ctx, "SELECT id FROM "+s.table+" WHERE name = $1", workspace).Scan(&key)
-	if errors.Is(err, pgx.ErrNoRows) {
-		key, err = s.newKey(workspace), nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("locking the state: %w", err)
-	}
-	ok, err := tryLock(ctx, conn, key)
-	if err != nil {
-		return "", fmt.Errorf("locking the state: %w", err)
-	}
-	if !ok {
-		return "", &backend.LockedError{Info: holder(ctx, conn, key)}
-	}
-	h := &held{id: info.ID, name: strings.Join([]string{"tofu", info.ID, info.Who}, " "), keys: []int64{key}}
-	if err := setName(ctx, conn, h.name); err != nil {
-		return "", errors.Join(fmt.Errorf("locking the state: %w", err), unlock(ctx, conn, h))
+	h := &held{id: info.ID, name: strings.Join([]string{"tofu", info.ID, info.Who}, " ")}
+	if err := s.take(ctx, conn, workspace, h); err != nil {
+		return "", errors.Join(err, unlock(ctx, conn, h))
 	}
 	s.locks[workspace] = h
 	return info.ID, nil
 }
 
-// setName tells other sessions who this is.
+// take takes the locks of a workspace: of its name first, so that nobody makes its row in the meantime, and of the row, if there is one.
+func (s *Store) take(ctx context.Context, conn *pgx.Conn, workspace string, h *held) error {
+	if err := h.take(ctx, conn, s.nameKey(workspace)); err != nil {
+		return err
+	}
+	var row int64
+	err := conn.QueryRow(ctx, "SELECT id FROM "+s.table+" WHERE name = $1", workspace).Scan(&row)
+	switch {
+	case err == nil:
+		if err := h.take(ctx, conn, row); err != nil {
+			return err
+		}
+	case !errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("locking the state: %w", err)
+	}
+	if err := setName(ctx, conn, h.name); err != nil {
+		return fmt.Errorf("locking the state: %w", err)
+	}
+	return nil
+}
+
+// take takes one of the locks, or says who has it.
+func (h *held) take(ctx context.Context, conn *pgx.Conn, key int64) error {
+	ok, err := tryLock(ctx, conn, key)
+	if err != nil {
+		return fmt.Errorf("locking the state: %w", err)
+	}
+	if !ok {
+		return &backend.LockedError{Info: holder(ctx, conn, key)}
+	}
+	h.keys = append(h.keys, key)
+	return nil
+}
+
+// setName tells other sessions who this is. The server keeps so many bytes, and takes only whole characters.
 func setName(ctx context.Context, conn *pgx.Conn, name string) error {
-	const longest = 63 // what the server keeps
-	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)", name[:min(len(name), longest)])
+	const longest = 63
+	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)", strings.ToValidUTF8(name[:min(len(name), longest)], ""))
 	return err
 }
 

@@ -41,7 +41,10 @@ type Store struct {
 	locks map[string]*held // by workspace
 }
 
-const dialTimeout = 30 * time.Second
+const (
+	dialTimeout  = 30 * time.Second
+	closeTimeout = 5 * time.Second
+)
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
 	connect, err := pgx.ParseConfig(c.ConnStr)
@@ -86,6 +89,18 @@ func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
 	}
 	s.conn = conn
 	return conn, nil
+}
+
+// Close implements io.Closer: it ends the session. One that is needed later begins anew.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return s.conn.Close(ctx)
 }
 
 // prepare makes what isn't there yet.

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/zclconf/go-cty/cty"
@@ -129,6 +131,20 @@ func query(t *testing.T, sql string, args ...any) {
 	}
 }
 
+// count gives the number that a query in a session of its own gives.
+func count(t *testing.T, sql string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), connStr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) (backend.Store, backend.Store) {
 		c := config(t)
@@ -217,6 +233,53 @@ func TestLockAsOpenTofu(t *testing.T) {
 	}
 }
 
+// TestLockHolds: a workspace's name is locked as well as its row, so that it makes no difference when the row is made, and everything is
+// given back.
+func TestLockHolds(t *testing.T) {
+	const held = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND application_name LIKE 'tofu 0f9c42b1%'"
+	for _, rows := range []int{0, 1} {
+		c := config(t)
+		a, b := open(t, c), open(t, c)
+		if rows == 1 {
+			if err := a.Put(t.Context(), ws, []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		who := strings.Repeat("ü", 20) // is cut off in the middle of a character
+		id, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "0f9c42b1-6a3e-4c52-9d58-1f1e7f0a1c2d", Who: who})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var locked *backend.LockedError
+		if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) || locked.Info.ID != id {
+			t.Errorf("the other store: %v", err)
+		}
+		if n := count(t, held); n != 1+rows {
+			t.Errorf("%d rows: %d locks", rows, n)
+		}
+		if err := a.Unlock(t.Context(), ws, id); err != nil {
+			t.Error(err)
+		}
+		if n := count(t, held); n != 0 {
+			t.Errorf("%d rows: %d locks are left", rows, n)
+		}
+	}
+}
+
+func TestClose(t *testing.T) {
+	s := open(t, config(t))
+	if _, err := s.Lock(t.Context(), ws, backend.LockInfo{ID: "closing"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The server ends the session a moment later.
+	for count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tofu closing%'") != 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func TestCancelKeepsTheSession(t *testing.T) {
 	c := config(t)
 	a, b := open(t, c), open(t, c)
@@ -229,9 +292,10 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	}
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		go cancel()
+		var cancelled sync.WaitGroup
+		cancelled.Go(cancel)
 		_ = a.Put(ctx, ws, bytes.Repeat([]byte("x"), i*100_000))
-		cancel()
+		cancelled.Wait()
 	}
 	var locked *backend.LockedError
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
