@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/local"
+	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
@@ -206,10 +207,9 @@ func (a *App) lock(ctx context.Context, m *statemgr.Manager, operation string, f
 // save writes a changed state.
 func (o *openedState) save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
 	if o.backup != "" {
-		text, err := statefile.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: o.snapshot.State},
-			&statefile.Options{Indent: true})
+		text, err := o.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: o.snapshot.State})
 		if err == nil {
-			err = os.WriteFile(o.backup, text, 0o600)
+			err = staging.WriteSynced(o.backup, text, 0o600)
 		}
 		if err != nil {
 			return tfdiags.Diagnostics{tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err)}
@@ -228,7 +228,7 @@ func (o *openedState) copyOut(ctx context.Context, st *states.State) error {
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	text, err := statefile.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: st}, &statefile.Options{Indent: true})
+	text, err := o.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: st})
 	if err == nil {
 		err = o.store.Put(ctx, o.workspace, text)
 	}

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
+	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -216,7 +217,7 @@ func (a *App) keeper(cfg *loaded) func(*states.State) (string, error) {
 				return "", fmt.Errorf("encrypting what is left: %w", err)
 			}
 		}
-		if err := os.WriteFile(name, data, 0o600); err != nil {
+		if err := staging.WriteSynced(name, data, 0o600); err != nil {
 			return "", fmt.Errorf("writing down what is left: %w", err)
 		}
 		return name, nil

@@ -63,16 +63,32 @@ func (m *Manager) encode(s *stored) ([]byte, error) {
 	if enc == nil {
 		enc = new(statefile.Encoder)
 	}
-	// Of an encrypted state, what is laid out for people is the encrypted form.
-	plain := m.opts.Codec == nil
-	data, err := enc.Encode(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}, &statefile.Options{Indent: m.indent && plain})
-	if err != nil || plain {
-		return data, err
+	data, err := enc.Encode(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}, &statefile.Options{Indent: m.indent && m.opts.Codec == nil})
+	if err != nil {
+		return nil, err
 	}
-	if data, err = m.opts.Codec.Encrypt(data); err != nil {
+	return m.seal(data, m.indent)
+}
+
+// Encode gives a state as it may lie in a file: a copy that is kept beside what the store has, encrypted where that is.
+func (m *Manager) Encode(file *statefile.File) ([]byte, error) {
+	data, err := statefile.Encode(file, &statefile.Options{Indent: m.opts.Codec == nil})
+	if err != nil {
+		return nil, err
+	}
+	return m.seal(data, true)
+}
+
+// seal encrypts a state, where states are encrypted. What is laid out for people then is the encrypted form.
+func (m *Manager) seal(data []byte, indent bool) ([]byte, error) {
+	if m.opts.Codec == nil {
+		return data, nil
+	}
+	data, err := m.opts.Codec.Encrypt(data)
+	if err != nil {
 		return nil, fmt.Errorf("encrypting the state: %w", err)
 	}
-	if !m.indent {
+	if !indent {
 		return data, nil
 	}
 	var out bytes.Buffer
