@@ -59,7 +59,19 @@ func Graph(ctx context.Context, cfg *configs.Config, prior *states.State, env *E
 	if kind != GraphPlan {
 		b.dropIdle()
 	}
-	return b.draw(), diags
+	out := b.draw()
+	out.goneOutputs(cfg, prior)
+	return out, diags
+}
+
+// goneOutputs adds the outputs that only the state still has. No walk has nodes for them.
+func (d *Drawing) goneOutputs(cfg *configs.Config, prior *states.State) {
+	for _, name := range prior.OutputNames() {
+		if cfg.Module.Outputs[name] == nil {
+			gone := "output." + name + " (destroy)"
+			d.Nodes = append(d.Nodes, DrawnNode{Name: gone, Label: gone, Shape: drawnShapes[KindValue]})
+		}
+	}
 }
 
 // drawDestruction turns the graph of planning a destruction, which has no order, into one of the order in which it would be done.
@@ -91,7 +103,8 @@ func (b *build) dropIdle() {
 	var busy []dag.ID
 	for id, n := range b.nodes {
 		switch {
-		case n.Kind == KindStep, n.Kind == KindResource && (changed[n.resource] || b.phase == phasePlanDestroy && len(n.resource.prior) > 0):
+		case n.Kind == KindStep, n.Kind == KindResource && (changed[n.resource] || b.phase == phasePlanDestroy && len(n.resource.prior) > 0),
+			n.Kind == KindResource && n.resource.nested() && b.phase.conditions:
 			busy = append(busy, dag.ID(id))
 		case n.Kind == KindValue && n.final && !b.phase.destroy:
 			for _, need := range b.graph.Needs(dag.ID(id)) {
@@ -153,7 +166,7 @@ func (b *build) drawn(n *Node) DrawnNode {
 	case n.Kind == KindValue && !n.rootVariable(), n.Kind == KindModule, n.Kind == KindBarrier:
 		return out
 	case n.Kind == KindStep && n.resource.cfg == nil, n.Kind == KindResource:
-		if n.Kind == KindResource && n.resource.addr.Resource.Mode != addrs.Managed && b.phase.destroy {
+		if r := n.resource; b.phase.destroy && r.addr.Resource.Mode != addrs.Managed && len(r.prior) == 0 {
 			return out
 		}
 		out.Label = n.resource.addr.String()

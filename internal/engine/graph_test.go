@@ -34,7 +34,8 @@ func TestTransformers(t *testing.T) {
 }
 
 // TestGraphs draws graphs. The archives in testdata/graph have steps like those of sessions; all but the last are applied, and the
-// last one's graphs are in the golden sections "plan graph" and "apply graph". A section "destroy" makes it a destruction.
+// last one's graphs are in the golden sections "plan graph" and "apply graph", and in "undo graph" where there is such a section. A
+// section "destroy" makes it a destruction.
 func TestGraphs(t *testing.T) {
 	files, err := filepath.Glob("testdata/graph/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -51,12 +52,20 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
+var graphNames = map[engine.GraphKind]string{
+	engine.GraphPlan: "plan graph", engine.GraphApply: "apply graph", engine.GraphPlanDestroy: "undo graph",
+}
+
 func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
 	out := &txtar.Archive{Comment: in.Comment}
 	var steps []map[string]string
 	opts := &engine.PlanOptions{}
+	kinds := []engine.GraphKind{engine.GraphPlan, engine.GraphApply}
 	for _, f := range in.Files {
 		if strings.HasSuffix(f.Name, " graph") {
+			if f.Name == graphNames[engine.GraphPlanDestroy] {
+				kinds = append(kinds, engine.GraphPlanDestroy)
+			}
 			continue
 		}
 		out.Files = append(out.Files, f)
@@ -86,14 +95,13 @@ func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
 	if diags.HasErrors() {
 		return nil, diags.Err()
 	}
-	for _, kind := range []engine.GraphKind{engine.GraphPlan, engine.GraphApply} {
+	for _, kind := range kinds {
 		drawing, diags := engine.Graph(ctx, cfg, s.State, s.Env(), kind, plan)
 		if diags.HasErrors() {
 			return nil, diags.Err()
 		}
-		name := map[engine.GraphKind]string{engine.GraphPlan: "plan graph", engine.GraphApply: "apply graph"}[kind]
-		if kind == engine.GraphApply || opts.Mode == plans.Normal {
-			out.Files = append(out.Files, txtar.File{Name: name, Data: []byte(drawingText(drawing))})
+		if kind != engine.GraphPlan || opts.Mode == plans.Normal {
+			out.Files = append(out.Files, txtar.File{Name: graphNames[kind], Data: []byte(drawingText(drawing))})
 		}
 	}
 	return out, nil

@@ -14,13 +14,13 @@ var checkTransformer = &Transformer{
 		}
 		var start *Node
 		for _, r := range b.resources {
-			if r.cfg == nil || r.cfg.Check == nil {
+			if !r.nested() {
 				continue
 			}
 			if start == nil {
 				start = b.node(KindBarrier, nil, "(checks start)", nil)
 				for _, other := range b.resources {
-					if other.cfg == nil || other.cfg.Check == nil {
+					if !other.nested() && (len(b.steps[other]) > 0 || other.hasConditions()) {
 						b.after(start, other.node)
 						for _, s := range b.steps[other] {
 							b.after(start, s.node)
@@ -33,3 +33,6 @@ var checkTransformer = &Transformer{
 		return nil
 	},
 }
+
+// nested tells whether the resource is a data source of a check.
+func (r *resource) nested() bool { return r.cfg != nil && r.cfg.Check != nil }

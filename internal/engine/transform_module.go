@@ -57,6 +57,6 @@ func (n *Node) endsModule() bool {
 	case KindValue:
 		return !n.isCheck
 	}
-	inCheck := n.resource != nil && n.resource.cfg != nil && n.resource.cfg.Check != nil
+	inCheck := n.resource != nil && n.resource.nested()
 	return !inCheck && !(n.Kind == KindStep && n.deletes)
 }

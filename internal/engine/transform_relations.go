@@ -60,7 +60,7 @@ func newRelations(b *build) relations {
 	d := relations{b: b, at: map[addrs.AbsResource]*related{}, of: map[addrs.ConfigResource][]*related{},
 		hub: map[addrs.ConfigResource]*related{}, lists: map[sharedList]*related{}}
 	for _, r := range b.resources {
-		if r.cfg != nil && r.cfg.Check != nil {
+		if r.nested() {
 			continue // it judges what the others have become, so it waits for all of them, deletions too
 		}
 		for _, prior := range r.prior {
@@ -91,7 +91,7 @@ func newRelations(b *build) relations {
 func (d *relations) addVanished() {
 	for prior := range d.b.plan.PrevRun.Resources() {
 		r := d.b.byConfig[prior.Addr.Config()]
-		if r == nil || r.cfg != nil && r.cfg.Check != nil || len(prior.Instances) == 0 {
+		if r == nil || r.nested() || len(prior.Instances) == 0 {
 			continue
 		}
 		if x := d.ensure(prior.Addr, r); !x.old {
