@@ -373,6 +373,8 @@ func parseGlobal(args []string) (globals, []string, error) {
 			g.help = true
 		case name == "version" || name == "v":
 			g.version = true
+		case args[0] == "--":
+			return g, nil, nil // what follows isn't a command either
 		case name == "install-autocomplete" || name == "uninstall-autocomplete":
 			install := name[0] == 'i'
 			g.completion = &install

@@ -16,17 +16,29 @@ import (
 	"tofu/internal/ui"
 )
 
-var cmdWorkspace = workspaceGroup("workspace", false)
+var cmdWorkspace = &Command{
+	Name: "workspace", Short: "Keep several states of one configuration apart",
+	Long: "Creates, lists, shows, selects and deletes workspaces: states of their own for one configuration.",
+	Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
+}
 
 // cmdEnv is the group's name of old.
-var cmdEnv = workspaceGroup("env", true)
+var cmdEnv = outdated("env", cmdWorkspace)
 
-func workspaceGroup(name string, hidden bool) *Command {
-	return &Command{
-		Name: name, Hidden: hidden, Short: "Keep several states of one configuration apart",
-		Long: "Creates, lists, shows, selects and deletes workspaces: states of their own for one configuration.",
-		Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
+// outdated gives a group of commands under a name that it had, with a warning in each of them.
+func outdated(name string, group *Command) *Command {
+	old := *group
+	old.Name, old.Hidden, old.Sub = name, true, nil
+	for _, sub := range group.Sub {
+		warned := *sub
+		warned.Run = func(ctx context.Context, app *App, flags any, args []string) error {
+			app.warn(tfdiags.Diagnostics{tfdiags.Warningf("Deprecated command",
+				"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name, group.Name)})
+			return sub.Run(ctx, app, flags, args)
+		}
+		old.Sub = append(old.Sub, &warned)
 	}
+	return &old
 }
 
 // workspaceFlags are the options of all workspace commands but show.

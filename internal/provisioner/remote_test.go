@@ -2,6 +2,8 @@ package provisioner
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -437,30 +439,42 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestConnectionRetries reaches a machine that answers after a while only.
+// TestConnectionRetries reaches a machine that hangs up the first time.
 func TestConnectionRetries(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
-	late := freePort(t)
-	time.AfterFunc(1500*time.Millisecond, func() {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", cty.NumberIntVal(int64(late)).AsBigFloat().String()))
-		if err != nil {
-			return
-		}
-		defer l.Close()
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		onward, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", cty.NumberIntVal(int64(s.port)).AsBigFloat().String()))
-		if err != nil {
-			return
-		}
-		go io.Copy(conn, onward)
-		io.Copy(onward, conn)
-		onward.Close()
-	})
-	mustRun(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"port": cty.NumberIntVal(int64(late))}))
+	late, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	served := make(chan error)
+	go func() { served <- hangUpOnce(late, net.JoinHostPort("127.0.0.1", fmt.Sprint(s.port))) }()
+	port := cty.NumberIntVal(int64(late.Addr().(*net.TCPAddr).Port))
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"port": port}))
+	late.Close() // whatever came of it, nobody waits any longer
+	check(t, errors.Join(diags.Err(), <-served))
+}
+
+// hangUpOnce ends the first connection that comes in and joins the second one to the address onward.
+func hangUpOnce(l net.Listener, onward string) error {
+	first, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	first.Close()
+	in, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := net.Dial("tcp", onward)
+	if err != nil {
+		return err
+	}
+	var back sync.WaitGroup
+	back.Go(func() { _, _ = io.Copy(in, out) })
+	_, _ = io.Copy(out, in)
+	out.Close()
+	back.Wait()
+	return nil
 }
 
 func TestConnectionInvalid(t *testing.T) {

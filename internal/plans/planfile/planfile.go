@@ -54,6 +54,7 @@ const (
 	foreignPlan = "tfplan"
 
 	maxEntry = statefile.MaxSize
+	maxSize  = 4 * maxEntry // two states, what is planned, and the configuration
 )
 
 // Is tells whether the bytes look like a plan file's, whoever wrote it. State files don't.
@@ -135,9 +136,16 @@ func Parse(data []byte) (*File, error) {
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	entries := make(map[string]*zip.File, len(z.File))
+	var size uint64 // as the headers have it, which the reader holds every entry to
 	for _, e := range z.File {
 		if entries[e.Name] != nil {
 			return nil, fmt.Errorf("the plan file is damaged: it has two entries %q", e.Name)
+		}
+		if e.UncompressedSize64 > maxEntry {
+			return nil, fmt.Errorf("%s in the plan file is larger than %d MiB", e.Name, maxEntry>>20)
+		}
+		if size += e.UncompressedSize64; size > maxSize {
+			return nil, fmt.Errorf("what is in the plan file is larger than %d MiB", maxSize>>20)
 		}
 		entries[e.Name] = e
 	}
@@ -174,7 +182,7 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 		return nil, err
 	}
 	defer in.Close()
-	if err := readPlan(io.LimitReader(in, maxEntry), f, prior.State); err != nil {
+	if err := readPlan(in, f, prior.State); err != nil {
 		return nil, err
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil { // the checksum stands at the end
@@ -217,12 +225,9 @@ func readEntry(e *zip.File) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxEntry+1))
+	data, err := io.ReadAll(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
-	}
-	if len(data) > maxEntry {
-		return nil, fmt.Errorf("%s is larger than %d MiB", e.Name, maxEntry>>20)
 	}
 	return data, nil
 }

@@ -441,6 +441,22 @@ func archive(t *testing.T, entries ...string) []byte {
 	return buf.Bytes()
 }
 
+// bomb makes a small archive of which every entry claims to be large.
+func bomb(t *testing.T, entries int, size uint64) []byte {
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for i := range entries {
+		_, err := z.CreateRaw(&zip.FileHeader{Name: fmt.Sprint("config/", i, ".tf"), Method: zip.Deflate, UncompressedSize64: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
 func TestParseErrors(t *testing.T) {
 	good := encode(t, wide(t, 3, plans.Update))
 	const state = `{"version":4}`
@@ -461,6 +477,9 @@ func TestParseErrors(t *testing.T) {
 		{"no plan", archive(t, "plan", "", "state", state), "the plan file is damaged: EOF"},
 		{"twice", archive(t, "plan", "", "plan", "", "state", state), `two entries "plan"`},
 		{"bad state", archive(t, "plan", "\x01", "state", "{"), "the plan file is damaged: the state is not valid JSON"},
+		{"large entry", bomb(t, 1, 1<<30+1), "config/0.tf in the plan file is larger than 1024 MiB"},
+		{"many entries", bomb(t, 5000, 1<<20), "what is in the plan file is larger than 4096 MiB"},
+		{"sizes beyond numbers", bomb(t, 3, 1<<63), "is larger than 1024 MiB"},
 	} {
 		_, err := planfile.Parse(test.data)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -198,8 +197,9 @@ func (m *Manager) journalPath() string {
 	if filer, ok := m.store.(backend.Filer); ok {
 		return filer.File(m.workspace) + ".journal"
 	}
-	id := sha256.Sum256([]byte(m.opts.StoreID))
-	return filepath.Join(m.opts.DataDir, "journal", hex.EncodeToString(id[:8])+"-"+url.PathEscape(m.workspace))
+	// Workspaces are named as their backend likes: such a name may be too long for a file, or differ from another in case only.
+	id := sha256.Sum256([]byte(m.opts.StoreID + "\x00" + m.workspace))
+	return filepath.Join(m.opts.DataDir, "journal", hex.EncodeToString(id[:16]))
 }
 
 // erroredPath is where a state goes that its store doesn't take: a new file, since an earlier one may be all that is known of another

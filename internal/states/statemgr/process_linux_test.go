@@ -185,11 +185,10 @@ func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last told) {
 	}
 }
 
-// TestFullDisk: the disk fills up while an operation runs. What runs is recorded in the space that was reserved, the run is told to
-// stop, and nothing is lost.
-func TestFullDisk(t *testing.T) {
+// smallDisk mounts a file system of that size and gives its folder.
+func smallDisk(t *testing.T, size string) string {
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skip("mounting a small file system needs more rights: ", err)
 	}
 	t.Cleanup(func() {
@@ -197,6 +196,13 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// TestFullDisk: the disk fills up while an operation runs. What runs is recorded in the space that was reserved, the run is told to
+// stop, and nothing is lost.
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t, "8m")
 	t.Chdir(dir)
 	failed := make(chan error, 1)
 	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Fail: func(err error) { failed <- err }})
@@ -256,11 +262,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestFullFromTheStart: when there is no space for a journal, nothing starts.
 func TestFullFromTheStart(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip("mounting a small file system needs more rights: ", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	dir := smallDisk(t, "64k")
 	m := statemgr.Open(new(inmem.Store), ws, &statemgr.Options{DataDir: filepath.Join(dir, "data")})
 	read(t, m)
 	if err := m.Begin(t.Context(), nil); !errors.Is(err, unix.ENOSPC) {

@@ -265,7 +265,7 @@ func (j *journal) complete() bool {
 
 // Push replaces the state by another snapshot, with that one's serial and lineage, as migration and `state push` do. Without force
 // it must be of the same lineage and not older; a snapshot without lineage, made by hand or by early versions, can't be compared and
-// is taken as it is. Read must have been called.
+// becomes the next one of the present state. Read must have been called.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdiags.Diagnostics {
 	m.mu.Lock()
 	ready := m.read
@@ -295,6 +295,9 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 	next.exists, next.migrate, next.serial, next.lineage, next.state = true, false, f.Serial, f.Lineage, f.State
 	if next.lineage == "" {
 		next.lineage = present.lineage
+		if present.exists && !force && !same { // a plan that was made of the present state is not one of this
+			next.serial = max(next.serial, present.serial+1)
+		}
 	}
 	if err := m.put(ctx, &next); err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", "%s.", err)}

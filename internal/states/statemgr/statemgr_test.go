@@ -493,6 +493,28 @@ func TestSomebodyElseWroteTheState(t *testing.T) {
 	}
 }
 
+// TestJournalNames: whatever workspaces are called, each has a journal of its own.
+func TestJournalNames(t *testing.T) {
+	dir := t.TempDir()
+	seen := map[string]bool{}
+	for _, workspace := range []string{"dev", "Dev", "a:b", "a/b", "..", strings.Repeat("x", 300), strings.Repeat("x", 299) + "y"} {
+		m := statemgr.Open(new(inmem.Store), workspace, &statemgr.Options{StoreID: "inmem", DataDir: dir})
+		begin(t, m, nil)
+		journals, err := os.ReadDir(filepath.Join(dir, "journal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range journals {
+			seen[strings.ToLower(j.Name())] = true
+		}
+		check(t, m.Save(t.Context(), states.New()))
+		check(t, m.Unlock())
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d journals for seven workspaces", len(seen))
+	}
+}
+
 func TestIntervals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	store := local.New(nil, nil)
@@ -838,18 +860,21 @@ func TestPush(t *testing.T) {
 		return &statefile.File{Lineage: lineage, Serial: serial, State: state(ids...)}
 	}
 	for _, test := range []struct {
-		file  *statefile.File
-		force bool
-		want  string
+		file    *statefile.File
+		force   bool
+		want    string // error
+		lineage string
+		serial  uint64
 	}{
-		{file("l", 6, "y"), false, ""},
-		{file("l", 5, "x"), false, ""},
-		{file("", 7, "y"), false, ""},
-		{file("", 0), false, ""},
-		{file("l", 5, "y"), false, "same serial, 5"},
-		{file("l", 4, "x"), false, "serial 5, which is newer than 4"},
-		{file("m", 9, "x"), false, "different lineages"},
-		{file("m", 1, "y"), true, ""},
+		{file("l", 6, "y"), false, "", "l", 6},
+		{file("l", 5, "x"), false, "", "l", 5},
+		{file("", 7, "y"), false, "", "l", 7},
+		{file("", 0), false, "", "l", 6},
+		{file("", 0), true, "", "l", 0},
+		{file("l", 5, "y"), false, "same serial, 5", "l", 5},
+		{file("l", 4, "x"), false, "serial 5, which is newer than 4", "l", 5},
+		{file("m", 9, "x"), false, "different lineages", "l", 5},
+		{file("m", 1, "y"), true, "", "m", 1},
 	} {
 		m := setup(t, state("x"))
 		read(t, m)
@@ -857,12 +882,12 @@ func TestPush(t *testing.T) {
 		if (test.want == "") != !diags.HasErrors() || test.want != "" && !strings.Contains(diags[0].Detail, test.want) {
 			t.Errorf("%+v: %v, want %s", test.file, diags, test.want)
 		}
+		snap, _ := read(t, open(t))
 		if test.want == "" {
-			snap, _ := read(t, open(t))
 			sameState(t, snap.State, test.file.State)
-			if snap.Serial != test.file.Serial {
-				t.Errorf("serial %d, want %d", snap.Serial, test.file.Serial)
-			}
+		}
+		if snap.Lineage != test.lineage || snap.Serial != test.serial {
+			t.Errorf("%+v: lineage %s and serial %d, want %s and %d", test.file, snap.Lineage, snap.Serial, test.lineage, test.serial)
 		}
 	}
 }
