@@ -58,7 +58,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 		var more tfdiags.Diagnostics
 		value, more = a.result(prior, planned, resp)
 		diags = diags.Append(more)
-		unfinished, more = a.store(prior, prop, action, value, resp, diags.HasErrors())
+		unfinished, more = a.store(prior, final, action, value, resp, diags.HasErrors())
 		return diags.Append(more)
 	})
 	if unfinished != nil {
@@ -161,13 +161,13 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 }
 
 // store records the object. If it was created and has provisioners, they come next, and it gives the object as it is after that.
-func (a *applyStep) store(prior *live, prop *proposal, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
+func (a *applyStep) store(prior *live, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
 	w, r := a.w, a.r
 	if value.IsNull() { // an error without a value: the object is as it was, if there was one
 		w.undeclare(a.addr.Abs())
 		return nil, nil
 	}
-	marked := markStored(r.schema.Block, value.MarkWithPaths(prop.marks), nil)
+	marked := markStored(r.schema.Block, markLike(value, final.After), nil)
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.schema.IdentityVersion,
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete, SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
 	if prior.exists() {

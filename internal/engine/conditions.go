@@ -77,7 +77,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && !w.phase.steps && set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := w.evalRule(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {

@@ -127,12 +127,27 @@ func (d *destroyOrder) connectPlainly(s *step, x *related, needs, users []*relat
 		after(users, (*step).deletes)
 		after(users, (*step).makes)
 		after(needs, (*step).makes)
+		for _, y := range d.all {
+			if d.begins(y, x) {
+				after(append(closed(y, func(z *related) []*related { return z.users }), y), (*step).makes)
+			}
+		}
 		if create != nil {
 			d.b.after(s.node, create.node)
 		}
 	default:
 		after(users, (*step).deletes)
 	}
+}
+
+// begins tells whether what is stored of y doesn't speak of x, and its configuration does.
+func (d *destroyOrder) begins(y, x *related) bool {
+	if y.hub || !y.old || y.resource.cfg == nil || y == x || !y.makes() || !y.resource.refersTo(x.resource.addr) ||
+		x.addr.Module != y.addr.Module && x.resource.addr.Module == y.resource.addr.Module {
+		return false
+	}
+	stored, guess := d.stored(y)
+	return !listed(append(stored, guess), x.resource.addr)
 }
 
 // BuildGraphs builds the graphs of planning a configuration from nothing and of applying a plan.

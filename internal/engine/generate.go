@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
@@ -27,17 +26,15 @@ type generatedBlocks struct {
 // generatedBlock is a block to write.
 type generatedBlock struct {
 	resource *resource
-	from     string // what was imported, as it is shown
+	header   string // the comment above it, which names the ID
 	value    cty.Value
 }
 
 // generate writes the configuration of an imported object that has none, and makes it the instance's configuration.
 func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags.Diagnostics {
-	block := &generatedBlock{resource: p.r, value: unmark(prior.value), from: fmt.Sprintf("%q", importing.ID)}
-	if importing.ID == "" {
-		if raw, err := ctyjson.Marshal(importing.Identity, importing.Identity.Type()); err == nil {
-			block.from = string(raw)
-		}
+	block := &generatedBlock{resource: p.r, value: unmark(prior.value), header: "# __generated__ by OpenTofu"}
+	if importing.ID != "" {
+		block.header += fmt.Sprintf(" from %q", importing.ID)
 	}
 	g := &p.w.generated
 	g.mu.Lock()
@@ -89,7 +86,7 @@ func (w *walk) writeGenerated(plan *plans.Plan) {
 	refs := w.importedIDs(plan)
 	for addr, block := range w.generated.all {
 		text := block.writer(refs[addr]).text(block)
-		plan.GeneratedConfig[addr.String()] = "# __generated__ by OpenTofu from " + block.from + "\n" + text
+		plan.GeneratedConfig[addr.String()] = block.header + "\n" + text
 		if c := plan.Changes.Instance(addr, ""); c != nil {
 			c.GeneratedConfig = strings.TrimSuffix(text, "\n")
 		}

@@ -36,6 +36,10 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return false, diags
 	}
+	if res.Mode != addrs.Managed {
+		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
+			"Only managed resources of the same module can trigger a replacement, and %s isn't one. To trigger it by a value, put the value into the input of a terraform_data resource and name that.", res).At(e.Range()))
+	}
 	r := p.r.module.resources[res]
 	if r == nil {
 		return false, nil // reported as an undeclared reference

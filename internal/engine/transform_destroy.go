@@ -26,7 +26,8 @@ import (
 //
 //	ordinary deletion of R[i]   waits for gone(S), S in D(R)            dependents are destroyed first
 //	create or update R[i]       waits for its own ordinary deletion, clearedDown(Q) for Q in N(R), and clearedUp(S) for S in D(R)
-//	late deletion of R[i]       waits for gone(S), changed(S) and settled(S), S in D(R), made(Q), Q in N(R), and its own creation
+//	late deletion of R[i]       waits for gone(S), changed(S) and settled(S), S in D(R), made(Q), Q in N(R), and its own creation;
+//	                            and for settled(T) of the T that begin to refer to R (transform_starting.go)
 //
 // A deletion is late when the new object was created before, when it is of an object deposed earlier, and when the object goes away
 // for good and what is left of D(R) doesn't refer to R any more: then whoever used it lets go of it first. All other deletions are
@@ -64,13 +65,14 @@ type destroyOrder struct {
 	relations
 	lateSteps map[*step]bool
 	families  map[familyName][]*Node
-	some      map[familyName]bool // whether a family has anything to wait for
+	some      map[familyName]bool                  // whether a family has anything to wait for
+	starting  map[addrs.ConfigResource][]*starters // what begins to refer to a resource of another module
 	gates     [len(gateKinds)][]*Node
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
 	d := &destroyOrder{relations: newRelations(b), lateSteps: map[*step]bool{}, families: map[familyName][]*Node{},
-		some: map[familyName]bool{}}
+		some: map[familyName]bool{}, starting: map[addrs.ConfigResource][]*starters{}}
 	for _, x := range d.all {
 		letGo := d.letGo(x)
 		for _, s := range x.steps {
@@ -78,6 +80,9 @@ func newDestroyOrder(b *build) *destroyOrder {
 				d.lateSteps[s] = true
 			}
 		}
+	}
+	if len(d.lateSteps) > 0 {
+		d.findStarters()
 	}
 	return d
 }
@@ -167,7 +172,7 @@ func (c *connecting) step(s, create *step) {
 		b.after(create.node, s.node)
 	case !s.deletes():
 	case c.lateSteps[s]:
-		b.after(s.node, c.gate(usersGone), c.gate(usersChanged), c.gate(usersSettled), c.gate(needsMade))
+		b.after(s.node, c.gate(usersGone), c.gate(usersChanged), c.gate(usersSettled), c.gate(needsMade), c.startersGate())
 		if create != nil {
 			b.after(s.node, create.node)
 		}
@@ -183,7 +188,8 @@ func (c *connecting) step(s, create *step) {
 type gateKind uint8
 
 const (
-	needsMade       gateKind = iota // late deletions
+	startersSettled gateKind = iota // late deletions
+	needsMade                       // late deletions
 	usersSettled                    // late deletions
 	needsCleared                    // creations and updates
 	usersCleared                    // creations and updates
@@ -200,6 +206,7 @@ var gateKinds = [hardGates]struct {
 	users  bool
 	hard   bool
 }{
+	startersSettled: {family: settled},
 	needsMade:       {family: made},
 	usersSettled:    {family: settled, users: true},
 	needsCleared:    {family: clearedDown},

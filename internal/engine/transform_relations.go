@@ -33,6 +33,7 @@ type related struct {
 	steps    []*step
 	needs    []*related
 	users    []*related
+	starting []*starters       // what begins to depend on it
 	guessed  map[*related]bool // needs that the configuration speaks of, where no record says what the objects were made from
 	guesses  bool              // all needs are guessed
 }
