@@ -57,7 +57,10 @@ func toFunc(want cty.Type, desc string) function.Function {
 			if v, ms := args[0].Unmark(); !v.IsKnown() {
 				return cty.UnknownVal(want).WithMarks(ms), nil
 			}
-			v, err := convert.Convert(asCollection(args[0], want), want)
+			if uniform(args[0].Type(), want) && !args[0].IsNull() {
+				return collect(args[0], want), nil
+			}
+			v, err := convert.Convert(args[0], want)
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
@@ -82,16 +85,18 @@ func uniform(got, want cty.Type) bool {
 	return !slices.ContainsFunc(types[1:], func(ty cty.Type) bool { return !ty.Equals(types[0]) })
 }
 
-// asCollection makes a list of such a tuple, and a map of such an object.
-func asCollection(v cty.Value, want cty.Type) cty.Value {
-	if !uniform(v.Type(), want) || v.IsNull() {
-		return v
-	}
+// collect makes a list or a set of such a tuple, and a map of such an object. The library would lose the marks of elements that are
+// null.
+func collect(v cty.Value, want cty.Type) cty.Value {
 	inner, ms := v.Unmark()
-	if inner.Type().IsTupleType() {
+	switch {
+	case want.IsMapType():
+		return cty.MapVal(inner.AsValueMap()).WithMarks(ms)
+	case want.IsSetType():
+		return cty.SetVal(inner.AsValueSlice()).WithMarks(ms)
+	default:
 		return cty.ListVal(inner.AsValueSlice()).WithMarks(ms)
 	}
-	return cty.MapVal(inner.AsValueMap()).WithMarks(ms)
 }
 
 // conversionError is about a value that does not convert though others of its type do.
@@ -247,6 +252,9 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 			}
 			_, ms := v.Unmark()
 			delete(ms, marks.Ephemeral)
+			if !v.IsKnown() { // as in issensitive; what is known of it, that it isn't null for one, doesn't hold for the result
+				return cty.UnknownVal(v.Type()).WithMarks(ms), nil
+			}
 			return cty.NullVal(v.Type()).WithMarks(ms), nil
 		})
 	},
