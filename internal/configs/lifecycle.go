@@ -124,7 +124,10 @@ func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	d.add(diags)
 	for _, expr := range exprs {
-		if expr = d.nativeExpr(expr); expr != nil && d.replaceTrigger(expr) {
+		if expr = d.nativeExpr(expr); expr == nil {
+			return
+		}
+		if d.replaceTrigger(expr) {
 			r.ReplaceTriggeredBy = append(r.ReplaceTriggeredBy, expr)
 		}
 	}

@@ -151,6 +151,9 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	}
 	diags = diags.Append(more)
 	switch {
+	case !text.IsKnown() && set.kind == checks.KindVariable:
+		return checks.Error, "", diags.Append(tfdiags.Errorf("Invalid error message",
+			"The value breaks this rule, but what the message says of it is known only after apply. Refer to values that are known.").At(r.message.Range()))
 	case more.HasErrors() && set.kind != checks.KindVariable:
 		return checks.Error, "", diags // what a condition that holds would have said is a mistake all the same
 	case result.True():

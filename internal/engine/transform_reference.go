@@ -386,7 +386,8 @@ func (b *build) connectCallRef(n *Node, m *module, call, output string, key addr
 	return nil
 }
 
-// connectDependsOn makes n wait for whole objects, but those for which except holds: a module call counts as everything in it.
+// connectDependsOn makes n wait for whole objects, but those for which except holds: a module call counts as everything in it. The
+// first thing that is missing speaks for all.
 func (b *build) connectDependsOn(n *Node, m *module, refs *lang.Refs, except func(*addrs.Reference) bool) {
 	problems := slices.Clip(refs.Problems)
 	for _, ref := range refs.Objects {
@@ -405,7 +406,11 @@ func (b *build) connectDependsOn(n *Node, m *module, refs *lang.Refs, except fun
 				continue
 			}
 		}
-		for _, d := range b.connectRef(n, m, ref, blockScope{}) {
+		missing := b.connectRef(n, m, ref, blockScope{})
+		if problems.HasErrors() {
+			continue
+		}
+		for _, d := range missing {
 			d.Subject = &ref.Range
 			problems = problems.Append(d)
 		}
