@@ -320,41 +320,30 @@ func (p *planWriter) outputChanges() {
 	})
 }
 
-// priorState is the state that changes start from, with the root outputs whose new values are known already: the documents have
-// always shown these there.
+// priorState is the state that changes start from, without the results of checks, which are the plan's own, and with the root
+// outputs whose new values are known already: the documents have always shown these there.
 func (p *planWriter) priorState() *states.State {
-	prior := p.Plan.Prior
-	changed := false
+	prior := states.New()
+	for r := range p.Plan.Prior.Resources() {
+		prior.AddResource(r)
+	}
+	for _, name := range p.Plan.Prior.OutputNames() {
+		prior.SetOutput(name, p.Plan.Prior.Output(name))
+	}
 	for _, o := range p.Plan.Changes.Outputs {
-		if o.Action == plans.Delete || !o.After.IsWhollyKnown() {
-			continue
-		}
-		if !changed {
-			prior, changed = withOwnOutputs(prior), true
-		}
-		if o.After.IsNull() {
+		switch {
+		case o.Action == plans.Delete || !o.After.IsWhollyKnown():
+		case o.After.IsNull():
 			prior.SetOutput(o.Name, nil)
-			continue
+		default:
+			out := &states.Output{Value: o.After, Deprecated: o.Deprecated}
+			if decl := p.Config.Module.Outputs[o.Name]; decl != nil {
+				out.Sensitive = decl.Sensitive
+			}
+			prior.SetOutput(o.Name, out)
 		}
-		out := &states.Output{Value: o.After, Deprecated: o.Deprecated}
-		if decl := p.Config.Module.Outputs[o.Name]; decl != nil {
-			out.Sensitive = decl.Sensitive
-		}
-		prior.SetOutput(o.Name, out)
 	}
 	return prior
-}
-
-// withOwnOutputs gives a state that shares everything with s but its outputs.
-func withOwnOutputs(s *states.State) *states.State {
-	out := states.New()
-	for r := range s.Resources() {
-		out.AddResource(r)
-	}
-	for _, name := range s.OutputNames() {
-		out.SetOutput(name, s.Output(name))
-	}
-	return out
 }
 
 func (p *planWriter) relevantAttributes() {
