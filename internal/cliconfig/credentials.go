@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/staging"
@@ -171,11 +172,14 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	if err := staging.Write(t.File(), data, 0o600); err != nil {
+	if err := staging.WriteNamed(t.File(), data, 0o600); err != nil { // people keep it elsewhere and link to it
 		return fmt.Errorf("writing %s: %w", t.File(), err)
 	}
 	return nil
 }
+
+// helperDelay is how long the output is read of what a helper left behind, when it has ended itself.
+const helperDelay = 5 * time.Second
 
 // runHelper runs the helper program.
 func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) {
@@ -186,7 +190,7 @@ func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string)
 	}
 	cmd := exec.CommandContext(ctx, path, append(append([]string{}, h.Args...), verb, host)...)
 	var out, complaint bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &complaint
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(stdin), &out, &complaint, helperDelay
 	if err := cmd.Run(); err != nil {
 		if text := strings.TrimSpace(complaint.String()); text != "" {
 			err = errors.New(text)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tofu/internal/staging"
 )
 
 // patience is how long a shell may wait for what a backend has to be asked for.
@@ -100,6 +102,9 @@ func (a *App) setCompletion(install bool) error {
 		return fmt.Errorf("finding out where this program is: %w", err)
 	}
 	home := a.Env("HOME")
+	if home == "" {
+		return errors.New("the variable HOME doesn't say where the shells' start files are")
+	}
 	done := 0
 	for _, c := range completions {
 		path := filepath.Join(home, c.file)
@@ -107,8 +112,11 @@ func (a *App) setCompletion(install bool) error {
 			continue
 		}
 		old, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(c.file, ".fish") {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !(install && strings.HasSuffix(c.file, ".fish")):
 			continue // not a shell this user has set up
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("reading the shell's start file: %w", err)
 		}
 		line := fmt.Sprintf(c.line, program) + "\n"
 		text := bytes.ReplaceAll(old, []byte(line), nil)
@@ -118,7 +126,7 @@ func (a *App) setCompletion(install bool) error {
 			}
 			text = append(text, line...)
 		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
+		if err := staging.Rewrite(path, text); err != nil {
 			return fmt.Errorf("changing the shell's start file: %w", err)
 		}
 		done++

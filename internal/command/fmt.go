@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tofu/internal/hclfmt"
+	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -149,7 +150,7 @@ func (f *formatter) source(r io.Reader, path string) {
 			fmt.Fprintln(f.out, path)
 		}
 		if f.Write && !f.Check {
-			if err := os.WriteFile(path, result, 0o644); err != nil { // an existing file keeps its mode
+			if err := rewrite(path, result); err != nil {
 				f.diags = f.diags.Append(fmt.Errorf("writing the formatted file: %w", err))
 			}
 		}
@@ -160,4 +161,14 @@ func (f *formatter) source(r io.Reader, path string) {
 	if !f.List && !f.Write && !f.Diff && !f.Check { // nothing else would come of it; so it is for standard input
 		_, _ = f.out.Write(result)
 	}
+}
+
+// rewrite replaces a file whole, unless the user protected it from that.
+func rewrite(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return staging.Rewrite(path, text)
 }

@@ -49,6 +49,7 @@ type unpacker struct {
 	root  *os.Root
 	files int
 	bytes int64
+	links []string // the symbolic links that were made
 }
 
 // unpack extracts an archive into a folder, which is made.
@@ -62,6 +63,13 @@ func unpack(file, kind, dir string) error {
 	}
 	defer root.Close()
 	u := &unpacker{root: root}
+	if err := u.unpack(file, kind); err != nil {
+		return err
+	}
+	return u.cutLinks()
+}
+
+func (u *unpacker) unpack(file, kind string) error {
 	if kind == "zip" {
 		return u.zip(file)
 	}
@@ -169,7 +177,24 @@ func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	if path.IsAbs(target) || !filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target))) {
 		return u.file(filepath.FromSlash(name), 0o644, strings.NewReader(""))
 	}
+	u.links = append(u.links, filepath.FromSlash(name))
 	return u.root.Symlink(filepath.FromSlash(target), filepath.FromSlash(name))
+}
+
+// cutLinks makes empty files of those links, too, that lead out of the module only by way of other links. Those that lead to nothing stay.
+func (u *unpacker) cutLinks() error {
+	for _, name := range u.links {
+		if _, err := u.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := u.root.Remove(name); err != nil {
+			return err
+		}
+		if err := u.file(name, 0o644, strings.NewReader("")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (u *unpacker) file(name string, mode fs.FileMode, content io.Reader) error {

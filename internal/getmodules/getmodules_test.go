@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -156,7 +158,7 @@ func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
 	if _, more := configs.LoadRoot(".", &configs.LoadOptions{Resolve: resolve}); more.HasErrors() {
 		l.Errorf("what was installed can't be loaded: %v", more.Err())
 	}
-	left, err := filepath.Glob(".terraform/modules/.tmp-*")
+	left, err := filepath.Glob(".terraform/modules/.tofu-tmp-*")
 	if err != nil || len(left) > 0 {
 		l.Errorf("left over: %v", left)
 	}
@@ -429,6 +431,12 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/link.txt", value("1"))
 	l.has(".terraform/modules/a/sub/out", "")
 	l.has(".terraform/modules/a/up", "")
+	// Links that lead out of the module by way of another link.
+	l.pages["/sly.tgz"] = bytesPage(tarOf(files, map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
+	l.good(call("a", l.url+"/sly.tgz"))
+	l.has(".terraform/modules/a/here/main.tf", value("1"))
+	l.has(".terraform/modules/a/other", "")
+	l.has(".terraform/modules/a/last", "")
 	for source, want := range map[string]string{
 		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
 		"/a.zip?archive=false": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
@@ -483,6 +491,50 @@ func TestPageAddress(t *testing.T) {
 		if got := pageAddress([]byte(page)); got != want {
 			t.Errorf("%s: %q", page, got)
 		}
+	}
+}
+
+// TestFailedUpgrade: a package that can't be had anew stays as it is.
+func TestFailedUpgrade(t *testing.T) {
+	l := newLab(t)
+	l.pages["/a.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
+	l.good(call("a", l.url+"/a.zip"))
+	delete(l.pages, "/a.zip")
+	if diags := l.install(call("a", l.url+"/a.zip"), true); !diags.HasErrors() {
+		t.Error("there is no error")
+	}
+	l.has(".terraform/modules/a/main.tf", value("1"))
+	l.good(call("a", l.url+"/a.zip"))
+}
+
+// TestInterruptedProgram: what a program started and left behind isn't waited for.
+func TestInterruptedProgram(t *testing.T) {
+	l := newLab(t)
+	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top + "/pid.new " + l.top + "/pid\nwait\n"})
+	if err := os.Chmod(l.top+"/bin/fetcher", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", l.top+"/bin:"+os.Getenv("PATH"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error)
+	go func() { done <- run(ctx, os.Environ(), "fetcher") }()
+	var pid int
+	for pid == 0 {
+		time.Sleep(10 * time.Millisecond)
+		text, _ := os.ReadFile(l.top + "/pid")
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	child, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("there is no error")
+	}
+	if err := child.Kill(); err != nil {
+		t.Errorf("the child was waited for: %v", err)
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"tofu/internal/registry/oci"
@@ -25,8 +27,8 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 			return fmt.Errorf("the parameter %q of the oci: address is empty", name)
 		}
 	}
-	for name := range without(j.query, "tag", "digest") {
-		return fmt.Errorf("an oci: address has no parameter %q; there are tag and digest", name)
+	if others := slices.Sorted(maps.Keys(without(j.query, "tag", "digest"))); len(others) > 0 {
+		return fmt.Errorf("an oci: address has no parameter %q; there are tag and digest", others[0])
 	}
 	reference := tag
 	switch {

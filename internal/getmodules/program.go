@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 )
 
 // run runs a program and makes its complaints the error.
@@ -42,9 +43,13 @@ func start(ctx context.Context, env []string, out, complaints io.Writer, program
 		return fmt.Errorf("the program %q must be installed to fetch this module", program)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, complaints
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, complaints, lastWords
 	return cmd.Run()
 }
+
+// lastWords is how long the output is read of what a program started and didn't end, when it has ended itself: an ssh that waits for a
+// host that is away outlives the git that was killed.
+const lastWords = 2 * time.Second
 
 // complain prefers what a program said over its exit status.
 func complain(err error, program, text string) error {

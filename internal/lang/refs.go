@@ -128,7 +128,7 @@ func refsOf(variables []hcl.Traversal, calls callFinder, scope addrs.Scope) Refs
 	}
 }
 
-// References reads traversals as references. Traversals of temporary names (dynamic block iterators) never get here.
+// references reads traversals as references. Traversals of temporary names (dynamic block iterators) never get here.
 func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Reference, tfdiags.Diagnostics) {
 	if len(traversals) == 0 {
 		return nil, nil

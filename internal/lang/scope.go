@@ -94,7 +94,8 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 		diags = diags.Append(more)
 		ns.put(subject, v)
 	}
-	for name, c := range calls {
+	for _, name := range slices.Sorted(maps.Keys(calls)) { // problems in an order
+		c := calls[name]
 		v, more := s.Data.Module(name, c.names(), c.keyless, c.rng)
 		diags = diags.Append(more)
 		if more.HasErrors() {

@@ -19,7 +19,11 @@ func Write(path string, content []byte, perm fs.FileMode) error {
 
 // WriteSynced is Write for what must survive a power cut too.
 func WriteSynced(path string, content []byte, perm fs.FileMode) error {
-	return put(path, bytes.NewReader(content), perm, (*os.File).Sync)
+	err := put(path, bytes.NewReader(content), perm, (*os.File).Sync)
+	if err == nil {
+		SyncFolder(filepath.Dir(path))
+	}
+	return err
 }
 
 // Copy is Write for content that is too large for the memory.
@@ -27,22 +31,63 @@ func Copy(path string, content io.Reader, perm fs.FileMode) error {
 	return put(path, content, perm, nil)
 }
 
-// Rewrite replaces a file that the user knows and may have arranged: a symbolic link is followed, and permissions stay as they are.
-// It survives a power cut.
+// Rewrite replaces a file that the user knows and may have arranged: a symbolic link is followed, and owner and permissions stay as they
+// are. It survives a power cut.
 func Rewrite(path string, content []byte) error {
 	path, err := Resolve(path)
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	return put(path, bytes.NewReader(content), 0o666, func(f *os.File) error {
-		if err == nil {
-			if err := f.Chmod(info.Mode().Perm()); err != nil {
-				return err
-			}
+	before, err := os.Stat(path)
+	if err != nil {
+		return WriteSynced(path, content, 0o666)
+	}
+	err = put(path, bytes.NewReader(content), before.Mode().Perm(), func(f *os.File) error {
+		if err := f.Chmod(before.Mode().Perm()); err != nil {
+			return err
 		}
+		KeepOwner(f, before)
 		return f.Sync()
 	})
+	switch {
+	case errors.Is(err, fs.ErrPermission) || IsMountPoint(err):
+		return Overwrite(path, content)
+	case err == nil:
+		SyncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+// Overwrite writes into a file that is there, for one whose folder doesn't let us do better: a folder that can't be written while the file
+// can, or a single file that is mounted into a container. A crash half way leaves a file with the start of the new content.
+func Overwrite(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	if err := f.Truncate(int64(len(content))); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// SyncFolder makes renames in a folder survive a power cut. Not every system can; they have happened either way.
+func SyncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
 }
 
 // WriteNamed is Write for a path that the user gave: a symbolic link is followed.

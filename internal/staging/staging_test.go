@@ -84,6 +84,26 @@ func TestRewrite(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != "f" {
 		t.Errorf("the link is %q: %v", to, err)
 	}
+	if err := staging.Rewrite(dir, nil); err == nil || names(t, dir) != "f link" {
+		t.Errorf("a folder was written: %v, %s", err, names(t, dir))
+	}
+}
+
+// TestOverwrite: what is left of a longer content goes, and a file that isn't there isn't made.
+func TestOverwrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := staging.Overwrite(path, []byte("new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(path, []byte("a longer text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := staging.Overwrite(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "new" {
+		t.Errorf("%q %v", got, err)
+	}
 }
 
 // TestRemoveStale: what killed processes left goes; what somebody works on stays, and so does everything that isn't the program's.

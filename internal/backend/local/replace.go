@@ -13,7 +13,8 @@ import (
 const temporarySuffix = ".tmp"
 
 // replace puts data into the file at path, whole or not at all, and gives the new file, open and locked, if lock is set and the
-// system's locks can be held on a file that is renamed.
+// system's locks can be held on a file that is renamed. Where nothing but the file itself can be written, a crash half way leaves the
+// start of the new snapshot; the journal, which is kept until all of it is written, has what changed.
 func replace(path string, data []byte, lock bool) (*os.File, error) {
 	target, err := staging.Resolve(path)
 	if err != nil {
@@ -26,11 +27,11 @@ func replace(path string, data []byte, lock bool) (*os.File, error) {
 	case err == nil && before.IsDir():
 		return nil, fmt.Errorf("%s is a folder", path)
 	case err == nil && !before.Mode().IsRegular():
-		return nil, replaceInPlace(target, data) // a device or a pipe can only be written to
+		return nil, staging.Overwrite(target, data) // a device or a pipe can only be written to
 	}
 	f, err := createTemporary(target)
 	if errors.Is(err, fs.ErrPermission) && before != nil {
-		return nil, replaceInPlace(target, data)
+		return nil, staging.Overwrite(target, data)
 	}
 	if err != nil {
 		return nil, err
@@ -42,10 +43,10 @@ func replace(path string, data []byte, lock bool) (*os.File, error) {
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), target)
-		if err != nil && before != nil && isMountPoint(err) {
+		if err != nil && before != nil && staging.IsMountPoint(err) {
 			f.Close()
 			os.Remove(f.Name())
-			return nil, replaceInPlace(target, data)
+			return nil, staging.Overwrite(target, data)
 		}
 	}
 	if err != nil {
@@ -53,7 +54,7 @@ func replace(path string, data []byte, lock bool) (*os.File, error) {
 		os.Remove(f.Name())
 		return nil, err
 	}
-	syncFolder(filepath.Dir(target))
+	staging.SyncFolder(filepath.Dir(target))
 	if !keep {
 		return nil, nil
 	}
@@ -71,7 +72,7 @@ func fill(f *os.File, data []byte, before fs.FileInfo, lock bool) error {
 		if err := f.Chmod(before.Mode().Perm()); err != nil {
 			return err
 		}
-		keepOwner(f, before)
+		staging.KeepOwner(f, before)
 	}
 	if _, err := f.Write(data); err != nil {
 		return err
@@ -90,39 +91,6 @@ func createTemporary(target string) (*os.File, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s.%s.*%s: too many temporary files; delete them", dir, base, temporarySuffix)
-}
-
-// replaceInPlace overwrites a file whose folder doesn't let us do better: one that can't be written while the file can, or a
-// single file mounted into a container. A crash half way leaves a file with the start of the new snapshot; the journal that is
-// kept until the snapshot is written has what changed.
-func replaceInPlace(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return nil
-	}
-	if err := f.Truncate(int64(len(data))); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-// syncFolder makes the rename itself survive a power cut. Not every system can; the rename has happened either way.
-func syncFolder(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		d.Close()
-	}
 }
 
 // probe finds out whether replace will work.

@@ -44,8 +44,9 @@ func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMi
 	if err != nil {
 		return nil, err
 	}
-	for part, open := range openParts(include) {
-		if open && !used[part] {
+	open := openParts(include)
+	for _, part := range []string{"hostname", "namespace", "type"} {
+		if open[part] && !used[part] {
 			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, because \"include\" allows more than one %s", template, part, part)
 		}
 	}

@@ -256,9 +256,9 @@ func withoutZeros(s string) string {
 	return addr
 }
 
-// wholeNumber returns v, a known number of any size.
 const maxBits = 1024 // of a number that is held against an address of 128
 
+// wholeNumber returns v, a known number of any size.
 func wholeNumber(v cty.Value) (*big.Int, error) {
 	f := v.AsBigFloat()
 	if f.MantExp(nil) > maxBits {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
@@ -176,6 +177,9 @@ func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 	return configs, nil
 }
 
+// helperDelay is how long the output is read of what a helper left behind, when it has ended itself.
+const helperDelay = 5 * time.Second
+
 // runHelper asks a program docker-credential-NAME.
 func runHelper(ctx context.Context, name, server string) (auth.Credential, error) {
 	if strings.ContainsAny(name, `/\`) {
@@ -187,7 +191,7 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 	}
 	cmd := exec.CommandContext(ctx, path, "get")
 	var out bytes.Buffer
-	cmd.Stdin, cmd.Stdout = strings.NewReader(server), &out
+	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = strings.NewReader(server), &out, helperDelay
 	if err := cmd.Run(); err != nil {
 		text := strings.TrimSpace(out.String()) // errors come on the same stream
 		if strings.Contains(text, "credentials not found") {

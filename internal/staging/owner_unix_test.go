@@ -1,0 +1,34 @@
+//go:build unix
+
+package staging_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"tofu/internal/staging"
+)
+
+// TestOwnerStays: a file that an administrator rewrites for somebody stays theirs.
+func TestOwnerStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const somebody = 12345
+	if err := os.Chown(path, somebody, somebody); err != nil {
+		t.Skip("only an administrator can make a file somebody else's: ", err)
+	}
+	if err := staging.Rewrite(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != somebody || st.Gid != somebody {
+		t.Errorf("it belongs to %d:%d", st.Uid, st.Gid)
+	}
+}
