@@ -295,11 +295,32 @@ credentials_helper "box" { args = ["-x", 5] }`)
 	}
 }
 
+// TestNoHome: without a home directory, the files of whatever directory one is in aren't the user's.
+func TestNoHome(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{".tofurc", ".terraformrc", "tofu.rc"} {
+		if err := os.WriteFile(name, []byte(`plugin_cache_dir = "/evil"`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("APPDATA", "")
+	if got := mainFile(""); got != "" {
+		t.Errorf("%s is read", got)
+	}
+}
+
 func TestStoreInFile(t *testing.T) {
 	cfg, _ := load(t, "")
 	tokens := NewTokens(cfg)
+	elsewhere := filepath.Join(t.TempDir(), "kept")
+	if err := errors.Join(os.MkdirAll(cfg.Dir, 0o755), os.Symlink(elsewhere, tokens.File())); err != nil {
+		t.Fatal(err)
+	}
 	if err := tokens.Store(t.Context(), "a.example", "x"); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(elsewhere); err != nil {
+		t.Errorf("the link was not followed: %v", err)
 	}
 	if err := tokens.Store(t.Context(), "b.example", "y"); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -17,10 +18,7 @@ import (
 // errors: settings that can't be used are left out.
 func Load() (*Config, tfdiags.Diagnostics) {
 	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
+	home := homeDir()
 	d.cfg.Dir = configDir(home)
 	d.cfg.CacheDir = cacheDir()
 	d.cfg.ImpliedDirs = impliedDirs(home, d.cfg.Dir)
@@ -29,6 +27,17 @@ func Load() (*Config, tfdiags.Diagnostics) {
 	d.checkCacheDir()
 	d.checkHelper()
 	return d.cfg, d.diags
+}
+
+// homeDir is the user's home directory, also where HOME isn't set, as in some containers; "" when nobody knows it.
+func homeDir() string {
+	if dir, err := os.UserHomeDir(); err == nil {
+		return dir
+	}
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
+	}
+	return ""
 }
 
 func secondsOf(n int) time.Duration { return time.Duration(n) * time.Second }
@@ -45,6 +54,9 @@ func (d *decoder) files(home string) {
 	}
 	if main := mainFile(home); main != "" {
 		d.read(main, false)
+	}
+	if !filepath.IsAbs(d.cfg.Dir) {
+		return // nobody knows where the user's folder is
 	}
 	for _, pattern := range []string{"*.tfrc", "*.tfrc.json"} {
 		names, err := filepath.Glob(filepath.Join(d.cfg.Dir, pattern))
@@ -119,9 +131,10 @@ func (d *decoder) environment() {
 // mainFile finds the user's file; this program's own name goes before the older one.
 func mainFile(home string) string {
 	var candidates []string
-	switch {
+	switch dir := os.Getenv("APPDATA"); {
+	case runtime.GOOS == "windows" && dir == "" || runtime.GOOS != "windows" && home == "":
+		return "" // what lies in the working directory is somebody else's
 	case runtime.GOOS == "windows":
-		dir := os.Getenv("APPDATA")
 		candidates = []string{filepath.Join(dir, "tofu.rc"), filepath.Join(dir, "terraform.rc")}
 	default:
 		candidates = []string{filepath.Join(home, ".tofurc"), filepath.Join(home, ".terraformrc")}

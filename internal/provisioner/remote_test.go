@@ -310,7 +310,33 @@ func TestAgent(t *testing.T) {
 	wantError(t, diags, "SSH_AUTH_SOCK is not set")
 }
 
+// TestSilentAgent: an agent that waits for its user doesn't hold up who gives up.
+func TestSilentAgent(t *testing.T) {
+	s := startSSHD(t)
+	asked := make(chan struct{}, 1)
+	listenAsAgent(t, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1))
+		asked <- struct{}{}
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-asked
+		cancel()
+	}()
+	conn := s.connection().with(values{"private_key": cty.NullVal(cty.String), "agent": cty.True})
+	diags := Builtin("remote-exec").Run(ctx, values{"inline": list("true")}.object(t, "remote-exec"), cty.ObjectVal(conn), func(string) {})
+	wantError(t, diags, "nterrupted")
+}
+
 func serveAgent(t *testing.T, keyring agent.Agent) {
+	t.Helper()
+	listenAsAgent(t, func(conn net.Conn) { agent.ServeAgent(keyring, conn) })
+}
+
+// listenAsAgent makes an agent that serves each connection with a function.
+func listenAsAgent(t *testing.T, serve func(net.Conn)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("agents are reached through pipes there")
@@ -327,7 +353,7 @@ func serveAgent(t *testing.T, keyring agent.Agent) {
 			if err != nil {
 				return
 			}
-			go agent.ServeAgent(keyring, conn)
+			go serve(conn)
 		}
 	}()
 	t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "a"))

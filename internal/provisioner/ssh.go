@@ -33,7 +33,7 @@ type sshTarget struct {
 func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	t := &sshTarget{ctx: ctx, conn: c}
 	var err error
-	if t.agent, err = openAgent(c); err != nil {
+	if t.agent, err = openAgent(ctx, c); err != nil {
 		return nil, err
 	}
 	announce(c, t.agent != nil, r.out)

@@ -2,6 +2,7 @@ package provisioner
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -117,15 +118,17 @@ type sshAgent struct {
 	identity string // the preferred key: a file name or a key's comment
 }
 
-// openAgent reaches the agent of this machine, nil when there is none or it isn't wanted.
-func openAgent(c *connection) (*sshAgent, error) {
+// openAgent reaches the agent of this machine, nil when there is none or it isn't wanted. It is left when ctx ends: one that asks its user
+// for a passphrase answers when that pleases him.
+func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	if c.agent != nil && !*c.agent {
 		return nil, nil
 	}
 	conn, err := dialAgent()
 	switch {
 	case err == nil && conn != nil:
-		return &sshAgent{agent.NewClient(conn), conn.Close, c.agentIdentity}, nil
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		return &sshAgent{agent.NewClient(conn), func() error { stop(); return conn.Close() }, c.agentIdentity}, nil
 	case c.agent == nil:
 		return nil, nil // it was nobody's wish
 	case err == nil:

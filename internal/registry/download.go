@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -70,7 +71,8 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 	})
 	defer watchdog.Stop()
 	header := http.Header{"Accept-Encoding": {"identity"}}
-	if t.written > 0 && t.version != "" {
+	rest := t.written > 0 && t.version != ""
+	if rest {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", t.written))
 		header.Set("If-Range", t.version)
 	}
@@ -84,7 +86,9 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 		if err := t.restart(resp); err != nil {
 			return 0, err
 		}
-	case resp.StatusCode == http.StatusPartialContent && t.written > 0:
+	case resp.StatusCode == http.StatusPartialContent && rest && !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.written)):
+		return 0, fmt.Errorf("the server was asked for the bytes from %d on and sent others: %q", t.written, resp.Header.Get("Content-Range"))
+	case resp.StatusCode == http.StatusPartialContent && rest:
 	default:
 		return retryAfter(resp), &StatusError{t.d.URL.Redacted(), resp.StatusCode}
 	}

@@ -146,6 +146,27 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestOtherPart: what is not the part that was asked for isn't taken for it.
+func TestOtherPart(t *testing.T) {
+	var asked atomic.Int32
+	u, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if asked.Add(1) > 1 {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(large)-1, len(large)))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(large)
+			return
+		}
+		w.Header().Set("Accept-Ranges", "bytes")
+		w.Header().Set("Content-Length", fmt.Sprint(len(large)))
+		w.Write(large[:10])
+		w.(http.Flusher).Flush()
+	})
+	if data, err := fetch(t, client, Download{URL: u, Retries: 1}); err == nil || !strings.Contains(err.Error(), "sent others") {
+		t.Errorf("%d bytes: %v", len(data), err)
+	}
+}
+
 // TestProxy: requests go through the proxy that the environment names, and the tunnel's end is verified. The environment is read
 // once per process, so another one makes the request.
 func TestProxy(t *testing.T) {

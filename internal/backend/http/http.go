@@ -69,11 +69,28 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = tlsConfig
-	s.client = &http.Client{Transport: transport}
+	s.client = &http.Client{Transport: transport, CheckRedirect: s.checkRedirect}
 	if s.lockAddress == nil {
 		return plain{s}, nil
 	}
 	return s, nil
+}
+
+// checkRedirect follows redirects, but takes the configuration's headers, which may be keys, to no other host, and nothing out of
+// encryption.
+func (s *Store) checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	switch {
+	case len(via) >= 10:
+		return errors.New("the request was redirected too many times")
+	case first.Scheme == "https" && req.URL.Scheme != "https":
+		return errors.New("the request was redirected from https to http")
+	case first.Hostname() != req.URL.Hostname():
+		for name := range s.config.Headers {
+			req.Header.Del(name)
+		}
+	}
+	return nil
 }
 
 func checkHeaders(c *Config) error {

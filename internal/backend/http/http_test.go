@@ -208,6 +208,35 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// TestRedirects: a key in a header goes along on the same host only, and nothing goes from https to http.
+func TestRedirects(t *testing.T) {
+	keys := make(map[string]string) // by the host that got them
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys[r.Host] = r.Header.Get("X-Key")
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		}
+	}))
+	defer h.Close()
+	local := strings.Replace(h.URL, "127.0.0.1", "localhost", 1)
+	for to, want := range map[string]string{h.URL: "secret", local: ""} {
+		clear(keys)
+		s := open(t, map[string]cty.Value{"address": cty.StringVal(h.URL + "?to=" + to), "headers": cty.MapVal(map[string]cty.Value{"X-Key": cty.StringVal("secret")})})
+		if err := s.Put(t.Context(), ws, []byte("{}")); err != nil {
+			t.Error(err)
+		}
+		if host := strings.TrimPrefix(to, "http://"); keys[host] != want {
+			t.Errorf("%s got %q", host, keys)
+		}
+	}
+	secure := httptest.NewTLSServer(http.RedirectHandler(h.URL, http.StatusTemporaryRedirect))
+	defer secure.Close()
+	s := open(t, map[string]cty.Value{"address": cty.StringVal(secure.URL), "skip_cert_verification": cty.True, "retry_max": cty.Zero})
+	if _, err := s.Get(t.Context(), ws); err == nil || !strings.Contains(err.Error(), "from https to http") {
+		t.Errorf("%v", err)
+	}
+}
+
 func second(_ []byte, err error) error { return err }
 
 func TestChecksum(t *testing.T) {

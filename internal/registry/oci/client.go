@@ -32,7 +32,7 @@ type Client struct {
 	credentials *credentials
 	http        *http.Client
 	userAgent   string
-	stall       time.Duration // how long a download may bring nothing before it counts as broken off
+	stall       time.Duration // how long a document may take, and a download bring nothing, before it counts as broken off
 }
 
 // New makes a client that follows the same rules as another one.
@@ -76,12 +76,33 @@ func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
+	ctx, watchdog, done := watch(ctx, c.stall)
+	defer done()
 	var all []string
 	err = repo.Tags(ctx, "", func(tags []string) error {
+		watchdog.Reset(c.stall)
 		all = append(all, tags...)
 		return nil
 	})
-	return all, wrap(err, repository)
+	return all, wrap(because(ctx, err), repository)
+}
+
+// watch gives a context that ends when the timer does: when nothing has come for a while, unless somebody says that something has.
+func watch(ctx context.Context, stall time.Duration) (watched context.Context, watchdog *time.Timer, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watchdog = time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %s: %w", stall, errBroken)) })
+	return ctx, watchdog, func() {
+		watchdog.Stop()
+		cancel(nil)
+	}
+}
+
+// because prefers the reason for which a context ended over the error that this led to.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
 }
 
 // wrap tells a repository that isn't there from other failures.
@@ -132,10 +153,12 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 	if err != nil {
 		return "", err
 	}
+	ctx, _, done := watch(ctx, c.stall)
+	defer done()
 	what := repository + ":" + reference
 	desc, body, err := repo.Manifests().FetchReference(ctx, reference)
 	if err != nil {
-		return "", wrap(err, what)
+		return "", wrap(because(ctx, err), what)
 	}
 	defer body.Close()
 	if desc.Size > maxManifest {
@@ -143,7 +166,7 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 	}
 	data, err := content.ReadAll(body, desc) // verifies the digest
 	if err != nil {
-		return "", fmt.Errorf("reading %s: %w", what, err)
+		return "", fmt.Errorf("reading %s: %w", what, because(ctx, err))
 	}
 	var own struct {
 		MediaType string `json:"mediaType"`
@@ -198,16 +221,11 @@ type transfer struct {
 }
 
 func (t *transfer) attempt(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watchdog := time.AfterFunc(t.stall, func() { cancel(fmt.Errorf("nothing came for %s: %w", t.stall, errBroken)) })
-	defer watchdog.Stop()
+	ctx, watchdog, done := watch(ctx, t.stall)
+	defer done()
 	body, err := t.repo.Blobs().Fetch(ctx, t.desc)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return err
+		return because(ctx, err)
 	}
 	defer body.Close()
 	if t.written > 0 {

@@ -1,0 +1,26 @@
+package oci
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"tofu/internal/cliconfig"
+)
+
+// TestSilentRegistry: documents of a registry that never answers are given up, as downloads are.
+func TestSilentRegistry(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	client := &Client{credentials: newCredentials(&cliconfig.Config{}), http: server.Client(), stall: 100 * time.Millisecond}
+	repository := strings.TrimPrefix(server.URL, "https://") + "/providers/x"
+	_, tags := client.Tags(t.Context(), repository)
+	_, index := client.Index(t.Context(), repository, "1.0.0")
+	for what, err := range map[string]error{"tags": tags, "index": index} {
+		if err == nil || !strings.Contains(err.Error(), "nothing came for 100ms") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
