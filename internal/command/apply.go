@@ -150,10 +150,12 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 	if op.app.Interrupts.stopped() {
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
-	diags = slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool { // what was found while planning: all checks are evaluated again
-		_, check := d.Extra.(tfdiags.CheckRule)
-		return check
-	})
+	if plan.Mode != plans.RefreshOnly { // whose conditions of resources are for planning
+		diags = slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool { // the other conditions are evaluated again
+			_, condition := d.Extra.(tfdiags.CheckRule)
+			return condition
+		})
+	}
 	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors})
 	diags = diags.Without(more).Append(more) // what holds before and after is said once
 	if diags.HasErrors() {
