@@ -20,7 +20,7 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 	}
 	expr = d.unquote(expr, "references")
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
-	if diags.HasErrors() {
+	if diags.HasErrors() || len(traversal) > 3 {
 		d.errorf(expr.Range(), summary, "In %s a provider is named by its name, or by NAME.ALIAS, with an instance key in brackets where there are several.", argument)
 		return nil
 	}

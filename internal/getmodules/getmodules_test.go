@@ -145,11 +145,11 @@ func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
 		return diags
 	}
 	_, diags = configs.LoadRoot(".", &configs.LoadOptions{Resolve: in.Resolve})
-	if diags.HasErrors() {
-		return diags
-	}
 	if err := in.Finish(); err != nil {
 		l.Fatal(err)
+	}
+	if diags.HasErrors() {
+		return diags
 	}
 	resolve, more := Installed(".terraform/modules")
 	if more.HasErrors() {
@@ -221,6 +221,28 @@ func TestGit(t *testing.T) {
 		t.Fatal(diags.Err())
 	}
 	l.has(".terraform/modules/a/main.tf", value("3"))
+}
+
+// TestFailedCall: a call that can't be installed costs no other call its place in the list, nor itself what it had.
+func TestFailedCall(t *testing.T) {
+	l := newLab(t)
+	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
+	l.write(map[string]string{"work/local/main.tf": value("local")})
+	repo := "git::file://" + l.top + "/repo"
+	l.good(call("kept", repo))
+	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo+"?ref=none")+call("missing", "./missing")+
+		call("new", repo+"//sub"), "could not be read")
+	m, err := ReadManifest(".terraform/modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys := slices.Sorted(maps.Keys(m)); !slices.Equal(keys, []string{"", "here", "kept", "new"}) {
+		t.Errorf("recorded are %q", keys)
+	}
+	l.bad(call("kept", repo+"//none"), "has no such folder") // its package was replaced
+	if m, err = ReadManifest(".terraform/modules"); err != nil || m["kept"] != (Record{}) {
+		t.Errorf("%v, %v", m["kept"], err)
+	}
 }
 
 // TestOneClone: however many calls there are of a branch, it is fetched once per run, so that all get the same commit although the
@@ -553,8 +575,8 @@ func TestFailedOnce(t *testing.T) {
 	if _, diags := l.pin(main, false, pins); len(diags) != 1 || !strings.Contains(diags.Err().Error(), "was changed") || len(l.seen) != 1 {
 		t.Errorf("%v\n%v", l.seen, diags.Err())
 	}
-	if _, err := os.Stat(".terraform/modules/modules.json"); err == nil {
-		t.Error("modules that are not there are listed")
+	if m, err := ReadManifest(".terraform/modules"); err != nil || len(m) != 1 {
+		t.Errorf("modules that are not there are listed: %v, %v", m, err)
 	}
 }
 

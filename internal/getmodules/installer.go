@@ -38,7 +38,6 @@ type Installer struct {
 	ctx      context.Context
 	manifest Manifest
 	called   bool              // there is any call
-	broken   bool              // a call could not be installed
 	packages map[string]string // where the package of a call lies, by key
 	fetcher  *fetcher
 	locator  *locator
@@ -66,10 +65,10 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 	return in, nil
 }
 
-// Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration. When a
-// call could not be installed the file stays as it was.
+// Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration or could not
+// be installed: a call whose package stayed as it was stays in the list.
 func (in *Installer) Finish() error {
-	if in.broken || !in.called && !in.opts.Always {
+	if !in.called && !in.opts.Always {
 		return nil
 	}
 	return in.write()
@@ -83,12 +82,6 @@ func (in *Installer) write() error {
 // Resolve is the configs.Resolver that installs.
 func (in *Installer) Resolve(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
 	in.called = true
-	dir, version, diags := in.resolve(req)
-	in.broken = in.broken || diags.HasErrors()
-	return dir, version, diags
-}
-
-func (in *Installer) resolve(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
 	switch req.Source.Kind {
 	case addrs.LocalModule:
 		return in.local(req)
@@ -176,7 +169,6 @@ func (in *Installer) remote(req *configs.ModuleRequest) (string, string, tfdiags
 // install fetches a package and records the call.
 func (in *Installer) install(req *configs.ModuleRequest, place location, version string) (string, string, tfdiags.Diagnostics) {
 	k := key(req)
-	in.manifest.forget(k)
 	shown := withoutSecrets(req.Source.Address)
 	in.tell(Downloading{k, shown, version})
 	home := in.installDir(k)
@@ -185,6 +177,7 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 	if err != nil {
 		return "", "", in.failed(req, err)
 	}
+	in.manifest.forget(k)
 	if pin != nil {
 		in.pins.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
 	}
@@ -209,8 +202,7 @@ func (in *Installer) failed(req *configs.ModuleRequest, err error) tfdiags.Diagn
 	}
 	if again := new(againError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
-			in.broken = true // which has been said of the package
-			return nil
+			return nil // which has been said of the package
 		}
 		err = errors.New("its package could not be fetched for another call before")
 	}

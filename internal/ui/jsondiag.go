@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -131,7 +132,8 @@ func calledFunction(d tfdiags.Diagnostic) *functionCalled {
 		if !known {
 			continue
 		}
-		out.Signature = &functionSignature{Name: out.CalledAs, Params: []signatureParam{}, ReturnType: jsonNull}
+		name := out.CalledAs[strings.LastIndex(out.CalledAs, ":")+1:] // without the namespace
+		out.Signature = &functionSignature{Name: name, Params: []signatureParam{}, ReturnType: jsonNull}
 		var args []cty.Type
 		for _, p := range fn.Params() {
 			out.Signature.Params = append(out.Signature.Params, parameter(p))
@@ -153,7 +155,7 @@ func calledFunction(d tfdiags.Diagnostic) *functionCalled {
 }
 
 func parameter(p function.Parameter) signatureParam {
-	return signatureParam{Name: p.Name, Description: p.Description, IsNullable: p.AllowNull, Type: typeJSON(p.Type)}
+	return signatureParam{Name: p.Name, Type: typeJSON(p.Type)}
 }
 
 // compare keeps both sides of a failed comparison: they say more than "false". What is sensitive in them stays out.
