@@ -46,6 +46,14 @@ var forbidden = map[string][]string{
 	"backend":         {"tofu/internal/engine"},
 	"states/statemgr": {"tofu/internal/engine"},
 	"depsfile":        {"tofu/internal/engine"},
+	"getmodules":      {"tofu/internal/engine"},
+	"registry":        {"tofu/internal/engine"},
+	"cliconfig":       {"tofu/internal/engine"},
+	"otlp":            {"tofu/internal/engine"},
+	"encryption":      {"tofu/internal/engine"},
+	"moduletest":      {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/depsfile"},
+	"builtin":         {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/depsfile"},
+	"plans":           {"net", "net/http", "os/exec"},
 	"ui":              {"tofu/internal/command", "tofu/internal/plugin", "tofu/internal/backend"},
 }
 

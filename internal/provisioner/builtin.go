@@ -24,7 +24,7 @@ type request struct {
 	config     cty.Value
 	connection cty.Value           // null: there is none
 	out        func(string)        // never nil
-	hidden     bool                // nothing of the configuration may be shown
+	hidden     bool                // neither commands nor what they print may be shown
 	warn       func(detail string) // adds a warning to the result
 }
 
@@ -49,8 +49,8 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return p.validate(config)
 }
 
-// Run does the work. The connection is null when there is none. Output lines go to out; a nil out says that neither output nor
-// configuration may be shown, in errors either.
+// Run does the work. The connection is null when there is none. Output lines go to out; a nil out says that neither output nor commands
+// may be shown, in errors either.
 func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	r := &request{config: config, connection: connection, out: out}

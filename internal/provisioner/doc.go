@@ -6,6 +6,7 @@
 // scripts.
 //
 // Invariants: Run ends soon after its context does, and what it started ends with it; every line that a command prints is
-// passed on as soon as it is complete; nothing from a configuration is printed or put into an error when output is hidden,
-// because it may hold secrets; scripts that were put on another machine are removed from it again.
+// passed on as soon as it is complete; when output is hidden, because the configuration holds secrets, none is passed on, and errors
+// have neither commands nor what these printed, though they name files and hosts; scripts that were put on another machine are removed
+// from it again.
 package provisioner

@@ -103,7 +103,7 @@ func (c *collection) option(text string) {
 		if trimmed := strings.TrimSpace(name); hclsyntax.ValidIdentifier(trimmed) {
 			hint = fmt.Sprintf(" Write %s=VALUE without a space before the equals sign.", trimmed)
 		}
-		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option", "The -var option %q has no valid variable name.%s", text, hint))
+		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option", "The -var option %q has no valid variable name.%s", name+"=…", hint))
 		return
 	}
 	c.given[name] = configs.Given{Text: value, From: "the -var option", Undeclared: configs.UndeclaredError}

@@ -125,6 +125,14 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestValuesAreNotRepeated: what is wrong with an option is said without its value, which may be a password.
+func TestValuesAreNotRepeated(t *testing.T) {
+	_, diags := Collect(configs.NewParser(nil), Options{Dir: t.TempDir(), Flags: []Flag{{Text: "my password=hunter2"}}})
+	if err := diags.Err(); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "my password") {
+		t.Error(err)
+	}
+}
+
 func texts(diags tfdiags.Diagnostics) []string {
 	var out []string
 	for _, d := range diags {
