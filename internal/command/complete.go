@@ -44,7 +44,7 @@ func (a *App) complete(table []*Command, line string) {
 		candidates = optionWords(cmd)
 	case cmd == nil && len(rest) == 0:
 		candidates = commandNames(table)
-	case cmd != nil && len(rest) == 0 && cmd.Complete != nil:
+	case cmd != nil && cmd.Complete != nil && atArgument(cmd, rest):
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		candidates = cmd.Complete(ctx, a)
@@ -56,6 +56,25 @@ func (a *App) complete(table []*Command, line string) {
 			fmt.Fprintln(a.Out, c)
 		}
 	}
+}
+
+// atArgument tells whether the next word is the command's first argument: there are only options before it, each with its value.
+func atArgument(cmd *Command, before []string) bool {
+	set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
+	cmd.Flags(set)
+	valueNext := false
+	for _, word := range before {
+		switch {
+		case valueNext:
+			valueNext = false
+		case !strings.HasPrefix(word, "-"):
+			return false
+		default:
+			f := set.Lookup(strings.TrimLeft(word, "-")) // not found with its value behind an equals sign
+			valueNext = f != nil && !isBoolFlag(f)
+		}
+	}
+	return !valueNext
 }
 
 // optionWords are a command's options. Shells put a space after each, so a value comes as the next word, where they offer files.

@@ -131,7 +131,6 @@ func (a *App) mergeBackendConfig(s *backendSettings, options []string) tfdiags.D
 			maps.Copy(values, more)
 			continue
 		}
-		name = strings.TrimSpace(name)
 		attr := s.schema.Attributes[name]
 		if attr == nil {
 			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",

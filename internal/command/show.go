@@ -114,7 +114,7 @@ func (s *shower) config(ctx context.Context) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	running, more := s.app.openProviders(requirements(cfg.Config, nil))
+	running, more := s.app.openProviders(requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()

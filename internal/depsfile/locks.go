@@ -40,6 +40,15 @@ func (r Requirements) Merge(o Requirements) Requirements {
 	return all
 }
 
+// InAnyVersion gives the same providers without constraints.
+func (r Requirements) InAnyVersion() Requirements {
+	all := make(Requirements, len(r))
+	for p := range r {
+		all[p] = nil
+	}
+	return all
+}
+
 // Providers lists the providers in order.
 func (r Requirements) Providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(r), addrs.Provider.Compare)
