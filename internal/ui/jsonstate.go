@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/checks"
 	"tofu/internal/states"
 )
 
@@ -28,11 +29,12 @@ type stateResource struct {
 // WriteState writes the document of `show -json` for a state. Version is the program's.
 func WriteState(w io.Writer, view *StateView, version string) error {
 	s := newStream(w)
-	writeState(s, view, version)
+	writeState(s, view, version, view.State.Checks.Sorted())
 	return s.finish()
 }
 
-func writeState(s *stream, view *StateView, version string) {
+// writeState writes a state with the outcomes of conditions that belong to it; a plan has outcomes of its own.
+func writeState(s *stream, view *StateView, version string, outcomes []*checks.Block) {
 	w := &stateWriter{s, view}
 	w.object(func() {
 		w.field("format_version", stateFormat)
@@ -42,9 +44,9 @@ func writeState(s *stream, view *StateView, version string) {
 		w.field("terraform_version", version)
 		w.name("values")
 		w.object(w.values)
-		if blocks := view.State.Checks.Sorted(); len(blocks) > 0 {
+		if len(outcomes) > 0 {
 			w.name("checks")
-			writeChecks(w.stream, blocks)
+			writeChecks(w.stream, outcomes)
 		}
 	})
 }
