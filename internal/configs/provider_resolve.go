@@ -23,6 +23,8 @@ type ProviderUse struct {
 	KeyModule *Config
 	// KeyCall is the call whose providers argument has the key; nil when the resource itself has it.
 	KeyCall *ModuleCall
+	// Expected says of a configuration that isn't there that the root module is made to be called with it, and declares so.
+	Expected bool
 }
 
 // ProviderFor finds the configuration that a resource of this module is served by, given its provider argument (nil for none) and the
@@ -49,12 +51,6 @@ func (c *Config) ProviderForLocal(local addrs.LocalProviderConfig) (ProviderUse,
 	return c.resolve(c.Module.ProviderByLocalName(local.LocalName), local.Alias, ProviderUse{})
 }
 
-// Expects tells whether a root module declares, as modules that are made to be called do, that its caller passes a configuration.
-func (c *Config) Expects(local addrs.LocalProviderConfig) bool {
-	req := c.Module.RequiredProviders[local.LocalName]
-	return c.Parent == nil && req != nil && slices.Contains(req.Aliases, local)
-}
-
 // resolve looks in c and, for what it is given or inherits, in its callers.
 func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse) (ProviderUse, bool) {
 	if c.Parent != nil {
@@ -66,11 +62,12 @@ func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse)
 		}
 	}
 	block := c.Module.providerBlock(provider, alias)
+	use.Expected = block == nil && c.Parent == nil && c.Module.expects(provider, alias)
 	switch {
-	case block != nil || c.Parent == nil && alias == "":
+	case block != nil || c.Parent == nil && alias == "" || use.Expected:
 		use.Config = addrs.AbsProviderConfig{Module: c.Path, Provider: provider, Alias: alias}
 		use.Block, use.Module = block, c
-		return use, true
+		return use, !use.Expected
 	case c.Parent == nil || alias != "":
 		return use, false
 	}
@@ -100,6 +97,16 @@ func (m *Module) providerBlock(provider addrs.Provider, alias string) *Provider 
 		}
 	}
 	return nil
+}
+
+// expects tells whether a module declares that its caller passes a configuration.
+func (m *Module) expects(provider addrs.Provider, alias string) bool {
+	for name, req := range m.RequiredProviders {
+		if req.Provider == provider && slices.Contains(req.Aliases, addrs.LocalProviderConfig{LocalName: name, Alias: alias}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Requirement is one module's wish for a provider.

@@ -52,19 +52,12 @@ var providerTransformer = &Transformer{
 func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	if r.cfg != nil {
 		use, ok := r.module.cfg.ProviderOf(r.cfg)
-		if local := r.cfg.ProviderConfig(); !ok && b.phase.unknownInputs && r.module.cfg.Expects(local) {
-			// A module that is made to be called is validated by itself.
-			addr := addrs.AbsProviderConfig{Module: r.module.path, Provider: r.cfg.ProviderAddr, Alias: local.Alias}
-			r.provider = b.providerConfig(addr, r.module, nil)
-			r.provider.assumed = true
-			b.after(r.node, r.provider.node)
-			b.after(r.open, r.provider.node)
-			return nil
-		}
-		if !ok {
+		assumed := use.Expected && b.phase.unknownInputs // a module that is made to be called is validated by itself
+		if !ok && !assumed {
 			return tfdiags.Diagnostics{missingProvider(r.cfg.ProviderConfig(), r.module.path).InText(r.cfg.Range)}
 		}
 		r.provider, r.providerKey = b.provider(use)
+		r.provider.assumed = assumed
 		b.after(r.node, r.provider.node)
 		b.after(r.open, r.provider.node)
 		return nil
