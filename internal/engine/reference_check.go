@@ -45,9 +45,10 @@ func checkBlockLocal(ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics
 			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "each.key and each.value exist only in a block that has a \"for_each\" argument.")
 		}
 	case addrs.Self:
-		if !scope.self {
-			d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. Refer to the resource by its own name elsewhere.")
+		if scope.self != nil {
+			return scope.self.checkAttribute(ref.Remaining)
 		}
+		d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. Refer to the resource by its own name elsewhere.")
 	case addrs.PathAttr:
 		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
 			d = tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
@@ -112,13 +113,18 @@ func (r *resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 			"%s has \"count\" or \"for_each\", so the attribute %q is one of an instance: for example %s[%s].%s.",
 			r.addr.Resource, attr.Name, r.addr.Resource, how, attr.Name))
 	}
+	return diags.Append(r.checkAttribute(rest))
+}
+
+// checkAttribute holds what is asked of one object against the type's schema.
+func (r *resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
 	if r.schema == nil {
-		return diags
+		return nil
 	}
 	if wrong := r.schema.Block.StaticValidateTraversal(rest); wrong.HasErrors() {
-		diags = append(diags, tfdiags.Diagnostics{}.Append(wrong)[0])
+		return tfdiags.Diagnostics{}.Append(wrong)[:1]
 	}
-	return diags
+	return nil
 }
 
 func (b *build) undeclaredResource(m *module, addr addrs.Resource) tfdiags.Diagnostics {

@@ -49,8 +49,9 @@ func sortedModules(modules map[addrs.Module]*module) []addrs.Module {
 
 // blockScope says which block-local names a reference may use, and what it must not refer to.
 type blockScope struct {
-	count, each, self bool
-	except            addrs.Referenceable // a variable's own rules may name it without waiting for it
+	count, each bool
+	self        *resource           // what "self" means
+	except      addrs.Referenceable // a variable's own rules may name it without waiting for it
 }
 
 func inEach(each bool) blockScope { return blockScope{each: each} }
@@ -161,7 +162,7 @@ func (b *build) connectResource(r *resource) {
 	}
 	b.connectRules(n, m, e.pre, b.without(r, scope))
 	postScope := b.without(r, scope)
-	postScope.self = true
+	postScope.self = r
 	b.connectRules(n, m, e.post, postScope)
 	for _, t := range e.triggers {
 		b.connectRefs(n, m, &t.Refs, scope)
@@ -169,7 +170,7 @@ func (b *build) connectResource(r *resource) {
 	}
 	b.connectDependsOn(n, m, &e.dependsOn, func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r })
 	selfScope := b.without(r, scope)
-	selfScope.self = true
+	selfScope.self = r
 	for _, p := range e.provisioners {
 		if p.cfg.Destroy && !b.phase.unknownInputs {
 			continue // evaluated from the object itself when it is destroyed
