@@ -81,13 +81,17 @@ var methods = map[string]method{
 	"gcs":   (*fetcher).gcs,
 }
 
-// into puts the package that is asked for into a folder, in place of what is there. That goes when the package has come.
+// into puts the package that is asked for into a folder, in place of what is there. That goes first, as in OpenTofu: nobody goes on with a
+// package that isn't the one that is asked for.
 func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
 	tmp, err := staging.Folder(filepath.Dir(dir))
 	if err != nil {
 		return found{}, err
 	}
 	defer os.RemoveAll(tmp)
+	if err := os.RemoveAll(dir); err != nil {
+		return found{}, err
+	}
 	fresh, want := filepath.Join(tmp, "package"), ""
 	if req.pin != nil {
 		want = req.pin.Revision
@@ -110,9 +114,6 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 		}
 	}
 	if err != nil {
-		return found{}, err
-	}
-	if err := os.RemoveAll(dir); err != nil {
 		return found{}, err
 	}
 	if err := os.Rename(fresh, dir); err != nil {

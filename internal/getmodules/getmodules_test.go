@@ -516,19 +516,6 @@ func TestPageAddress(t *testing.T) {
 	}
 }
 
-// TestFailedUpgrade: a package that can't be had anew stays as it is.
-func TestFailedUpgrade(t *testing.T) {
-	l := newLab(t)
-	l.pages["/a.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
-	l.good(call("a", l.url+"/a.zip"))
-	delete(l.pages, "/a.zip")
-	if diags := l.install(call("a", l.url+"/a.zip"), true); !diags.HasErrors() {
-		t.Error("there is no error")
-	}
-	l.has(".terraform/modules/a/main.tf", value("1"))
-	l.good(call("a", l.url+"/a.zip"))
-}
-
 // TestInterruptedProgram: what a program started and left behind isn't waited for.
 func TestInterruptedProgram(t *testing.T) {
 	l := newLab(t)
