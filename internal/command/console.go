@@ -171,6 +171,8 @@ func (c *console) run(ctx context.Context) error {
 				return diags.Err()
 			}
 			c.app.Printer.Diagnostics(diags)
+		} else if !c.app.InTerminal {
+			c.app.Printer.Message(ui.Text{}) // a line for a line
 		}
 		e.reset()
 	}

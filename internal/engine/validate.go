@@ -227,7 +227,7 @@ func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
 			}
 		}
 		diags = diags.Append(w.fillFromState(r, in, x))
-		if len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
+		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // nothing of it is there yet
 		}
 		w.settle(r, x)
