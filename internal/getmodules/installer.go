@@ -189,6 +189,7 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 		}
 		dir = found
 	}
+	in.manifest.forget(k)
 	dir = filepath.ToSlash(dir)
 	in.packages[k] = filepath.ToSlash(home)
 	in.manifest[k] = Record{Key: k, Source: req.Source.String(), Version: version, Dir: dir}
