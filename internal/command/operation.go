@@ -102,13 +102,13 @@ func (op *operation) close() {
 }
 
 // plan checks the configuration, plans and shows the plan. A plan with errors is shown too as far as it got, and given back; when it got
-// nowhere, that is shown to those who want nothing but a plan.
+// to no object, that is shown to those who want nothing but a plan.
 func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
 	plan, diags := op.planQuietly(ctx, opts)
 	if op.app.Interrupts.stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
 	}
-	if plan != nil && (!diags.HasErrors() || hasChanges(plan) || opts.Mode != plans.Destroy && !toApply) {
+	if plan != nil && (!diags.HasErrors() || hasChanges(plan) || opts.Mode != plans.Destroy && (!toApply || len(plan.Changes.Instances) > 0)) {
 		op.showPlan(ctx, plan, false)
 	}
 	return plan, diags
