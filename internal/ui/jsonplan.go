@@ -100,7 +100,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")
-			writeState(p.stream, &StateView{State: prior, Schemas: p.Schemas}, version, nil)
+			writeState(p.stream, &StateView{State: prior, Schemas: p.Schemas}, version)
 		}
 		p.name("configuration")
 		writeConfig(p.stream, p.Config, p.Schemas)

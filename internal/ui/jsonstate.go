@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/checks"
 	"tofu/internal/states"
 )
 
@@ -29,12 +28,11 @@ type stateResource struct {
 // WriteState writes the document of `show -json` for a state. Version is the program's.
 func WriteState(w io.Writer, view *StateView, version string) error {
 	s := newStream(w)
-	writeState(s, view, version, view.State.Checks.Sorted())
+	writeState(s, view, version)
 	return s.finish()
 }
 
-// writeState writes a state with the outcomes of conditions that belong to it; a plan has outcomes of its own.
-func writeState(s *stream, view *StateView, version string, outcomes []*checks.Block) {
+func writeState(s *stream, view *StateView, version string) {
 	w := &stateWriter{s, view}
 	w.object(func() {
 		w.field("format_version", stateFormat)
@@ -44,9 +42,9 @@ func writeState(s *stream, view *StateView, version string, outcomes []*checks.B
 		w.field("terraform_version", version)
 		w.name("values")
 		w.object(w.values)
-		if len(outcomes) > 0 {
+		if blocks := view.State.Checks.Sorted(); len(blocks) > 0 {
 			w.name("checks")
-			writeChecks(w.stream, outcomes)
+			writeChecks(w.stream, blocks)
 		}
 	})
 }
