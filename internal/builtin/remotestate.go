@@ -16,7 +16,8 @@ const remoteStateType = "terraform_remote_state"
 
 // RemoteState reads the states of other configurations.
 type RemoteState struct {
-	// Schema gives the schema of a backend's configuration. Its error is a sentence that says why there is none.
+	// Schema gives the schema of a backend's configuration. Its error is a sentence that says why there is none. Without either the
+	// backend is one whose states can't be read: a configuration that names it is valid, and Outputs says what is wrong.
 	Schema func(backend string) (*configschema.Block, error)
 	// Outputs reads the root outputs of the latest state of a workspace, for the data source at addr; found is false when there is no state. The
 	// configuration conforms to the backend's schema and carries no marks.
@@ -69,6 +70,9 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 		return cty.NilVal, tfdiags.Diagnostics{at("backend", summary, err.Error())}
 	}
 	given := config.GetAttr("config")
+	if schema == nil {
+		return given, nil
+	}
 	if given.IsNull() {
 		given = cty.EmptyObjectVal
 	}

@@ -21,6 +21,9 @@ import (
 func (a *App) remoteState() builtin.RemoteState {
 	return builtin.RemoteState{
 		Schema: func(name string) (*configschema.Block, error) {
+			if all.Unsupported(name) {
+				return nil, nil
+			}
 			driver, diags := all.Driver(name)
 			if diags.HasErrors() {
 				return nil, diags.Err()

@@ -193,6 +193,34 @@ func (r *resource) validateLifecycle() tfdiags.Diagnostics {
 
 // Eval makes the scope of the root module's expressions over a state: for the console and for assertions of tests.
 func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*lang.Scope, tfdiags.Diagnostics) {
+	w, diags := evaluate(ctx, cfg, st, env, vars)
+	if w == nil {
+		return nil, diags
+	}
+	return w.context(w.root.instances[0], repetition{}).scope(), diags
+}
+
+// WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
+// known or can't be evaluated stay as they were: the next plan tells of them.
+func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) *states.State {
+	w, _ := evaluate(ctx, cfg, st, env, vars)
+	if w == nil {
+		return st
+	}
+	for _, v := range w.root.outputs {
+		val := w.root.instances[0].values[v.slot]
+		if val == cty.NilVal {
+			continue
+		}
+		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() {
+			w.storeOutput(v.output, val)
+		}
+	}
+	return w.state
+}
+
+// evaluate evaluates everything over a state. There is no walk when not even the root module could be.
+func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*walk, tfdiags.Diagnostics) {
 	if st == nil {
 		st = states.New()
 	}
@@ -205,7 +233,7 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 	if len(w.root.instances) == 0 {
 		return nil, diags
 	}
-	return w.context(w.root.instances[0], repetition{}).scope(), diags
+	return w, diags
 }
 
 // evalResource gives a resource the value that the state says.

@@ -58,3 +58,8 @@ func Driver(name string) (*backend.Driver, tfdiags.Diagnostics) {
 	}
 	return drivers[i], nil
 }
+
+// Unsupported tells whether there is a backend of that name, of which this program knows no more than that.
+func Unsupported(name string) bool {
+	return slices.ContainsFunc(drivers, func(d *backend.Driver) bool { return d.Name == name && d.Unsupported != "" })
+}
