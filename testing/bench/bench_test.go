@@ -120,7 +120,7 @@ func TestMeasure(t *testing.T) {
 		}
 		return f
 	}
-	b, err := newBench(script("echo ran $1; exec sleep $2\n"), dir, "", time.Minute)
+	b, err := newBench(&options{timeout: time.Minute}, script("echo ran $1; exec sleep $2\n"), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@
 //
 // With -ref a second program runs beside the first. With -gate the exit status
 // says whether an exponent was larger than the gate: growth holds on a noisy
-// machine where absolute figures do not.
+// machine where absolute figures do not. The program then collects garbage from
+// the start (GOGC=100), in small sizes as in large ones.
 //
 // Invariants: it knows a program only by its command line and imports nothing
 // of the engine; the CPU time of starting the program is measured and taken off

@@ -42,7 +42,7 @@ type bench struct {
 
 // newBench writes what the program needs beside the configuration, which is to
 // be in the folder top/m.
-func newBench(program, top, mirror string, timeout time.Duration) (*bench, error) {
+func newBench(o *options, program, top, mirror string) (*bench, error) {
 	rc := filepath.Join(top, "rc")
 	text := ""
 	if mirror != "" {
@@ -51,13 +51,18 @@ func newBench(program, top, mirror string, timeout time.Duration) (*bench, error
 	if err := os.WriteFile(rc, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	b := &bench{program: program, dir: filepath.Join(top, "m"), timeout: timeout}
+	b := &bench{program: program, dir: filepath.Join(top, "m"), timeout: o.timeout}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "TOFU_") {
 			b.env = append(b.env, v)
 		}
 	}
 	b.env = append(b.env, "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "HOME="+top)
+	if o.gate > 0 {
+		// The program lets a small heap fill up before it collects garbage. With that, the smaller size would be measured without
+		// collections and the larger with them, and what is linear would look like more.
+		b.env = append(b.env, "GOGC=100")
+	}
 	return b, nil
 }
 

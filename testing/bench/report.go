@@ -85,7 +85,7 @@ func startUpOf(program string, o *options) (cost, error) {
 		return cost{}, err
 	}
 	defer os.RemoveAll(top)
-	b, err := newBench(program, top, "", o.timeout)
+	b, err := newBench(o, program, top, "")
 	if err != nil {
 		return cost{}, err
 	}
@@ -117,7 +117,7 @@ func (o *options) measureOnce(program string, s shape, n, column int, results []
 	if err := m.close(); err != nil {
 		return err
 	}
-	b, err := newBench(program, top, o.mirror, o.timeout)
+	b, err := newBench(o, program, top, o.mirror)
 	if err != nil {
 		return err
 	}
