@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"time"
 
 	"tofu/internal/backend"
@@ -152,11 +153,11 @@ func (a *App) persistInterval() (time.Duration, tfdiags.Diagnostics) {
 	if text == "" {
 		return shortest, nil
 	}
-	d, err := time.ParseDuration(text + "s")
+	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
 		return shortest, tfdiags.Diagnostics{tfdiags.Errorf("Invalid environment variable", "TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text)}
 	}
-	return max(d, shortest), nil
+	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
 
 // readState locks a place's state where it is to be changed, and reads it.

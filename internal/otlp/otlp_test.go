@@ -170,12 +170,18 @@ func TestTrouble(t *testing.T) {
 	if err := session(t, environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)); err != nil || len(collector.Spans()) != 5 {
 		t.Errorf("%v, %d spans", err, len(collector.Spans()))
 	}
+	away := otlptest.New(t)
+	away.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, collector.URL+r.URL.Path, http.StatusPermanentRedirect)
+		return true
+	}
 	collector.Refuse = func(w http.ResponseWriter, _ *http.Request) bool {
 		w.WriteHeader(http.StatusForbidden)
 		return true
 	}
 	for what, getenv := range map[string]func(string) string{
 		"403 Forbidden": environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL),
+		"308 Permanent": environment("OTEL_EXPORTER_OTLP_ENDPOINT", away.URL),
 		"refused":       environment("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"),
 		"Unavailable":   environment("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
 	} {

@@ -29,7 +29,9 @@ type overHTTP struct {
 func newHTTP(s *settings) *overHTTP {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = s.tls
-	return &overHTTP{settings: s, client: &http.Client{Transport: transport}}
+	// The headers, which may be keys, are for the collector alone, so an answer that leads elsewhere is a refusal.
+	return &overHTTP{settings: s, client: &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 func (h *overHTTP) send(ctx context.Context, message []byte) error {
