@@ -67,13 +67,13 @@ func diffLines(text string) []string {
 }
 
 // lineEdits finds the changed places. Lines that occur once in each text are anchors; the longest run of anchors in the same
-// order in both is kept and grown, so the cost stays near the number of lines.
+// order in both is kept and grown, so the cost stays near the number of lines. What lies between two of them is compared line by line.
 func lineEdits(a, b []string) []lineEdit {
 	var edits []lineEdit
 	ai, bi := 0, 0
 	emit := func(a1, b1 int) {
-		if ai < a1 || bi < b1 {
-			edits = append(edits, lineEdit{ai, a1, bi, b1})
+		for _, e := range shortestEdits(a[ai:a1], b[bi:b1]) {
+			edits = append(edits, lineEdit{ai + e.a0, ai + e.a1, bi + e.b0, bi + e.b1})
 		}
 	}
 	for _, p := range append(anchors(a, b), [2]int{len(a), len(b)}) {
@@ -93,6 +93,70 @@ func lineEdits(a, b []string) []lineEdit {
 			ai, bi = ai+1, bi+1
 		}
 	}
+	return slide(edits, a, b)
+}
+
+// slide moves lines that were only put in, or only taken out, as far down as equal lines allow, like diff does.
+func slide(edits []lineEdit, a, b []string) []lineEdit {
+	out := edits[:0]
+	for i, e := range edits {
+		end := len(a) // up to where lines are the same in both
+		if i+1 < len(edits) {
+			end = edits[i+1].a0
+		}
+		for e.a1 < end && (e.a0 == e.a1 && b[e.b0] == b[e.b1] || e.b0 == e.b1 && a[e.a0] == a[e.a1]) {
+			e = lineEdit{e.a0 + 1, e.a1 + 1, e.b0 + 1, e.b1 + 1}
+		}
+		if e.a1 == end && i+1 < len(edits) {
+			edits[i+1].a0, edits[i+1].b0 = e.a0, e.b0
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// mostPairs is up to how many pairs of lines shortestEdits compares.
+const mostPairs = 1 << 22
+
+// shortestEdits finds the fewest lines to take out and put in; of two texts that are too long for that, all lines.
+func shortestEdits(a, b []string) []lineEdit {
+	if len(a) == 0 && len(b) == 0 {
+		return nil
+	}
+	if len(a)*len(b) == 0 || len(a)*len(b) > mostPairs {
+		return []lineEdit{{0, len(a), 0, len(b)}}
+	}
+	width := len(b) + 1
+	common := make([]int32, (len(a)+1)*width) // how many lines a[:i] and b[:j] share at most, at i*width+j
+	for i := range a {
+		for j := range b {
+			if a[i] == b[j] {
+				common[(i+1)*width+j+1] = common[i*width+j] + 1
+			} else {
+				common[(i+1)*width+j+1] = max(common[i*width+j+1], common[(i+1)*width+j])
+			}
+		}
+	}
+	var edits []lineEdit // from the last to the first: of equal lines the last ones stay
+	e := lineEdit{len(a), len(a), len(b), len(b)}
+	for e.a0 > 0 || e.b0 > 0 {
+		switch {
+		case e.a0 > 0 && e.b0 > 0 && a[e.a0-1] == b[e.b0-1]:
+			if e.a0 < e.a1 || e.b0 < e.b1 {
+				edits = append(edits, e)
+			}
+			e = lineEdit{e.a0 - 1, e.a0 - 1, e.b0 - 1, e.b0 - 1}
+		case e.b0 == 0 || e.a0 > 0 && common[(e.a0-1)*width+e.b0] >= common[e.a0*width+e.b0-1]:
+			e.a0--
+		default:
+			e.b0--
+		}
+	}
+	if e.a0 < e.a1 || e.b0 < e.b1 {
+		edits = append(edits, e)
+	}
+	slices.Reverse(edits)
 	return edits
 }
 

@@ -42,3 +42,16 @@ func TestUnifiedDiff(t *testing.T) {
 		}
 	})
 }
+
+// TestSmallDifferences: what is the same between two changes stays, and what was put in between equal lines stands behind the first.
+func TestSmallDifferences(t *testing.T) {
+	for _, tc := range []struct{ before, after, want string }{
+		{"a\n\nb\n", "A\n\nB\n", "@@ -1,3 +1,3 @@\n-a\n+A\n \n-b\n+B\n"},
+		{"x\n}\ny\n}\n", "x\n}\nz\n}\ny\n}\n", "@@ -1,4 +1,6 @@\n x\n }\n+z\n+}\n y\n }\n"},
+		{"p\n}\n}\nq\n", "p\n}\nq\n", "@@ -1,4 +1,3 @@\n p\n }\n-}\n q\n"},
+	} {
+		if got := unifiedDiff("old", "new", tc.before, tc.after); got != "--- old\n+++ new\n"+tc.want {
+			t.Errorf("differences of %q and %q:\n%s", tc.before, tc.after, got)
+		}
+	}
+}
