@@ -82,9 +82,7 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 	object.Dependencies = nil // the next apply finds out what it depends on
 	st := op.state.State().Clone()
 	st.SetCurrent(addr, &object, provider)
-	quiet := *op.env
-	quiet.Observe = nil
-	st = engine.WithOutputs(engineContext(ctx), op.cfg.Config, st, &quiet, op.variables)
+	st = engine.WithOutputs(engineContext(ctx), op.cfg.Config, st, op.quietEnv(), op.variables)
 	if diags = diags.Append(op.save(ctx, st)); diags.HasErrors() {
 		return diags.Err()
 	}

@@ -114,11 +114,16 @@ func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions, toApply
 	return plan, diags
 }
 
-// planQuietly checks the configuration and plans. What is wrong in the configuration itself is said before anything is read.
-func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+// quietEnv is for what is worked out without being shown.
+func (op *operation) quietEnv() *engine.Env {
 	quiet := *op.env
 	quiet.Observe = nil
-	diags := engine.Validate(engineContext(ctx), op.cfg.Config, &quiet)
+	return &quiet
+}
+
+// planQuietly checks the configuration and plans. What is wrong in the configuration itself is said before anything is read.
+func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+	diags := engine.Validate(engineContext(ctx), op.cfg.Config, op.quietEnv())
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -62,7 +62,7 @@ func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse)
 		}
 	}
 	block := c.Module.providerBlock(provider, alias)
-	use.Expected = block == nil && c.Parent == nil && c.Module.expects(provider, alias)
+	use.Expected = block == nil && c.Parent == nil && alias != "" && c.Module.expects(provider, alias)
 	switch {
 	case block != nil || c.Parent == nil && alias == "" || use.Expected:
 		use.Config = addrs.AbsProviderConfig{Module: c.Path, Provider: provider, Alias: alias}

@@ -3,6 +3,6 @@
 //
 // It is for everything that the program writes but states, whose files have rules of their own (package backend/local).
 //
-// Invariants: only a file whose folder can't be written is overwritten in its place; temporary names are hidden and begin with one prefix, by which what killed processes left is found and removed hours
-// later; a failure leaves nothing under such a name.
+// Invariants: only a file whose folder can't be written is overwritten in its place; temporary names are hidden and begin with one
+// prefix, by which what killed processes left is found and removed hours later; a failure leaves nothing under such a name.
 package staging
