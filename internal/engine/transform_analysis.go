@@ -177,7 +177,7 @@ func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Conne
 	impl := b.env.Provisioner(prov.Type)
 	if impl == nil {
 		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
-			"There is no provisioner of type %q. The built-in ones are file, local-exec and remote-exec.", prov.Type).InText(prov.TypeRange))
+			"There is no provisioner of type %[1]q. The built-in ones are file, local-exec and remote-exec. Any other is a plugin: put its program, terraform-provisioner-%[1]s, into the working directory or ~/.terraform.d/plugins.", prov.Type).InText(prov.TypeRange))
 		return out
 	}
 	schema, err := impl.Schema()
