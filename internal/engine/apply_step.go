@@ -16,14 +16,11 @@ import (
 
 // openResource decides the instances of a resource before its Steps run.
 func (w *walk) openResource(r *resource) tfdiags.Diagnostics {
-	if w.phase.destroy {
-		if r.addr.Resource.Mode == addrs.Ephemeral {
-			return w.planResource(r)
-		}
-		return w.stateValues(r)
-	}
-	if r.addr.Resource.Mode == addrs.Ephemeral {
+	switch {
+	case r.addr.Resource.Mode == addrs.Ephemeral:
 		return w.planResource(r)
+	case w.phase.destroy:
+		return w.stateValues(r)
 	}
 	var diags tfdiags.Diagnostics
 	for _, in := range r.module.instances {
@@ -210,7 +207,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	if more.HasErrors() {
 		return diags
 	}
-	final.Action = a.samePaper(final.Action)
+	final.Action = a.asPlanned(final.Action)
 	diags = diags.Append(a.checkFinal(final))
 	if diags.HasErrors() {
 		return diags
@@ -247,8 +244,8 @@ func (a *applyStep) priorObject() (*live, tfdiags.Diagnostics) {
 	return l, diags
 }
 
-// samePaper gives the action of the planned change where the final plan, made without the old object, says Create.
-func (a *applyStep) samePaper(action plans.Action) plans.Action {
+// asPlanned gives the planned replacement where the final plan says Create, since it is made without the old object.
+func (a *applyStep) asPlanned(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
 	}

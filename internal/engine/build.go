@@ -79,7 +79,7 @@ type build struct {
 	// refused are the references that name nothing, by what they stand in. While validating, an expression that has some doesn't keep
 	// the rest of its node from being evaluated; in all other phases it does, and nothing is listed here.
 	refused          map[unit]tfdiags.Diagnostics
-	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that there aren't: nothing is evaluated then
+	unknownFunctions tfdiags.Diagnostics // calls of functions whose provider isn't required; with any, nothing is evaluated
 
 	places  *referencePlaces // nil, except while a cycle is explained
 	relaxed bool             // the order of destruction was contradictory, so that some of it was given up
@@ -177,7 +177,7 @@ func (r repetitionExprs) refs() []*lang.Refs {
 	return out
 }
 
-// refuse refuses arguments that refer to the resource that they repeat: there is no value of it to decide by yet.
+// refuse refuses arguments that refer to the resource that they repeat: it has no value before its instances are decided.
 func (r repetitionExprs) refuse(itself addrs.Resource) (diags tfdiags.Diagnostics) {
 	for _, refs := range r.refs() {
 		for _, ref := range refs.Objects {
@@ -194,7 +194,7 @@ func (r repetitionExprs) refuse(itself addrs.Resource) (diags tfdiags.Diagnostic
 	return diags
 }
 
-// mode is the kind of repetition of what is there.
+// mode is the kind of repetition that the arguments ask for.
 func (r repetitionExprs) mode() repetitionMode {
 	switch {
 	case r.count != nil:

@@ -88,7 +88,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 			if message != "" {
 				messages = append(messages, message)
 			}
-			if warnOnly { // a condition that can't be told is a mistake of the configuration all the same
+			if warnOnly { // but a condition that can't be evaluated is a mistake in the configuration, and stays an error
 				more = more.AsWarnings()
 			}
 		}

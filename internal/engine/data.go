@@ -275,8 +275,8 @@ func (d *deferral) dependsOn(m *module, refs []*addrs.Reference) {
 	}
 }
 
-// anyReached tells whether a resource of a kind is among what nodes wait for, directly or not. It goes only where something is pending,
-// and mostly finds it on the first way.
+// anyReached tells whether is holds for a resource among what nodes wait for, directly or not. It follows only nodes behind which
+// something is pending, so that it mostly finds one at once.
 func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 	seen := map[dag.ID]bool{}
 	todo := slices.Clone(from)

@@ -77,7 +77,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	return change
 }
 
-// refreshed tells whether the refreshed state says of any managed object what the previous one does not, be it what nobody is shown.
+// refreshed tells whether the refreshed state differs from the previous one in any managed object, even in what is never shown.
 func (w *walk) refreshed() bool {
 	for res := range w.prevRun.Resources() {
 		if res.Addr.Resource.Mode != addrs.Managed {

@@ -8,7 +8,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
 // Event is something that happened during an operation: one of the types below. Observers get it synchronously.
@@ -101,9 +100,6 @@ type (
 		Verb   string
 		Failed bool
 	}
-
-	// Found: diagnostics that became known during the walk. They are in the operation's result too.
-	Found struct{ Diagnostics tfdiags.Diagnostics }
 )
 
 func (RefreshStart) event()    {}
@@ -119,4 +115,3 @@ func (ProvisionOutput) event() {}
 func (ProvisionDone) event()   {}
 func (EphemeralStart) event()  {}
 func (EphemeralDone) event()   {}
-func (Found) event()           {}

@@ -21,8 +21,7 @@ const (
 	GraphApply                        // what applying a plan walks; without a plan, nothing changes
 )
 
-// Drawing is a graph for people: the edges that matter (longer ways imply the rest), and labels for what they know from their
-// configuration.
+// Drawing is a graph for people: it leaves out edges that a longer path implies, and labels what people know from their configuration.
 type Drawing struct {
 	Nodes []DrawnNode
 	Edges [][2]int // from, to: positions in Nodes; from waits for to
@@ -83,7 +82,7 @@ func (b *build) drawDestruction() {
 		}
 	}
 	for _, r := range b.resources {
-		for _, dep := range b.storedDeps(r) {
+		for _, dep := range r.storedDeps() {
 			if other := b.byConfig[dep]; other != nil {
 				b.after(other.node, r.node)
 			}
@@ -103,7 +102,7 @@ func (b *build) dropIdle() {
 	var busy []dag.ID
 	for id, n := range b.nodes {
 		switch {
-		case n.Kind == KindStep, n.Kind == KindResource && (changed[n.resource] || b.phase == phasePlanDestroy && len(n.resource.prior) > 0),
+		case n.Kind == KindStep, n.Kind == KindResource && (changed[n.resource] || b.phase.fromState && len(n.resource.prior) > 0),
 			n.Kind == KindResource && n.resource.nested() && b.phase.conditions:
 			busy = append(busy, dag.ID(id))
 		case n.Kind == KindValue && n.final && !b.phase.destroy:

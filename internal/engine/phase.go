@@ -9,7 +9,8 @@ import (
 type phase struct {
 	name string
 
-	// resource is the visit of a Resource node; opens is the visit of its node of its own before its Steps (apply).
+	// resource is what a Resource node does. opens is what the node does that decides the resource's instances before its Steps; it is
+	// nil where there are no Steps, and the Resource node decides them itself.
 	resource func(*walk, *resource) tfdiags.Diagnostics
 	opens    func(*walk, *resource) tfdiags.Diagnostics
 
@@ -20,6 +21,7 @@ type phase struct {
 	stateOnly      bool // providers are started for their schemas and functions alone
 	steps          bool // planned changes are carried out
 	destroy        bool // nothing of the configuration but what the destruction needs is evaluated
+	fromState      bool // changes are planned from the state alone: it doesn't matter what resource blocks say
 	prune          bool // values that nobody reads are left out
 	conditions     bool // checks are evaluated
 	recordsOutputs bool // root outputs become planned changes
@@ -32,7 +34,7 @@ var (
 	phaseValidate = &phase{name: "validate", resource: (*walk).validateResource, unknownInputs: true, conditions: true, imports: true}
 	phasePlan     = &phase{name: "plan", resource: (*walk).planResource, configure: true, conditions: true,
 		recordsOutputs: true, imports: true, readsState: true}
-	phasePlanDestroy = &phase{name: "planDestroy", resource: (*walk).planDestroyResource, configure: true, destroy: true,
+	phasePlanDestroy = &phase{name: "planDestroy", resource: (*walk).planDestroyResource, configure: true, destroy: true, fromState: true,
 		prune: true, recordsOutputs: true, readsState: true}
 	phaseApply = &phase{name: "apply", resource: (*walk).settleResource, opens: (*walk).openResource, impure: true,
 		applying: true, configure: true, steps: true, prune: true, conditions: true, storesOutputs: true, readsState: true}

@@ -84,8 +84,8 @@ func undeclared[V any](what, name string, m *module, declared map[string]V, hint
 	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared " + what, Detail: detail}}
 }
 
-// inCheck tells whether a node belongs to the check block that a scoped data source is nested in.
-func (b *build) inCheck(n *Node, r *resource) bool {
+// inCheckOf tells whether a node belongs to the check block that a scoped data source is nested in.
+func (n *Node) inCheckOf(r *resource) bool {
 	return n.Kind == KindValue && n.module == r.module && n.Name == inModule(r.module.path, "check."+r.cfg.Check.Name)
 }
 
@@ -127,7 +127,7 @@ func (r *resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
 	return nil
 }
 
-func (b *build) undeclaredResource(m *module, addr addrs.Resource) tfdiags.Diagnostics {
+func (m *module) undeclaredResource(addr addrs.Resource) tfdiags.Diagnostics {
 	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source", addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
 	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, moduleName(m.path))
 	if meant := m.meant(addr); meant != "" {

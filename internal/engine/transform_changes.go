@@ -11,10 +11,10 @@ type step struct {
 	resource *resource
 	change   *plans.InstanceChange
 	part     stepPart
-	forced   bool // what is done depends on it, and creates before it destroys
+	forced   bool // a step that depends on it creates before it destroys, so its own object must be replaced that way too
 }
 
-// stepPart is what a step does of its change; a replacement has two parts.
+// stepPart is the part of its change that a step carries out; a replacement has two.
 type stepPart uint8
 
 const (
@@ -71,7 +71,7 @@ func (r *resource) hasConditions() bool {
 	return r.cfg != nil && len(r.exprs.pre)+len(r.exprs.post) > 0
 }
 
-// stepVerbs are for people who want to know what took long.
+// stepVerbs say what a step does in the report of -timings, stepNames in the names of nodes.
 var stepVerbs = [...]string{stepApply: "apply", stepDelete: "destroy", stepDeposed: "destroy deposed", stepForget: "forget"}
 
 var stepNames = [...]string{stepApply: "", stepDelete: " (destroy)", stepDeposed: " (destroy deposed)", stepForget: " (forget)"}

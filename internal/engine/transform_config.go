@@ -82,7 +82,7 @@ func (b *build) addCheck(m *module, c *configs.Check) {
 	m.checks = append(m.checks, check)
 }
 
-// addResource adds a resource; cfg is nil for one that is in the state only.
+// addResource adds the resource of a block, with a node that decides its instances before its Steps where there are Steps.
 func (b *build) addResource(m *module, cfg *configs.Resource) *resource {
 	r := &resource{addr: cfg.Addr.In(m.path), module: m, cfg: cfg}
 	b.addResourceNode(r, &cfg.Range)

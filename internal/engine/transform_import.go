@@ -87,7 +87,7 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	t := &importTarget{cfg: cfg, resource: r}
 	t.to, t.id, t.identity, t.forEach = b.expr(cfg.To), b.expr(cfg.ID), b.expr(cfg.Identity), b.expr(cfg.ForEach)
 	if t.to != nil {
-		t.to = b.indexesOf(t.to)
+		t.to = indexesOf(t.to)
 	}
 	b.attach(r, t)
 	return nil
@@ -108,8 +108,8 @@ func (b *build) attach(r *resource, t *importTarget) {
 	b.imports = append(b.imports, t)
 }
 
-// indexesOf gives the expression with only those references that are not the address itself.
-func (b *build) indexesOf(to *lang.Expr) *lang.Expr {
+// indexesOf gives the expression with only those references that are in its keys: the address itself is no reference.
+func indexesOf(to *lang.Expr) *lang.Expr {
 	out := &lang.Expr{Expression: to.Expression}
 	for _, ref := range to.Refs.Objects {
 		switch ref.Subject.(type) {

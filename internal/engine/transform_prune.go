@@ -21,7 +21,7 @@ var pruneTransformer = &Transformer{
 			}
 		}
 		keep := b.graph.Reach(roots...)
-		if b.phase == phasePlanDestroy {
+		if b.phase.fromState {
 			b.fillModules(keep)
 		}
 		if b.phase.steps {
@@ -92,7 +92,7 @@ func (b *build) wanted(n *Node) bool {
 	case KindValue:
 		return n.final && !b.phase.destroy
 	case KindResource:
-		return n.final || b.phase == phasePlanDestroy && len(n.resource.prior) > 0
+		return n.final || b.phase.fromState && len(n.resource.prior) > 0
 	}
 	return false
 }

@@ -51,7 +51,7 @@ func sortedModules(modules map[addrs.Module]*module) []addrs.Module {
 type blockScope struct {
 	count, each bool
 	self        *resource           // what "self" means
-	except      addrs.Referenceable // a variable's own rules may name it without waiting for it
+	except      addrs.Referenceable // what the block itself declares: naming it makes nothing wait
 }
 
 func inEach(each bool) blockScope { return blockScope{each: each} }
@@ -158,10 +158,10 @@ func (b *build) connectResource(r *resource) {
 	b.after(r.expand, m.expand)
 	b.connectRepetition(r.expand, m, e.rep)
 	if e.body != nil {
-		b.connectBody(r, b.without(r, scope))
+		b.connectBody(r, r.without(scope))
 	}
-	b.connectRules(n, m, e.pre, b.without(r, scope))
-	postScope := b.without(r, scope)
+	b.connectRules(n, m, e.pre, r.without(scope))
+	postScope := r.without(scope)
 	postScope.self = r
 	b.connectRules(n, m, e.post, postScope)
 	for _, t := range e.triggers {
@@ -169,7 +169,7 @@ func (b *build) connectResource(r *resource) {
 		b.refuse(n, unit{m, &t.Refs}, b.checkTrigger(m, t))
 	}
 	b.connectDependsOn(n, m, &e.dependsOn, func(ref *addrs.Reference) bool { return m.resourceOf(ref.Subject) == r })
-	selfScope := b.without(r, scope)
+	selfScope := r.without(scope)
 	selfScope.self = r
 	for _, p := range e.provisioners {
 		if p.cfg.Destroy && !b.phase.unknownInputs {
@@ -181,10 +181,10 @@ func (b *build) connectResource(r *resource) {
 	}
 }
 
-// onlyDestroyed tells whether what a block says is of no interest, except for what keeps its objects from being destroyed: they are
-// planned to be from the state alone. Some of what it refers to may be gone already, and it can't be evaluated any more.
+// onlyDestroyed tells whether the destruction of a resource's objects is planned from the state alone. What its block says doesn't
+// matter then, except for prevent_destroy, and it could not always be evaluated: some of what it refers to may be gone already.
 func (b *build) onlyDestroyed(r *resource) bool {
-	return b.phase == phasePlanDestroy && r.addr.Resource.Mode != addrs.Ephemeral
+	return b.phase.fromState && r.addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects what says which instance of a provider configuration the resource belongs to.
@@ -210,7 +210,7 @@ func (p *provisionerExprs) bodies() []*lang.Body {
 }
 
 // without is the scope of a resource's own block: naming itself there is an error of the instance (see namesItself), not a cycle.
-func (b *build) without(r *resource, scope blockScope) blockScope {
+func (r *resource) without(scope blockScope) blockScope {
 	scope.except = r.addr.Resource
 	return scope
 }
@@ -258,9 +258,9 @@ func (b *build) connectRefs(n *Node, m *module, refs *lang.Refs, scope blockScop
 	b.connectUnit(n, m, refs, scope, nil)
 }
 
-// connectUnit is connectRefs with somebody who may keep what is wrong with a reference for later. References to objects with a block
-// of their own are held against the configuration, and only when all of these are right, the others are asked for their values: so
-// what is said of a unit is of one kind, as it is in OpenTofu.
+// connectUnit is connectRefs with a function that may take what is wrong with a reference, to have it reported later. Errors about
+// objects that have a block of their own come first, and hide those about values (see isValue): so the errors of one unit are of one
+// kind, as they are in OpenTofu.
 func (b *build) connectUnit(n *Node, m *module, refs *lang.Refs, scope blockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
@@ -351,9 +351,9 @@ func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope block
 func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference) tfdiags.Diagnostics {
 	r := m.resources[addr]
 	if r == nil || r.cfg == nil {
-		return b.undeclaredResource(m, addr)
+		return m.undeclaredResource(addr)
 	}
-	if r.cfg.Check != nil && !b.inCheck(n, r) {
+	if r.cfg.Check != nil && !n.inCheckOf(r) {
 		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
 			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.cfg.Check.Name)}}
 	}
@@ -440,7 +440,7 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
 	use, ok := m.cfg.ProviderForLocal(local)
 	if !ok {
-		return nil // told when the function is called
+		return nil // reported when the function is called
 	}
 	p, key := b.provider(use)
 	if key != nil {

@@ -38,7 +38,8 @@ var targetTransformer = &Transformer{
 type selection struct {
 	only []addrs.Target // nil: all
 	not  []addrs.Target
-	// These are those of only and not that name a module instance, or what they name in one, exactly: there may be many.
+	// Targets that have a key at each step of their module are kept here instead of in only and not: there may be many, so they are
+	// looked up and not compared one by one.
 	named     map[addrs.AbsInstance]bool
 	resources map[addrs.AbsResource]bool
 	modules   map[addrs.ModuleInstance]bool
@@ -276,46 +277,38 @@ func (t *targeting) spare(r *resource, user addrs.AbsResource) []*states.Resourc
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*resource {
 	users := map[addrs.ConfigResource][]*resource{}
 	for _, r := range t.resources {
-		for _, dep := range t.storedDeps(r) {
+		for _, dep := range r.storedDeps() {
 			users[dep] = append(users[dep], r)
 		}
 	}
 	return users
 }
 
-// storedNeeds lists what some resources depend on by what is stored, directly or not; only among those that fit, if asked.
-func (t *targeting) storedNeeds(of []*resource, fit func(*resource) bool) []*resource {
-	return closure(of, func(r *resource) []*resource {
-		var out []*resource
-		for _, dep := range t.storedDeps(r) {
-			if q := t.byConfig[dep]; q != nil && (fit == nil || fit(q)) {
-				out = append(out, q)
-			}
+// spareNeedsOfGone leaves out what excluded resources without a block depend on by what is stored, directly or not, among resources
+// that have no block either: those would be destroyed, and only after what depends on them.
+func (t *targeting) spareNeedsOfGone(excluded []*resource) {
+	var todo []*resource
+	for _, r := range excluded {
+		if r.cfg == nil {
+			todo = append(todo, r)
 		}
-		return out
-	})
-}
-
-// closure lists what is reached from some resources; of these only what another one reaches.
-func closure(from []*resource, next func(*resource) []*resource) []*resource {
-	var out []*resource
+	}
 	seen := map[*resource]bool{}
-	todo := slices.Clone(from)
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, q := range next(r) {
-			if !seen[q] && q != r {
+		for _, dep := range r.storedDeps() {
+			if q := t.byConfig[dep]; q != nil && q.cfg == nil && !seen[q] && q != r {
 				seen[q] = true
-				out, todo = append(out, q), append(todo, q)
+				q.selected = nothingSelected
+				todo = append(todo, q)
 			}
 		}
 	}
-	return out
 }
 
 // storedDeps lists the dependencies of all of a resource's objects, repetitions included only where lists differ.
-func (b *build) storedDeps(r *resource) []addrs.ConfigResource { return storedDependencies(r.prior...) }
+func (r *resource) storedDeps() []addrs.ConfigResource { return storedDependencies(r.prior...) }
 
 func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 	var out []addrs.ConfigResource
@@ -338,11 +331,7 @@ func (t *targeting) dropExcluded() {
 		r.selected = newSelection(t.hits[r], false)
 		roots = append(roots, r.node.ID)
 	}
-	// What only the state knows is destroyed: what it depends on would go after it, so that stays too.
-	gone := func(r *resource) bool { return r.cfg == nil }
-	for _, r := range t.storedNeeds(slices.DeleteFunc(slices.Clone(excluded), func(r *resource) bool { return !gone(r) }), gone) {
-		r.selected = nothingSelected
-	}
+	t.spareNeedsOfGone(excluded)
 	out := dag.ReachIn(t.graph.Dependents(), roots...)
 	roots = roots[:0]
 	for _, r := range t.resources {

@@ -48,14 +48,14 @@ func (n *Node) needOf(other *Node, asked need) need {
 			asked = needsWhole
 		}
 	}
-	if asked == needsWithin && !nested(n.module, other.module) {
+	if asked == needsWithin && !oneInOther(n.module, other.module) {
 		asked = needsWhole
 	}
 	return asked
 }
 
-// nested tells whether instances of two modules lie in one another, so that what they need of each other does as well.
-func nested(a, b *module) bool {
+// oneInOther tells whether one of two modules is the other or lies in it: then so do their instances, and what these need of each other.
+func oneInOther(a, b *module) bool {
 	if a == nil || b == nil || a.path.IsRoot() || b.path.IsRoot() {
 		return a == b
 	}
@@ -132,7 +132,7 @@ func (t *targeting) neededUsers(of []*resource) map[*resource]need {
 		todo = todo[:len(todo)-1]
 		for _, user := range users[r.addr] {
 			goes := max(needsWithin, out[r])
-			if !nested(user.module, r.module) {
+			if !oneInOther(user.module, r.module) {
 				goes = needsWhole
 			}
 			if user != r && goes > out[user] {

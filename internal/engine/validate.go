@@ -54,8 +54,8 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 	return diags
 }
 
-// validateRepetition checks the value that says which instances there are. That a for_each has none, and what is wrong with "enabled", is
-// reported when planning.
+// validateRepetition checks the value that says which instances there are. A for_each that can't be evaluated, and whatever is wrong
+// with "enabled", is reported when planning.
 func (w *walk) validateRepetition(r *resource, in *moduleInstance) tfdiags.Diagnostics {
 	c := w.context(in, repetition{})
 	rep := r.exprs.rep
@@ -141,8 +141,8 @@ func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
 	return diags.Append(p.postconditions(self))
 }
 
-// validateProvisioners checks provisioners with their connections, up to the one at which something is wrong with the block: a block is
-// no reason to be silent about its first provisioner, but others are most often wrong likewise.
+// validateProvisioners checks provisioners with their connections, up to the first after which the block has errors. So one is checked
+// even in a block that has errors already; the others would most often repeat what is wrong with the first.
 func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	for _, prov := range p.r.exprs.provisioners {
 		diags = diags.Append(p.validateProvisioner(prov, self))

@@ -10,9 +10,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A refresh believes its provider: what that doesn't find is gone. But one that suddenly finds much less may have lost its
-// permissions, or look into another account or region, and going on would make everything a second time, or forget it. So it is
-// worth a warning when at least so many objects, and of those that were there at least every second, are gone at once.
+// manyObjects is how many objects must be gone at once for a warning; they must also be at least half of those that there were.
+//
+// A refresh believes its provider: what that doesn't find is gone. But a provider that suddenly finds much less may have lost its
+// permissions, or look into another account or region, and going on would make everything a second time, or forget it.
 const manyObjects = 10
 
 // vanished counts the objects of one provider configuration, or those of one type among them.

@@ -40,7 +40,7 @@ func story(p Printer) {
 		engine.ApplyStart{Object: keyed, Action: plans.Update}, engine.ApplyDone{Object: keyed, Action: plans.Update, Failed: true},
 		engine.ApplyStart{Object: deposed, Action: plans.Delete}, engine.ApplyDone{Object: deposed, Action: plans.Delete, Elapsed: 2 * time.Second},
 		engine.ApplyStart{Object: long, Action: plans.Delete}, engine.ApplyDone{Object: long, Action: plans.Delete},
-		engine.Planned{}, engine.ObjectStored{}, engine.Found{},
+		engine.Planned{}, engine.ObjectStored{},
 	} {
 		p.Event(e)
 	}
