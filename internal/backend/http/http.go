@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -234,6 +235,16 @@ type response struct {
 	body   []byte
 }
 
+// retryAfter is how long the server asks to wait before another try; zero when it doesn't.
+func (r *response) retryAfter() time.Duration {
+	value := r.header.Get("Retry-After")
+	if at, err := http.ParseTime(value); err == nil {
+		return time.Until(at)
+	}
+	seconds, _ := strconv.ParseUint(value, 10, 31)
+	return time.Duration(seconds) * time.Second
+}
+
 // send sends a request, several times if need be. What the server refuses is a response, not an error.
 func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
 	wait := time.Duration(s.config.RetryWaitMin) * time.Second
@@ -243,12 +254,17 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 		if !again || attempt >= s.config.RetryMax || ctx.Err() != nil {
 			return resp, err
 		}
+		longest := time.Duration(s.config.RetryWaitMax) * time.Second
+		now := wait
+		if err == nil {
+			now = max(now, min(resp.retryAfter(), longest))
+		}
 		select {
 		case <-ctx.Done():
 			return resp, errors.Join(err, ctx.Err())
-		case <-time.After(wait):
+		case <-time.After(now):
 		}
-		wait = min(2*wait, time.Duration(s.config.RetryWaitMax)*time.Second)
+		wait = min(2*wait, longest)
 	}
 }
 

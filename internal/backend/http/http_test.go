@@ -27,8 +27,10 @@ type server struct {
 	mu      sync.Mutex
 	state   []byte
 	lock    *backend.LockInfo
-	fail    []int // statuses of the next answers
-	drop    int   // so many next requests are carried out but not answered
+	fail    []int  // statuses of the next answers
+	busy    string // when to come again after these
+	times   []time.Time
+	drop    int // so many next requests are carried out but not answered
 	methods []string
 	auth    string
 	headers http.Header
@@ -37,7 +39,7 @@ type server struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.methods, s.headers = append(s.methods, r.Method), r.Header
+	s.methods, s.headers, s.times = append(s.methods, r.Method), r.Header, append(s.times, time.Now())
 	if s.auth != "" {
 		if user, password, _ := r.BasicAuth(); user+":"+password != s.auth {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -47,6 +49,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(s.fail) > 0 {
 		status := s.fail[0]
 		s.fail = s.fail[1:]
+		w.Header().Set("Retry-After", s.busy)
 		http.Error(w, "no luck", status)
 		return
 	}
@@ -165,6 +168,27 @@ func TestRetries(t *testing.T) {
 	srv.fail = []int{400}
 	if err := s.Put(t.Context(), ws, []byte("[]")); err == nil || len(srv.methods) != 1 {
 		t.Errorf("a refusal is tried again: %v, %v", err, srv.methods)
+	}
+}
+
+// TestRetryAfter: a server that says when to come again isn't asked before, but for the configuration's longest wait.
+func TestRetryAfter(t *testing.T) {
+	srv, address := start(t)
+	s := open(t, locking(address))
+	srv.fail, srv.busy = []int{429}, "1"
+	if err := s.Put(t.Context(), ws, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if waited := srv.times[1].Sub(srv.times[0]); waited < time.Second {
+		t.Errorf("the server was asked again after %s", waited)
+	}
+	for _, busy := range []string{"3600", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
+		config := locking(address)
+		config["retry_wait_max"] = cty.Zero
+		srv.fail, srv.busy = []int{503}, busy
+		if err := open(t, config).Put(t.Context(), ws, []byte("{}")); err != nil {
+			t.Errorf("%s: %v", busy, err)
+		}
 	}
 }
 
