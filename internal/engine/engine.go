@@ -99,7 +99,7 @@ type Provisioner interface {
 	Schema() (*providers.ResourceSchema, error)
 	// Validate checks a configuration that may be partly unknown.
 	Validate(config cty.Value) tfdiags.Diagnostics
-	// Run does the work. Connection is null when there is none. Output lines go to out; a nil out says that
+	// Run does the work. Connection is null when there is none; what is marked in it may not be shown. Output lines go to out; a nil out says that
 	// neither output nor commands may be shown, in diagnostics either. It ends soon after ctx does.
 	Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics
 }

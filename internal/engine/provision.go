@@ -47,7 +47,7 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		if more.HasErrors() {
 			return diags
 		}
-		connection = unmark(v)
+		connection = v
 	}
 	what := Object{Addr: addr}
 	w.observe(ProvisionStart{what, prov.cfg.Type})

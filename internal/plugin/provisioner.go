@@ -207,7 +207,7 @@ func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out
 func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
 	ty := cty.Map(cty.String)
 	texts := cty.NullVal(ty)
-	if !connection.IsNull() {
+	if connection, _ = connection.UnmarkDeep(); !connection.IsNull() {
 		attrs := connection.AsValueMap()
 		for name, v := range attrs {
 			text, err := convert.Convert(v, cty.String)

@@ -22,7 +22,8 @@ type Provisioner struct {
 // request is what one run is asked to do.
 type request struct {
 	config     cty.Value
-	connection cty.Value           // null: there is none
+	connection cty.Value           // null: there is none; without marks
+	secret     func(string) bool   // whether an argument of the connection may not be shown
 	out        func(string)        // never nil
 	hidden     bool                // neither commands nor what they print may be shown
 	warn       func(detail string) // adds a warning to the result
@@ -49,21 +50,28 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return p.validate(config)
 }
 
-// Run does the work. The connection is null when there is none. Output lines go to out; a nil out says that neither output nor commands
+// Run does the work. The connection is null when there is none; what is marked in it isn't shown. Output lines go to out; a nil out says that neither output nor commands
 // may be shown, in errors either.
 func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	r := &request{config: config, connection: connection, out: out}
+	r := newRequest(config, connection, out)
 	r.warn = func(detail string) {
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name + " provisioner warning", Detail: detail})
-	}
-	if out == nil {
-		r.hidden, r.out = true, func(string) {}
 	}
 	if err := p.run(ctx, r); err != nil {
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error", Detail: sentence(err)})
 	}
 	return diags
+}
+
+func newRequest(config, connection cty.Value, out func(line string)) *request {
+	connection, whole := connection.Unmark()
+	r := &request{config: config, out: out, secret: func(name string) bool { return len(whole) > 0 || attribute(connection, name).IsMarked() }}
+	r.connection, _ = connection.UnmarkDeep()
+	if out == nil {
+		r.hidden, r.out = true, func(string) {}
+	}
+	return r
 }
 
 // sentence makes a detail text of an error: its first letter is a capital where that is a word of ours.

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
 
@@ -418,6 +419,33 @@ func TestProxy(t *testing.T) {
 }
 
 // TestPassword logs in to a server that knows passwords only, in both ways of asking for them.
+// TestSecretConnection: what is sensitive in a connection isn't announced.
+func TestSecretConnection(t *testing.T) {
+	secret := func(s string) cty.Value { return str(s).Mark(marks.Sensitive) }
+	shown := values{"type": str("ssh"), "host": str("front"), "user": str("me"), "bastion_host": str("between"), "bastion_user": str("you"), "proxy_host": str("proxy")}
+	for _, c := range []struct {
+		connection cty.Value
+		hidden     []string
+	}{
+		{cty.ObjectVal(shown), nil},
+		{cty.ObjectVal(shown.with(values{"host": secret("front"), "bastion_user": secret("you")})), []string{"front", "you"}},
+		{cty.ObjectVal(shown.with(values{"user": secret("me"), "bastion_host": secret("between"), "proxy_host": secret("proxy")})), []string{"me", "you", "between", "proxy"}},
+		{cty.ObjectVal(shown).Mark(marks.Sensitive), []string{"front", "me", "between", "you", "proxy"}},
+	} {
+		var p printed
+		r := newRequest(cty.EmptyObjectVal, c.connection, p.add)
+		conn, err := decodeConnection(r)
+		check(t, err)
+		announce(conn, false, r)
+		for _, text := range []string{"front", "me", "between", "you", "proxy"} {
+			hidden := !slices.ContainsFunc(p.all(), func(line string) bool { return strings.HasSuffix(line, ": "+text) })
+			if hidden != slices.Contains(c.hidden, text) {
+				t.Errorf("%s is hidden: %t, in %q", text, hidden, p.all())
+			}
+		}
+	}
+}
+
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	_, hostKey := newKey(t)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +38,7 @@ func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	if t.agent, err = openAgent(ctx, c); err != nil {
 		return nil, err
 	}
-	announce(c, t.agent != nil, r.out)
+	announce(c, t.agent != nil, r)
 	if err := t.connect(); err != nil {
 		t.close()
 		return nil, err
@@ -45,14 +47,21 @@ func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	return t, nil
 }
 
-func announce(c *connection, agent bool, out func(string)) {
+func announce(c *connection, agent bool, r *request) {
+	out := r.out
+	say := func(what, text string, from ...string) {
+		if slices.ContainsFunc(from, r.secret) {
+			text = "(sensitive value)"
+		}
+		out("  " + what + ": " + text)
+	}
 	platform := "unix"
 	if c.windows {
 		platform = "windows"
 	}
 	out("Connecting to remote host via SSH...")
-	out("  Host: " + c.host)
-	out("  User: " + c.user)
+	say("Host", c.host, "host")
+	say("User", c.user, "user")
 	out(fmt.Sprintf("  Password: %t", c.password != ""))
 	out(fmt.Sprintf("  Private key: %t", c.privateKey != ""))
 	out(fmt.Sprintf("  Certificate: %t", c.certificate != ""))
@@ -61,8 +70,8 @@ func announce(c *connection, agent bool, out func(string)) {
 	out("  Target Platform: " + platform)
 	if b := c.bastion; b != nil {
 		out("Using configured bastion host...")
-		out("  Host: " + b.host)
-		out("  User: " + b.user)
+		say("Host", b.host, "bastion_host")
+		say("User", b.user, "bastion_user", "user")
 		out(fmt.Sprintf("  Password: %t", b.password != ""))
 		out(fmt.Sprintf("  Private key: %t", b.privateKey != ""))
 		out(fmt.Sprintf("  Certificate: %t", b.certificate != ""))
@@ -70,8 +79,8 @@ func announce(c *connection, agent bool, out func(string)) {
 	}
 	if p := c.proxy; p != nil {
 		out("Using configured proxy host...")
-		out("  ProxyHost: " + p.host)
-		out(fmt.Sprintf("  ProxyPort: %d", p.port))
+		say("ProxyHost", p.host, "proxy_host")
+		say("ProxyPort", strconv.Itoa(p.port), "proxy_port")
 		out(fmt.Sprintf("  ProxyUserName: %t", p.user != ""))
 		out(fmt.Sprintf("  ProxyUserPassword: %t", p.password != ""))
 	}
