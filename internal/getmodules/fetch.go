@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -205,9 +206,17 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	return filepath.ToSlash(filepath.Join(deeper, next.Subdir)), err
 }
 
+// localPath is what the path of a file URL means on this system: on Windows there is a slash before the letter of a drive.
+func localPath(path string, windows bool) string {
+	if windows && len(path) >= 3 && path[0] == '/' && path[2] == ':' {
+		return path[1:]
+	}
+	return path
+}
+
 // file links to a folder of this machine, or unpacks an archive.
 func (f *fetcher) file(ctx context.Context, j job) error {
-	path := filepath.FromSlash(j.url.Path)
+	path := filepath.FromSlash(localPath(j.url.Path, runtime.GOOS == "windows"))
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -496,6 +496,47 @@ func TestArchiveLimits(t *testing.T) {
 	}
 }
 
+// TestEndlessOutput: what a program prints doesn't fill the memory, and the end of its complaints is there.
+func TestEndlessOutput(t *testing.T) {
+	const each = 1 << 20
+	long := bytes.Repeat([]byte("x"), each)
+	var out answer
+	var complaints tail
+	steps := stepWriter{tell: func(string) {}}
+	var err error
+	for n := 0; n <= longestAnswer; n += each {
+		_, _ = complaints.Write(long)
+		_, _ = steps.Write(long)
+		_, _ = steps.Write([]byte("\nremote: wait\n"))
+		_, err = out.Write(long)
+	}
+	if err == nil || len(out) > longestAnswer {
+		t.Errorf("an answer of %d bytes: %v", len(out), err)
+	}
+	_, _ = complaints.Write([]byte("why"))
+	_, _ = steps.Write([]byte("why\n"))
+	for _, kept := range []string{string(complaints), string(steps.complaints)} {
+		if len(kept) > 2*longestTail || !strings.HasSuffix(strings.TrimSpace(kept), "why") {
+			t.Errorf("%d bytes are kept, which end in %q", len(kept), kept[len(kept)-8:])
+		}
+	}
+}
+
+func TestLocalPath(t *testing.T) {
+	for _, c := range []struct {
+		path    string
+		windows bool
+		want    string
+	}{
+		{"/C:/modules/a", true, "C:/modules/a"}, {"/C:", true, "C:"}, {"//server/share", true, "//server/share"}, {"/srv/a", true, "/srv/a"},
+		{"/C:/modules/a", false, "/C:/modules/a"}, {"/", true, "/"},
+	} {
+		if got := localPath(c.path, c.windows); got != c.want {
+			t.Errorf("%s is %s, want %s (Windows: %t)", c.path, got, c.want, c.windows)
+		}
+	}
+}
+
 func TestPageAddress(t *testing.T) {
 	for page, want := range map[string]string{
 		`<head><meta name="terraform-get" content="https://x/a.zip"></head>`:                                       "https://x/a.zip",

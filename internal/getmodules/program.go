@@ -21,9 +21,10 @@ func run(ctx context.Context, env []string, program string, args ...string) erro
 
 // output is run for a program whose output is wanted.
 func output(ctx context.Context, env []string, program string, args ...string) (string, error) {
-	var out, complaints bytes.Buffer
+	var out answer
+	var complaints tail
 	err := start(ctx, env, &out, &complaints, program, args...)
-	return out.String(), complain(err, program, complaints.String())
+	return string(out), complain(err, program, string(complaints))
 }
 
 // watched is run for a program that says on its standard error how far it is.
@@ -34,7 +35,7 @@ func (f *fetcher) watched(ctx context.Context, j job, env []string, program stri
 		}
 	}}
 	err := start(ctx, env, io.Discard, w, program, args...)
-	return complain(err, program, w.complaints.String()+string(w.line))
+	return complain(err, program, string(w.complaints)+string(w.line))
 }
 
 func start(ctx context.Context, env []string, out, complaints io.Writer, program string, args ...string) error {
@@ -45,6 +46,34 @@ func start(ctx context.Context, env []string, out, complaints io.Writer, program
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, complaints, lastWords
 	return cmd.Run()
+}
+
+// What is kept of a program's output, for much of it is the other machine's: an answer longer than that is an error, and of complaints
+// the end counts, which says why the program gave up.
+const (
+	longestAnswer = 64 << 20
+	longestTail   = 64 << 10
+)
+
+// answer takes what a program prints.
+type answer []byte
+
+func (a *answer) Write(p []byte) (int, error) {
+	if len(*a)+len(p) > longestAnswer {
+		return 0, fmt.Errorf("the answer is longer than %d MB", longestAnswer>>20)
+	}
+	*a = append(*a, p...)
+	return len(p), nil
+}
+
+// tail takes what a program prints and keeps the end.
+type tail []byte
+
+func (t *tail) Write(p []byte) (int, error) {
+	if *t = append(*t, p...); len(*t) > 2*longestTail {
+		*t = append((*t)[:0], (*t)[len(*t)-longestTail:]...)
+	}
+	return len(p), nil
 }
 
 // lastWords is how long the output is read of what a program started and didn't end, when it has ended itself: an ssh that waits for a
@@ -67,7 +96,7 @@ func complain(err error, program, text string) error {
 type stepWriter struct {
 	tell       func(step string)
 	line       []byte // not complete yet
-	complaints bytes.Buffer
+	complaints tail
 }
 
 var stepForm = sync.OnceValue(func() *regexp.Regexp {
@@ -80,6 +109,10 @@ func (w *stepWriter) Write(p []byte) (int, error) {
 	for {
 		i := bytes.IndexAny(w.line, "\r\n")
 		if i < 0 {
+			if len(w.line) > longestTail { // no step
+				_, _ = w.complaints.Write(w.line)
+				w.line = nil
+			}
 			return len(p), nil
 		}
 		line := string(w.line[:i])
@@ -87,7 +120,7 @@ func (w *stepWriter) Write(p []byte) (int, error) {
 		if m := stepForm().FindStringSubmatch(line); m != nil {
 			w.tell(m[1] + " " + m[2])
 		} else {
-			w.complaints.WriteString(line + "\n")
+			_, _ = w.complaints.Write([]byte(line + "\n"))
 		}
 	}
 }
