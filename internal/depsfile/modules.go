@@ -55,6 +55,8 @@ func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics
 	}
 	var p parser
 	var locks ModuleLocks
+	type pinned struct{ source, version string }
+	seen := make(map[pinned]bool)
 	body := f.Body.(*hclsyntax.Body)
 	for _, attr := range sortedAttributes(body) {
 		p.unexpected(attr)
@@ -65,9 +67,11 @@ func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics
 			continue
 		}
 		lock := p.module(block)
-		if slices.ContainsFunc(locks, func(l ModuleLock) bool { return l.Source == lock.Source && l.Version == lock.Version }) {
+		key := pinned{lock.Source, lock.Version}
+		if seen[key] {
 			p.errorf(block.LabelRanges[0], "Duplicate module lock", "The package %s is pinned twice.", lock.Source)
 		}
+		seen[key] = true
 		locks = append(locks, lock)
 	}
 	if diags = diags.Append(p.diags); diags.HasErrors() {

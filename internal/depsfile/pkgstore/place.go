@@ -93,16 +93,26 @@ func (s *Store) Link(dir, target string) error {
 			return fmt.Errorf("copying the package to %s: %w", target, err)
 		}
 	}
-	// A folder can't be replaced by a rename; it is moved away first.
-	if info, err := os.Lstat(target); err == nil && info.IsDir() {
-		if err := os.Rename(target, filepath.Join(tmp, "old")); err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(fresh, target); err != nil {
+	if err := exchange(fresh, target, filepath.Join(tmp, "old")); err != nil {
 		return fmt.Errorf("linking the package into place: %w", err)
 	}
 	return nil
+}
+
+// exchange puts fresh into target's place. A folder can't be replaced by a rename: it is moved to old first, and back if nothing came
+// into its place.
+func exchange(fresh, target, old string) error {
+	if info, err := os.Lstat(target); err != nil || !info.IsDir() {
+		return os.Rename(fresh, target)
+	}
+	if err := os.Rename(target, old); err != nil {
+		return err
+	}
+	err := os.Rename(fresh, target)
+	if err != nil {
+		err = errors.Join(err, os.Rename(old, target))
+	}
+	return err
 }
 
 // copying is how packages are copied, which are never written to.

@@ -329,6 +329,24 @@ func TestPlace(t *testing.T) {
 	check(c.Hash)
 }
 
+// TestExchange: a folder is there again when what should have taken its place didn't.
+func TestExchange(t *testing.T) {
+	dir := t.TempDir()
+	target, kept := filepath.Join(dir, "target"), filepath.Join(dir, "target", "kept")
+	if err := os.Mkdir(target, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := exchange(filepath.Join(dir, "missing"), target, filepath.Join(dir, "old")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	path := archive(t, sample...)
 	root := filepath.Join(t.TempDir(), "store")
