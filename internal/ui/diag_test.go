@@ -129,6 +129,17 @@ func TestDiagnosticWithoutSource(t *testing.T) {
 	}
 }
 
+// TestDiagnosticBeforeALongCharacter: what is pointed at is never a part of a character.
+func TestDiagnosticBeforeALongCharacter(t *testing.T) {
+	at := hcl.Pos{Line: 1, Column: 5, Byte: 4}
+	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf", Start: at, End: at}}
+	var b bytes.Buffer
+	NewHuman(Options{Out: &b, Colour: true, ErrColour: true, Sources: func(string) []byte { return []byte("a = €5\n") }}).Diagnostics(tfdiags.Diagnostics{d})
+	if got := visible(b.String()); !strings.Contains(got, "   1: a = ^[4m€^[0m5") {
+		t.Error(got)
+	}
+}
+
 func TestDiagnosticAtTheEndOfAFile(t *testing.T) {
 	text := "a = 1\n"
 	rng := hcl.Range{Filename: "x.tf", Start: hcl.Pos{Line: 2, Column: 1, Byte: 6}, End: hcl.Pos{Line: 2, Column: 1, Byte: 6}}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -113,6 +114,9 @@ func (s *sources) snippet(d tfdiags.Diagnostic, subject hcl.Range) *snippet {
 	}
 	clamp := func(offset int) int { return min(max(offset-start, 0), len(code)) }
 	out.HighlightStart, out.HighlightEnd = clamp(subject.Start.Byte), clamp(subject.End.Byte)
+	for out.HighlightEnd < len(code) && !utf8.RuneStart(code[out.HighlightEnd]) { // the byte that an empty place was given may be a part of a character
+		out.HighlightEnd++
+	}
 	if d.Expression != nil && d.EvalContext != nil {
 		out.Values = append(out.Values, involvedValues(d)...)
 	}
