@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"tofu/internal/staging"
 )
@@ -21,11 +23,13 @@ const patience = 3 * time.Second
 // complete prints what the last word of a command line may become: commands, options after a dash, arguments. Shells ask for it by
 // starting the program with the line in COMP_LINE. Where nothing is printed, they offer files.
 func (a *App) complete(table []*Command, line string) {
-	words := strings.Fields(line)
-	last := ""
-	if len(words) > 0 && !strings.HasSuffix(line, " ") {
-		words, last = words[:len(words)-1], words[len(words)-1]
+	const cursor = "|" // makes a last word where the line ends with a space
+	words, err := splitWords(line + cursor)
+	if err != nil {
+		return // within quotes there are but files
 	}
+	last := strings.TrimSuffix(words[len(words)-1], cursor)
+	words = words[:len(words)-1]
 	if len(words) > 0 {
 		words = words[1:] // the program's own name
 	}
@@ -104,14 +108,31 @@ func commandNames(table []*Command) []string {
 	return names
 }
 
-// completions are the lines that make a shell ask this program, by the file that the shell reads when it starts. %s is the
-// program's path.
-var completions = []struct{ file, line string }{
-	{".bashrc", "complete -o default -C %[1]s tofu"},
+// completions are the lines that make a shell ask this program, by the file that the shell reads when it starts. %s is a command that
+// starts the program, within the quotes of the line.
+var completions = []struct {
+	file, line string
+	quote      func(command string) string
+}{
+	{".bashrc", "complete -o default -C '%[1]s' tofu", inShellQuotes},
 	{".zshrc", "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }; " +
-		"autoload -Uz bashcompinit && bashcompinit; complete -o default -C %[1]s tofu"},
+		"autoload -Uz bashcompinit && bashcompinit; complete -o default -C '%[1]s' tofu", inShellQuotes},
 	{".config/fish/completions/tofu.fish", "complete -c tofu -f -a '(set -l found (env COMP_LINE=(commandline -cp) %[1]s); " +
-		"and count $found >/dev/null; and string join -- \\n $found; or __fish_complete_path (commandline -ct))'"},
+		"and count $found >/dev/null; and string join -- \\n $found; or __fish_complete_path (commandline -ct))'", strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace},
+}
+
+func inShellQuotes(command string) string { return strings.ReplaceAll(command, "'", `'\''`) }
+
+// shellWord gives text as one word of a command, for any shell.
+func shellWord(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c < utf8.RuneSelf && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._-+@%:,", c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }
 
 // setCompletion puts the lines into the files of the shells that the user has, or takes them out again.
@@ -137,7 +158,7 @@ func (a *App) setCompletion(install bool) error {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("reading the shell's start file: %w", err)
 		}
-		line := fmt.Sprintf(c.line, program) + "\n"
+		line := fmt.Sprintf(c.line, c.quote(shellWord(program))) + "\n"
 		text := bytes.ReplaceAll(old, []byte(line), nil)
 		if install {
 			if len(text) > 0 && text[len(text)-1] != '\n' {

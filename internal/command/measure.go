@@ -80,7 +80,9 @@ func (a *App) profile(path string) (end func(), err error) {
 	}
 	file, err := os.Create(path)
 	if err == nil {
-		err = pprof.StartCPUProfile(file)
+		if err = pprof.StartCPUProfile(file); err != nil {
+			file.Close()
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing a CPU profile (-profile or %s): %w", cpuProfileEnv, err)

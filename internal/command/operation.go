@@ -46,6 +46,11 @@ func (a *App) startOperation(ctx context.Context, f *operationFlags, name string
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	if maker, ok := p.store.(backend.Maker); ok && f.State == "" {
+		if err := maker.Make(ctx, p.workspace); err != nil {
+			return nil, diags.Append(err)
+		}
+	}
 	if name != operationApply {
 		diags = diags.Append(a.encryptionWarnings(root))
 	}

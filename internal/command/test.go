@@ -81,8 +81,10 @@ func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
 		return diags.Err()
 	}
 	reqs := make(depsfile.Requirements)
-	for _, c := range suite.Configs() {
-		addRequirements(reqs, c)
+	if len(suite.Files) > 0 { // without any, nothing is to be run
+		for _, c := range suite.Configs() {
+			addRequirements(reqs, c)
+		}
 	}
 	running, more := app.openProviders(reqs)
 	diags = diags.Append(more)
