@@ -90,7 +90,7 @@ func ParseProvider(source string) (Provider, error) {
 		return Provider{}, fmt.Errorf("a provider source is written as [host/]namespace/type, not %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
-		name, err := providerPart(*part)
+		name, err := ParseProviderPart(*part)
 		if err != nil {
 			return Provider{}, fmt.Errorf("invalid provider source %q: %w", source, err)
 		}
@@ -104,9 +104,7 @@ func ParseProvider(source string) (Provider, error) {
 }
 
 // ParseProviderPart checks and normalises one part of a source address, a local name for example.
-func ParseProviderPart(name string) (string, error) { return providerPart(name) }
-
-func providerPart(given string) (string, error) {
+func ParseProviderPart(given string) (string, error) {
 	if given == "" {
 		return "", fmt.Errorf("a part is empty")
 	}

@@ -6,7 +6,7 @@ type Target struct {
 	Module ModuleInstance
 	// Resource is the zero Resource when a module is meant.
 	Resource Resource
-	// Key is the instance's key, HasKey tells NoKey from "all instances".
+	// Key is the key of the instance that is meant. Without HasKey all instances of the resource are meant.
 	Key    InstanceKey
 	HasKey bool
 }
@@ -25,20 +25,12 @@ func (t Target) String() string {
 	return s
 }
 
-// ContainsInstance tells whether the instance belongs to the target. A module step without key covers all its instances.
+// ContainsInstance tells whether the instance belongs to the target. A module step without a key covers all instances of the module.
 func (t Target) ContainsInstance(i AbsInstance) bool {
 	if t.IsModule() {
 		return t.coversModule(i.Module, true)
 	}
 	return t.Resource == i.Resource && t.coversModule(i.Module, false) && (!t.HasKey || t.Key == i.Key)
-}
-
-// ContainsConfig tells whether some instance of the block may belong to the target.
-func (t Target) ContainsConfig(r ConfigResource) bool {
-	if t.IsModule() {
-		return t.Module.Module().Contains(r.Module)
-	}
-	return t.Resource == r.Resource && t.Module.Module() == r.Module
 }
 
 // coversModule compares step by step: a target's step without key matches every key.

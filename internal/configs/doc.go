@@ -5,6 +5,6 @@
 // (hcl.Body), and so does every expression that has to wait for the engine; what must be known before there is an engine
 // (module sources, backend settings, for_each of providers) is evaluated statically, with the same evaluator as everything else.
 //
-// Invariants: nothing here changes after Load returned, so everything is shared without locks; loading reports every
+// Invariants: nothing here changes after [LoadRoot] returned, so everything is shared without locks; loading reports every
 // independent error it can find, with file, line and column; the package runs no provider and reads only the files it is given.
 package configs

@@ -20,10 +20,8 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	return val.AsString(), expr.Range().Start, true
 }
 
-// A JSON file has only strings to write references in; where a value is wanted they are templates, and only here they are not.
-//
-// nativeExpr gives the expression that a JSON string holds as native syntax, where a reference and not a value is wanted; other
-// expressions stay as they are.
+// nativeExpr gives the reference that a JSON string holds in native syntax; an expression of native syntax stays as it is. JSON has
+// only strings to write references in: where a value is wanted they are templates, where a reference is wanted they are not.
 func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	if !json.IsJSONExpression(expr) {
 		return expr

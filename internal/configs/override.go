@@ -92,7 +92,7 @@ func (a *assembly) overrideProvider(p *Provider) {
 	base := a.Providers[p.Local()]
 	switch {
 	case base != nil:
-		base.Config = overlayBody(base.Config, p.Config)
+		base.Config = overrideBody(base.Config, p.Config)
 		if p.VersionText != "" {
 			base.VersionText, base.constraints, base.versionRange = p.VersionText, p.constraints, p.versionRange
 		}
@@ -175,7 +175,7 @@ func (a *assembly) overrideCall(base, over *ModuleCall) {
 	if over.ProvidersSet {
 		base.Providers, base.ProvidersSet = over.Providers, true
 	}
-	base.Config = overlayBody(base.Config, over.Config)
+	base.Config = overrideBody(base.Config, over.Config)
 	a.noDependsOn(over.DependsOn)
 }
 
@@ -209,7 +209,7 @@ func (a *assembly) overrideResource(base, over *Resource) {
 	if len(over.Provisioners) > 0 { // as a set: provisioners have no names by which to match them
 		base.Provisioners = over.Provisioners
 	}
-	base.Config = overlayBody(base.Config, over.Config)
+	base.Config = overrideBody(base.Config, over.Config)
 	a.noDependsOn(over.DependsOn)
 }
 

@@ -130,11 +130,6 @@ func (c *Config) ProviderRequirements() map[addrs.Provider][]Requirement {
 	return out
 }
 
-// ProviderTypes lists the providers that the tree requires or uses, sorted.
-func (c *Config) ProviderTypes() []addrs.Provider {
-	return slices.SortedFunc(maps.Keys(c.ProviderRequirements()), addrs.Provider.Compare)
-}
-
 // requirements are those of one module: what it declares, and what it uses without saying so.
 func (m *Module) requirements() []Requirement {
 	var out []Requirement

@@ -155,7 +155,7 @@ module "sub" {
 		t.Errorf("instances: %#v", instances)
 	}
 	var types []string
-	for _, p := range root.ProviderTypes() {
+	for _, p := range slices.SortedFunc(maps.Keys(root.ProviderRequirements()), addrs.Provider.Compare) {
 		types = append(types, p.ForDisplay())
 	}
 	if diff := cmp.Diff([]string{"acme/cloud", "hashicorp/other", "terraform.io/builtin/terraform"}, types); diff != "" {

@@ -23,7 +23,7 @@ func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
 	case outer == nil:
 		return p.Connection.Config
 	}
-	return overlayBody(outer.Config, p.Connection.Config)
+	return overrideBody(outer.Config, p.Connection.Config)
 }
 
 // goneProvisioners are types that the language had once.

@@ -2,8 +2,8 @@ package dag
 
 import "slices"
 
-// Cycles lists the strongly connected components that are cycles: more than one vertex, or one that waits for itself. Each is
-// given as a closed way: every vertex waits for the next one, the last for the first. Tarjan's algorithm, without recursion.
+// Cycles gives one cycle of each strongly connected component that has any: every vertex waits for the next one, the last for the
+// first. It is Tarjan's algorithm without recursion.
 func (g *Graph) Cycles() [][]ID {
 	t := tarjan{g: g, index: make([]int32, g.Len()), low: make([]int32, g.Len()), onStack: make([]bool, g.Len())}
 	for id := range g.needs {
@@ -74,12 +74,12 @@ func (t *tarjan) closeComponent(root ID) {
 		t.onStack[id] = false
 	}
 	if len(members) > 1 || slices.Contains(t.g.needs[root], root) {
-		t.cycles = append(t.cycles, t.g.way(members))
+		t.cycles = append(t.cycles, t.g.cycle(members))
 	}
 }
 
-// way finds a shortest closed way through the first member of a component.
-func (g *Graph) way(members []ID) []ID {
+// cycle finds a shortest cycle through the first member of a component.
+func (g *Graph) cycle(members []ID) []ID {
 	in := make(map[ID]bool, len(members))
 	for _, id := range members {
 		in[id] = true
@@ -90,13 +90,13 @@ func (g *Graph) way(members []ID) []ID {
 		id := todo[0]
 		for _, to := range g.needs[id] {
 			if to == start {
-				way := []ID{id}
+				cycle := []ID{id}
 				for id != start {
 					id = from[id]
-					way = append(way, id)
+					cycle = append(cycle, id)
 				}
-				slices.Reverse(way)
-				return way
+				slices.Reverse(cycle)
+				return cycle
 			}
 			if _, seen := from[to]; !seen && in[to] {
 				from[to] = id
@@ -107,7 +107,7 @@ func (g *Graph) way(members []ID) []ID {
 	panic("unreachable: a component's first member lies on a cycle")
 }
 
-// Cyclic marks the vertices that lie on a cycle, or on a way from one cycle to another.
+// Cyclic marks the vertices that lie on a cycle, or on a path from one cycle to another.
 func (g *Graph) Cyclic() []bool {
 	dependents := g.Dependents()
 	ahead, behind := unordered(g.needs, dependents), unordered(dependents, g.needs)

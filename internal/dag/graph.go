@@ -8,7 +8,7 @@ type ID int32
 // Graph is a directed graph. Edges point from what waits to what is waited for.
 type Graph struct {
 	needs [][]ID
-	edges int
+	edges int // repeated ones included
 }
 
 // Add makes a vertex.
@@ -29,9 +29,6 @@ func (g *Graph) Connect(from, to ID) {
 
 // Len is the number of vertices; IDs run from 0 to Len-1.
 func (g *Graph) Len() int { return len(g.needs) }
-
-// Edges is the number of edges, repeated ones included.
-func (g *Graph) Edges() int { return g.edges }
 
 // Needs lists what id waits for. The caller must not change it.
 func (g *Graph) Needs(id ID) []ID { return g.needs[id] }

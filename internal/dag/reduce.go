@@ -2,11 +2,11 @@ package dag
 
 import "slices"
 
-// TransitiveReduction gives the graph without the edges that longer ways imply. It is for drawing only; the graph must have no cycle.
+// TransitiveReduction gives the graph without the edges that longer paths imply. It is for drawing only; the graph must have no cycle.
 //
 // An edge to a vertex is implied when another need reaches that vertex. What every vertex needs, such as a provider, is found
-// among the needs' own needs; for the others the ways are followed, but no further back than the farthest need that is still in
-// doubt. So neighbours are looked at and not the whole history, except where a graph has edges that skip most of it.
+// among the needs' own needs. For the others, paths are followed back, but no further than the farthest need that is still in doubt:
+// so neighbours are looked at and not everything that came before, except where a graph has edges that skip most of it.
 func (g *Graph) TransitiveReduction() *Graph {
 	out := &Graph{needs: make([][]ID, g.Len())}
 	order, _ := g.Order()

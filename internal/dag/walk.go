@@ -18,8 +18,8 @@ const (
 // Walk visits every vertex after everything it waits for, at most workers at a time, and returns how each ended. visit reports
 // whether it succeeded; what waits for a failed vertex is skipped, everything else goes on. When ctx ends, nothing new is started.
 //
-// Vertices become ready in first-in order of their last need's completion, except that a finished vertex's dependents are
-// preferred to older ready ones: what was begun is finished first, which keeps memory and half-done work small.
+// Of the vertices that are ready, the one that became so last comes first: what was begun is finished before more is begun, which keeps
+// memory and half-done work small. Vertices that wait for nothing start in the order in which they were added.
 //
 // The graph must have no cycle; vertices on one are skipped.
 func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Outcome {
@@ -34,7 +34,7 @@ func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Out
 			w.ready = append(w.ready, ID(id))
 		}
 	}
-	// The stack is popped from its end: turn it round, so that vertices start in the order in which they were made.
+	// The stack is popped from its end, so it is turned round.
 	slices.Reverse(w.ready)
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock() // or a worker could be between its look at ctx and its sleep

@@ -30,16 +30,6 @@ func CompareVersions(a, b Version) int {
 // Providers that only a state needs have no constraints.
 type Requirements map[addrs.Provider]Constraints
 
-// Merge gives the requirements of both.
-func (r Requirements) Merge(o Requirements) Requirements {
-	all := make(Requirements, len(r)+len(o))
-	maps.Copy(all, r)
-	for p, c := range o {
-		all[p] = slices.Concat(all[p], c)
-	}
-	return all
-}
-
 // InAnyVersion gives the same providers without constraints.
 func (r Requirements) InAnyVersion() Requirements {
 	all := make(Requirements, len(r))

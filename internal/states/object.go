@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
 )
 
 // Decode gives the object's value in its schema's type, with the sensitive mark on every stored sensitive path that exists in
@@ -22,7 +23,7 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	if err != nil {
 		var at cty.PathError
 		if errors.As(err, &at) && len(at.Path) > 0 {
-			return cty.NilVal, fmt.Errorf("%s: %w", FormatPath(at.Path), err)
+			return cty.NilVal, fmt.Errorf("%s: %w", tfdiags.FormatPath(at.Path), err)
 		}
 		return cty.NilVal, err
 	}
@@ -50,7 +51,7 @@ func unmark(v cty.Value) (cty.Value, []cty.Path, error) {
 	var sensitive []cty.Path
 	for _, pvm := range marked {
 		if _, ok := pvm.Marks[marks.Ephemeral]; ok {
-			return cty.NilVal, nil, fmt.Errorf("%s is ephemeral and can't be stored", FormatPath(pvm.Path))
+			return cty.NilVal, nil, fmt.Errorf("%s is ephemeral and can't be stored", tfdiags.FormatPath(pvm.Path))
 		}
 		if _, ok := pvm.Marks[marks.Sensitive]; ok {
 			sensitive = append(sensitive, pvm.Path)
@@ -171,22 +172,4 @@ func stepPosition(step cty.PathStep) (*big.Float, bool) {
 		return nil, false
 	}
 	return index.Key.AsBigFloat(), true
-}
-
-// FormatPath writes a path as an expression would: `.rule[0].tags["a"]`.
-func FormatPath(path cty.Path) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch key := stepKey(step); key[0] {
-		case '.':
-			b.WriteString(key)
-		case '[':
-			fmt.Fprintf(&b, "[%q]", key[1:])
-		case '#':
-			fmt.Fprintf(&b, "[%s]", key[1:])
-		default:
-			b.WriteString("[…]")
-		}
-	}
-	return b.String()
 }

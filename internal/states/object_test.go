@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 var exampleType = cty.Object(map[string]cty.Type{
@@ -126,7 +127,7 @@ func TestSensitivePathsAreSorted(t *testing.T) {
 			want = append(want, fmt.Sprintf(".rules[%d].secret", i))
 		}
 		for i, p := range sensitive {
-			if got := states.FormatPath(p); got != want[i] {
+			if got := tfdiags.FormatPath(p); got != want[i] {
 				t.Fatalf("path %d is %s, want %s", i, got, want[i])
 			}
 		}

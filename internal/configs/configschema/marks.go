@@ -7,8 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// template says where in values of a type something schema-given is (sensitive, write-only or deprecated attributes). A nil template says
-// nowhere, so schemas without such attributes cost nothing per value.
+// template says where the values of a type have attributes of a kind that the schema tells: sensitive or deprecated ones. A nil template
+// says nowhere, so that schemas without such attributes cost nothing per value.
 type template struct {
 	here  bool                 // the whole value
 	attrs map[string]*template // of an object
@@ -19,7 +19,7 @@ type template struct {
 func (b *Block) templates() {
 	b.derived.marked.Do(func() {
 		b.derived.sensitive = blockTemplate(b, func(a *Attribute) bool { return a.Sensitive })
-		b.derived.writeOnly = blockTemplate(b, func(a *Attribute) bool { return a.WriteOnly })
+
 		b.derived.deprecated = blockTemplate(b, func(a *Attribute) bool { return a.Deprecated })
 	})
 }
@@ -69,12 +69,6 @@ func (b *Block) ContainsSensitive() bool {
 	return b.derived.sensitive != nil
 }
 
-// ContainsWriteOnly tells whether the schema has write-only attributes at any depth.
-func (b *Block) ContainsWriteOnly() bool {
-	b.templates()
-	return b.derived.writeOnly != nil
-}
-
 // SensitivePaths lists where v holds what the schema calls sensitive, nulls included, in a fixed order. Elements of sets have no
 // place of their own, so a set that holds something sensitive is listed as a whole.
 func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
@@ -82,16 +76,7 @@ func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
 	if b.derived.sensitive == nil {
 		return nil
 	}
-	return b.derived.sensitive.paths(v, nil, true, nil)
-}
-
-// WriteOnlyPaths lists where v has write-only attributes, in a fixed order. An element of a set is given by its value.
-func (b *Block) WriteOnlyPaths(v cty.Value) []cty.Path {
-	b.templates()
-	if b.derived.writeOnly == nil {
-		return nil
-	}
-	return b.derived.writeOnly.paths(v, nil, false, nil)
+	return b.derived.sensitive.paths(v, nil, nil)
 }
 
 // ContainsDeprecated tells whether the schema has deprecated attributes at any depth.
@@ -106,7 +91,7 @@ func (b *Block) DeprecatedPaths(v cty.Value) []cty.Path {
 	if b.derived.deprecated == nil {
 		return nil
 	}
-	return b.derived.deprecated.paths(v, nil, true, nil)
+	return b.derived.deprecated.paths(v, nil, nil)
 }
 
 // MarkSensitive marks what the schema calls sensitive in v.
@@ -122,7 +107,8 @@ func (b *Block) MarkSensitive(v cty.Value, mark any) cty.Value {
 	return v.MarkWithPaths(marked)
 }
 
-func (t *template) paths(v cty.Value, path cty.Path, wholeSets bool, out []cty.Path) []cty.Path {
+// paths appends the places in v, which is at path. A set that has one in an element is a place as a whole.
+func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path {
 	if t.here {
 		return append(out, path.Copy())
 	}
@@ -134,7 +120,7 @@ func (t *template) paths(v cty.Value, path cty.Path, wholeSets bool, out []cty.P
 	if t.each == nil {
 		for _, name := range t.names {
 			if ty.IsObjectType() && ty.HasAttribute(name) {
-				out = t.attrs[name].paths(v.GetAttr(name), path.GetAttr(name), wholeSets, out)
+				out = t.attrs[name].paths(v.GetAttr(name), path.GetAttr(name), out)
 			}
 		}
 		return out
@@ -145,8 +131,8 @@ func (t *template) paths(v cty.Value, path cty.Path, wholeSets bool, out []cty.P
 	before := len(out)
 	for it := v.ElementIterator(); it.Next(); {
 		key, elem := it.Element()
-		out = t.each.paths(elem, elementPath(path, ty, key), wholeSets, out)
-		if wholeSets && ty.IsSetType() && len(out) > before {
+		out = t.each.paths(elem, elementPath(path, ty, key), out)
+		if ty.IsSetType() && len(out) > before {
 			return append(out[:before], path.Copy())
 		}
 	}

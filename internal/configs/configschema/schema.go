@@ -40,11 +40,11 @@ type derived struct {
 	bodySchema  *hcl.BodySchema
 	marked      sync.Once
 	sensitive   *template
-	writeOnly   *template
-	deprecated  *template
-	legacy      sync.Once
-	attrBlocks  map[string]*NestedBlock
-	anyLegacy   bool
+
+	deprecated *template
+	legacy     sync.Once
+	attrBlocks map[string]*NestedBlock
+	anyLegacy  bool
 }
 
 // Attribute is one argument or computed attribute. Exactly one of Type and NestedType is set.

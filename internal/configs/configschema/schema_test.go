@@ -107,14 +107,12 @@ func TestMarks(t *testing.T) {
 	if got := pathsText(b.SensitivePaths(v)); got != want {
 		t.Errorf("sensitive paths\n got %s\nwant %s", got, want)
 	}
-	if got := pathsText(b.WriteOnlyPaths(v)); got != ".settings[0].token .wo" {
-		t.Errorf("write-only paths: %s", got)
-	}
+
 	marked := b.MarkSensitive(v, "hidden")
 	if !marked.GetAttr("set").HasMark("hidden") || !marked.GetAttr("password").HasMark("hidden") || marked.GetAttr("name").IsMarked() {
 		t.Errorf("wrong marks: %#v", marked)
 	}
-	if plain := (&Block{Attributes: map[string]*Attribute{"a": {Type: cty.String, Optional: true}}}); plain.ContainsSensitive() || plain.ContainsWriteOnly() {
+	if plain := (&Block{Attributes: map[string]*Attribute{"a": {Type: cty.String, Optional: true}}}); plain.ContainsSensitive() {
 		t.Error("a schema without sensitive attributes says it has some")
 	}
 }

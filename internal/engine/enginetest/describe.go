@@ -154,7 +154,7 @@ func describeObject(b *strings.Builder, addr string, o *states.Object) {
 		}
 	}
 	for _, path := range o.SensitivePaths {
-		if p := states.FormatPath(path); p != ".s" {
+		if p := tfdiags.FormatPath(path); p != ".s" {
 			b.WriteString(" sensitive " + p)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
 )
 
 type (
@@ -131,7 +132,7 @@ func toMarks(paths []cty.PathValueMarks) ([]wireMark, error) {
 		}
 		for mark := range pvm.Marks {
 			if mark != marks.Sensitive {
-				return nil, fmt.Errorf("%s has the mark %#v, which can't be stored", states.FormatPath(pvm.Path), mark)
+				return nil, fmt.Errorf("%s has the mark %#v, which can't be stored", tfdiags.FormatPath(pvm.Path), mark)
 			}
 			out = append(out, wireMark{Path: path})
 		}

@@ -2,26 +2,26 @@ package configs
 
 import "github.com/hashicorp/hcl/v2"
 
-// overlay is a body overridden by another: an argument of over replaces that of base, and the blocks of a type in over replace all
-// blocks of that type in base, those that dynamic blocks make included.
-type overlay struct{ base, over hcl.Body }
+// overriddenBody is a body overridden by another: an argument of over replaces that of base, and the blocks of a type in over replace
+// all blocks of that type in base, those that dynamic blocks make included.
+type overriddenBody struct{ base, over hcl.Body }
 
-// overlayBody lays over on base.
-func overlayBody(base, over hcl.Body) hcl.Body { return overlay{base, over} }
+// overrideBody lays over on base.
+func overrideBody(base, over hcl.Body) hcl.Body { return overriddenBody{base, over} }
 
-func (b overlay) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+func (b overriddenBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
 	base, diags := b.base.Content(schema)
 	over, _, more := b.over.PartialContent(optional(schema))
 	return b.combine(base, over), append(diags, more...)
 }
 
-func (b overlay) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
+func (b overriddenBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
 	base, baseRest, diags := b.base.PartialContent(schema)
 	over, overRest, more := b.over.PartialContent(optional(schema))
-	return b.combine(base, over), overlay{baseRest, overRest}, append(diags, more...)
+	return b.combine(base, over), overriddenBody{baseRest, overRest}, append(diags, more...)
 }
 
-func (b overlay) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
+func (b overriddenBody) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
 	out, diags := b.base.JustAttributes()
 	over, more := b.over.JustAttributes()
 	if out == nil {
@@ -33,10 +33,10 @@ func (b overlay) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
 	return out, append(diags, more...)
 }
 
-func (b overlay) MissingItemRange() hcl.Range { return b.base.MissingItemRange() }
+func (b overriddenBody) MissingItemRange() hcl.Range { return b.base.MissingItemRange() }
 
 // combine joins what the two bodies hold.
-func (b overlay) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
+func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	out := &hcl.BodyContent{Attributes: hcl.Attributes{}, MissingItemRange: b.MissingItemRange()}
 	for _, content := range []*hcl.BodyContent{base, over} {
 		for name, attr := range content.Attributes {
@@ -47,7 +47,7 @@ func (b overlay) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	for _, block := range over.Blocks {
 		replaced[madeType(block)] = true
 	}
-	// Who asks for no dynamic blocks is not shown what they replace either.
+	// What dynamic blocks replace is replaced also where the schema doesn't ask for them.
 	if dynamic, _, _ := b.over.PartialContent(dynamicSchema); dynamic != nil {
 		for _, block := range dynamic.Blocks {
 			replaced[madeType(block)] = true
@@ -72,7 +72,7 @@ func madeType(block *hcl.Block) string {
 	return block.Type
 }
 
-// optional gives the schema with nothing required: an override file says what is to be different. What it overrides is whole.
+// optional gives the schema with nothing required: an override file says only what is to be different.
 func optional(schema *hcl.BodySchema) *hcl.BodySchema {
 	out := &hcl.BodySchema{Blocks: schema.Blocks, Attributes: make([]hcl.AttributeSchema, len(schema.Attributes))}
 	for i, attr := range schema.Attributes {
