@@ -172,14 +172,14 @@ func (a *applyStep) read() tfdiags.Diagnostics {
 			return diags
 		}
 	}
-	a.x.objs[a.at] = v
+	a.x.objs[a.at] = markStored(r.schema.Block, v, nil)
 	if v.IsWhollyKnown() {
 		if diags = diags.Append(a.storeData(v)); diags.HasErrors() {
 			return diags
 		}
 		w.observe(ObjectStored{Addr: a.addr, New: w.current(a.addr), Provider: a.prov.addr})
 	}
-	return diags.Append(a.postconditions(v))
+	return diags.Append(a.postconditions(a.x.objs[a.at]))
 }
 
 // run creates or updates the object.
@@ -273,7 +273,7 @@ func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	if len(objchange.AssertCompatible(schema, unmark(planned), unmark(actual))) == 0 {
 		return nil
 	}
-	return objchange.AssertCompatible(schema, planned, markLike(actual, planned))
+	return objchange.AssertCompatible(schema, markStored(schema, planned, nil), markStored(schema, markLike(actual, planned), nil))
 }
 
 // markLike gives a value the marks that another one of the same shape has.

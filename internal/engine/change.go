@@ -186,7 +186,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 		if more.HasErrors() { // warnings were given by the first plan already
 			return nil, diags.Append(more)
 		}
-		after = p.mark(resp.Planned, prop, none, prop.config)
+		after = p.markConfigured(resp.Planned, prop, none, prop.config)
 		if kept := keptMarks(nil, prop.config, config, from); len(kept) > 0 {
 			after = after.MarkWithPaths(kept)
 		}
@@ -240,6 +240,10 @@ func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned c
 // mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the
 // configuration (ignore_changes) its marks were kept too.
 func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
+	return markStored(p.r.schema.Block, p.markConfigured(planned, prop, from, config), nil)
+}
+
+func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
 	configMarks := prop.marks
 	if len(p.r.cfg.IgnoreChanges) > 0 || p.r.cfg.IgnoreAll {
 		configMarks = keptMarks(configMarks, prop.config, config, from)
@@ -247,7 +251,7 @@ func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *live, confi
 	if len(configMarks) > 0 {
 		planned = planned.MarkWithPaths(configMarks)
 	}
-	return markStored(p.r.schema.Block, planned, nil)
+	return planned
 }
 
 // keptMarks gives the marks of the configuration less those of places where ignore_changes put the prior value, and adds the prior

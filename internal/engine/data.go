@@ -53,11 +53,11 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 			return diags
 		}
 	}
-	p.x.objs[p.at] = v
 	if v.IsWhollyKnown() {
 		diags = diags.Append(p.storeData(v))
 	}
-	return diags.Append(p.postconditions(v))
+	p.x.objs[p.at] = markStored(r.schema.Block, v, nil)
+	return diags.Append(p.postconditions(p.x.objs[p.at]))
 }
 
 // dataConfig evaluates a data source's configuration.
@@ -77,19 +77,18 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 	if len(pvms) > 0 {
 		v = v.MarkWithPaths(pvms)
 	}
-	v = markStored(schema, v, nil)
 	p.w.setState(p.addr, "", nil, p.prov.addr)
 	if p.w.mode == plans.RefreshOnly {
-		return v
+		return markStored(schema, v, nil)
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
 		Addr: p.addr, PrevAddr: p.w.moves.origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v,
 	})
-	return v
+	return markStored(schema, v, nil)
 }
 
-// readData asks the provider.
+// readData asks the provider. The result has the configuration's marks only, since a state lists no others of a data source.
 func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
@@ -105,8 +104,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		if len(pvms) > 0 {
 			v = v.MarkWithPaths(pvms)
 		}
-		v = markStored(r.schema.Block, v, nil)
-		what.IDKey, what.IDValue = identify(v)
+		what.IDKey, what.IDValue = identify(markStored(r.schema.Block, v, nil))
 	}
 	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.now().Sub(start)})
 	return v, diags

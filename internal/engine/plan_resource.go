@@ -256,13 +256,16 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	w.addChange(r, change)
 	diags = diags.Append(p.preventDestroy(change))
 	p.x.objs[p.at] = change.After
+	if change.Action.IsReplace() { // for whoever refers to it, also what isn't known yet is a secret
+		p.x.objs[p.at] = markStored(r.schema.Block, change.After, nil)
+	}
 	if change.Action == plans.NoOp && prior.exists() {
 		p.store(prior.obj, r.deps)
 	}
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(p.postconditions(change.After))
+	return diags.Append(p.postconditions(p.x.objs[p.at]))
 }
 
 // rules is how the instance's conditions are reported.

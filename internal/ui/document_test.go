@@ -15,6 +15,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -120,25 +121,39 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestEmptySecretsOfReplacements: what replaces a tainted object is planned as if there were none, whatever the reason says.
+// TestEmptySecretsOfReplacements: a secret by its schema that is still empty isn't mentioned in planned values of what is planned anew,
+// unless the configuration has made it one.
 func TestEmptySecretsOfReplacements(t *testing.T) {
-	for status, secret := range map[states.Status]bool{states.Ready: false, states.Tainted: true} {
+	secret := cty.StringVal("hush").Mark(marks.Sensitive)
+	for _, c := range []struct {
+		action   plans.Action
+		password cty.Value
+		want     bool
+	}{
+		{plans.DeleteThenCreate, cty.NullVal(cty.String), false},
+		{plans.CreateThenDelete, cty.UnknownVal(cty.String), false},
+		{plans.Read, cty.UnknownVal(cty.String), false},
+		{plans.DeleteThenCreate, cty.NullVal(cty.String).WithSameMarks(secret), true},
+		{plans.DeleteThenCreate, cty.UnknownVal(cty.String).WithSameMarks(secret), true},
+		{plans.DeleteThenCreate, cty.StringVal("hush"), true},
+		{plans.Update, cty.NullVal(cty.String), true},
+	} {
 		view := bigPlan(t, 1)
-		c := view.Plan.Changes.Instances[0]
-		c.Action, c.Reason = plans.DeleteThenCreate, plans.ReplaceByTriggers
-		attrs := c.After.AsValueMap()
-		attrs["password"] = cty.NullVal(cty.String)
-		c.After = cty.ObjectVal(attrs)
-		obj := *view.Plan.Prior.Instance(c.Addr).Current
-		obj.Status = status
-		view.Plan.Prior.SetCurrent(c.Addr, &obj, provided())
+		change := view.Plan.Changes.Instances[0]
+		change.Action = c.action
+		attrs := change.After.AsValueMap()
+		attrs["password"] = c.password
+		change.After = cty.ObjectVal(attrs)
 		var out bytes.Buffer
 		if err := WritePlan(&out, view, "1"); err != nil {
 			t.Fatal(err)
 		}
-		planned, _, _ := strings.Cut(out.String(), `"resource_changes"`)
-		if got := strings.Contains(planned, `"password":true`); got != secret {
-			t.Errorf("status %v: password sensitive %v, want %v", status, got, secret)
+		planned, changes, _ := strings.Cut(out.String(), `"resource_changes"`)
+		if got := strings.Contains(planned, `"password":true`); got != c.want {
+			t.Errorf("%s with %#v: password sensitive %v, want %v", c.action, c.password, got, c.want)
+		}
+		if !strings.Contains(changes, `"password":true`) {
+			t.Errorf("%s with %#v: the change doesn't call the password sensitive", c.action, c.password)
 		}
 	}
 }

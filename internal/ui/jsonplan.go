@@ -10,9 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
-	"tofu/internal/providers"
 	"tofu/internal/states"
 )
 
@@ -171,9 +169,11 @@ func (p *planWriter) plannedValues() {
 
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
-	after := markSecrets(c.After, sch)
-	if c.Action.IsReplace() && !p.tainted(c) {
-		after = withoutEmptySecrets(after, sch)
+	after := c.After
+	if c.Action.IsReplace() || c.Action == plans.Read { // of these, documents have never mentioned secrets by the schema that are empty yet
+		after = markFilled(after, sch)
+	} else {
+		after = markSecrets(after, sch)
 	}
 	out := &stateResource{
 		resourceAddress: objectAddress(c.Addr, c.Provider.Config.Provider),
@@ -188,31 +188,6 @@ func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 		out.IdentitySchemaVersion = &sch.IdentityVersion
 	}
 	return out
-}
-
-// tainted tells whether the object that is replaced is tainted, whatever else replaces it: then its successor was planned without
-// looking at it.
-func (p *planWriter) tainted(c *plans.InstanceChange) bool {
-	if c.Reason == plans.ReplaceTainted {
-		return true
-	}
-	inst := p.Plan.Prior.Instance(c.Addr)
-	return inst != nil && inst.Current != nil && inst.Current.Status == states.Tainted
-}
-
-// withoutEmptySecrets takes the marks off what is sensitive by its schema only, and null or not known yet: documents have never
-// mentioned it where an object is planned anew in place of another.
-func withoutEmptySecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
-	if sch == nil || !sch.Block.ContainsSensitive() || !marks.Any(v) {
-		return v
-	}
-	bare, marked := v.UnmarkDeepWithPaths()
-	marked = slices.DeleteFunc(marked, func(m cty.PathValueMarks) bool {
-		attr := sch.Block.AttributeByPath(m.Path)
-		at, err := m.Path.Apply(bare)
-		return attr != nil && attr.Sensitive && err == nil && (!at.IsKnown() || at.IsNull())
-	})
-	return bare.MarkWithPaths(marked)
 }
 
 func objectAddress(addr addrs.AbsInstance, provider addrs.Provider) resourceAddress {

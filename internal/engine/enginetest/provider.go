@@ -33,7 +33,7 @@ var Address = addrs.DefaultProvider("fake")
 //	wait   milliseconds that create, update and delete take
 //
 // fake_unit is the same with an identity, and takes over objects of fake_thing. The data source fake_read reads the newest object of
-// a name; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; with
+// a name, its s as secret; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; with
 // renew it has to be renewed once, right away, which takes four times as long as other calls. The function echo gives its argument. It keeps
 // private data with each object, and refuses to plan where a computed value is configured.
 //
@@ -364,7 +364,7 @@ func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 		return providers.ReadDataResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not found", "There is no object named %q.", name)}}
 	}
 	return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
-		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id")})}
+		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id"), "secret": v.GetAttr("s")})}
 }
 
 // tokenPrefix is what the values of tokens begin with.

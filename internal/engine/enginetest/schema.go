@@ -41,7 +41,7 @@ var thing = &configschema.Block{
 }
 
 var reading = &configschema.Block{Attributes: map[string]*configschema.Attribute{
-	"name": required, "v": computed, "id": computed,
+	"name": required, "v": computed, "id": computed, "secret": {Type: cty.String, Computed: true, Sensitive: true},
 }}
 
 var finding = &configschema.Block{Attributes: map[string]*configschema.Attribute{"name": required, "text": computed}}
