@@ -16,7 +16,7 @@ import (
 )
 
 // TestMovesOnPartlyAppliedStates holds that moved blocks find what there is of a state that was applied in part only: every object
-// that exists and is whole keeps existing and comes to its new address, whatever fails meanwhile, and what is missing is made.
+// that exists and is whole keeps existing and comes to its new address, whatever fails meanwhile, and what is missing is made (R25).
 func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMoving(rt)

@@ -68,7 +68,7 @@ func pairRemoved(destroy string) string {
 // TestLifecyclePairs does everything to an object that can be done to one, under every pair of lifecycle options, and compares with a
 // table. Whatever comes out of it, the only error is the one that was asked for, or prevent_destroy's; every object that exists is in
 // the state, unless its lifecycle says that it isn't to be destroyed or a removed block lets go of it; and the same configuration
-// leads to an end with nothing left to do.
+// leads to an end with nothing left to do (R23).
 func TestLifecyclePairs(t *testing.T) {
 	const path = "testdata/lifecycle_pairs.txt"
 	var table strings.Builder
