@@ -119,7 +119,7 @@ func ParseProviderInstanceText(text string) (ProviderInstance, error) {
 	}
 	module, rest, _ := moduleSteps(tr)
 	bad := fmt.Errorf("invalid provider configuration address %q", text)
-	if len(rest) < 2 || stepName(rest[0]) != "provider" {
+	if len(rest) < 2 || StepName(rest[0]) != "provider" {
 		return ProviderInstance{}, bad
 	}
 	index, ok := rest[1].(hcl.TraverseIndex)
@@ -147,12 +147,12 @@ func ParseProviderInstanceText(text string) (ProviderInstance, error) {
 // moduleSteps takes the leading module.NAME[KEY] steps off a traversal.
 func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diagnostic) {
 	var module ModuleInstance
-	for len(tr) > 0 && stepName(tr[0]) == "module" {
-		if len(tr) < 2 || stepName(tr[1]) == "" {
+	for len(tr) > 0 && StepName(tr[0]) == "module" {
+		if len(tr) < 2 || StepName(tr[1]) == "" {
 			d := invalid(tr[0], "The word \"module\" is followed by a module name.")
 			return "", nil, &d
 		}
-		name, key := stepName(tr[1]), NoKey
+		name, key := StepName(tr[1]), NoKey
 		tr = tr[2:]
 		if len(tr) > 0 {
 			if index, ok := tr[0].(hcl.TraverseIndex); ok {
@@ -173,7 +173,7 @@ func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diag
 func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnostic) {
 	r := Resource{Mode: Managed}
 	first := tr[0]
-	switch stepName(first) {
+	switch StepName(first) {
 	case "data":
 		r.Mode, tr = Data, tr[1:]
 	case "ephemeral":
@@ -181,15 +181,16 @@ func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnost
 	case "resource":
 		tr = tr[1:]
 	}
-	if len(tr) < 2 || stepName(tr[0]) == "" || stepName(tr[1]) == "" {
+	if len(tr) < 2 || StepName(tr[0]) == "" || StepName(tr[1]) == "" {
 		d := invalid(first, "A resource address is a resource type and a name with a dot between them.")
 		return Resource{}, nil, &d
 	}
-	r.Type, r.Name = stepName(tr[0]), stepName(tr[1])
+	r.Type, r.Name = StepName(tr[0]), StepName(tr[1])
 	return r, tr[2:], nil
 }
 
-func stepName(t hcl.Traverser) string {
+// StepName gives the name that a step selects, "" for an index.
+func StepName(t hcl.Traverser) string {
 	switch t := t.(type) {
 	case hcl.TraverseRoot:
 		return t.Name

@@ -87,7 +87,7 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 	if len(tr) < skip+2 {
 		return nil, refError(tr.SourceRange(), "A reference to a %s consists of its type and its name, with a dot between them.", what)
 	}
-	typ, name := stepName(tr[skip]), stepName(tr[skip+1])
+	typ, name := StepName(tr[skip]), StepName(tr[skip+1])
 	if typ == "" {
 		return nil, refError(tr[skip].SourceRange(), "A reference to a %s starts with its type.", what)
 	}
@@ -108,10 +108,10 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 }
 
 func parseModuleRef(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
-	if len(tr) < 2 || stepName(tr[1]) == "" {
+	if len(tr) < 2 || StepName(tr[1]) == "" {
 		return nil, refError(tr.SourceRange(), "The \"module\" object can't be used as a whole: write a module call's name after a dot.")
 	}
-	call := ModuleCallInstance{Name: stepName(tr[1])}
+	call := ModuleCallInstance{Name: StepName(tr[1])}
 	used := 2
 	if len(tr) > used {
 		if index, ok := tr[used].(hcl.TraverseIndex); ok {

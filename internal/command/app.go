@@ -200,7 +200,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		parseErr = errors.Join(parseErr, err)
 	}
 	if parseErr != nil {
-		return a.fail(badUsage("Failed to parse command-line options", "%s", sentence(parseErr)), path)
+		return a.fail(badUsage("Failed to parse command-line options", "%s", tfdiags.Sentence(parseErr)), path)
 	}
 
 	unwatch := a.Interrupts.watch()
@@ -406,10 +406,4 @@ func asksFor(args []string, words ...string) bool {
 		args = args[:i]
 	}
 	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(words, arg) })
-}
-
-// sentence gives an error's text as a sentence.
-func sentence(err error) string {
-	text := strings.TrimSuffix(err.Error(), ".")
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -17,17 +17,19 @@ type dirFiles struct {
 
 func (f dirFiles) empty() bool { return len(f.primary) == 0 && len(f.overrides) == 0 }
 
-// extensions are what configuration files end in. One that supersedes another hides the file of the same base name.
-var extensions = []struct{ ext, supersedes string }{
+// extensions are what files of a kind end in. One that supersedes another hides the file of the same base name.
+type extensions []struct{ ext, supersedes string }
+
+var configExtensions = extensions{
 	{".tofu.json", ".tf.json"},
 	{".tf.json", ""},
 	{".tofu", ".tf"},
 	{".tf", ""},
 }
 
-// configExt gives the configuration file extension that name ends in; "" where it is no configuration file.
-func configExt(name string) string {
-	for _, e := range extensions {
+// of gives the extension that a name has; "" for a file of another kind.
+func (x extensions) of(name string) string {
+	for _, e := range x {
 		if strings.HasSuffix(name, e.ext) {
 			return e.ext
 		}
@@ -35,7 +37,28 @@ func configExt(name string) string {
 	return ""
 }
 
-// isIgnored tells editors' and hidden files from real ones.
+// among gives the names of those files of a directory that are of the kind and not hidden by others.
+func (x extensions) among(entries []fs.DirEntry) map[string]bool {
+	present := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() && !isIgnored(e.Name()) && x.of(e.Name()) != "" {
+			present[e.Name()] = true
+		}
+	}
+	for _, e := range x {
+		if e.supersedes == "" {
+			continue
+		}
+		for name := range present {
+			if base, ok := strings.CutSuffix(name, e.ext); ok {
+				delete(present, base+e.supersedes)
+			}
+		}
+	}
+	return present
+}
+
+// isIgnored tells whether a file is hidden, or one that an editor left.
 func isIgnored(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
@@ -51,25 +74,9 @@ func listFiles(fsys FS, dir string) (dirFiles, error) {
 	if err != nil {
 		return dirFiles{}, err
 	}
-	present := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		if !e.IsDir() && !isIgnored(e.Name()) && configExt(e.Name()) != "" {
-			present[e.Name()] = true
-		}
-	}
-	for _, e := range extensions {
-		if e.supersedes == "" {
-			continue
-		}
-		for name := range present {
-			if base, ok := strings.CutSuffix(name, e.ext); ok {
-				delete(present, base+e.supersedes)
-			}
-		}
-	}
 	var out dirFiles
-	for name := range present {
-		base := strings.TrimSuffix(name, configExt(name))
+	for name := range configExtensions.among(entries) {
+		base := strings.TrimSuffix(name, configExtensions.of(name))
 		if base == "override" || strings.HasSuffix(base, "_override") {
 			out.overrides = append(out.overrides, filepath.Join(dir, name))
 		} else {

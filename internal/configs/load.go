@@ -214,7 +214,7 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics)
 	}
 	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionFailed(call, diags))
 	if err != nil {
-		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s.", upperFirst(err.Error())).At(call.SourceRange))
+		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s", tfdiags.Sentence(err)).At(call.SourceRange))
 	}
 	req.Source, req.SourceText = source, v.AsString()
 	return req, diags

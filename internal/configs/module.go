@@ -76,7 +76,7 @@ func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
 // declare puts one declaration into its map, or says where it was declared before.
 func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary, what string) {
 	if before, dup := into[key]; dup {
-		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", upperFirst(what), place(at(before)))
+		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", tfdiags.Capital(what), place(at(before)))
 		return
 	}
 	into[key] = decl

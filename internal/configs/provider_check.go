@@ -215,7 +215,7 @@ func sameReference(a, b hcl.Expression) bool {
 	for i := range ta {
 		ia, isIndex := ta[i].(hcl.TraverseIndex)
 		ib, otherIsIndex := tb[i].(hcl.TraverseIndex)
-		if isIndex != otherIsIndex || stepName(ta[i]) != stepName(tb[i]) || isIndex && !ia.Key.RawEquals(ib.Key) {
+		if isIndex != otherIsIndex || addrs.StepName(ta[i]) != addrs.StepName(tb[i]) || isIndex && !ia.Key.RawEquals(ib.Key) {
 			return false
 		}
 	}

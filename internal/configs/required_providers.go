@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
+	"tofu/internal/tfdiags"
 )
 
 // requiredProviders is a required_providers block.
@@ -105,7 +106,7 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 		}
 		provider, err := addrs.ParseProvider(val.AsString())
 		if err != nil {
-			d.errorf(at, "Invalid provider source", "%s.", upperFirst(err.Error()))
+			d.errorf(at, "Invalid provider source", "%s", tfdiags.Sentence(err))
 			return true
 		}
 		req.Provider = provider
@@ -151,7 +152,7 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 		}
 		local := addrs.LocalProviderConfig{LocalName: traversal.RootName()}
 		if len(traversal) > 1 {
-			local.Alias = stepName(traversal[1])
+			local.Alias = addrs.StepName(traversal[1])
 		}
 		if local.LocalName != req.LocalName {
 			d.errorf(expr.Range(), "Invalid configuration_aliases value",
@@ -168,22 +169,4 @@ func ParseConstraints(text string) (depsfile.Constraints, error) {
 		return nil, errors.New("the constraint is empty")
 	}
 	return depsfile.ParseConstraints(text)
-}
-
-// stepName gives the name that a traversal step selects, "" for an index.
-func stepName(step hcl.Traverser) string {
-	switch step := step.(type) {
-	case hcl.TraverseRoot:
-		return step.Name
-	case hcl.TraverseAttr:
-		return step.Name
-	}
-	return ""
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
 )
 
 // resourceKind is what tells the three kinds of resource blocks apart while decoding.
@@ -125,6 +126,6 @@ func (d *decoder) managedOnly(kind *resourceKind, block *hcl.Block) bool {
 		return true
 	}
 	d.errorf(block.DefRange, "Invalid configuration block for "+kind.noun,
-		"%s", upperFirst(kind.plural)+" can't have \""+block.Type+"\" blocks: they are for managed resources (\"resource\" blocks).")
+		"%s can't have %q blocks: they are for managed resources (\"resource\" blocks).", tfdiags.Capital(kind.plural), block.Type)
 	return false
 }

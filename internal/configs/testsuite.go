@@ -18,8 +18,7 @@ import (
 // DefaultTestDirectory is where tests are looked for besides the root module's own directory.
 const DefaultTestDirectory = "tests"
 
-// testExtensions are what test files end in. One that supersedes another hides the file of the same base name.
-var testExtensions = []struct{ ext, supersedes string }{
+var testExtensions = extensions{
 	{".tofutest.hcl", ".tftest.hcl"},
 	{".tofutest.json", ".tftest.json"},
 	{".tftest.hcl", ""},
@@ -65,42 +64,17 @@ func (p *Parser) listTests(dir string) []string {
 	if err != nil {
 		return nil // the caller says so where it matters
 	}
-	present := map[string]bool{}
-	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && !isIgnored(name) && testExt(name) != "" {
-			present[name] = true
-		}
-	}
-	for _, e := range testExtensions {
-		if e.supersedes == "" {
-			continue
-		}
-		for name := range present {
-			if base, ok := strings.CutSuffix(name, e.ext); ok {
-				delete(present, base+e.supersedes)
-			}
-		}
-	}
 	var out []string
-	for name := range present {
+	for name := range testExtensions.among(entries) {
 		out = append(out, filepath.Join(dir, name))
 	}
 	return out
 }
 
-func testExt(name string) string {
-	for _, e := range testExtensions {
-		if strings.HasSuffix(name, e.ext) {
-			return e.ext
-		}
-	}
-	return ""
-}
-
 // testModulePath is the path under which a run's module is installed: test, the file's path without its ending, the run.
 func testModulePath(file, run string) addrs.Module {
 	path := addrs.Module("test")
-	for _, part := range strings.Split(filepath.ToSlash(strings.TrimSuffix(file, testExt(file))), "/") {
+	for _, part := range strings.Split(filepath.ToSlash(strings.TrimSuffix(file, testExtensions.of(file))), "/") {
 		path = path.Child(part)
 	}
 	return path.Child(run)

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"tofu/internal/addrs"
 	"tofu/internal/tfdiags"
 )
 
@@ -212,7 +213,7 @@ func bareWord(expr hcl.Expression) string {
 // refersToItself makes sure that a validation is about its variable.
 func (d *decoder) refersToItself(v *Variable, rule *CheckRule) bool {
 	for _, traversal := range rule.Condition.Variables() {
-		if traversal.RootName() == "var" && len(traversal) > 1 && stepName(traversal[1]) == v.Name {
+		if traversal.RootName() == "var" && len(traversal) > 1 && addrs.StepName(traversal[1]) == v.Name {
 			return true
 		}
 	}

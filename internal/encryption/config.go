@@ -131,7 +131,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	for inner := b; inner != nil; inner = inner.fallback {
 		attr := inner.attrs["method"]
 		if attr == nil {
-			l.errorf(inner.rng, "Missing encryption method", "%s has no method. Add one: method = method.TYPE.NAME.", capital(what))
+			l.errorf(inner.rng, "Missing encryption method", "%s has no method. Add one: method = method.TYPE.NAME.", tfdiags.Capital(what))
 			return nil
 		}
 		m := l.method(attr.Expr)
@@ -150,15 +150,13 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	if enforced {
 		for _, m := range t.methods {
 			if m.cipher == nil {
-				l.errorf(b.rng, "Encryption is enforced", "%s must be encrypted, as \"enforced\" says, but %s is one of its methods.", capital(what), m.addr)
+				l.errorf(b.rng, "Encryption is enforced", "%s must be encrypted, as \"enforced\" says, but %s is one of its methods.", tfdiags.Capital(what), m.addr)
 				return nil
 			}
 		}
 	}
 	return t
 }
-
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // method makes the method that an expression refers to.
 func (l *loader) method(expr hcl.Expression) *method {

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 )
 
@@ -105,7 +106,7 @@ func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) {
 		}
 		for i, d := range diags {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
-				diags[i].Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, didYouMean(s.Output, sortedKeys(child.outputs)))
+				diags[i].Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, sortedKeys(child.outputs)))
 			}
 		}
 	}
@@ -309,7 +310,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
-			"The provider %s has no function %q.%s", p.addr.Provider.ForDisplay(), ref.Function, didYouMean(ref.Function, sortedKeys(listed))).At(rng))
+			"The provider %s has no function %q.%s", p.addr.Provider.ForDisplay(), ref.Function, spelling.DidYouMean(ref.Function, sortedKeys(listed))).At(rng))
 	}
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }

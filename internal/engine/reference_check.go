@@ -66,17 +66,9 @@ func checkBlockLocal(ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics
 	return tfdiags.Diagnostics{d}
 }
 
-// didYouMean is the sentence that offers the nearest name, with a leading space; empty when none is near.
-func didYouMean(given string, names []string) string {
-	if near := spelling.Nearest(given, names); near != "" {
-		return fmt.Sprintf(" Did you mean %q?", near)
-	}
-	return ""
-}
-
 func undeclared[V any](what, name string, m *module, declared map[string]V, hint string) tfdiags.Diagnostics {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, moduleName(m.path))
-	if near := didYouMean(name, sortedKeys(declared)); near != "" {
+	if near := spelling.DidYouMean(name, sortedKeys(declared)); near != "" {
 		detail += near
 	} else if hint != "" {
 		detail += " " + fmt.Sprintf(hint, name)

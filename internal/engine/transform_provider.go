@@ -14,6 +14,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/parallel"
 	"tofu/internal/providers"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 )
 
@@ -223,7 +224,7 @@ func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
 		names = table.Names()
 	}
 	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.provider.addr.Provider.ForDisplay(), kind,
-		r.addr.Resource.Type, didYouMean(r.addr.Resource.Type, names)).At(r.cfg.TypeRange)
+		r.addr.Resource.Type, spelling.DidYouMean(r.addr.Resource.Type, names)).At(r.cfg.TypeRange)
 	r.open.problems = r.open.problems.Append(d)
 	return nil
 }

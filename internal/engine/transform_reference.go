@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 )
 
@@ -433,7 +434,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 // connectFunction makes n wait for the provider whose function it calls.
 func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.cfg.Module.RequiredProviders[f.Func.Name] == nil {
-		hint := didYouMean(f.Func.Name, sortedKeys(m.cfg.Module.RequiredProviders))
+		hint := spelling.DidYouMean(f.Func.Name, sortedKeys(m.cfg.Module.RequiredProviders))
 		return tfdiags.Diagnostics{tfdiags.Errorf("Unknown function provider",
 			"There is no provider %q in the required_providers of %s.%s", f.Func.Name, moduleName(m.path), hint).At(f.Range)}
 	}

@@ -59,7 +59,7 @@ func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name + " provisioner warning", Detail: detail})
 	}
 	if err := p.run(ctx, r); err != nil {
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error", Detail: sentence(err)})
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error", Detail: tfdiags.Sentence(err)})
 	}
 	return diags
 }
@@ -72,15 +72,6 @@ func newRequest(config, connection cty.Value, out func(line string)) *request {
 		r.hidden, r.out = true, func(string) {}
 	}
 	return r
-}
-
-// sentence makes a detail text of an error: its first letter is a capital where that is a word of ours.
-func sentence(err error) string {
-	text := err.Error()
-	if text != "" && text[0] >= 'a' && text[0] <= 'z' {
-		text = string(text[0]-'a'+'A') + text[1:]
-	}
-	return text + "."
 }
 
 func optional(ty cty.Type) *configschema.Attribute {

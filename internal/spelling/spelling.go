@@ -4,6 +4,8 @@
 // away than a slip of the pen is not guessed at.
 package spelling
 
+import "fmt"
+
 // slip is how many letters may be wrong, missing or too many.
 const slip = 2
 
@@ -16,6 +18,14 @@ func Nearest(given string, names []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean is the sentence that offers the nearest name, with a space before it; empty when none is near.
+func DidYouMean(given string, names []string) string {
+	if near := Nearest(given, names); near != "" {
+		return fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return ""
 }
 
 // Distance is how many letters have to be changed, left out or put in to make one word of the other (Levenshtein's distance), or the

@@ -11,6 +11,12 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
 	}
+	if got := DidYouMean("aply", names); got != ` Did you mean "apply"?` {
+		t.Errorf("aply: %q", got)
+	}
+	if got := DidYouMean("validate", names); got != "" {
+		t.Errorf("validate: %q", got)
+	}
 	if got := Nearest("", []string{"ab"}); got != "ab" {
 		t.Errorf("nothing is two letters from ab: %q", got)
 	}

@@ -83,11 +83,7 @@ func (d Diagnostics) appendError(err error) Diagnostics {
 	if errors.As(err, &carried) {
 		return append(d, carried.diags...)
 	}
-	text := err.Error()
-	if text != "" {
-		text = strings.ToUpper(text[:1]) + text[1:]
-	}
-	return append(d, Diagnostic{Severity: Error, Summary: text})
+	return append(d, Diagnostic{Severity: Error, Summary: Capital(err.Error())})
 }
 
 func fromHCL(in *hcl.Diagnostic) Diagnostic {

@@ -17,6 +17,17 @@ func FormatError(err error) string {
 	return FormatPath(at.Path) + ": " + at.Error()
 }
 
+// Sentence makes a sentence of an error, which by custom has neither a capital nor a full stop.
+func Sentence(err error) string { return Capital(strings.TrimSuffix(err.Error(), ".")) + "." }
+
+// Capital gives the text with a capital as its first letter, where that is one of the 26.
+func Capital(text string) string {
+	if text == "" || text[0] < 'a' || text[0] > 'z' {
+		return text
+	}
+	return string(text[0]-'a'+'A') + text[1:]
+}
+
 // FormatPath writes a path as the language does: ".rule[0].port".
 func FormatPath(path cty.Path) string {
 	var b strings.Builder

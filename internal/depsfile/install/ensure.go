@@ -163,8 +163,7 @@ func failed(summary string, err error) result {
 
 // problem makes a diagnostic of an error, which names the provider.
 func problem(summary string, err error) tfdiags.Diagnostics {
-	text := err.Error()
-	return tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s%s.", strings.ToUpper(text[:1]), text[1:])}
+	return tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s", tfdiags.Sentence(err))}
 }
 
 // ensure chooses a version of one provider and installs it.

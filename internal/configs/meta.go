@@ -4,16 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
-	"tofu/internal/spelling"
 )
-
-// didYouMean is the sentence that offers the nearest name, with a leading space; empty when none is near.
-func didYouMean(given string, names []string) string {
-	if near := spelling.Nearest(given, names); near != "" {
-		return ` Did you mean "` + near + `"?`
-	}
-	return ""
-}
 
 // What blocks may hold beside what the schemas of providers, provisioners and called modules say, to be offered to who misspells it.
 var (
