@@ -21,7 +21,7 @@ func (a *App) encryptionFor(cfg *loaded) (*encryption.Config, tfdiags.Diagnostic
 	src := &encryption.Source{
 		Blocks: cfg.Module.Encryption, Env: a.Env("TF_ENCRYPTION"), Getenv: a.Env, Registry: all.Registry(),
 		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-			return cfg.StaticEval(expr, want, "terraform.encryption")
+			return cfg.StaticSecret(expr, want, "terraform.encryption")
 		},
 	}
 	config, diags := encryption.Load(src)
@@ -39,6 +39,26 @@ func (a *App) stateCodec(cfg *loaded) (statemgr.Codec, tfdiags.Diagnostics) {
 	}
 	return config.State(), diags
 }
+
+// lateCodec asks for keys when something turns out to be encrypted, so that commands which may have nothing to decrypt don't need the
+// variables that keys are made of.
+type lateCodec struct {
+	app *App
+	cfg *loaded
+}
+
+func (c lateCodec) Decrypt(data []byte) (plain []byte, migrate bool, err error) {
+	if !encryption.IsEncrypted(data) {
+		return data, false, nil
+	}
+	codec, diags := c.app.stateCodec(c.cfg)
+	if codec == nil {
+		return data, false, diags.Err()
+	}
+	return codec.Decrypt(data)
+}
+
+func (c lateCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is for reading") }
 
 // encryptionWarnings are those about what the configuration says of encryption.
 func (a *App) encryptionWarnings(cfg *loaded) tfdiags.Diagnostics {

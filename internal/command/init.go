@@ -124,7 +124,9 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(app.encryptionWarnings(root))
+	if f.Backend {
+		diags = diags.Append(app.encryptionWarnings(root))
+	}
 	app.say("\n%s", app.emphasis("Initializing provider plugins..."))
 	diags = diags.Append(app.installProviders(ctx, cfg, f, client))
 	if diags.HasErrors() {

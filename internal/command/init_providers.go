@@ -36,7 +36,7 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	if err != nil {
 		return diags.Append(err)
 	}
-	st, more := a.stateIfAny(ctx, cfg)
+	st, more := a.stateIfAny(ctx, cfg, stateRequest{lateKeys: !f.Backend})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags
@@ -65,16 +65,16 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 }
 
 // stateIfAny gives the current workspace's state, whose objects need providers too; nil when the backend isn't initialised.
-func (a *App) stateIfAny(ctx context.Context, cfg *loaded) (*states.State, tfdiags.Diagnostics) {
+func (a *App) stateIfAny(ctx context.Context, cfg *loaded, req stateRequest) (*states.State, tfdiags.Diagnostics) {
 	if settings, diags := a.currentBackend(cfg); settings == nil {
 		a.Logs.Core.Debug("no state is looked at", "reason", diags.Err())
 		return nil, nil
 	}
-	p, diags := a.openPlace(ctx, cfg, stateRequest{})
+	p, diags := a.openPlace(ctx, cfg, req)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	open, diags := a.readState(ctx, p, stateRequest{})
+	open, diags := a.readState(ctx, p, req)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -27,6 +27,8 @@ type stateRequest struct {
 	operation string
 	// timedBackup keeps what is replaced in a file with the time in its name.
 	timedBackup bool
+	// lateKeys evaluates the configuration of encryption only when there is something to decrypt. It is for reading.
+	lateKeys bool
 }
 
 // openedState is a workspace's state, read and, for a change, locked.
@@ -116,9 +118,12 @@ func (a *App) openPlace(ctx context.Context, cfg *loaded, req stateRequest) (*pl
 }
 
 func (a *App) openSettings(ctx context.Context, cfg *loaded, settings *backendSettings, workspace string, req stateRequest) (*place, tfdiags.Diagnostics) {
-	codec, diags := a.stateCodec(cfg)
-	if diags.HasErrors() {
-		return nil, diags
+	var codec statemgr.Codec = lateCodec{a, cfg}
+	var diags tfdiags.Diagnostics
+	if !req.lateKeys {
+		if codec, diags = a.stateCodec(cfg); diags.HasErrors() {
+			return nil, diags
+		}
 	}
 	if req.timedBackup && req.paths.Backup == "" && settings.driver == local.Driver {
 		store := local.New(localConfig(settings), nil)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -119,15 +118,13 @@ func isStar(expr hcl.Expression) bool {
 	return !diags.HasErrors() && val.Type() == cty.String && val.IsKnown() && !val.IsNull() && val.AsString() == "*"
 }
 
-// replaceTriggers reads the list of objects whose changes replace this one: each item refers to exactly one resource.
+// replaceTriggers reads the list of objects whose changes replace this one: each item refers to exactly one resource. That it is a
+// path to something of it, the engine sees.
 func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	d.add(diags)
 	for _, expr := range exprs {
-		if expr = d.nativeExpr(expr); expr == nil {
-			return
-		}
-		if d.replaceTrigger(expr) {
+		if expr = d.nativeExpr(expr); expr != nil && d.replaceTrigger(expr) {
 			r.ReplaceTriggeredBy = append(r.ReplaceTriggeredBy, expr)
 		}
 	}
@@ -146,9 +143,12 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 			resources++
 		case addrs.ForEachAttr:
 			if subject.Name != "key" {
-				d.errorf(ref.Range, "Invalid each reference in replace_triggered_by expression", "Of each, only each.key can stand in replace_triggered_by.")
+				d.errorf(expr.Range(), "Invalid each reference in replace_triggered_by expression", "Of each, only each.key can stand in replace_triggered_by.")
 			}
-		case addrs.CountAttr: // count has no attribute but index
+		case addrs.CountAttr:
+			if subject.Name != "index" {
+				d.errorf(expr.Range(), "Invalid count reference in replace_triggered_by expression", "Of count, only count.index can stand in replace_triggered_by.")
+			}
 		default:
 			d.errorf(expr.Range(), "Invalid reference in replace_triggered_by expression", "replace_triggered_by can refer to resources, with count.index or each.key as index, and to nothing else.")
 		}
@@ -158,22 +158,6 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to a resource.")
 	case resources > 1:
 		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to one resource only.")
-	case !isPath(expr):
-		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "An item of replace_triggered_by is a resource, one of its instances or an attribute, and nothing that has to be calculated; an index is a constant, count.index or each.key.")
-		return false
 	}
 	return resources == 1
-}
-
-// isPath tells whether an expression names attributes and indexes only, where an index may be a reference too.
-func isPath(expr hcl.Expression) bool {
-	switch e := expr.(type) {
-	case *hclsyntax.RelativeTraversalExpr:
-		return isPath(e.Source)
-	case *hclsyntax.IndexExpr:
-		_, diags := hcl.AbsTraversalForExpr(e.Key)
-		return !diags.HasErrors() && isPath(e.Collection)
-	}
-	_, diags := hcl.AbsTraversalForExpr(expr)
-	return !diags.HasErrors()
 }

@@ -67,17 +67,32 @@ func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
 }
 
 // StaticEval evaluates an expression of this module that only uses variables, local values, paths and functions, converted to want.
-// User names what needs the value, such as "module.net.source".
+// User names what needs the value, such as "module.net.source". The value goes where it can be read, so that it may not be secret.
 func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
+	v, diags := c.staticValue(expr, user)
+	// Marks are looked at before the value is converted, which may fail with a message that shows a secret.
+	if problem := refuseMarks(v, user, expr.Range()); problem != nil {
+		diags = append(diags, *problem)
+	}
+	return staticConvert(v, want, expr, diags)
+}
+
+// StaticSecret is StaticEval for what keeps a secret, such as the configuration of keys. The value has no marks any more.
+func (c *Config) StaticSecret(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
+	v, diags := c.staticValue(expr, user)
+	v, _ = v.UnmarkDeep()
+	return staticConvert(v, want, expr, diags)
+}
+
+func (c *Config) staticValue(expr hcl.Expression, user string) (cty.Value, tfdiags.Diagnostics) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
-	// Converted only after the marks are looked at: conversion may fail with a message that shows a secret.
-	v, diags := c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
+	return c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
+}
+
+func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression, diags tfdiags.Diagnostics) (cty.Value, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return cty.UnknownVal(want), diags
-	}
-	if problem := refuseMarks(v, user, expr.Range()); problem != nil {
-		return cty.UnknownVal(want), append(diags, *problem)
 	}
 	v, err := convert.Convert(v, want)
 	if err != nil {

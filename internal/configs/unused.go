@@ -39,6 +39,9 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 		}
 	case ty.IsMapType():
 		for _, pair := range pairsOf(expr) {
+			if _, keyDiags := pair.Key.Value(nil); keyDiags.HasErrors() {
+				continue // the source does not say which element it is
+			}
 			diags = append(diags, UnusedAttributes(pair.Value, ty.ElementType())...)
 		}
 	case ty.IsListType() || ty.IsSetType():

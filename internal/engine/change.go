@@ -39,7 +39,9 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	if more.HasErrors() {
 		return nil, diags
 	}
-	if path, found := infinite(out.config); found {
+	var path cty.Path
+	var infinite bool
+	if out.config, path, infinite = storedNumbers(out.config); infinite {
 		d := infiniteNumber(path)
 		d.Path = p.argument(path)
 		return nil, p.explain(diags.Append(d))

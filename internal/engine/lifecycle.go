@@ -112,15 +112,27 @@ func triggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, tfdia
 		return append(head[:len(head):len(head)], expr.Traversal...), diags
 	case *hclsyntax.IndexExpr:
 		head, diags := triggerPath(expr.Collection, key)
+		if _, none := hcl.AbsTraversalForExpr(expr.Key); none.HasErrors() {
+			return nil, diags.Append(noPath(expr.Key.Range()))
+		}
 		k, more := key(expr.Key)
 		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), diags.Append(more)
 	}
-	panic("unreachable: a trigger that is no path was refused when it was read")
+	return nil, tfdiags.Diagnostics{noPath(expr.Range())}
 }
 
-// checkTrigger holds a trigger that has a reference for an index against its resource's schema; others are checked as references.
+func noPath(at hcl.Range) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Invalid replace_triggered_by expression",
+		"An item of replace_triggered_by is a resource, one of its instances or an attribute, and nothing that has to be calculated; an index is a constant, count.index or each.key.").At(at)
+}
+
+// checkTrigger refuses a trigger that is no path, and holds one that has a reference for an index against its resource's schema; others
+// are checked as references.
 func (b *build) checkTrigger(m *module, e *lang.Expr) tfdiags.Diagnostics {
-	path, _ := triggerPath(e.Expression, func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil })
+	path, diags := triggerPath(e.Expression, func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil })
+	if diags.HasErrors() {
+		return diags
+	}
 	at := slices.IndexFunc(path, func(step hcl.Traverser) bool {
 		index, ok := step.(hcl.TraverseIndex)
 		return ok && !index.Key.IsKnown()

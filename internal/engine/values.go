@@ -134,6 +134,13 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	diags = diags.Append(w.refusals(v.module, &v.dependsOn))
 	val, more := w.outputValue(v, in, root)
 	diags = diags.Append(more)
+	if root && !w.phase.unknownInputs {
+		var path cty.Path
+		var infinite bool
+		if val, path, infinite = storedNumbers(val); infinite {
+			diags = diags.Append(infiniteNumber(path).At(v.output.Expr.Range()))
+		}
+	}
 	diags = diags.Append(w.checkOutputMarks(v, val, root))
 	if diags.HasErrors() {
 		in.values[v.slot] = cty.DynamicVal
@@ -173,12 +180,6 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
 			Detail:  "The value is sensitive, so the output has to say that it is: add sensitive = true. Where the value is no secret, nonsensitive() makes it visible.",
 			Subject: &o.Range})
-	}
-	if root && !w.phase.unknownInputs {
-		if path, found := infinite(val); found {
-			rng := o.Expr.Range()
-			diags = diags.Append(infiniteNumber(path).At(rng))
-		}
 	}
 	ephemeral := marks.Contains
 	if w.phase.unknownInputs {

@@ -10,37 +10,40 @@ import (
 )
 
 // Some functions give infinite numbers (log(0, 10), pow(0, -1)). JSON has none, so that nothing could be stored of an object or an
-// output that has one, and that would come out only after the change was made.
+// output that has one, and that would come out only after the change was made. And calculating gives two zeros, of which MessagePack
+// has one only: what is planned would be another text than what comes back from a plugin or a saved plan.
 
-// infinite finds the first infinite number in a value.
-func infinite(v cty.Value) (cty.Path, bool) {
-	if !hasInfinite(v) {
-		return nil, false
+// storedNumbers gives a value as it is where it is stored, with one zero, and tells where it has a number that can't be stored.
+func storedNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
+	if !hasOddNumber(v) {
+		return v, nil, false
 	}
-	var at cty.Path
-	found := false
-	v, _ = v.UnmarkDeep()
-	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
-		if v.Type() == cty.Number && v.IsKnown() && !v.IsNull() && unstorable(v) && !found {
-			at, found = path.Copy(), true
+	stored, _ = cty.Transform(v, func(path cty.Path, v cty.Value) (cty.Value, error) {
+		bare, marks := v.Unmark()
+		switch {
+		case bare.Type() != cty.Number || bare.IsNull() || !bare.IsKnown():
+		case unstorable(bare) && !found:
+			infinite, found = path.Copy(), true
+		case negativeZero(bare):
+			return cty.Zero.WithMarks(marks), nil
 		}
-		return !found, nil
+		return v, nil
 	})
-	return at, found
+	return stored, infinite, found
 }
 
-// hasInfinite is infinite without the place, which nobody asks for as a rule.
-func hasInfinite(v cty.Value) bool {
+// hasOddNumber tells whether storedNumbers has anything to do, which is rare.
+func hasOddNumber(v cty.Value) bool {
 	v, _ = v.Unmark()
 	ty := v.Type()
 	switch {
 	case v.IsNull() || !v.IsKnown():
 		return false
 	case ty.IsPrimitiveType():
-		return ty == cty.Number && unstorable(v)
+		return ty == cty.Number && (unstorable(v) || negativeZero(v))
 	case ty.IsObjectType():
 		for name := range ty.AttributeTypes() {
-			if hasInfinite(v.GetAttr(name)) {
+			if hasOddNumber(v.GetAttr(name)) {
 				return true
 			}
 		}
@@ -49,7 +52,7 @@ func hasInfinite(v cty.Value) bool {
 		return false
 	}
 	for it := v.ElementIterator(); it.Next(); {
-		if _, elem := it.Element(); hasInfinite(elem) {
+		if _, elem := it.Element(); hasOddNumber(elem) {
 			return true
 		}
 	}
@@ -60,6 +63,11 @@ func hasInfinite(v cty.Value) bool {
 func unstorable(v cty.Value) bool {
 	f := v.AsBigFloat()
 	return f.IsInf() || funcs.LongNumber(f)
+}
+
+func negativeZero(v cty.Value) bool {
+	f := v.AsBigFloat()
+	return f.Sign() == 0 && f.Signbit()
 }
 
 func infiniteNumber(path cty.Path) tfdiags.Diagnostic {
