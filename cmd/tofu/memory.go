@@ -21,6 +21,7 @@ func collectLater() {
 		return
 	}
 	debug.SetGCPercent(100 * headroom / leastHeap)
+	go useHugePages() // done before much lies in the heap, and after a short command has ended
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
