@@ -1,15 +1,8 @@
 package getmodules
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
-	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -17,18 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/ulikunitz/xz"
-
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
-	"tofu/internal/needs"
 	"tofu/internal/registry"
 	"tofu/internal/registry/registrytest"
 	"tofu/internal/tfdiags"
@@ -190,39 +179,6 @@ func (l *lab) has(file, want string) {
 
 func value(v string) string { return fmt.Sprintf("output \"v\" {\n  value = %q\n}\n", v) }
 
-func TestGit(t *testing.T) {
-	l := newLab(t)
-	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/one/main.tf": call("c", "../common"), "sub/common/main.tf": value("c")})
-	l.commit("repo", "v2", map[string]string{"main.tf": value("2")})
-	l.git("repo", "branch", "next")
-	repo := "git::file://" + l.top + "/repo"
-	l.good(call("a", repo))
-	l.has(".terraform/modules/a/main.tf", value("2"))
-	for query, want := range map[string]string{"?ref=v1": "1", "?ref=next": "2", "?ref=" + first: "1", "?ref=" + first[:8]: "1", "?ref=&depth=3": "2", "?depth=all": "2"} {
-		l.good(call("a", repo+query))
-		l.has(".terraform/modules/a/main.tf", value(want))
-	}
-	l.good(call("a", repo+"//sub/one"))
-	l.has(".terraform/modules/a/sub/common/main.tf", value("c"))
-	l.bad(call("a", repo+"//none"), "has no such folder")
-	l.bad(call("a", repo+"?ref=v9"), "v9")
-	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "no ref")
-	l.bad(call("a", "git::ext::sh -c true"), "can't be")
-	l.bad(call("a", "git::file://"+l.top+"/nothing"), "nothing")
-	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
-		t.Errorf("%q %v", tags, err)
-	}
-	// The branch moves: the installed commit stays until an upgrade.
-	l.good(call("a", repo))
-	l.commit("repo", "", map[string]string{"main.tf": value("3")})
-	l.good(call("a", repo))
-	l.has(".terraform/modules/a/main.tf", value("2"))
-	if diags := l.install(call("a", repo), true); diags.HasErrors() {
-		t.Fatal(diags.Err())
-	}
-	l.has(".terraform/modules/a/main.tf", value("3"))
-}
-
 // TestFailedCall: a call that can't be installed costs no other call its place in the list.
 func TestFailedCall(t *testing.T) {
 	l := newLab(t)
@@ -242,75 +198,6 @@ func TestFailedCall(t *testing.T) {
 	l.bad(call("kept", repo+"//none"), "has no such folder") // its record stays too, as in OpenTofu
 	if m, err = ReadManifest(".terraform/modules"); err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)
-	}
-}
-
-// TestOneClone: however many calls there are of a branch, it is fetched once per run, so that all get the same commit although the
-// branch moves meanwhile.
-func TestOneClone(t *testing.T) {
-	l := newLab(t)
-	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("no git on this machine")
-	}
-	// A git that counts what it fetches, and moves the branch after that.
-	l.write(map[string]string{"bin/git": "#!/bin/sh\n" + git + " \"$@\" || exit\ncase \"$*\" in *' fetch '*) echo >> " + l.top + "/fetches; cd " + l.top +
-		"/repo && echo '# more' >> main.tf && " + git + " commit -q -a -m more;; esac\n"})
-	if err := os.Chmod(filepath.Join(l.top, "bin/git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", filepath.Join(l.top, "bin")+":"+os.Getenv("PATH"))
-	repo := "git::file://" + l.top + "/repo"
-	var main strings.Builder
-	for i := range 30 {
-		main.WriteString(call(fmt.Sprintf("a%d", i), repo) + call(fmt.Sprintf("b%d", i), repo+"//sub"))
-	}
-	l.good(main.String())
-	fetches, err := os.ReadFile(filepath.Join(l.top, "fetches"))
-	if err != nil || len(fetches) != 1 {
-		t.Errorf("%d fetches, %v", len(fetches), err)
-	}
-	for i := range 30 {
-		l.has(fmt.Sprintf(".terraform/modules/a%d/main.tf", i), value("1"))
-	}
-}
-
-func TestMercurial(t *testing.T) {
-	if _, err := exec.LookPath("hg"); err != nil {
-		needs.Missing(t, "there is no hg", "install Mercurial")
-	}
-	l := newLab(t)
-	t.Setenv("HGRCPATH", os.DevNull)
-	hg := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("hg", args...)
-		cmd.Dir = filepath.Join(l.top, "repo")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("hg %v: %v\n%s", args, err, out)
-		}
-	}
-	l.write(map[string]string{"repo/main.tf": value("1"), "repo/sub/main.tf": value("sub")})
-	hg("init")
-	hg("commit", "-q", "-A", "-u", "t", "-m", "1")
-	hg("tag", "-u", "t", "v1")
-	l.write(map[string]string{"repo/main.tf": value("2")})
-	hg("commit", "-q", "-u", "t", "-m", "2")
-	repo := "hg::file://" + l.top + "/repo"
-	for source, want := range map[string]string{repo: "2", repo + "?rev=v1": "1", repo + "?rev=default": "2"} {
-		l.good(call("a", source))
-		l.has(".terraform/modules/a/main.tf", value(want))
-		if _, err := os.Stat(".terraform/modules/a/.hg"); err == nil {
-			t.Errorf("%s: the repository's own data are left", source)
-		}
-	}
-	l.good(call("a", repo+"//sub?rev=v1"))
-	l.has(".terraform/modules/a/sub/main.tf", value("sub"))
-	l.bad(call("a", repo+"?rev=v9"), "v9")
-	l.bad(call("a", repo+"?rev=--config=hooks.update=touch%20"+l.top+"/evil"), "no address")
-	l.bad(call("a", "hg::ssh://-oProxyCommand=x/evil"), "no address")
-	if _, err := os.Stat(filepath.Join(l.top, "evil")); err == nil {
-		t.Error("a source ran a program")
 	}
 }
 
@@ -340,187 +227,8 @@ func TestLocalModules(t *testing.T) {
 	l.bad(call("a", "./mods/a"), "modules.json")
 }
 
-func zipOf(files map[string]string) []byte {
-	var out bytes.Buffer
-	z := zip.NewWriter(&out)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write([]byte(files[name]))
-		}
-		if err != nil {
-			panic(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		panic(err)
-	}
-	return out.Bytes()
-}
-
-func tarOf(files, links map[string]string) []byte {
-	var out bytes.Buffer
-	g := gzip.NewWriter(&out)
-	w := tar.NewWriter(g)
-	put := func(h *tar.Header, data string) {
-		if err := w.WriteHeader(h); err != nil {
-			panic(err)
-		}
-		if _, err := w.Write([]byte(data)); err != nil {
-			panic(err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		put(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[name]))}, files[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(links)) {
-		put(&tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: links[name]}, "")
-	}
-	if err := w.Close(); err != nil {
-		panic(err)
-	}
-	if err := g.Close(); err != nil {
-		panic(err)
-	}
-	return out.Bytes()
-}
-
-// xzOf packs what gzip packed again.
-func xzOf(data []byte) []byte {
-	unpacked, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		panic(err)
-	}
-	var out bytes.Buffer
-	w, err := xz.NewWriter(&out)
-	if err == nil {
-		_, err = io.Copy(w, unpacked)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		panic(err)
-	}
-	return out.Bytes()
-}
-
 // bzipped is main.tf in a .tar.bz2, which the standard library can't make.
 const bzipped = "QlpoOTFBWSZTWdxZxwAAAHt7hMqQAEBQAX+CACBjJ98KAACACCAAdBpJo9TTRoABoND0gySNGhoaABoBo+6zaqIggMWACRU5gsomkFKEkBRRIQdGvtuVa9jnyRYgpxET2EDnlfpi97JjasQdYiuxVDIeiJm2FBhUfZESJ6XjmkiID8XckU4UJDcWccAA"
-
-func bytesPage(data []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { w.Write(data) }
-}
-
-func TestArchives(t *testing.T) {
-	l := newLab(t)
-	files := map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")}
-	l.pages["/a.zip"] = bytesPage(zipOf(files))
-	l.pages["/pkg"] = l.pages["/a.zip"]
-	l.pages["/a.tar.gz"] = bytesPage(tarOf(files, map[string]string{"link.txt": "main.tf", "sub/out": "/etc", "up": "../../x"}))
-	l.pages["/a.tar.xz"] = bytesPage(xzOf(tarOf(files, nil)))
-	packed, err := base64.StdEncoding.DecodeString(bzipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.pages["/a.tar.bz2"] = bytesPage(packed)
-	l.pages["/a.txz"], l.pages["/odd"] = l.pages["/a.tar.xz"], l.pages["/a.tar.xz"]
-	l.pages["/text.tar.xz"] = bytesPage([]byte("hello"))
-	l.pages["/deep.tgz"] = bytesPage(tarOf(map[string]string{"net-1.0/main.tf": value("deep")}, nil))
-	l.pages["/slip.zip"] = bytesPage(zipOf(map[string]string{"../../../escaped": "x"}))
-	l.pages["/slip.tgz"] = bytesPage(tarOf(map[string]string{"../escaped": "x"}, nil))
-	l.pages["/link.tgz"] = bytesPage(tarOf(map[string]string{"d/x": "y"}, map[string]string{"a": "d"}))
-	l.pages["/text.zip"] = bytesPage([]byte("hello"))
-	l.pages["/header"] = func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("terraform-get") == "1" {
-			w.Header().Set("X-Terraform-Get", l.url+"/a.zip//sub")
-		}
-	}
-	l.pages["/meta"] = bytesPage([]byte(`<html><head><meta name="terraform-get" content="` + l.url + `/a.zip"/></head></html>`))
-	l.pages["/body"] = bytesPage([]byte(`<html><head></head><body><meta name="terraform-get" content="` + l.url + `/a.zip"/></body></html>`))
-	l.pages["/circle"] = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Terraform-Get", l.url+"/circle") }
-	for source, file := range map[string]string{
-		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf", "/meta": "main.tf", "/meta//sub": "sub/main.tf",
-		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
-		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf", "/a.tar.bz2": "main.tf",
-	} {
-		l.good(call("a", l.url+source))
-		if _, err := os.Stat(filepath.Join(".terraform/modules/a", file)); err != nil {
-			t.Errorf("%s: %v", source, err)
-		}
-	}
-	l.good(call("a", l.url+"/a.tar.gz"))
-	l.has(".terraform/modules/a/link.txt", value("1"))
-	l.has(".terraform/modules/a/sub/out", "")
-	l.has(".terraform/modules/a/up", "")
-	// Links that lead out of the module by way of another link.
-	l.pages["/sly.tgz"] = bytesPage(tarOf(files, map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
-	l.good(call("a", l.url+"/sly.tgz"))
-	l.has(".terraform/modules/a/here/main.tf", value("1"))
-	l.has(".terraform/modules/a/other", "")
-	l.has(".terraform/modules/a/last", "")
-	for source, want := range map[string]string{
-		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
-		"/a.zip?archive=false": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
-		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "no such folder",
-	} {
-		l.bad(call("a", l.url+source), want)
-	}
-	if matches, err := filepath.Glob(filepath.Join(l.top, "*escaped")); err != nil || len(matches) > 0 {
-		t.Errorf("outside: %v", matches)
-	}
-}
-
-// TestArchiveLimits: an archive that holds more than a module may have is given up on the way.
-func TestArchiveLimits(t *testing.T) {
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	const left = 1000
-	u := &unpacker{root: root, bytes: maxArchiveBytes - left}
-	if err := u.file("a", 0o644, strings.NewReader(strings.Repeat("x", left))); err != nil {
-		t.Error(err)
-	}
-	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil || !strings.Contains(err.Error(), "would inflate") {
-		t.Errorf("%v", err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, "b")); err != nil || info.Size() > 1 {
-		t.Errorf("more than is allowed is written: %v %v", info, err)
-	}
-	u = &unpacker{root: root, files: maxArchiveFiles}
-	if err := u.entry("c", 0o644, "", strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "more entries") {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestEndlessOutput: what a program prints doesn't fill the memory, and the end of its complaints is there.
-func TestEndlessOutput(t *testing.T) {
-	const each = 1 << 20
-	long := bytes.Repeat([]byte("x"), each)
-	var out answer
-	var complaints tail
-	steps := stepWriter{tell: func(string) {}}
-	var err error
-	for n := 0; n <= longestAnswer; n += each {
-		_, _ = complaints.Write(long)
-		_, _ = steps.Write(long)
-		_, _ = steps.Write([]byte("\nremote: wait\n"))
-		_, err = out.Write(long)
-	}
-	if err == nil || len(out) > longestAnswer {
-		t.Errorf("an answer of %d bytes: %v", len(out), err)
-	}
-	_, _ = complaints.Write([]byte("why"))
-	_, _ = steps.Write([]byte("why\n"))
-	for _, kept := range []string{string(complaints), string(steps.complaints)} {
-		if len(kept) > 2*longestTail || !strings.HasSuffix(strings.TrimSpace(kept), "why") {
-			t.Errorf("%d bytes are kept, which end in %q", len(kept), kept[len(kept)-8:])
-		}
-	}
-}
 
 func TestLocalPath(t *testing.T) {
 	for _, c := range []struct {
@@ -554,37 +262,6 @@ func TestPageAddress(t *testing.T) {
 		if got := pageAddress([]byte(page)); got != want {
 			t.Errorf("%s: %q", page, got)
 		}
-	}
-}
-
-// TestInterruptedProgram: what a program started and left behind isn't waited for.
-func TestInterruptedProgram(t *testing.T) {
-	l := newLab(t)
-	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top + "/pid.new " + l.top + "/pid\nwait\n"})
-	if err := os.Chmod(l.top+"/bin/fetcher", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", l.top+"/bin:"+os.Getenv("PATH"))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := make(chan error)
-	go func() { done <- run(ctx, os.Environ(), "fetcher") }()
-	var pid int
-	for pid == 0 {
-		time.Sleep(10 * time.Millisecond)
-		text, _ := os.ReadFile(l.top + "/pid")
-		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-	}
-	child, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if err := <-done; err == nil {
-		t.Error("there is no error")
-	}
-	if err := child.Kill(); err != nil {
-		t.Errorf("the child was waited for: %v", err)
 	}
 }
 

@@ -1,0 +1,198 @@
+package getmodules
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ulikunitz/xz"
+)
+
+func zipOf(files map[string]string) []byte {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(files[name]))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+func tarOf(files, links map[string]string) []byte {
+	var out bytes.Buffer
+	g := gzip.NewWriter(&out)
+	w := tar.NewWriter(g)
+	put := func(h *tar.Header, data string) {
+		if err := w.WriteHeader(h); err != nil {
+			panic(err)
+		}
+		if _, err := w.Write([]byte(data)); err != nil {
+			panic(err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		put(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[name]))}, files[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		put(&tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: links[name]}, "")
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	if err := g.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// xzOf packs what gzip packed again.
+func xzOf(data []byte) []byte {
+	unpacked, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		panic(err)
+	}
+	var out bytes.Buffer
+	w, err := xz.NewWriter(&out)
+	if err == nil {
+		_, err = io.Copy(w, unpacked)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+func bytesPage(data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { w.Write(data) }
+}
+
+func TestArchives(t *testing.T) {
+	l := newLab(t)
+	files := map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")}
+	l.pages["/a.zip"] = bytesPage(zipOf(files))
+	l.pages["/pkg"] = l.pages["/a.zip"]
+	l.pages["/a.tar.gz"] = bytesPage(tarOf(files, map[string]string{"link.txt": "main.tf", "sub/out": "/etc", "up": "../../x"}))
+	l.pages["/a.tar.xz"] = bytesPage(xzOf(tarOf(files, nil)))
+	packed, err := base64.StdEncoding.DecodeString(bzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.pages["/a.tar.bz2"] = bytesPage(packed)
+	l.pages["/a.txz"], l.pages["/odd"] = l.pages["/a.tar.xz"], l.pages["/a.tar.xz"]
+	l.pages["/text.tar.xz"] = bytesPage([]byte("hello"))
+	l.pages["/deep.tgz"] = bytesPage(tarOf(map[string]string{"net-1.0/main.tf": value("deep")}, nil))
+	l.pages["/slip.zip"] = bytesPage(zipOf(map[string]string{"../../../escaped": "x"}))
+	l.pages["/slip.tgz"] = bytesPage(tarOf(map[string]string{"../escaped": "x"}, nil))
+	l.pages["/link.tgz"] = bytesPage(tarOf(map[string]string{"d/x": "y"}, map[string]string{"a": "d"}))
+	l.pages["/text.zip"] = bytesPage([]byte("hello"))
+	l.pages["/header"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("terraform-get") == "1" {
+			w.Header().Set("X-Terraform-Get", l.url+"/a.zip//sub")
+		}
+	}
+	l.pages["/meta"] = bytesPage([]byte(`<html><head><meta name="terraform-get" content="` + l.url + `/a.zip"/></head></html>`))
+	l.pages["/body"] = bytesPage([]byte(`<html><head></head><body><meta name="terraform-get" content="` + l.url + `/a.zip"/></body></html>`))
+	l.pages["/circle"] = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Terraform-Get", l.url+"/circle") }
+	for source, file := range map[string]string{
+		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf", "/meta": "main.tf", "/meta//sub": "sub/main.tf",
+		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
+		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf", "/a.tar.bz2": "main.tf",
+	} {
+		l.good(call("a", l.url+source))
+		if _, err := os.Stat(filepath.Join(".terraform/modules/a", file)); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	l.good(call("a", l.url+"/a.tar.gz"))
+	l.has(".terraform/modules/a/link.txt", value("1"))
+	l.has(".terraform/modules/a/sub/out", "")
+	l.has(".terraform/modules/a/up", "")
+	// Links that lead out of the module by way of another link.
+	l.pages["/sly.tgz"] = bytesPage(tarOf(files, map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
+	l.good(call("a", l.url+"/sly.tgz"))
+	l.has(".terraform/modules/a/here/main.tf", value("1"))
+	l.has(".terraform/modules/a/other", "")
+	l.has(".terraform/modules/a/last", "")
+	for source, want := range map[string]string{
+		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
+		"/a.zip?archive=false": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
+		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "no such folder",
+	} {
+		l.bad(call("a", l.url+source), want)
+	}
+	if matches, err := filepath.Glob(filepath.Join(l.top, "*escaped")); err != nil || len(matches) > 0 {
+		t.Errorf("outside: %v", matches)
+	}
+}
+
+// TestArchiveLimits: an archive that holds more than a module may have is given up on the way.
+func TestArchiveLimits(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	const left = 1000
+	u := &unpacker{root: root, bytes: maxArchiveBytes - left}
+	if err := u.file("a", 0o644, strings.NewReader(strings.Repeat("x", left))); err != nil {
+		t.Error(err)
+	}
+	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil || !strings.Contains(err.Error(), "would inflate") {
+		t.Errorf("%v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "b")); err != nil || info.Size() > 1 {
+		t.Errorf("more than is allowed is written: %v %v", info, err)
+	}
+	u = &unpacker{root: root, files: maxArchiveFiles}
+	if err := u.entry("c", 0o644, "", strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "more entries") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestEndlessOutput: what a program prints doesn't fill the memory, and the end of its complaints is there.
+func TestEndlessOutput(t *testing.T) {
+	const each = 1 << 20
+	long := bytes.Repeat([]byte("x"), each)
+	var out answer
+	var complaints tail
+	steps := stepWriter{tell: func(string) {}}
+	var err error
+	for n := 0; n <= longestAnswer; n += each {
+		_, _ = complaints.Write(long)
+		_, _ = steps.Write(long)
+		_, _ = steps.Write([]byte("\nremote: wait\n"))
+		_, err = out.Write(long)
+	}
+	if err == nil || len(out) > longestAnswer {
+		t.Errorf("an answer of %d bytes: %v", len(out), err)
+	}
+	_, _ = complaints.Write([]byte("why"))
+	_, _ = steps.Write([]byte("why\n"))
+	for _, kept := range []string{string(complaints), string(steps.complaints)} {
+		if len(kept) > 2*longestTail || !strings.HasSuffix(strings.TrimSpace(kept), "why") {
+			t.Errorf("%d bytes are kept, which end in %q", len(kept), kept[len(kept)-8:])
+		}
+	}
+}

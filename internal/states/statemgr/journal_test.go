@@ -1,0 +1,401 @@
+package statemgr_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend/inmem"
+	"tofu/internal/backend/local"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+)
+
+func TestReplay(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		before      *states.State
+		run         *statemgr.Run
+		record      func(m *statemgr.Manager)
+		want        *states.State
+		interrupted []string
+	}{
+		{name: "creations", record: func(m *statemgr.Manager) {
+			m.Started(creating(0))
+			m.Started(creating(1))
+			m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
+			m.Started(creating(2))
+			m.Ended(addr(2), addrs.NotDeposed) // failed and stored nothing
+		}, want: state("x"), interrupted: []string{"lab_object.a[1] create"}},
+		{name: "update and deletion", before: state("x", "y"), record: func(m *statemgr.Manager) {
+			m.Started(statemgr.Operation{Addr: addr(0), Action: plans.Update, Provider: provider, Planned: creating(0).Planned})
+			m.Stored(addr(0), addrs.NotDeposed, object("x2"), provider)
+			m.Ended(addr(0), addrs.NotDeposed)
+			m.Started(statemgr.Operation{Addr: addr(1), Action: plans.Delete, Provider: provider})
+			m.Stored(addr(1), addrs.NotDeposed, nil, provider)
+		}, want: state("x2")},
+		{name: "replacement with a deposed object", before: state("x"), record: func(m *statemgr.Manager) {
+			m.Stored(addr(0), "00000001", object("x"), provider)
+			m.Stored(addr(0), addrs.NotDeposed, nil, provider)
+			m.Started(creating(0))
+			m.Stored(addr(0), addrs.NotDeposed, object("z"), provider)
+			m.Started(statemgr.Operation{Addr: addr(0), Deposed: "00000001", Action: plans.Delete, Provider: provider})
+		}, want: func() *states.State {
+			s := state("z")
+			s.SetDeposed(addr(0), "00000001", object("x"), provider)
+			return s
+		}(), interrupted: []string{"lab_object.a[0]00000001 delete"}},
+		{name: "gone current object beside a deposed one", before: state("x"), record: func(m *statemgr.Manager) {
+			m.Stored(addr(0), "00000001", object("x"), provider)
+			m.Stored(addr(0), addrs.NotDeposed, nil, addrs.ProviderInstance{})
+		}, want: func() *states.State {
+			s := states.New()
+			s.SetDeposed(addr(0), "00000001", object("x"), provider)
+			return s
+		}()},
+		{name: "moved before the first change", before: state("x"), run: &statemgr.Run{State: func() *states.State {
+			s := states.New()
+			s.SetCurrent(addr(7), object("x"), provider)
+			return s
+		}()}, record: func(m *statemgr.Manager) {
+			m.Stored(addr(8), addrs.NotDeposed, object("new"), provider)
+		}, want: func() *states.State {
+			s := states.New()
+			s.SetCurrent(addr(7), object("x"), provider)
+			s.SetCurrent(addr(8), object("new"), provider)
+			return s
+		}()},
+		{name: "built-in steps aren't recorded", before: state("x"), record: func(m *statemgr.Manager) {
+			op := creating(1)
+			op.Builtin = true
+			m.Started(op)
+			m.Stored(addr(2), addrs.NotDeposed, object("y"), provider)
+			m.Stored(addr(2), addrs.NotDeposed, nil, provider)
+		}, want: state("x")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := setup(t, test.before)
+			begin(t, m, test.run)
+			test.record(m)
+			crash(t)
+			check(t, m.Unlock())
+
+			m = open(t)
+			snap, diags := read(t, m)
+			sameState(t, snap.State, test.want)
+			var got []string
+			for _, op := range snap.Interrupted {
+				got = append(got, op.Addr.String()+string(op.Deposed)+" "+op.Action.String())
+			}
+			if diff := cmp.Diff(test.interrupted, got); diff != "" {
+				t.Error(diff)
+			}
+			if len(got) > 0 && !strings.Contains(diags.AsWarnings()[len(diags)-1].Detail, "\n  lab_object.a[") {
+				t.Errorf("no word of what was interrupted: %v", diags)
+			}
+			// The next run saves it, and after that the journal is gone.
+			begin(t, m, nil)
+			check(t, m.Save(t.Context(), snap.State))
+			check(t, m.Unlock())
+			final, diags := read(t, open(t))
+			sameState(t, final.State, test.want)
+			if len(diags) > 0 || len(final.Interrupted) > 0 {
+				t.Errorf("still reported: %v", diags)
+			}
+			if slices.Contains(names(t), "terraform.tfstate.journal") {
+				t.Error("the journal is still there")
+			}
+		})
+	}
+}
+
+func TestReportHidesSecrets(t *testing.T) {
+	m := setup(t, nil)
+	begin(t, m, nil)
+	m.Started(creating(3))
+	if info, err := os.Stat("terraform.tfstate.journal"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("journal: %v, %v", info.Mode(), err)
+	}
+	crash(t)
+	check(t, m.Unlock())
+	snap, diags := read(t, open(t))
+	if len(diags) != 1 || len(snap.Interrupted) != 1 {
+		t.Fatal(diags)
+	}
+	text := diags[0].Detail
+	if !strings.Contains(text, `planned {"name":"n3","password":"(sensitive)"}`) || strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
+	if planned := snap.Interrupted[0].Planned; !planned.RawEquals(creating(3).Planned) {
+		t.Errorf("planned %#v", planned)
+	}
+}
+
+// TestInterruptedStepsAreCarriedOn: they stay reported until a run has ended well.
+func TestInterruptedStepsAreCarriedOn(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Started(creating(1))
+	m.Stored(addr(2), addrs.NotDeposed, object("y"), provider)
+	crash(t)
+	check(t, m.Unlock())
+	m = open(t)
+	begin(t, m, nil)
+	check(t, m.Unlock()) // ended without saving
+	snap, _ := read(t, open(t))
+	if len(snap.Interrupted) != 1 || snap.Serial != 6 {
+		t.Fatalf("%+v", snap)
+	}
+	m = open(t)
+	begin(t, m, nil)
+	m.Started(creating(1))
+	m.Stored(addr(1), addrs.NotDeposed, object("z"), provider)
+	crash(t)
+	check(t, m.Unlock())
+	if snap, _ = read(t, open(t)); len(snap.Interrupted) != 0 {
+		t.Errorf("a later run dealt with it: %+v", snap.Interrupted)
+	}
+}
+
+// TestGivenUpSteps: what a run didn't wait for is reported although the state was saved, until a later run has ended well.
+func TestGivenUpSteps(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Started(creating(1))
+	m.Stored(addr(2), addrs.NotDeposed, object("y"), provider)
+	m.Ended(addr(2), addrs.NotDeposed)
+	final := state("x")
+	final.SetCurrent(addr(2), object("y"), provider)
+	check(t, m.Save(t.Context(), final))
+	check(t, m.Unlock())
+	m = open(t)
+	snap, diags := read(t, m)
+	sameState(t, snap.State, final)
+	if len(snap.Interrupted) != 1 || snap.Interrupted[0].Addr != addr(1) || len(diags) != 1 || diags[0].Summary != "Interrupted operations" {
+		t.Fatalf("%+v %v", snap.Interrupted, diags)
+	}
+	begin(t, m, nil)
+	check(t, m.Save(t.Context(), final))
+	check(t, m.Unlock())
+	if snap, diags = read(t, open(t)); len(snap.Interrupted) > 0 || len(diags) > 0 {
+		t.Errorf("still reported: %v", diags)
+	}
+}
+
+func TestALiveRunIsNoInterruptedOne(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
+	snap, diags := read(t, open(t))
+	sameState(t, snap.State, state("x"))
+	if len(diags) > 0 {
+		t.Error(diags)
+	}
+	other := open(t)
+	read(t, other)
+	if err := other.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "still going on") {
+		t.Errorf("a second run at the same time: %v", err)
+	}
+	check(t, m.Save(t.Context(), state("x", "y")))
+	check(t, m.Unlock())
+}
+
+// TestReadersAtOnce: who looks whether a run goes on is not taken for it by others who look too.
+func TestReadersAtOnce(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
+	crash(t)
+	check(t, m.Unlock())
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for range 50 {
+				snap, diags := open(t).Read(t.Context())
+				if diags.HasErrors() || snap.State.Instance(addr(1)) == nil {
+					t.Errorf("the journal isn't read: %v", diags)
+					return
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// TestLongNames: where the name of a file that is to be kept would be too long, that is told.
+func TestLongNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	name := strings.Repeat("x", 246)
+	if err := os.WriteFile(name, []byte(`{"version":4,"serial":1,"lineage":"l","resources":[`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := statemgr.Open(local.New(nil, &local.Options{State: name}), ws, nil)
+	r, err := m.Examine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := m.Mend(t.Context(), r); err == nil || !strings.Contains(err.Error(), "keeping the damaged state") {
+		t.Errorf("kept as %q: %v", kept, err)
+	}
+}
+
+func TestSomebodyElseWroteTheState(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
+	crash(t)
+	check(t, m.Unlock())
+	writeState(t, state("other"), 6)
+	m = open(t)
+	snap, diags := read(t, m)
+	sameState(t, snap.State, state("other"))
+	if len(diags) != 1 || diags[0].Summary != "An interrupted run can't be recovered" {
+		t.Error(diags)
+	}
+	begin(t, m, nil)
+	check(t, m.Save(t.Context(), state("other", "more")))
+	check(t, m.Unlock())
+	if diff := cmp.Diff([]string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal.unused-1"}, names(t)); diff != "" {
+		t.Error(diff)
+	}
+
+	// A journal that says nothing new goes quietly, whoever wrote the state.
+	writeState(t, state("x", "y"), 9)
+	if err := os.Rename("terraform.tfstate.journal.unused-1", "terraform.tfstate.journal"); err != nil {
+		t.Fatal(err)
+	}
+	if _, diags := read(t, open(t)); len(diags) > 0 {
+		t.Error(diags)
+	}
+}
+
+// TestJournalNames: whatever workspaces are called, each has a journal of its own.
+func TestJournalNames(t *testing.T) {
+	dir := t.TempDir()
+	seen := map[string]bool{}
+	for _, workspace := range []string{"dev", "Dev", "a:b", "a/b", "..", strings.Repeat("x", 300), strings.Repeat("x", 299) + "y"} {
+		m := statemgr.Open(new(inmem.Store), workspace, &statemgr.Options{StoreID: "inmem", DataDir: dir})
+		begin(t, m, nil)
+		journals, err := os.ReadDir(filepath.Join(dir, "journal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range journals {
+			seen[strings.ToLower(j.Name())] = true
+		}
+		check(t, m.Save(t.Context(), states.New()))
+		check(t, m.Unlock())
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d journals for seven workspaces", len(seen))
+	}
+}
+
+func TestSavedByAStateCommandAfterACrash(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
+	crash(t)
+	check(t, m.Unlock())
+	m = open(t)
+	snap, _ := read(t, m)
+	changed := snap.State.Clone()
+	changed.Forget(addr(0))
+	check(t, m.Save(t.Context(), changed))
+	if diff := cmp.Diff([]string{"terraform.tfstate", "terraform.tfstate.backup"}, names(t)); diff != "" {
+		t.Error(diff)
+	}
+	after, diags := read(t, open(t))
+	sameState(t, after.State, changed)
+	if after.Serial <= snap.Serial || len(diags) > 0 {
+		t.Errorf("serial %d after %d; %v", after.Serial, snap.Serial, diags)
+	}
+}
+
+func TestForeignJournal(t *testing.T) {
+	for content, want := range map[string]string{
+		"what is this\n": "is no journal that this version can read",
+		"{}\n":           "is no journal that this version can read",
+		`{"kind":"begin","header":{"journal":1},"serial":5}` + "\n" + `{"kind":"store","addr":"???"}` + "\n": `reading the journal: ???`,
+	} {
+		setup(t, state("x"))
+		if err := os.WriteFile("terraform.tfstate.journal", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, diags := open(t).Read(t.Context()); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
+			t.Errorf("%q gives %v", content, diags.Err())
+		}
+	}
+}
+
+func TestTornJournal(t *testing.T) {
+	m := setup(t, state("x"))
+	begin(t, m, nil)
+	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
+	m.Stored(addr(2), addrs.NotDeposed, object("z"), provider)
+	crash(t)
+	check(t, m.Unlock())
+	whole, err := os.ReadFile("terraform.tfstate.journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole = bytes.TrimRight(whole, "\x00")
+	header := strings.IndexByte(string(whole), '\n') + 1
+	for n := header; n <= len(whole); n++ {
+		torn := whole[:n:n]
+		if n%2 == 1 {
+			torn = append(torn, make([]byte, 3000)...) // what was prepared for more
+		}
+		if err := os.WriteFile("terraform.tfstate.journal", torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		snap, diags := read(t, open(t))
+		want := 1 + strings.Count(string(whole[header:n]), "\n")
+		if n < len(whole) && whole[n] == '\n' {
+			want++ // only the line end is missing
+		}
+		if got := len(ids(snap.State)); got != want {
+			t.Fatalf("of %d bytes: %d objects, want %d; %v", n, got, want, diags)
+		}
+	}
+	damaged := strings.Replace(string(whole), `"kind":"store"`, "\x00\x00\x00\x00", 1)
+	if err := os.WriteFile("terraform.tfstate.journal", []byte(damaged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, diags := read(t, open(t)); len(diags) != 2 || diags[1].Summary != "Damaged journal" {
+		t.Error(diags)
+	}
+}
+
+func FuzzJournal(f *testing.F) {
+	const begin = `{"kind":"begin","header":{"journal":1,"program":"x","who":"me","pid":1,"workspace":"default","lineage":"l","exists":true},"serial":5}` + "\n"
+	f.Add([]byte(begin + `{"kind":"start","addr":"lab_object.a[0]","provider":"provider[\"a/b\"]","action":"create","planned":"kq9bIm9iamVjdCIse31dgA==","time":"2024-01-01T00:00:00Z"}` + "\n"))
+	f.Add([]byte(begin + `{"kind":"store","addr":"lab_object.a[\"x\"]","deposed":"00000001","provider":"provider[\"a/b\"]","object":{"schema_version":0,"attributes":{"id":"1"}}}` + "\n"))
+	f.Add([]byte(begin + `{"kind":"store","addr":"lab_object.a[0]","object":null}` + "\n" + `{"kind":"snapshot","serial":6}` + "\n" + `{"kind":"end","addr":"lab_object.a[0]"}`))
+	f.Fuzz(func(t *testing.T, journal []byte) {
+		t.Chdir(t.TempDir())
+		writeState(t, state("x"), 5)
+		if err := os.WriteFile("terraform.tfstate.journal", journal, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := open(t)
+		snap, diags := m.Read(t.Context())
+		if diags.HasErrors() {
+			return
+		}
+		check(t, m.Save(t.Context(), snap.State))
+		after, diags := open(t).Read(t.Context())
+		if diags.HasErrors() || !statefile.Equal(after.State, snap.State) {
+			t.Errorf("what was recovered isn't what is saved: %v", diags.Err())
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package statemgr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/inmem"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+func TestLockWaits(t *testing.T) {
+	store := new(inmem.Store)
+	a, b := statemgr.Open(store, ws, nil), statemgr.Open(store, ws, nil)
+	check(t, a.Lock(t.Context(), "OperationTypeApply", 0, nil))
+	diags := b.Lock(t.Context(), "OperationTypePlan", 0, nil)
+	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "OperationTypeApply") || !strings.Contains(diags[0].Detail, a.LockID()) {
+		t.Errorf("the holder isn't named: %v", diags)
+	}
+	var waited []statemgr.Waiting
+	done := make(chan tfdiags.Diagnostics)
+	told := make(chan struct{}, 8)
+	go func() {
+		done <- b.Lock(t.Context(), "OperationTypePlan", time.Minute, func(w statemgr.Waiting) {
+			waited = append(waited, w)
+			told <- struct{}{}
+		})
+	}()
+	<-told
+	check(t, a.Unlock())
+	check(t, <-done)
+	if len(waited) == 0 || waited[0].Holder == nil || waited[0].Holder.Operation != "OperationTypeApply" {
+		t.Errorf("progress: %+v", waited)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupted"))
+	if diags := a.Lock(ctx, "x", time.Hour, nil); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "interrupted") {
+		t.Errorf("a cancelled wait: %v", diags)
+	}
+	if err := a.ForceUnlock(t.Context(), "wrong"); err == nil {
+		t.Error("a wrong ID unlocks")
+	}
+	if err := a.ForceUnlock(t.Context(), b.LockID()); err != nil {
+		t.Error(err)
+	}
+	check(t, a.Lock(t.Context(), "x", 0, nil))
+}
+
+// TestLockLeftBehind: a lock is explained as left behind only if a process of that number would be seen from here.
+func TestLockLeftBehind(t *testing.T) {
+	store := new(inmem.Store)
+	m := statemgr.Open(store, ws, nil)
+	check(t, m.Lock(t.Context(), "x", 0, nil))
+	own := statemgr.Open(store, ws, nil).Lock(t.Context(), "x", 0, nil)[0].Extra.(*backend.LockInfo)
+	check(t, m.Unlock())
+	var pid int
+	var place string
+	if _, err := fmt.Sscanf(own.Info, "process %d of %s", &pid, &place); err != nil || pid != os.Getpid() {
+		t.Fatalf("the lock doesn't name its process: %q", own.Info)
+	}
+	const none = 1 << 23 // more than a system numbers
+	for info, left := range map[string]bool{
+		fmt.Sprintf("process %d of %s", none, place):     true,
+		fmt.Sprintf("process %d of elsewhere", none):     false,
+		fmt.Sprintf("process %d", none):                  false,
+		fmt.Sprintf("process %d of %s and", none, place): false,
+		fmt.Sprintf("the process %d of %s", none, place): false,
+		own.Info: false,
+		"":       false,
+	} {
+		lock := backend.LockInfo{ID: "one", Who: own.Who, Info: info}
+		if _, err := store.Lock(t.Context(), ws, lock); err != nil {
+			t.Fatal(err)
+		}
+		diags := m.Lock(t.Context(), "x", 0, nil)
+		if !diags.HasErrors() || strings.Contains(diags[0].Detail, "does not run any more") != left {
+			t.Errorf("%q: %v", info, diags)
+		}
+		if err := store.Unlock(t.Context(), ws, "one"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package statemgr_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/backend/inmem"
+	"tofu/internal/backend/local"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+)
+
+// failing is a store whose writes fail.
+type failing struct {
+	*inmem.Store
+	mu  sync.Mutex
+	err error
+}
+
+func (f *failing) Swap(ctx context.Context, workspace string, old, data []byte) error {
+	f.mu.Lock()
+	err := f.err
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.Store.Swap(ctx, workspace, old, data)
+}
+
+// stuck is a store whose writes end only when they are given up.
+type stuck struct{ *inmem.Store }
+
+func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestHurry: a store that doesn't answer holds up a user in a hurry for seconds, during a snapshot too, and anybody else for minutes.
+func TestHurry(t *testing.T) {
+	for _, hurried := range []bool{true, false} {
+		t.Run(fmt.Sprint(hurried), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			synctest.Test(t, func(t *testing.T) {
+				hurry := make(chan struct{})
+				m := statemgr.Open(&stuck{new(inmem.Store)}, ws, &statemgr.Options{StoreID: "inmem", Hurry: hurry, Interval: time.Second})
+				begin(t, m, nil)
+				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
+				time.Sleep(time.Minute) // a snapshot is under way
+				if hurried {
+					close(hurry)
+				}
+				start := time.Now()
+				diags := m.Save(t.Context(), state("x"))
+				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute || (took < time.Minute) != hurried {
+					t.Errorf("after %s: %v", took, diags)
+				}
+				check(t, m.Unlock())
+			})
+			if _, err := os.Stat("errored.tfstate"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestEmergency(t *testing.T) {
+	t.Chdir(t.TempDir())
+	store := &failing{Store: new(inmem.Store), err: fmt.Errorf("no such luck: %w", backend.ErrChanged)}
+	opts := &statemgr.Options{StoreID: "inmem"}
+	m := statemgr.Open(store, "w/x", opts)
+	begin(t, m, nil)
+	m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
+	diags := m.Save(t.Context(), state("x"))
+	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push errored.tfstate") || !strings.Contains(diags[0].Detail, ".terraform/journal/") {
+		t.Fatal(diags)
+	}
+	check(t, m.Unlock())
+	data, err := os.ReadFile("errored.tfstate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := statefile.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, f.State, state("x"))
+
+	// Either way leads out: the journal by itself, and pushing the file.
+	store.err = nil
+	m = statemgr.Open(store, "w/x", opts)
+	snap, diags := read(t, m)
+	sameState(t, snap.State, state("x"))
+	if len(diags) != 1 || diags[0].Summary != "Recovered an interrupted run" {
+		t.Error(diags)
+	}
+	check(t, m.Push(t.Context(), f, false))
+	m = statemgr.Open(store, "w/x", opts)
+	snap, diags = read(t, m)
+	sameState(t, snap.State, state("x"))
+	if len(diags) > 0 || snap.Lineage != f.Lineage || snap.Serial != f.Serial {
+		t.Error(snap, diags)
+	}
+	if diff := cmp.Diff([]string{"errored.tfstate"}, names(t)); diff != "" {
+		t.Error(diff)
+	}
+
+	// The file of another run is left as it is.
+	for _, name := range []string{"errored.2.tfstate", "errored.3.tfstate"} {
+		store.err = backend.ErrChanged
+		m = statemgr.Open(store, name, opts)
+		begin(t, m, nil)
+		m.Stored(addr(0), addrs.NotDeposed, object(name), provider)
+		if diags := m.Save(t.Context(), state(name)); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push "+name) {
+			t.Error(diags)
+		}
+		check(t, m.Unlock())
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if now, err := os.ReadFile("errored.tfstate"); err != nil || !bytes.Equal(now, data) {
+		t.Error("the first file was replaced", err)
+	}
+}
+
+func TestNowhereToSave(t *testing.T) {
+	t.Chdir(t.TempDir())
+	store := &failing{Store: new(inmem.Store), err: backend.ErrChanged}
+	m := statemgr.Open(store, ws, &statemgr.Options{WorkDir: "missing/folder"})
+	read(t, m)
+	diags := m.Save(t.Context(), state("x"))
+	if !diags.HasErrors() {
+		t.Fatal("saving nowhere works")
+	}
+	unsaved, ok := diags[0].Extra.(statemgr.Unsaved)
+	if !ok {
+		t.Fatalf("%#v", diags)
+	}
+	f, err := statefile.Parse(unsaved.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, f.State, state("x"))
+}
+
+func TestUnwritableDestination(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m := statemgr.Open(local.New(nil, &local.Options{StateOut: "folder"}), ws, nil)
+	read(t, m)
+	if err := m.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "folder is a folder") {
+		t.Errorf("beginning with a destination that can't be written: %v", err)
+	}
+}
+
+func TestPush(t *testing.T) {
+	file := func(lineage string, serial uint64, ids ...string) *statefile.File {
+		return &statefile.File{Lineage: lineage, Serial: serial, State: state(ids...)}
+	}
+	for _, test := range []struct {
+		file    *statefile.File
+		force   bool
+		want    string // error
+		lineage string
+		serial  uint64
+	}{
+		{file("l", 6, "y"), false, "", "l", 6},
+		{file("l", 5, "x"), false, "", "l", 5},
+		{file("", 7, "y"), false, "", "l", 7},
+		{file("", 0), false, "", "l", 6},
+		{file("", 0), true, "", "l", 0},
+		{file("l", 5, "y"), false, "same serial, 5", "l", 5},
+		{file("l", 4, "x"), false, "serial 5, which is newer than 4", "l", 5},
+		{file("m", 9, "x"), false, "different lineages", "l", 5},
+		{file("m", 9), false, "different lineages", "l", 5},
+		{file("m", 1, "y"), true, "", "m", 1},
+	} {
+		m := setup(t, state("x"))
+		read(t, m)
+		diags := m.Push(t.Context(), test.file, test.force)
+		if (test.want == "") != !diags.HasErrors() || test.want != "" && !strings.Contains(diags[0].Detail, test.want) {
+			t.Errorf("%+v: %v, want %s", test.file, diags, test.want)
+		}
+		snap, _ := read(t, open(t))
+		if test.want == "" {
+			sameState(t, snap.State, test.file.State)
+		}
+		if snap.Lineage != test.lineage || snap.Serial != test.serial {
+			t.Errorf("%+v: lineage %s and serial %d, want %s and %d", test.file, snap.Lineage, snap.Serial, test.lineage, test.serial)
+		}
+	}
+}
