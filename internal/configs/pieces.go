@@ -15,7 +15,7 @@ import (
 // through, and copies them again and again while their number grows: with many tokens that is most of what parsing costs.
 const (
 	wholeSize = 1 << 14
-	pieceSize = 1 << 7
+	pieceSize = 1 << 9
 )
 
 // parseNative parses native syntax. A large file is cut between blocks and its pieces are parsed at the same time. Where a cut was
