@@ -23,10 +23,10 @@ const patience = 3 * time.Second
 // complete prints what the last word of a command line may become: commands, options after a dash, arguments. Shells ask for it by
 // starting the program with the line in COMP_LINE. Where nothing is printed, they offer files.
 func (a *App) complete(table []*Command, line string) {
-	const cursor = "|" // makes a last word where the line ends with a space
+	const cursor = "|" // so that there is a last word where the line ends with a space
 	words, err := splitWords(line + cursor)
 	if err != nil {
-		return // within quotes there are but files
+		return // within quotes shells offer files
 	}
 	last := strings.TrimSuffix(words[len(words)-1], cursor)
 	words = words[:len(words)-1]

@@ -11,8 +11,8 @@ import (
 // lie before it.
 type entry struct {
 	text strings.Builder
-	// open has the brackets, quotes, heredocs, interpolations and comments that have begun and not ended, as they were written. Whoever
-	// reads them and then the next line is where one would be who has read everything.
+	// open has the brackets, quotes, heredocs, interpolations and comments that have begun and not ended, as they were written. To read
+	// them and then the next line leads to the same place as to read all lines so far.
 	open []string
 }
 

@@ -8,7 +8,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// lessDeprecation is a printer for people who want to see fewer such warnings. Programs get them all.
+// lessDeprecation leaves out warnings of deprecated outputs, variables and attributes for people who asked for fewer of them. Programs
+// get them all.
 type lessDeprecation struct {
 	ui.Printer
 	local bool // show those of modules with a relative path, and of providers

@@ -142,7 +142,7 @@ type lockFlags struct {
 
 func (f *lockFlags) add(fs *flag.FlagSet) {
 	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the same workspace.")
-	fs.DurationVar(&f.Timeout, "lock-timeout", 0, "How `long` to wait for a state lock that somebody else holds, such as 30s.")
+	fs.DurationVar(&f.Timeout, "lock-timeout", 0, "Wait up to this `duration` for a state lock that somebody else holds, such as 30s.")
 }
 
 // stateFlags are the local backend's old path options.

@@ -92,7 +92,7 @@ func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags
 	return targets, excludes, diags
 }
 
-// targetFile reads a file of addresses: one a line; lines that start with # are left out. A blank line is none of these.
+// targetFile reads a file of addresses, one a line. Lines that start with # are left out; a blank line is an error.
 func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if err != nil {

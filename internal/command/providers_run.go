@@ -177,8 +177,8 @@ func (a *App) overrideWarning() tfdiags.Diagnostics {
 		strings.Join(used, ""))}
 }
 
-// switches names what in the environment may change a provider's schema, which is kept from run to run: some providers have
-// features that a variable turns on. Such a variable has a short value, unlike secrets and paths.
+// switches gives a hash of what in the environment may change a provider's schema, since schemas are kept from run to run: some
+// providers have features that a variable turns on. Such a variable has a short value, unlike secrets and paths.
 func switches(environ []string) string {
 	var found []string
 	for _, entry := range environ {
@@ -194,5 +194,5 @@ func switches(environ []string) string {
 // maxSwitch is the length of the longest value that may be a switch's: "enabled", "disabled".
 const maxSwitch = 8
 
-// noSwitches change from shell to shell.
+// noSwitches are variables with short values that differ from shell to shell and turn nothing on.
 var noSwitches = []string{"SHLVL", "LINES", "COLUMNS", "WINDOWID", "TMUX_PANE", "TERM", "_"}

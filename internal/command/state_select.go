@@ -15,7 +15,7 @@ import (
 func instanceAddrs(st *states.State, targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
 	for r := range st.Resources() {
-		for _, key := range r.SortedKeys() { // keeps what is left to sort below short
+		for _, key := range r.SortedKeys() { // so that the list below is mostly sorted already
 			addr := r.Addr.Instance(key)
 			covers := func(t addrs.Target) bool {
 				return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)

@@ -179,7 +179,7 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, diags // it always exists
 }
 
-// overriddenWorkspace tells that TF_WORKSPACE decides.
+// overriddenWorkspace warns that TF_WORKSPACE decides which workspace is used.
 func (a *App) overriddenWorkspace() tfdiags.Diagnostics {
 	if a.Env("TF_WORKSPACE") == "" {
 		return nil

@@ -165,7 +165,7 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 	return u.file(local, mode, content)
 }
 
-// symlink makes a link within the module. One that leads out of it becomes an empty file, as in the reference.
+// symlink makes a link within the module. One that leads out of it becomes an empty file, as in OpenTofu.
 func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	if target == "" { // a zip has the target as content
 		data, err := io.ReadAll(io.LimitReader(content, 4096))

@@ -1,6 +1,6 @@
-// Package parallel does the same with many things at one time.
+// Package parallel runs the turns of a loop at the same time.
 //
-// It is for loops whose turns don't depend on each other; what does is a graph, and package dag walks it.
+// It is for loops whose turns don't depend on each other; where some do, they are a graph, which package dag walks.
 //
 // Invariants: nothing still runs when Each has returned; a panic reaches the caller of Each, as it would from a plain loop, with the
 // stack that it happened on.

@@ -50,8 +50,8 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return p.validate(config)
 }
 
-// Run does the work. The connection is null when there is none; what is marked in it isn't shown. Output lines go to out; a nil out says that neither output nor commands
-// may be shown, in errors either.
+// Run does the work. The connection is null when there is none; what is marked in it isn't shown. Output lines go to out; a nil out says
+// that neither output nor commands may be shown, in errors either.
 func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	r := newRequest(config, connection, out)

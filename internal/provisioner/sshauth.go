@@ -118,8 +118,8 @@ type sshAgent struct {
 	identity string // the preferred key: a file name or a key's comment
 }
 
-// openAgent reaches the agent of this machine, nil when there is none or it isn't wanted. It is left when ctx ends: one that asks its user
-// for a passphrase answers when that pleases him.
+// openAgent reaches the agent of this machine, nil when there is none or it isn't wanted. The connection ends with ctx, since an agent
+// that asks its user for a passphrase may take any time to answer.
 func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	if c.agent != nil && !*c.agent {
 		return nil, nil
@@ -130,7 +130,7 @@ func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 		stop := context.AfterFunc(ctx, func() { conn.Close() })
 		return &sshAgent{agent.NewClient(conn), func() error { stop(); return conn.Close() }, c.agentIdentity}, nil
 	case c.agent == nil:
-		return nil, nil // it was nobody's wish
+		return nil, nil // nobody asked for it
 	case err == nil:
 		return nil, errors.New("the connection wants an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
 	}

@@ -1,7 +1,7 @@
 // Package registry speaks HTTP to the services that providers and modules come from: it discovers a host's services,
 // fetches documents and packages, and knows the module registry protocol.
 //
-// Sources of providers and the module installer share one Client, so that a host is discovered once per run and all
+// Sources of providers and the module installer share one [Client], so that a host is discovered once per run and all
 // follow the same rules about credentials, retries and redirects.
 //
 // Invariants: a token goes to the host's service discovery and to the registry's or mirror's own documents, never to

@@ -118,7 +118,6 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 	}
 }
 
-// change renders one change with its heading.
 // changes writes what happens to each object. Many are rendered at the same time, some hundreds at once so that the texts don't pile up.
 func (p *planText) changes(all []*plans.InstanceChange) {
 	for some := range slices.Chunk(all, 512) {
@@ -138,6 +137,7 @@ func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
 	return p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 }
 
+// change renders one change with its heading.
 func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema, drift bool) string {
 	r := &renderer{style: p.style, margin: 4}
 	heading, notes := changeHeading(c, drift)

@@ -207,7 +207,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Delete implements backend.Store. It leaves a backup of the default workspace's snapshot; another workspace's folder goes whole.
+// Delete implements backend.Store. The default workspace's backup stays; of another workspace the whole folder goes.
 func (s *Store) Delete(_ context.Context, workspace string) error {
 	if workspace == backend.DefaultWorkspace || s.options.StateOut != "" || s.options.State != "" {
 		_, out, _ := s.paths(workspace)

@@ -24,7 +24,7 @@ type fetched struct {
 }
 
 // folder hashes an unpacked package. Checksums of archives say nothing about a folder: with nothing else it is taken
-// as it is, as the reference does.
+// as it is, as OpenTofu does.
 func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetched, error) {
 	h, err := in.Store.ContentHash(pkg.Dir)
 	if err != nil {

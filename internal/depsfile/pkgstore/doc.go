@@ -1,6 +1,6 @@
 // Package pkgstore keeps provider packages on disk: it unpacks, hashes, remembers and places them.
 //
-// A Store lies in the user's cache folder and is shared by everything that runs there. It holds the content of each
+// A [Store] lies in the user's cache folder and is shared by everything that runs there. It holds the content of each
 // package once, under the package's content hash; it remembers which archive has which content, so that an archive is
 // unpacked and hashed once however many root modules use it; and it remembers the stat data of folders it has hashed,
 // so that a package of some hundred megabytes isn't read again before each command.

@@ -14,9 +14,9 @@ import (
 
 // Source is a place that provider packages can be installed from.
 type Source interface {
-	// Versions lists all versions of a provider, on any platform; ErrNoProvider when the source doesn't know it.
+	// Versions lists all versions of a provider, on any platform; the error is a *NoProviderError when the source doesn't know it.
 	Versions(ctx context.Context, p addrs.Provider) (Versions, error)
-	// Package describes one package; ErrNoPackage when there is none for the platform.
+	// Package describes one package; the error is a *NoPackageError when there is none for the platform.
 	Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error)
 	// String says where that is, for messages: "local directory /srv/providers".
 	String() string

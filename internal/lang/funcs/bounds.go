@@ -109,7 +109,7 @@ func leadingNumber(text string) (int, string) {
 	return n, rest
 }
 
-// long tells whether a value is a number, or text that is made one, with so many digits that writing them out takes for ever.
+// long tells whether a value is a number, or text that becomes one, with so many digits that writing them out takes for ever.
 func long(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.Type().IsPrimitiveType() {
 		return false

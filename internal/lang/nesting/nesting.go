@@ -1,8 +1,11 @@
-// Package nesting refuses text that would use up the stack or the memory of whoever parses and evaluates it: what nests too deep, and
-// numbers that are short as written and endless as digits. Everything that is parsed as the language comes by here first, whether it
-// is a file, a template, a variable's value or a line of the console.
+// Package nesting refuses text that would use up the stack or the memory of whoever parses and evaluates it: text that nests too deep,
+// and numbers such as 1e999999999, which are short as written and endless as digits.
 //
-// A check costs one look at each byte, or for short text none.
+// Everything that is parsed as the language is checked here first, whether it is a file, a template, a variable's value or a line of
+// the console.
+//
+// Invariants: text that isn't refused can be parsed and evaluated without using up the stack; a check costs one look at each byte, or
+// none for short text.
 package nesting
 
 import (

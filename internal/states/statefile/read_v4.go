@@ -38,7 +38,7 @@ func readV4(data []byte) (*File, error) {
 	return r.file, nil
 }
 
-// Salvage reads what can be read of a damaged state of version 4: everything up to where the text breaks off or stops to be JSON, but
+// Salvage reads what can be read of a damaged state of version 4: everything up to where the text breaks off or stops being JSON, but
 // for the objects and outputs that can't be what they are said to be. The problems say what is missing.
 func Salvage(data []byte) (*File, []string) {
 	r := newReader(data)
