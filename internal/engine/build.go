@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
@@ -148,68 +146,4 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 type functionUse struct {
 	module *module
 	name   addrs.ProviderFunction
-}
-
-// repetitionMode says how a block is repeated.
-type repetitionMode uint8
-
-const (
-	repeatSingle repetitionMode = iota
-	repeatDisabled
-	repeatCount
-	repeatForEach
-	repeatUnknown // validating: how many there will be is not known
-)
-
-// repetitionExprs are the arguments that repeat a block; at most one is set.
-type repetitionExprs struct {
-	count, forEach, enabled *lang.Expr
-}
-
-// refs are what the arguments refer to.
-func (r repetitionExprs) refs() []*lang.Refs {
-	var out []*lang.Refs
-	for _, e := range []*lang.Expr{r.count, r.forEach, r.enabled} {
-		if e != nil {
-			out = append(out, &e.Refs)
-		}
-	}
-	return out
-}
-
-// refuse refuses arguments that refer to the resource that they repeat: it has no value before its instances are decided.
-func (r repetitionExprs) refuse(itself addrs.Resource) (diags tfdiags.Diagnostics) {
-	for _, refs := range r.refs() {
-		for _, ref := range refs.Objects {
-			subject := ref.Subject
-			if inst, ok := subject.(addrs.ResourceInstance); ok {
-				subject = inst.Resource
-			}
-			if subject == addrs.Referenceable(itself) {
-				diags = diags.Append(tfdiags.Errorf("Self-referential block",
-					"Which instances of %s there are can't depend on the resource itself.", itself).At(ref.Range))
-			}
-		}
-	}
-	return diags
-}
-
-// mode is the kind of repetition that the arguments ask for.
-func (r repetitionExprs) mode() repetitionMode {
-	switch {
-	case r.count != nil:
-		return repeatCount
-	case r.forEach != nil:
-		return repeatForEach
-	}
-	return repeatSingle
-}
-
-// repeats tells whether instances have keys.
-func (r repetitionExprs) repeats() bool { return r.count != nil || r.forEach != nil }
-
-// repetition is what count and each mean for one instance; NilVal where they mean nothing.
-type repetition struct {
-	countIndex         cty.Value
-	eachKey, eachValue cty.Value
 }

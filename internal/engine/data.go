@@ -8,7 +8,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/dag"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -325,6 +324,3 @@ func (m *module) nodeOf(subject addrs.Referenceable) *Node {
 	}
 	return nil
 }
-
-// ephemeralValue marks everything in an ephemeral object.
-func ephemeralValue(v cty.Value) cty.Value { return v.Mark(marks.Ephemeral) }

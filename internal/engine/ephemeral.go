@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/marks"
 	"tofu/internal/parallel"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -154,3 +155,6 @@ func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {
 	w.observe(EphemeralDone{what, "close", diags.HasErrors()})
 	return diags
 }
+
+// ephemeralValue marks everything in an ephemeral object.
+func ephemeralValue(v cty.Value) cty.Value { return v.Mark(marks.Ephemeral) }

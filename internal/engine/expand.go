@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -13,38 +12,6 @@ import (
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
-
-// instances is the outcome of count, for_each or enabled.
-type instances struct {
-	mode repetitionMode
-	keys []addrs.InstanceKey
-	each []cty.Value // parallel to keys, for_each only
-}
-
-// repetition gives count and each for the instance at a position.
-func (x *instances) repetition(i int) repetition {
-	switch x.mode {
-	case repeatCount:
-		return repetition{countIndex: x.keys[i].Value()}
-	case repeatForEach:
-		return repetition{eachKey: x.keys[i].Value(), eachValue: x.each[i]}
-	}
-	return repetition{}
-}
-
-var singleInstance = &instances{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
-
-// unknownRepetition stands for that of all instances while there are no values yet.
-func unknownRepetition(rep repetitionExprs) repetition {
-	out := repetition{}
-	if rep.count != nil {
-		out.countIndex = cty.UnknownVal(cty.Number).RefineNotNull()
-	}
-	if rep.forEach != nil {
-		out.eachKey, out.eachValue = cty.UnknownVal(cty.String).RefineNotNull(), cty.DynamicVal
-	}
-	return out
-}
 
 // expand decides the instances of a block. what names the block in messages.
 func (c *EvalContext) expand(rep repetitionExprs, what string) (*instances, tfdiags.Diagnostics) {
@@ -261,21 +228,4 @@ func (c *EvalContext) argError(summary, detail string, e *lang.Expr, v cty.Value
 		d.Extra = tfdiags.CausedByUnknown{}
 	}
 	return d
-}
-
-// settle gives a resource the value that references to it see, in the module instance of x.
-func (w *walk) settle(r *resource, x *expansion) {
-	x.value = x.whole(r.schema.Block.ImpliedType(), w.seen(r, x.objs), w.mode)
-}
-
-// seen gives objects as references see them: with the marks of what is deprecated.
-func (w *walk) seen(r *resource, objs []cty.Value) []cty.Value {
-	if !w.deprecates || !r.schema.Block.ContainsDeprecated() {
-		return objs
-	}
-	objs = slices.Clone(objs)
-	for i, v := range objs {
-		objs[i] = w.markDeprecated(r, v)
-	}
-	return objs
 }

@@ -34,6 +34,9 @@ var targetTransformer = &Transformer{
 	},
 }
 
+// selective tells whether there are targets, or what is excluded.
+func (b *build) selective() bool { return len(b.targets)+len(b.excludes) > 0 }
+
 // selection says which instances of a resource take part.
 type selection struct {
 	only []addrs.Target // nil: all

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Eval makes the scope of the root module's expressions over a state: for the console and for assertions of tests.
+func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*lang.Scope, tfdiags.Diagnostics) {
+	w, diags := evaluate(ctx, cfg, st, env, vars)
+	if w == nil {
+		return nil, diags
+	}
+	return w.context(w.root.instances[0], repetition{}).scope(), diags
+}
+
+// WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
+// known or can't be evaluated stay as they were: the next plan tells of them.
+func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) *states.State {
+	w, _ := evaluate(ctx, cfg, st, env, vars)
+	if w == nil {
+		return st
+	}
+	for _, v := range w.root.outputs {
+		val := w.root.instances[0].values[v.slot]
+		if val == cty.NilVal {
+			continue
+		}
+		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() {
+			w.storeOutput(v.output, val)
+		}
+	}
+	return w.state
+}
+
+// evaluate evaluates everything over a state. There is no walk when not even the root module could be.
+func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*walk, tfdiags.Diagnostics) {
+	if st == nil {
+		st = states.New()
+	}
+	b := &build{ctx: ctx, phase: phaseEval, env: env, cfg: cfg, state: st, mode: plans.Normal, variables: vars}
+	w, diags := b.newWalk(st)
+	if w == nil {
+		return nil, diags
+	}
+	diags = diags.Append(w.run())
+	if len(w.root.instances) == 0 {
+		return nil, diags
+	}
+	return w, diags
+}
+
+// evalResource gives a resource the value that the state says.
+func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
+	if r.cfg == nil {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, in := range r.module.instances {
+		x, more := w.expandResource(r, in)
+		if more.HasErrors() {
+			diags = diags.Append(more)
+			continue
+		}
+		in.resources[r.slot] = x
+		if r.addr.Resource.Mode == addrs.Ephemeral {
+			for i := range x.objs {
+				x.objs[i] = cty.UnknownVal(r.schema.Block.ImpliedType()).Mark(marks.Ephemeral)
+			}
+		}
+		diags = diags.Append(w.fillFromState(r, in, x))
+		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
+			x.mode = repeatUnknown // nothing of it is there yet
+		}
+		w.settle(r, x)
+	}
+	return diags
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// fillFromState puts the state's objects where no step of this walk has put a newer one.
+func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	abs := r.addr.Resource.InInstance(in.addr)
+	w.mu.Lock()
+	stored := w.state.Resource(abs)
+	objs := make([]*states.Object, len(x.keys))
+	if stored != nil {
+		for i, key := range x.keys {
+			if inst := stored.Instances[key]; inst != nil {
+				objs[i] = inst.Current
+			}
+		}
+	}
+	w.mu.Unlock()
+	for i, obj := range objs {
+		if obj == nil || x.objs[i] != cty.NilVal {
+			continue
+		}
+		diags = diags.Append(x.fill(i, r, abs.Instance(x.keys[i]), obj))
+	}
+	return diags
+}
+
+// fill puts a stored object into its place.
+func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
+	v, diags := r.decode(addr, obj)
+	if !diags.HasErrors() {
+		x.objs[i] = v
+	}
+	return diags
+}
+
+// decode gives a stored object's value.
+func (r *resource) decode(addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
+	v, err := obj.Decode(r.schema.Block.ImpliedType())
+	if err != nil {
+		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
+	}
+	return markStored(r.schema.Block, v, nil), nil
+}
+
+// stateValues gives a resource the instances and values that the state says, whatever the configuration says of repetition.
+func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	if r.cfg == nil {
+		return nil
+	}
+	for _, in := range r.module.instances {
+		x := &expansion{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(w.build.state.Resource(r.addr.Resource.InInstance(in.addr)))}
+		x.objs = make([]cty.Value, len(x.keys))
+		diags = diags.Append(w.fillFromState(r, in, x))
+		w.settle(r, x)
+		in.resources[r.slot] = x
+	}
+	return diags
+}
