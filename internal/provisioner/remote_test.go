@@ -418,7 +418,6 @@ func TestProxy(t *testing.T) {
 	wantError(t, diags, "proxy_scheme")
 }
 
-// TestPassword logs in to a server that knows passwords only, in both ways of asking for them.
 // TestSecretConnection: what is sensitive in a connection isn't announced.
 func TestSecretConnection(t *testing.T) {
 	secret := func(s string) cty.Value { return str(s).Mark(marks.Sensitive) }
@@ -446,6 +445,7 @@ func TestSecretConnection(t *testing.T) {
 	}
 }
 
+// TestPassword logs in to a server that knows passwords only, in both ways of asking for them.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	_, hostKey := newKey(t)
