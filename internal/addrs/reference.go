@@ -13,6 +13,14 @@ type Reference struct {
 	Remaining hcl.Traversal // what follows it, possibly empty
 }
 
+// Whole is the subject or, where that is an instance of a resource, the resource.
+func (r *Reference) Whole() Referenceable {
+	if inst, ok := r.Subject.(ResourceInstance); ok {
+		return inst.Resource
+	}
+	return r.Subject
+}
+
 // Referenceable is an object that expressions of a module can name: one of the types below. All are comparable.
 type Referenceable interface {
 	String() string

@@ -42,11 +42,7 @@ func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string)
 			if diags.HasErrors() {
 				continue // evaluation says so
 			}
-			subject := ref.Subject
-			if inst, ok := subject.(addrs.ResourceInstance); ok {
-				subject = inst.Resource
-			}
-			if subject == r {
+			if ref.Whole() == r {
 				hint := ""
 				if kind == "postcondition" {
 					hint = " Write \"self\" to refer to the object itself."

@@ -54,15 +54,7 @@ func (w *walk) inspectLate() {
 		return
 	}
 	for _, ref := range w.inspection.Refs.Objects {
-		subject := ref.Subject
-		if inst, ok := subject.(addrs.ResourceInstance); ok {
-			subject = inst.Resource
-		}
-		addr, ok := subject.(addrs.Resource)
-		if !ok {
-			continue
-		}
-		r := w.root.resources[addr]
+		r := w.root.resourceOf(ref.Subject)
 		if r == nil || r.schema == nil {
 			continue
 		}

@@ -42,11 +42,7 @@ func (r repetitionExprs) refs() []*lang.Refs {
 func (r repetitionExprs) refuse(itself addrs.Resource) (diags tfdiags.Diagnostics) {
 	for _, refs := range r.refs() {
 		for _, ref := range refs.Objects {
-			subject := ref.Subject
-			if inst, ok := subject.(addrs.ResourceInstance); ok {
-				subject = inst.Resource
-			}
-			if subject == addrs.Referenceable(itself) {
+			if ref.Whole() == addrs.Referenceable(itself) {
 				diags = diags.Append(tfdiags.Errorf("Self-referential block",
 					"Which instances of %s there are can't depend on the resource itself.", itself).At(ref.Range))
 			}

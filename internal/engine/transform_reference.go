@@ -265,11 +265,7 @@ func (b *build) connectRefs(n *Node, m *module, refs *lang.Refs, scope blockScop
 func (b *build) connectUnit(n *Node, m *module, refs *lang.Refs, scope blockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
-		subject := ref.Subject
-		if inst, ok := subject.(addrs.ResourceInstance); ok {
-			subject = inst.Resource
-		}
-		if subject == scope.except && scope.except != nil {
+		if ref.Whole() == scope.except && scope.except != nil {
 			continue
 		}
 		b.places.reference(&ref.Range)
@@ -281,7 +277,7 @@ func (b *build) connectUnit(n *Node, m *module, refs *lang.Refs, scope blockScop
 		}
 		switch {
 		case len(problems) == 0, kept != nil && kept(ref, problems):
-		case isValue(subject):
+		case isValue(ref.Subject):
 			values = values.Append(problems)
 		default:
 			objects = objects.Append(problems)

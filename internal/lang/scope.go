@@ -73,10 +73,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 		seen = make(map[addrs.Referenceable]bool, len(refs.Objects))
 	}
 	for _, ref := range refs.Objects {
-		subject := ref.Subject
-		if inst, ok := subject.(addrs.ResourceInstance); ok {
-			subject = inst.Resource
-		}
+		subject := ref.Whole()
 		if call, output, ok := moduleSubject(subject); ok {
 			if calls == nil {
 				calls = map[string]*callOutputs{}
