@@ -9,8 +9,14 @@ import (
 // CausedByUnknown, as a Diagnostic's Extra, marks a problem that comes from a value which is known only after apply.
 type CausedByUnknown struct{}
 
+// DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
+func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
+
 // CausedBySensitive, as a Diagnostic's Extra, marks a problem that comes from a sensitive value.
 type CausedBySensitive struct{}
+
+// DiagnosticCausedBySensitive is the same question for sensitive values.
+func (CausedBySensitive) DiagnosticCausedBySensitive() bool { return true }
 
 // CheckRule, as a Diagnostic's Extra, marks a failed condition and names the object whose condition it is.
 type CheckRule struct{ Address string }
@@ -35,12 +41,6 @@ func CrashOf(problem any) Crash {
 	}
 	return Crash{Problem: problem, Stack: debug.Stack()}
 }
-
-// DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
-func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
-
-// DiagnosticCausedBySensitive is the same question for sensitive values.
-func (CausedBySensitive) DiagnosticCausedBySensitive() bool { return true }
 
 // InConfigBody gives the list with each attribute path turned into the place in body where that attribute is set, or the body's
 // own missing-item place where it isn't set; diagnostics that have a place already stay as they are, and those that may have none get

@@ -1,0 +1,35 @@
+package checks
+
+import "testing"
+
+// TestSummaries: a block is as bad as its worst object, unknown without a look at it, and passes when it has no objects.
+func TestSummaries(t *testing.T) {
+	var results Results
+	block := results.Declare(KindResource, "lab_object.a")
+	if block.Status != Unknown || results.Declare(KindResource, "lab_object.a") != block {
+		t.Errorf("a block that was declared is %s, and declared once", block.Status)
+	}
+	block.Summarise()
+	if block.Status != Pass {
+		t.Errorf("a block without objects is %s", block.Status)
+	}
+	for _, step := range []struct {
+		addr         string
+		status, want Status
+	}{
+		{"lab_object.a[0]", Pass, Pass}, {"lab_object.a[1]", Unknown, Unknown}, {"lab_object.a[2]", Fail, Fail}, {"lab_object.a[3]", Error, Error},
+		{"lab_object.a[3]", Pass, Fail}, {"lab_object.a[2]", Pass, Unknown}, {"lab_object.a[1]", Pass, Pass},
+	} {
+		if block.Set(step.addr, step.status, nil); block.Status != step.want {
+			t.Errorf("with %s %s the block is %s, want %s", step.addr, step.status, block.Status, step.want)
+		}
+	}
+}
+
+func TestStatusWords(t *testing.T) {
+	for word, want := range map[string]Status{"pass": Pass, "fail": Fail, "error": Error, "unknown": Unknown, "later": Unknown, "": Unknown} {
+		if got := ParseStatus(word); got != want {
+			t.Errorf("%q is %s, want %s", word, got, want)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package tfdiags
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"it broke": "It broke.", "It broke.": "It broke.", "échec": "échec.", "\"a\" is wrong": "\"a\" is wrong.", "": ".",
+	} {
+		if got := Sentence(errors.New(text)); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestFormatPath(t *testing.T) {
+	path := cty.GetAttrPath("rule").IndexInt(0).GetAttr("tags").IndexString("a b").Index(cty.UnknownVal(cty.String)).Index(cty.EmptyObjectVal)
+	if got, want := FormatPath(path), `.rule[0].tags["a b"][…][…]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	err := cty.GetAttrPath("rule").NewErrorf("it is wrong")
+	if got, want := FormatError(err), ".rule: it is wrong"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestErrorsCarryDiagnostics: what goes through an error value comes out as it was, also when others have wrapped it.
+func TestErrorsCarryDiagnostics(t *testing.T) {
+	in := Diagnostics{Warningf("Careful", "It may break."), Errorf("Broken", "It broke.")}
+	out := Diagnostics{}.Append(nil, fmt.Errorf("doing it: %w", in.Err()))
+	if len(out) != 2 || out[0].Summary != "Careful" || out[1].Severity != Error {
+		t.Errorf("%v", out)
+	}
+	if err := in[:1].Err(); err != nil {
+		t.Errorf("warnings are no error: %v", err)
+	}
+	if plain := (Diagnostics{}).Append(errors.New("it broke")); len(plain) != 1 || plain[0].Summary != "It broke" {
+		t.Errorf("%v", plain)
+	}
+}
+
+func TestSort(t *testing.T) {
+	at := func(file string, offset int) hcl.Range {
+		return hcl.Range{Filename: file, Start: hcl.Pos{Byte: offset}}
+	}
+	list := Diagnostics{
+		Errorf("5", "").At(at("b.tf", 1)), Errorf("4", "").At(at("a.tf", 9)), Errorf("3", "").At(at("a.tf", 2)), Errorf("2", ""),
+		Warningf("1", "").At(at("c.tf", 1)),
+	}
+	list.Sort()
+	for i, d := range list {
+		if d.Summary != fmt.Sprint(i+1) {
+			t.Errorf("position %d has %s", i+1, d.Summary)
+		}
+	}
+}
+
+// TestWithout: only what is said of the same object at the same place is a repetition.
+func TestWithout(t *testing.T) {
+	at := hcl.Range{Filename: "a.tf"}
+	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
+	other.Address = "lab_object.a"
+	left := Diagnostics{same, elsewhere, other}.Without(Diagnostics{same})
+	if len(left) != 2 || left[0].Subject != nil || left[1].Address == "" {
+		t.Errorf("%v", left)
+	}
+}
