@@ -141,7 +141,13 @@ func (b *build) draw() *Drawing {
 			continue
 		}
 		at[id] = len(out.Nodes)
-		out.Nodes = append(out.Nodes, b.drawn(n))
+		drawn := b.drawn(n)
+		if n.rootVariable() && len(reduced.Needs(dag.ID(id))) > 0 {
+			// What its rules refer to, the one who gives a variable its value need not know: only its users wait for that.
+			out.Nodes = append(out.Nodes, DrawnNode{Name: n.Name + " (validation)"})
+			out.Edges = append(out.Edges, [2]int{at[id], len(out.Nodes)})
+		}
+		out.Nodes = append(out.Nodes, drawn)
 	}
 	for id := range dag.ID(b.graph.Len()) {
 		for _, to := range reduced.Needs(id) {
