@@ -63,7 +63,12 @@ func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
 }
 
 func (d *decoder) encryptionTarget(block *hcl.Block) {
-	for i, fallback := range d.content(block.Body, EncryptionTargetSchema).Blocks {
+	content := d.content(block.Body, EncryptionTargetSchema)
+	if attr := content.Attributes["enforced"]; attr != nil && len(attr.Expr.Variables()) == 0 {
+		var enforced bool
+		d.constant(attr, &enforced)
+	}
+	for i, fallback := range content.Blocks {
 		if i > 0 {
 			d.errorf(fallback.DefRange, "Duplicate fallback block", "A method has one fallback; the fallback may have one of its own.")
 			break

@@ -248,7 +248,7 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 	if len(v.Plan.Changes.Outputs) > 0 {
 		outputs := make(map[string]outputJSON)
 		for _, o := range v.Plan.Changes.Outputs {
-			outputs[o.Name] = outputJSON{Sensitive: o.Sensitive, Action: lineActions[o.Action], Deprecated: o.Deprecated}
+			outputs[o.Name] = outputJSON{Sensitive: o.Sensitive, Action: lineActions[o.Action]}
 		}
 		p.outputs(outputs)
 	}
