@@ -77,6 +77,9 @@ func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (di
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(i)), x: x, at: i}
 	defer w.work("plan", addr)(&diags)
 	if !r.selected.has(addr) {
+		if r.hasConditions() { // of which those that take part are not all
+			w.record(p.rules(""), checks.Unknown, nil)
+		}
 		return p.keep()
 	}
 	if named, diags := p.namesItself(); named {

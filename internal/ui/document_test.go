@@ -121,9 +121,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestEmptySecretsOfReplacements: a secret by its schema that is still empty isn't mentioned in planned values of what is planned anew,
-// unless the configuration has made it one.
-func TestEmptySecretsOfReplacements(t *testing.T) {
+// TestSecretsOfReplacements: the planned values of what is planned anew don't say what is a secret by its schema alone; the changes do.
+func TestSecretsOfReplacements(t *testing.T) {
 	secret := cty.StringVal("hush").Mark(marks.Sensitive)
 	for _, c := range []struct {
 		action   plans.Action
@@ -135,7 +134,8 @@ func TestEmptySecretsOfReplacements(t *testing.T) {
 		{plans.Read, cty.UnknownVal(cty.String), false},
 		{plans.DeleteThenCreate, cty.NullVal(cty.String).WithSameMarks(secret), true},
 		{plans.DeleteThenCreate, cty.UnknownVal(cty.String).WithSameMarks(secret), true},
-		{plans.DeleteThenCreate, cty.StringVal("hush"), true},
+		{plans.DeleteThenCreate, cty.StringVal("hush"), false},
+		{plans.DeleteThenCreate, secret, true},
 		{plans.Update, cty.NullVal(cty.String), true},
 	} {
 		view := bigPlan(t, 1)

@@ -170,9 +170,7 @@ func (p *planWriter) plannedValues() {
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := c.After
-	if c.Action.IsReplace() || c.Action == plans.Read { // of these, documents have never mentioned secrets by the schema that are empty yet
-		after = markFilled(after, sch)
-	} else {
+	if !c.Action.IsReplace() && c.Action != plans.Read { // of these, the documents have never told here what is secret by its schema alone
 		after = markSecrets(after, sch)
 	}
 	out := &stateResource{

@@ -57,17 +57,6 @@ func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	return states.MarkSensitive(v, paths)
 }
 
-// markFilled is markSecrets for what has a value: neither null nor unknown.
-func markFilled(v cty.Value, sch *providers.ResourceSchema) cty.Value {
-	if sch == nil || v.IsNull() || !sch.Block.ContainsSensitive() {
-		return v
-	}
-	return states.MarkSensitive(v, slices.DeleteFunc(sch.Block.SensitivePaths(v), func(path cty.Path) bool {
-		at, err := path.Apply(v)
-		return err == nil && (!at.IsKnown() || at.IsNull())
-	}))
-}
-
 // PlanView is a plan with what is needed to show it.
 type PlanView struct {
 	Plan    *plans.Plan
