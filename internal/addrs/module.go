@@ -7,9 +7,6 @@ import (
 // Module is the path of a module in the configuration tree, its call names joined with dots ("net.subnets"); "" is the root.
 type Module string
 
-// RootModule is the configuration's own module.
-const RootModule Module = ""
-
 // Child is the module called name in m.
 func (m Module) Child(name string) Module {
 	if m == "" {

@@ -1,6 +1,7 @@
 package addrs
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -161,6 +162,11 @@ func (c LocalProviderConfig) String() string {
 		return c.LocalName
 	}
 	return c.LocalName + "." + c.Alias
+}
+
+// Compare orders configurations by provider, those of a provider by alias.
+func (c LocalProviderConfig) Compare(other LocalProviderConfig) int {
+	return cmp.Or(strings.Compare(c.LocalName, other.LocalName), strings.Compare(c.Alias, other.Alias))
 }
 
 // AbsProviderConfig is a provider configuration in the configuration tree.

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A configuration is a struct whose fields carry
+// field is one attribute of a configuration, which is a struct whose fields carry
 //
 //	cfg:"name[,required][,sensitive]"   the attribute
 //	env:"VAR[,VAR…]"                    environment variables that stand in for it, first one first
@@ -22,8 +22,6 @@ import (
 //	doc:"Sentence."                     the description
 //
 // and are of type string, bool, int, []string, []int or map[string]string; other fields are the driver's own.
-
-// field is one attribute of a configuration.
 type field struct {
 	name                string
 	required, sensitive bool

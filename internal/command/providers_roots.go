@@ -106,7 +106,7 @@ func (t *moduleTree) search(dir string) {
 		case e.IsDir():
 		case name == depsfile.FileName:
 			m.locked = true
-		case isConfig(name):
+		case configs.IsConfigFile(name):
 			configured = true
 		}
 	}
@@ -139,11 +139,6 @@ func absolute(path string) string {
 		return filepath.Clean(path)
 	}
 	return abs
-}
-
-// isConfig tells whether a file's name is that of a configuration file.
-func isConfig(name string) bool {
-	return slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json"}, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // candidate is a module that may be a root module.

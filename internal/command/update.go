@@ -13,6 +13,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"tofu/internal/configs"
 	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -161,7 +162,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 		diags = diags.Append(more)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if e.IsDir() || !isConfig(e.Name()) || slices.ContainsFunc(f.Ignore, func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {
+			if e.IsDir() || !configs.IsConfigFile(e.Name()) || slices.ContainsFunc(f.Ignore, func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {
 				continue
 			}
 			source, err := os.ReadFile(path)
@@ -191,7 +192,7 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 			continue
 		}
 		text, err := w.raise(ctx, p, chosen)
-		at := fmt.Sprintf("%s:%d: %s", p.Range.Filename, p.Range.Start.Line, p)
+		at := fmt.Sprintf("%s: %s", tfdiags.Place(p.Range), p)
 		switch {
 		case errors.Is(err, upgrade.ErrNewer):
 			tally.current++

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -105,7 +104,7 @@ func (l *loaded) convertible(values map[string]engine.Variable) tfdiags.Diagnost
 		if _, err := v.Final(values[name].Value); err != nil {
 			from := ""
 			if at := values[name].Range; at != nil {
-				from = fmt.Sprintf(" at %s:%d", at.Filename, at.Start.Line)
+				from = " at " + tfdiags.Place(*at)
 			}
 			diags = append(diags, tfdiags.Errorf("Invalid value for input variable",
 				"The value given%s for the variable %q does not fit its type: %s.", from, name, tfdiags.FormatError(err)).At(v.Range))

@@ -1,6 +1,10 @@
 package configs
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/tfdiags"
+)
 
 var checkSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "data", LabelNames: []string{"type", "name"}}, {Type: "assert"}},
@@ -23,7 +27,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			continue
 		}
 		if c.Data != nil {
-			d.errorf(inner.DefRange, "Multiple data resource blocks", "The check block has a data resource at %s already, and one is the limit.", place(c.Data.Range))
+			d.errorf(inner.DefRange, "Multiple data resource blocks", "The check block has a data resource at %s already, and one is the limit.", tfdiags.Place(c.Data.Range))
 			continue
 		}
 		// One that is wrong is not kept, so that a second one is not taken for superfluous.

@@ -46,7 +46,7 @@ func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
 	for _, inner := range content.Blocks {
 		key := strings.Join(append([]string{inner.Type}, inner.Labels...), ".")
 		if other := first[key]; other != nil {
-			d.errorf(inner.DefRange, "Duplicate "+inner.Type+" block", "The encryption block has %s at %s already.", key, place(other.DefRange))
+			d.errorf(inner.DefRange, "Duplicate "+inner.Type+" block", "The encryption block has %s at %s already.", key, tfdiags.Place(other.DefRange))
 			continue
 		}
 		first[key] = inner

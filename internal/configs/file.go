@@ -127,7 +127,7 @@ func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool
 		o.first = block
 		return true
 	}
-	d.errorf(block.DefRange, summary, "%s already has a %s block at %s.", parent, block.Type, place(o.first.DefRange))
+	d.errorf(block.DefRange, summary, "%s already has a %s block at %s.", parent, block.Type, tfdiags.Place(o.first.DefRange))
 	return false
 }
 
@@ -138,15 +138,12 @@ func (d *decoder) refuseOverride(block *hcl.Block) {
 	}
 }
 
-// place names a source range in the text of a message.
-func place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
-
 // escape merges the content of a "_" block, whose arguments are never meta-arguments, into the rest of its parent.
 func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
 	if o.first != nil {
 		d.errorf(block.DefRange, "Duplicate escaping block",
 			"A %s block has one \"_\" block for what should not be taken for meta-arguments, and there is one at %s already.",
-			parent, place(o.first.DefRange))
+			parent, tfdiags.Place(o.first.DefRange))
 		return rest
 	}
 	o.first = block

@@ -27,6 +27,9 @@ var configExtensions = extensions{
 	{".tf", ""},
 }
 
+// IsConfigFile tells whether a name has the extension of a configuration file.
+func IsConfigFile(name string) bool { return configExtensions.of(name) != "" }
+
 // of gives the extension that a name has; "" for a file of another kind.
 func (x extensions) of(name string) string {
 	for _, e := range x {

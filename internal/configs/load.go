@@ -254,7 +254,7 @@ func (req *ModuleRequest) LocalDir() string {
 
 // Describe names a call and its place for messages that have no range.
 func (req *ModuleRequest) Describe() string {
-	return fmt.Sprintf("module %q at %s", strings.TrimPrefix(req.Path.String(), "module."), place(req.Call.Range))
+	return fmt.Sprintf("module %q at %s", strings.TrimPrefix(req.Path.String(), "module."), tfdiags.Place(req.Call.Range))
 }
 
 // AllModules calls yield for c and every module below it, callers before what they call, siblings by name, until yield says no.

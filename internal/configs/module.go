@@ -54,7 +54,7 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	}
 	if a.Backend != nil && a.Cloud != nil {
 		a.errorf(a.Backend.Range, "Both a backend and a cloud configuration are present",
-			"They exclude each other. The cloud block is at %s.", place(a.Cloud.Range))
+			"They exclude each other. The cloud block is at %s.", tfdiags.Place(a.Cloud.Range))
 	}
 	a.resolveProviders()
 	if !a.diags.HasErrors() { // a name that could not be read looks like one that is not there
@@ -76,7 +76,7 @@ func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
 // declare puts one declaration into its map, or says where it was declared before.
 func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary, what string) {
 	if before, dup := into[key]; dup {
-		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", tfdiags.Capital(what), place(at(before)))
+		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", tfdiags.Capital(what), tfdiags.Place(at(before)))
 		return
 	}
 	into[key] = decl
@@ -121,21 +121,21 @@ func (c *Check) at() hcl.Range      { return c.Range }
 func (a *assembly) addSettings(f *file) {
 	for _, b := range f.backends {
 		if a.Backend != nil {
-			a.errorf(b.Range, "Duplicate backend configuration", "The module has a backend block at %s already, and one is the limit.", place(a.Backend.Range))
+			a.errorf(b.Range, "Duplicate backend configuration", "The module has a backend block at %s already, and one is the limit.", tfdiags.Place(a.Backend.Range))
 			continue
 		}
 		a.Backend = b
 	}
 	for _, c := range f.clouds {
 		if a.Cloud != nil {
-			a.errorf(c.Range, "Duplicate cloud configurations", "The module has a cloud block at %s already, and one is the limit.", place(a.Cloud.Range))
+			a.errorf(c.Range, "Duplicate cloud configurations", "The module has a cloud block at %s already, and one is the limit.", tfdiags.Place(a.Cloud.Range))
 			continue
 		}
 		a.Cloud = c
 	}
 	for _, b := range f.encryption {
 		if len(a.Encryption) > 0 {
-			a.errorf(b.DefRange, "Duplicate encryption configuration", "The module has an encryption block at %s already, and one is the limit.", place(a.Encryption[0].DefRange))
+			a.errorf(b.DefRange, "Duplicate encryption configuration", "The module has an encryption block at %s already, and one is the limit.", tfdiags.Place(a.Encryption[0].DefRange))
 			continue
 		}
 		a.Encryption = append(a.Encryption, b)
@@ -143,7 +143,7 @@ func (a *assembly) addSettings(f *file) {
 	for _, block := range f.requiredProviders {
 		if a.requiredRange != nil {
 			a.errorf(block.rng, "Duplicate required providers configuration",
-				"The module has a required_providers block at %s already. Put all providers into one block.", place(*a.requiredRange))
+				"The module has a required_providers block at %s already. Put all providers into one block.", tfdiags.Place(*a.requiredRange))
 			continue
 		}
 		a.requiredRange = &block.rng
@@ -151,7 +151,7 @@ func (a *assembly) addSettings(f *file) {
 	}
 	for _, m := range f.providerMetas {
 		if before, dup := a.ProviderMetas[m.LocalName]; dup {
-			a.errorf(m.Range, "Duplicate provider_meta block", "The provider %q has a provider_meta block at %s already.", m.LocalName, place(before.Range))
+			a.errorf(m.Range, "Duplicate provider_meta block", "The provider %q has a provider_meta block at %s already.", m.LocalName, tfdiags.Place(before.Range))
 			continue
 		}
 		a.ProviderMetas[m.LocalName] = m
@@ -168,10 +168,10 @@ func (a *assembly) addProvider(p *Provider) {
 		a.Providers[p.Local()] = p
 	case p.Alias == "":
 		a.errorf(p.Range, "Duplicate provider configuration",
-			"There is a default (non-aliased) configuration of provider %q already, at %s. To have several, give the others an \"alias\".", p.Name, place(before.Range))
+			"There is a default (non-aliased) configuration of provider %q already, at %s. To have several, give the others an \"alias\".", p.Name, tfdiags.Place(before.Range))
 	default:
 		a.errorf(p.Range, "Duplicate provider configuration",
-			"There is a configuration of provider %q with alias %q already, at %s. Each configuration of a provider needs an alias of its own.", p.Name, p.Alias, place(before.Range))
+			"There is a configuration of provider %q with alias %q already, at %s. Each configuration of a provider needs an alias of its own.", p.Name, p.Alias, tfdiags.Place(before.Range))
 	}
 }
 
@@ -195,14 +195,14 @@ func (a *assembly) checkImports() {
 		if r != nil && im.Provider != nil && im.ToResource.Module.IsRoot() && (r.Provider == nil || r.Provider.Local() != im.Provider.Local()) {
 			a.errorf(im.providerRange, "Invalid import provider argument",
 				"The block of %s at %s doesn't have the same provider argument. The object is imported with the resource's own provider configuration: name that one there, or leave it out here.",
-				r.Addr, place(r.Range))
+				r.Addr, tfdiags.Place(r.Range))
 		}
 		if im.static == nil {
 			continue
 		}
 		for _, before := range seen[*im.static] {
 			a.errorf(im.Range, fmt.Sprintf("Duplicate import configuration for %q", im.static),
-				"The import block at %[2]s is about %[1]q too. Remove one of them.", im.static, place(before.Range))
+				"The import block at %[2]s is about %[1]q too. Remove one of them.", im.static, tfdiags.Place(before.Range))
 		}
 		seen[*im.static] = append(seen[*im.static], im)
 	}

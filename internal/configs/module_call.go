@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
 )
 
 func moduleSchema(sourceRequired bool) *hcl.BodySchema {
@@ -106,7 +107,7 @@ func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if before, dup := first[in.Local()]; dup {
 			d.errorf(pair.Value.Range(), "Duplicate provider address", "%s gets a provider configuration at %s already. Remove one of them.",
-				in.Local(), place(before))
+				in.Local(), tfdiags.Place(before))
 			continue
 		}
 		first[in.Local()] = rng

@@ -2,6 +2,8 @@ package configs
 
 import (
 	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/tfdiags"
 )
 
 // Every kind of declaration is overridden argument by argument, nested blocks by type, and conditions and dependencies not at all:
@@ -61,14 +63,14 @@ func (a *assembly) overrideSettings(f *file) {
 	// The last block wins over both kinds, so that an override file can move a configuration to another backend of any kind.
 	for i, b := range f.backends {
 		if i > 0 {
-			a.errorf(b.Range, "Duplicate backend configuration", "An override file has one backend block at most, and there is one at %s already.", place(f.backends[0].Range))
+			a.errorf(b.Range, "Duplicate backend configuration", "An override file has one backend block at most, and there is one at %s already.", tfdiags.Place(f.backends[0].Range))
 			continue
 		}
 		a.Backend, a.Cloud = b, nil
 	}
 	for i, c := range f.clouds {
 		if i > 0 {
-			a.errorf(c.Range, "Duplicate cloud configurations", "An override file has one cloud block at most, and there is one at %s already.", place(f.clouds[0].Range))
+			a.errorf(c.Range, "Duplicate cloud configurations", "An override file has one cloud block at most, and there is one at %s already.", tfdiags.Place(f.clouds[0].Range))
 			continue
 		}
 		a.Backend, a.Cloud = nil, c

@@ -28,7 +28,7 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 		p.AliasRange = &rng
 		if !hclsyntax.ValidIdentifier(p.Alias) {
 			// OpenTofu gives this one no place, which programs that read diagnostics may rely on; the text has it.
-			d.add(tfdiags.Errorf("Invalid provider configuration alias", "The alias at %s is no name. %s", place(rng), identifierRule))
+			d.add(tfdiags.Errorf("Invalid provider configuration alias", "The alias at %s is no name. %s", tfdiags.Place(rng), identifierRule))
 		}
 	}
 	if attr, ok := content.Attributes["version"]; ok {

@@ -94,7 +94,7 @@ func (p *Provider) empty() bool {
 // ownConfigurations looks at the provider blocks of a called module.
 func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 	told, refused := map[string]bool{}, false
-	for _, local := range slices.SortedFunc(maps.Keys(cfg.Module.Providers), compareLocal) {
+	for _, local := range slices.SortedFunc(maps.Keys(cfg.Module.Providers), addrs.LocalProviderConfig.Compare) {
 		p := cfg.Module.Providers[local]
 		switch {
 		case p.empty() && !told[p.Name]:
@@ -106,7 +106,7 @@ func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 			refused = true
 			ck.errorf(*repeated, "Module is incompatible with count, for_each, enabled and depends_on",
 				"%s has its own provider configurations (%s). A call with count, for_each, enabled or depends_on has to pass them with the providers argument instead.",
-				cfg.Path, place(p.Range))
+				cfg.Path, tfdiags.Place(p.Range))
 		}
 	}
 }

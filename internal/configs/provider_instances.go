@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -17,7 +16,7 @@ import (
 func (c *Config) providerInstances() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	c.ProviderInstances = map[addrs.LocalProviderConfig]map[addrs.InstanceKey]cty.Value{}
-	for _, local := range slices.SortedFunc(maps.Keys(c.Module.Providers), compareLocal) {
+	for _, local := range slices.SortedFunc(maps.Keys(c.Module.Providers), addrs.LocalProviderConfig.Compare) {
 		p := c.Module.Providers[local]
 		if p.ForEach == nil || p.Alias == "" {
 			continue
@@ -86,11 +85,4 @@ func unsuitableForEach(v cty.Value) string {
 		}
 	}
 	return ""
-}
-
-func compareLocal(a, b addrs.LocalProviderConfig) int {
-	if a.LocalName != b.LocalName {
-		return strings.Compare(a.LocalName, b.LocalName)
-	}
-	return strings.Compare(a.Alias, b.Alias)
 }

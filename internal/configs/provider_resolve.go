@@ -145,7 +145,7 @@ func (m *Module) requirements() []Requirement {
 			out = append(out, Requirement{Provider: provider, Range: at})
 		}
 	}
-	for _, local := range slices.SortedFunc(maps.Keys(m.Providers), compareLocal) {
+	for _, local := range slices.SortedFunc(maps.Keys(m.Providers), addrs.LocalProviderConfig.Compare) {
 		p := m.Providers[local]
 		implied(p.Provider, p.Range)
 		if p.constraints != nil {

@@ -72,7 +72,7 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.
 			// A wrong value is no lack of one: what uses the variable goes on with an unknown value.
 			s.memo[subject].unsuitable = true
 			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
-				"The value given%s is not suitable for %s, which is declared at %s: %s.", s.by(v), s.name(subject.String()), place(v.Range), tfdiags.FormatError(err)))
+				"The value given%s is not suitable for %s, which is declared at %s: %s.", s.by(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err)))
 		}
 		return final, diags
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
 )
 
 // TestFile is one file of tests.
@@ -233,5 +234,5 @@ func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
 }
 
 func (d *decoder) duplicateProvider(p *Provider, before hcl.Range) {
-	d.errorf(p.Range, "Duplicate provider configuration", "There is a configuration %s in this file already, at %s.", p.Local(), place(before))
+	d.errorf(p.Range, "Duplicate provider configuration", "There is a configuration %s in this file already, at %s.", p.Local(), tfdiags.Place(before))
 }

@@ -57,7 +57,7 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	for _, o := range m.Overrides {
 		at := o.Target.Resource.In(o.Target.Module.Module())
 		if m.byTarget[at] != nil {
-			d.errorf(m.Range, "Duplicated override", "%s is overridden twice in this mock_provider block, again at %s.", o.Target, place(o.TargetRange))
+			d.errorf(m.Range, "Duplicated override", "%s is overridden twice in this mock_provider block, again at %s.", o.Target, tfdiags.Place(o.TargetRange))
 		}
 		m.byTarget[at] = o
 	}
@@ -71,7 +71,7 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 func (d *decoder) mockDefaults(m *MockProvider, into map[string]cty.Value, block *hcl.Block) {
 	typ := block.Labels[0]
 	if _, dup := into[typ]; dup {
-		d.errorf(m.Range, "Duplicated "+block.Type+" block", "There is a second %s block for the type %q, at %s.", block.Type, typ, place(block.DefRange))
+		d.errorf(m.Range, "Duplicated "+block.Type+" block", "There is a second %s block for the type %q, at %s.", block.Type, typ, tfdiags.Place(block.DefRange))
 	}
 	values := cty.EmptyObjectVal
 	if attr, ok := d.content(block.Body, mockDefaultsSchema).Attributes["defaults"]; ok {

@@ -169,7 +169,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	d := c.argError(set.failed, detail, r.condition, cty.NilVal)
 	if set.at != nil {
 		d.Subject = set.at
-		d.Detail += fmt.Sprintf("\n\nThe rule is at %s:%d.%s", r.cfg.Range.Filename, r.cfg.Range.Start.Line, set.origin)
+		d.Detail += "\n\nThe rule is at " + tfdiags.Place(r.cfg.Range) + "." + set.origin
 	}
 	d.Extra = tfdiags.CheckRule{Address: set.object}
 	if _, sensitive := vm[marks.Sensitive]; sensitive {
@@ -214,7 +214,7 @@ func (w *walk) validateVariable(v *value, in *moduleInstance) tfdiags.Diagnostic
 	if v.expr != nil {
 		at = v.expr.Range()
 	} else if val, ok := w.variables[v.name]; ok && in.parent == nil && val.Range != nil {
-		given = fmt.Sprintf(" The value is given at %s:%d.", val.Range.Filename, val.Range.Start.Line)
+		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
 	return joinFailures(w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
 		kind: checks.KindVariable, config: v.node.Name, object: inInstance(in.addr, "var."+v.name),

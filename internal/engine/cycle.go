@@ -54,7 +54,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 				names = append(names, n.Name)
 			}
 			if at, ok := b.places.of[[2]dag.ID{n.ID, next.ID}]; ok {
-				fmt.Fprintf(&text, "\n  - %s refers to %s at %s:%d", n.Name, next.Name, at.Filename, at.Start.Line)
+				fmt.Fprintf(&text, "\n  - %s refers to %s at %s", n.Name, next.Name, tfdiags.Place(at))
 			} else {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
 			}
@@ -68,5 +68,5 @@ func place(n *Node) string {
 	if n.Range == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%s:%d)", n.Range.Filename, n.Range.Start.Line)
+	return " (" + tfdiags.Place(*n.Range) + ")"
 }

@@ -62,7 +62,7 @@ func (t *importTarget) where() string {
 	if t.cfg == nil {
 		return "asked for on the command line"
 	}
-	return fmt.Sprintf("import block at %s:%d", t.cfg.Range.Filename, t.cfg.Range.Start.Line)
+	return "import block at " + tfdiags.Place(t.cfg.Range)
 }
 
 // explain says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.

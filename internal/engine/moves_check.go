@@ -24,11 +24,11 @@ func validateMoves(cfg *configs.Config) tfdiags.Diagnostics {
 		// A statement may be there twice, as when two branches that both have it are merged.
 		if other := froms[here]; other != nil && other.to.String() != to {
 			diags = diags.Append(tfdiags.Errorf("Ambiguous move statements",
-				"A statement at %s:%d declared already that %s moved to %s.", other.rng.Filename, other.rng.Start.Line, from, &other.to).At(st.rng))
+				"A statement at %s declared already that %s moved to %s.", tfdiags.Place(other.rng), from, &other.to).At(st.rng))
 		}
 		if other := tos[there]; other != nil && other.from.String() != from {
 			diags = diags.Append(tfdiags.Errorf("Ambiguous move statements",
-				"A statement at %s:%d declared already that %s moved to %s.", other.rng.Filename, other.rng.Start.Line, &other.from, to).At(st.rng))
+				"A statement at %s declared already that %s moved to %s.", tfdiags.Place(other.rng), &other.from, to).At(st.rng))
 		}
 		froms[here], tos[there] = st, st
 	}

@@ -36,7 +36,7 @@ func orderImplied(explicit, implied []*moveStatement) []*moveStatement {
 func ringOfMoves(ring []*moveStatement) tfdiags.Diagnostic {
 	var b strings.Builder
 	for _, st := range ring {
-		fmt.Fprintf(&b, "\n  - %s:%d: %s moves to %s", st.rng.Filename, st.rng.Start.Line, &st.from, &st.to)
+		fmt.Fprintf(&b, "\n  - %s: %s moves to %s", tfdiags.Place(st.rng), &st.from, &st.to)
 	}
 	return tfdiags.Errorf("Cyclic dependency in move statements",
 		"These moved blocks follow one another in a ring, so that no object could ever come to rest:%s\n\nRemove at least one of them.", b.String())

@@ -123,8 +123,8 @@ func (m *module) refuseItself(ref *addrs.Reference) bool {
 		return false
 	}
 	m.expand.problems = m.expand.problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
-		"What a module call needs before anything else can't be the call itself: %s refers to itself at %s:%d.",
-		m.expand.Name, ref.Range.Filename, ref.Range.Start.Line))
+		"What a module call needs before anything else can't be the call itself: %s refers to itself at %s.",
+		m.expand.Name, tfdiags.Place(ref.Range)))
 	return true
 }
 

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
@@ -103,12 +101,12 @@ func finalValue(v *value, in *moduleInstance, given Variable) (cty.Value, tfdiag
 	}
 	from := ""
 	if at := given.Range; at != nil {
-		from = fmt.Sprintf(" at %s:%d", at.Filename, at.Start.Line)
+		from = " at " + tfdiags.Place(*at)
 	} else if given.From != "" {
 		from = " by " + given.From
 	}
-	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s:%d: %s.",
-		from, inInstance(in.addr, "var."+v.name), v.variable.Range.Filename, v.variable.Range.Start.Line, tfdiags.FormatError(err)).At(rng)
+	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s: %s.",
+		from, inInstance(in.addr, "var."+v.name), tfdiags.Place(v.variable.Range), tfdiags.FormatError(err)).At(rng)
 	return unknownVariable(v.variable), tfdiags.Diagnostics{d}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -24,8 +23,6 @@ type mockObject struct {
 	origin string    // of values, for messages
 	diags  tfdiags.Diagnostics
 }
-
-func place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
 
 // object makes the object for a configuration.
 func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {

@@ -62,11 +62,11 @@ func (m *mocks) Instance(addr addrs.AbsInstance, config addrs.AbsProviderConfig)
 	out := &mockObject{addr: addr}
 	switch defaults := mock.Defaults(addr.Resource); {
 	case override != nil:
-		out.values, out.origin = override.Values, "the override at "+place(override.Range)
+		out.values, out.origin = override.Values, "the override at "+tfdiags.Place(override.Range)
 	case mock == nil:
 		return nil
 	default:
-		out.values, out.origin = defaults, "the defaults of the mocked provider at "+place(mock.Range)
+		out.values, out.origin = defaults, "the defaults of the mocked provider at "+tfdiags.Place(mock.Range)
 	}
 	schema, diags := m.schema(context.Background(), config.Provider)
 	out.schema, out.diags = schemaOf(schema, addr.Resource), diags

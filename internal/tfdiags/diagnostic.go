@@ -212,9 +212,12 @@ func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 	return d
 }
 
+// Place names a source range in the text of a message.
+func Place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
+
 // InText gives the diagnostic with a place that only its text names, for what compatible output gives no place.
 func (d Diagnostic) InText(rng hcl.Range) Diagnostic {
-	if place := fmt.Sprintf("(%s:%d)", rng.Filename, rng.Start.Line); !strings.HasSuffix(d.Detail, place) {
+	if place := "(" + Place(rng) + ")"; !strings.HasSuffix(d.Detail, place) {
 		d.Detail = strings.TrimLeft(d.Detail+" "+place, " ")
 	}
 	return d
@@ -232,7 +235,7 @@ func (e *diagnosticsError) Error() string {
 			b.WriteString("; ")
 		}
 		if one.Subject != nil {
-			fmt.Fprintf(&b, "%s:%d: ", one.Subject.Filename, one.Subject.Start.Line)
+			b.WriteString(Place(*one.Subject) + ": ")
 		}
 		b.WriteString(one.Summary)
 		if one.Detail != "" {

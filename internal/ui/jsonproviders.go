@@ -3,7 +3,6 @@ package ui
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/apparentlymart/go-versions/versions/constraints"
 
@@ -97,7 +96,7 @@ func localConstraints(m *configs.Module, name string) constraints.IntersectionSp
 	if req := m.RequiredProviders[name]; req != nil {
 		all = append(all, req.Constraints...)
 	}
-	for _, local := range slices.SortedFunc(maps.Keys(m.Providers), compareLocal) {
+	for _, local := range slices.SortedFunc(maps.Keys(m.Providers), addrs.LocalProviderConfig.Compare) {
 		if p := m.Providers[local]; p.Name == name && p.VersionText != "" {
 			if spec, err := depsfile.ParseConstraints(p.VersionText); err == nil {
 				all = append(all, spec...)
@@ -106,8 +105,6 @@ func localConstraints(m *configs.Module, name string) constraints.IntersectionSp
 	}
 	return all
 }
-
-func compareLocal(a, b addrs.LocalProviderConfig) int { return strings.Compare(a.String(), b.String()) }
 
 // neededProviders lists the providers that a module's own blocks need, in order.
 func neededProviders(m *configs.Module) []addrs.Provider {

@@ -12,7 +12,7 @@ import (
 func TestListsAreShared(t *testing.T) {
 	var deps []addrs.ConfigResource
 	for i := range 100 {
-		deps = append(deps, addrs.Resource{Mode: addrs.Managed, Type: "a", Name: fmt.Sprintf("d%02d", i)}.In(addrs.RootModule))
+		deps = append(deps, addrs.Resource{Mode: addrs.Managed, Type: "a", Name: fmt.Sprintf("d%02d", i)}.In(""))
 	}
 	state := states.New()
 	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost, Namespace: "n", Type: "a"}}}
