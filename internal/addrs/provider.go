@@ -91,6 +91,9 @@ func ParseProvider(source string) (Provider, error) {
 		return Provider{}, fmt.Errorf("a provider source is written as [host/]namespace/type, not %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
+		if part == &p.Namespace && *part == "-" { // what states have that were written before namespaces
+			continue
+		}
 		name, err := ParseProviderPart(*part)
 		if err != nil {
 			return Provider{}, fmt.Errorf("invalid provider source %q: %w", source, err)
@@ -112,13 +115,10 @@ func ParseProviderPart(given string) (string, error) {
 	if len(given) > 255 {
 		return "", fmt.Errorf("a part is longer than 255 characters")
 	}
-	if given != "-" && (strings.HasPrefix(given, "-") || strings.HasSuffix(given, "-") || strings.Contains(given, "--")) {
+	if strings.HasPrefix(given, "-") || strings.HasSuffix(given, "-") || strings.Contains(given, "--") {
 		return "", fmt.Errorf("%q: dashes stand alone between letters and digits", given)
 	}
 	ascii, err := idna.Lookup.ToUnicode(strings.ToLower(strings.ReplaceAll(given, "_", "")))
-	if given == "-" {
-		return given, nil
-	}
 	if err != nil || strings.ContainsAny(given, ".:/ ") {
 		return "", fmt.Errorf("%q must contain only letters, digits and dashes", given)
 	}

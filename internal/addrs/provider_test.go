@@ -26,6 +26,18 @@ func TestProviderHost(t *testing.T) {
 	}
 }
 
+// TestParseProviderRefuses: a dash alone is a namespace of old and nothing else.
+func TestParseProviderRefuses(t *testing.T) {
+	if p, err := addrs.ParseProvider("-/tool"); err != nil || p.Namespace != "-" {
+		t.Errorf("-/tool is %v, %v", p, err)
+	}
+	for _, source := range []string{"-", "acme/-", "", "acme/", "/tool", "a/b/c/d", "acme/to_ol", "acme/-tool", "acme/to--ol", "acme/terraform-provider-tool", "--/tool"} {
+		if p, err := addrs.ParseProvider(source); err == nil {
+			t.Errorf("%q is taken for %s", source, p)
+		}
+	}
+}
+
 func TestParseHost(t *testing.T) {
 	for given, want := range map[string]string{
 		"Example.com": "example.com", "example.com:443": "example.com", "example.com:08443": "example.com:8443", "bücher.example": "xn--bcher-kva.example",
