@@ -24,8 +24,8 @@ func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 	return unmarshalUnusual(text, ty)
 }
 
-// unmarshalUnusual leaves the text to ctyjson, which panics over a collection whose elements bring different types along. Nobody
-// writes such a text, but files get damaged.
+// unmarshalUnusual leaves the text to ctyjson, which panics over a collection whose elements bring different types along, and over a
+// tuple of another length than its type has. Nobody writes such a text, but files get damaged.
 func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	defer recoverValue(ty, &v, &err)
 	return ctyjson.Unmarshal(text, ty)
