@@ -121,8 +121,7 @@ func (w *walk) observeImports() {
 // finishState brings the state into its final form: outputs that are gone, empty resources, results of checks.
 func (w *walk) finishState(plan *plans.Plan) {
 	for _, o := range plan.Changes.Outputs {
-		// A destruction that failed leaves objects that the outputs tell of.
-		if o.Action == plans.Delete && (plan.Mode != plans.Destroy || !w.diags.HasErrors()) {
+		if o.Action == plans.Delete {
 			w.state.SetOutput(o.Name, nil)
 		}
 	}

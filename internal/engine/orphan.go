@@ -47,7 +47,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	w.setPrevRun(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.skipRefresh {
 		l, more = w.refresh(r, o.prov, Object{Addr: o.addr, Deposed: o.deposed}, l, nil)
-		diags = diags.Append(more.WithAddress(o.addr.String()))
+		diags = diags.Append(r.explain(o.addr, more))
 		if more.HasErrors() {
 			return diags
 		}
@@ -94,7 +94,7 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 	}
 	change := o.change(l, plans.Delete, o.reason())
 	private, more := w.planDeletion(r, o.prov, o.addr, l)
-	diags = diags.Append(more.WithAddress(o.addr.String()))
+	diags = diags.Append(r.explain(o.addr, more))
 	if more.HasErrors() {
 		return diags
 	}
@@ -246,7 +246,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
 	change.Private, more = w.planDeletion(r, prov, o.addr, l)
-	diags = diags.Append(more.WithAddress(o.addr.String()))
+	diags = diags.Append(r.explain(o.addr, more))
 	if more.HasErrors() {
 		return diags
 	}
