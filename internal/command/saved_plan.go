@@ -204,6 +204,9 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
+	if f.Destroy && saved.Plan.Mode != plans.Destroy {
+		return cantChange("destroy", path)
+	}
 	if saved.Plan.Errored {
 		return diags.Append(tfdiags.Errorf("Cannot apply incomplete plan",
 			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")).Err()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -142,10 +143,11 @@ func (s *shower) current(ctx context.Context) error {
 		}
 		return s.write(func(w io.Writer) error { return ui.WriteState(w, &ui.StateView{}, version.String) })
 	}
-	return s.state(ctx, open.State(), diags)
+	return s.state(ctx, open.State(), open.snapshot.Version, diags)
 }
 
-func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diagnostics) error {
+// state shows a state that a version of the program wrote.
+func (s *shower) state(ctx context.Context, st *states.State, writer string, diags tfdiags.Diagnostics) error {
 	view, more := s.app.viewState(ctx, st)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
@@ -156,7 +158,7 @@ func (s *shower) state(ctx context.Context, st *states.State, diags tfdiags.Diag
 		}
 	}
 	s.app.warn(diags)
-	return s.write(func(w io.Writer) error { return ui.WriteState(w, view, version.String) })
+	return s.write(func(w io.Writer) error { return ui.WriteState(w, view, cmp.Or(writer, version.String)) })
 }
 
 // file shows a saved plan or a state file, whichever it is.
@@ -184,7 +186,7 @@ func (s *shower) file(ctx context.Context, path string) error {
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the given file as a state or plan file", "%s is neither a saved plan nor a state: %s.", path, err)}.Err()
 	}
-	return s.state(ctx, found.State, diags)
+	return s.state(ctx, found.State, found.TerraformVersion, diags)
 }
 
 func (s *shower) plan(ctx context.Context, path string) error {

@@ -25,7 +25,7 @@ type stateResource struct {
 	IdentitySchemaVersion *int64          `json:"identity_schema_version,omitempty"`
 }
 
-// WriteState writes the document of `show -json` for a state. Version is the program's.
+// WriteState writes the document of `show -json` for a state. Version is that of the program that wrote it.
 func WriteState(w io.Writer, view *StateView, version string) error {
 	s := newStream(w)
 	writeState(s, view, version)

@@ -74,6 +74,7 @@ type stored struct {
 	exists  bool
 	serial  uint64
 	lineage string
+	version string // of the program that wrote it
 	state   *states.State
 	migrate bool   // must be written even if nothing changed
 	bytes   []byte // for stores that can swap
@@ -104,6 +105,7 @@ type Snapshot struct {
 	Exists  bool          // there is a snapshot, or a journal of one
 	Serial  uint64
 	Lineage string
+	Version string // of the program that wrote the snapshot
 	// Interrupted are the steps of killed runs that had started and aren't known to have ended.
 	Interrupted []Operation
 }
@@ -125,7 +127,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	if err != nil {
 		return nil, diags.Append(tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err))
 	}
-	snap := &Snapshot{State: present.state, Exists: present.exists, Serial: present.serial, Lineage: present.lineage}
+	snap := &Snapshot{State: present.state, Exists: present.exists, Serial: present.serial, Lineage: present.lineage, Version: present.version}
 	if rec != nil {
 		diags = rec.report()
 		if rec.changed > 0 && !rec.foreign {
@@ -171,7 +173,7 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 		}
 		return nil, err
 	}
-	out.exists, out.serial, out.lineage, out.state = true, f.Serial, f.Lineage, f.State
+	out.exists, out.serial, out.lineage, out.version, out.state = true, f.Serial, f.Lineage, f.TerraformVersion, f.State
 	return out, nil
 }
 
