@@ -3,6 +3,7 @@ package tfdiags
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -143,6 +144,7 @@ func (d Diagnostics) AsWarnings() Diagnostics {
 
 // WithAddress gives the same list with the object's address on each that has none yet.
 func (d Diagnostics) WithAddress(addr string) Diagnostics {
+	d = slices.Clone(d)
 	for i := range d {
 		if d[i].Address == "" {
 			d[i].Address = addr

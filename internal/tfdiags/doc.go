@@ -4,6 +4,7 @@
 // commands. What only a programmer can mend stays a plain error and is wrapped once, at the layer's edge, by
 // [Diagnostics.Append].
 //
-// Invariants: a Diagnostic is a value and is never changed once it has been appended; source ranges carry file names as the
-// user wrote them (relative to the working directory); sensitive values never appear in a summary or a detail.
+// Invariants: a list that several may hold is never changed in place: the methods copy, and others change only what they have just
+// been given by one who keeps nothing; source ranges carry file names as the user wrote them (relative to the working directory);
+// sensitive values never appear in a summary or a detail.
 package tfdiags

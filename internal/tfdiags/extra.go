@@ -2,6 +2,7 @@ package tfdiags
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -46,6 +47,7 @@ func CrashOf(problem any) Crash {
 // own missing-item place where it isn't set; diagnostics that have a place already stay as they are, and those that may have none get
 // it into their text.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
+	d = slices.Clone(d)
 	for i := range d {
 		if d[i].Address == "" {
 			d[i].Address = addr

@@ -71,3 +71,15 @@ func TestWithout(t *testing.T) {
 		t.Errorf("%v", left)
 	}
 }
+
+// TestListsAreCopied: a list may be kept by whoever found the problems, and be told of several objects.
+func TestListsAreCopied(t *testing.T) {
+	kept := Diagnostics{Errorf("Broken", "It broke.")}
+	a, b := kept.WithAddress("lab_object.a"), kept.InConfigBody(hcl.EmptyBody(), "lab_object.b")
+	if a[0].Address != "lab_object.a" || b[0].Address != "lab_object.b" || b[0].Subject == nil {
+		t.Errorf("%v, %v", a, b)
+	}
+	if kept[0].Address != "" || kept[0].Subject != nil {
+		t.Errorf("the list was changed: %v", kept)
+	}
+}
