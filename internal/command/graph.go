@@ -26,7 +26,7 @@ and many other programs read.`,
 		f.varFlags.add(fs)
 		fs.StringVar(&f.Plan, "plan", "", "Draw the graph of the saved plan in `file`.")
 		fs.StringVar(&f.Type, "type", "", "The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default with -plan).")
-		fs.BoolVar(&f.DrawCycles, "draw-cycles", false, "Draw the edges of cycles in colours.")
+		fs.Bool("draw-cycles", false, "Has no effect: a configuration with a cycle has no graph, but an error that names its references.")
 		fs.Int("module-depth", -1, "Has no effect, and has had none for a long time.")
 		fs.Bool("verbose", false, "")
 		return f
@@ -38,7 +38,6 @@ type graphFlags struct {
 	viewFlags
 	varFlags
 	Plan, Type string
-	DrawCycles bool
 }
 
 var graphKinds = map[string]engine.GraphKind{

@@ -142,4 +142,12 @@ func TestStillGoingOn(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
+	b.Reset()
+	j := NewJSON(Options{Out: &b}).(*jsonPrinter)
+	j.still(engine.ApplyStart{Object: o, Action: plans.Delete}, 80*time.Second)
+	for _, part := range []string{`"type":"apply_progress"`, `"addr":"a.b"`, `"action":"delete"`, `"elapsed_seconds":80`, `"@message":"a.b: Still destroying... [1m20s elapsed]"`} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%s lacks %s", b.String(), part)
+		}
+	}
 }
