@@ -165,7 +165,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 
 	circ := plans.Circumstances{
 		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered,
-		CreateBeforeDestroy: r.cbd, Forgets: r.cfg.Destroy != nil && !*r.cfg.Destroy,
+		CreateBeforeDestroy: r.createFirst, Forgets: r.cfg.Destroy != nil && !*r.cfg.Destroy,
 	}
 	after := p.mark(resp.Planned, prop, from, config)
 	if from.exists() {

@@ -35,7 +35,7 @@ const closeLimit = 10 * time.Second
 // for those that an apply has no use for.
 func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	if r.rests {
+	if r.unused {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.schema.Block.ImpliedType()))
 		return nil
 	}

@@ -331,7 +331,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 // withFlags brings the object's stored lifecycle flags up to date.
 func (r *resource) withFlags(obj *states.Object) *states.Object {
 	skip := r.cfg != nil && r.cfg.Destroy != nil && !*r.cfg.Destroy
-	first := r.cfg != nil && r.flag
+	first := r.cfg != nil && r.noteFirst
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
 		return obj
 	}

@@ -108,7 +108,7 @@ func (d *destroyOrder) flagged(s *step) bool {
 	if inst := d.b.state.Instance(s.change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
 		return true
 	}
-	return s.resource.cfg != nil && s.resource.cbd
+	return s.resource.cfg != nil && s.resource.createFirst
 }
 
 // letGo tells whether some of what depends on x by the stored dependencies stays and is changed, and none of it refers to x any
@@ -206,14 +206,14 @@ var gateKinds = [hardGates]struct {
 	users  bool
 	hard   bool
 }{
-	startersSettled: {family: settled},
-	needsMade:       {family: made},
-	usersSettled:    {family: settled, users: true},
-	needsCleared:    {family: clearedDown},
-	usersCleared:    {family: clearedUp, users: true},
-	usersChanged:    {family: changedUp, users: true},
-	usersGoneBefore: {family: gone, users: true},
-	usersGone:       {family: gone, users: true, hard: true},
+	startersSettled: {family: familySettled},
+	needsMade:       {family: familyMade},
+	usersSettled:    {family: familySettled, users: true},
+	needsCleared:    {family: familyClearedDown},
+	usersCleared:    {family: familyClearedUp, users: true},
+	usersChanged:    {family: familyChanged, users: true},
+	usersGoneBefore: {family: familyGone, users: true},
+	usersGone:       {family: familyGone, users: true, hard: true},
 }
 
 // gate gives a Barrier of x, nil when it would wait for nothing.
@@ -291,12 +291,12 @@ func (d *destroyOrder) cut(kind gateKind) []cutGate {
 type familyName string
 
 const (
-	gone        familyName = "gone"
-	clearedUp   familyName = "users cleared"
-	clearedDown familyName = "cleared"
-	settled     familyName = "settled"
-	changedUp   familyName = "changed"
-	made        familyName = "made"
+	familyGone        familyName = "gone"
+	familyClearedUp   familyName = "users cleared"
+	familyClearedDown familyName = "cleared"
+	familySettled     familyName = "settled"
+	familyChanged     familyName = "changed"
+	familyMade        familyName = "made"
 )
 
 // barrierFamilies say which steps a family's Barriers wait for; upward ones wait for a resource's users too, the others for its needs.
@@ -305,12 +305,12 @@ var barrierFamilies = map[familyName]struct {
 	upward bool
 	own    func(d *destroyOrder, s *step) bool
 }{
-	gone:        {true, func(_ *destroyOrder, s *step) bool { return s.deletes() }},
-	clearedUp:   {true, (*destroyOrder).ordinary},
-	clearedDown: {false, (*destroyOrder).ordinary},
-	settled:     {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
-	changedUp:   {true, func(_ *destroyOrder, s *step) bool { return s.part == stepApply && s.change.Action == plans.Update }},
-	made:        {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+	familyGone:        {true, func(_ *destroyOrder, s *step) bool { return s.deletes() }},
+	familyClearedUp:   {true, (*destroyOrder).ordinary},
+	familyClearedDown: {false, (*destroyOrder).ordinary},
+	familySettled:     {true, func(_ *destroyOrder, s *step) bool { return s.makes() }},
+	familyChanged:     {true, func(_ *destroyOrder, s *step) bool { return s.part == stepApply && s.change.Action == plans.Update }},
+	familyMade:        {false, func(_ *destroyOrder, s *step) bool { return s.makes() }},
 }
 
 // present tells whether there is any step that a family's Barriers could wait for.

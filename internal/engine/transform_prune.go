@@ -53,7 +53,7 @@ func (b *build) restEphemerals(keep []bool) {
 		}
 	}
 	for _, r := range b.resources {
-		r.rests = r.addr.Resource.Mode == addrs.Ephemeral && !used[r.node.ID] && !r.node.final && !r.hasConditions()
+		r.unused = r.addr.Resource.Mode == addrs.Ephemeral && !used[r.node.ID] && !r.node.final && !r.hasConditions()
 	}
 }
 

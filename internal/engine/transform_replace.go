@@ -19,15 +19,15 @@ var replaceTransformer = &Transformer{
 		}
 		b.nearest(order)
 		for _, r := range b.resources {
-			r.cbd = r.createsFirst()
+			r.createFirst = r.asksToCreateFirst()
 		}
 		for _, id := range slices.Backward(order) { // dependents first
 			r := b.nodes[id].resource
-			if r == nil || b.nodes[id] != r.node || !r.cbd {
+			if r == nil || b.nodes[id] != r.node || !r.createFirst {
 				continue
 			}
 			for _, dep := range r.deps {
-				b.byConfig[dep].cbd = true
+				b.byConfig[dep].createFirst = true
 			}
 		}
 		b.forceSteps(order)
@@ -48,7 +48,7 @@ func (b *build) forceSteps(order []dag.ID) {
 	}
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.nodes[id]
-		if n.Kind == KindStep && !n.deletes && n.resource.createsFirst() {
+		if n.Kind == KindStep && !n.deletes && n.resource.asksToCreateFirst() {
 			forced[id] = true
 		}
 		if forced[id] {
@@ -64,8 +64,8 @@ func (b *build) forceSteps(order []dag.ID) {
 	}
 }
 
-// createsFirst tells whether the resource's own block says so.
-func (r *resource) createsFirst() bool { return r.cfg != nil && r.cfg.CreateBeforeDestroy }
+// asksToCreateFirst tells whether the resource's own block says so.
+func (r *resource) asksToCreateFirst() bool { return r.cfg != nil && r.cfg.CreateBeforeDestroy }
 
 var flagTransformer = &Transformer{
 	Name:  "Flag",
@@ -73,13 +73,13 @@ var flagTransformer = &Transformer{
 	After: []*Transformer{replaceTransformer, targetTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, r := range b.resources {
-			r.flag = r.createsFirst()
+			r.noteFirst = r.asksToCreateFirst()
 		}
 		order, _ := b.graph.Order()
 		for _, id := range slices.Backward(order) { // dependents first
-			if r := b.nodes[id].resource; r != nil && b.nodes[id] == r.node && r.flag && r.node.Run != nil {
+			if r := b.nodes[id].resource; r != nil && b.nodes[id] == r.node && r.noteFirst && r.node.Run != nil {
 				for _, dep := range r.deps {
-					b.byConfig[dep].flag = true
+					b.byConfig[dep].noteFirst = true
 				}
 			}
 		}

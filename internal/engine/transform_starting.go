@@ -83,7 +83,7 @@ func (c *connecting) startersGate() *Node {
 		for _, s := range of {
 			if s.node == nil {
 				s.node = c.b.node(KindBarrier, nil, s.all[0].name+" (settled)", nil)
-				c.b.after(s.node, c.family(settled, s.all)...)
+				c.b.after(s.node, c.family(familySettled, s.all)...)
 			}
 			c.b.after(gate, s.node)
 		}

@@ -135,9 +135,9 @@ type resource struct {
 
 	prior []*states.Resource // what the state has, by module instance
 
-	deps []addrs.ConfigResource // the nearest resources that it depends on, sorted
-	cbd  bool                   // create before destroy, by itself or forced by a dependent
-	flag bool                   // planning: its objects are noted as ones to be replaced by creating first
+	deps        []addrs.ConfigResource // the nearest resources that it depends on, sorted
+	createFirst bool                   // create before destroy, by itself or forced by a dependent
+	noteFirst   bool                   // planning: its objects are noted as ones to be replaced by creating first
 
 	imports   []*importTarget
 	removed   *configs.Removed // the removed block that matches; nil for none
@@ -146,7 +146,7 @@ type resource struct {
 	// onlyNeeded: it takes part because something that is targeted depends on it. Nothing depends on deposed objects.
 	onlyNeeded bool
 
-	rests bool // an ephemeral resource whose values nobody is going to use
+	unused bool // an ephemeral resource whose values nobody is going to use
 
 	deferralOnce sync.Once
 	deferral     deferral // walk: whose pending changes put off a data source's reading
