@@ -36,7 +36,7 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 	}
 	if attr, ok := content.Attributes["for_each"]; ok {
 		p.ForEach = attr.Expr
-		if p.AliasRange == nil {
+		if p.Alias == "" {
 			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "With for_each there are several configurations of the provider, which need an alias to refer to them.")
 		}
 	}
