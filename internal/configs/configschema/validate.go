@@ -14,7 +14,7 @@ import (
 var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // InternalValidate finds mistakes in the schema itself; they are the provider's, not the user's. All are reported, each with the
-// dotted path of the item.
+// dotted path of the item. It is for the tests of those who write schemas: a plugin's is taken as it comes, since a user can't mend it.
 func (b *Block) InternalValidate() error {
 	if b == nil {
 		return errors.New("the schema of the top-level block is missing")
