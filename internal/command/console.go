@@ -149,7 +149,12 @@ func (c *console) run(ctx context.Context) error {
 		line, err := c.line(ctx, e.text.Len() == 0)
 		switch {
 		case err == io.EOF:
-			if strings.TrimSpace(e.text.String()) != "" {
+			text := e.text.String()
+			switch {
+			case strings.TrimSpace(text) == "":
+			case e.inTemplate():
+				return c.print(text).Err()
+			default:
 				fmt.Fprintln(c.app.Err, "The input ends in the middle of an expression, which was not evaluated.")
 			}
 			return nil

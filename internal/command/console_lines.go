@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -53,6 +54,11 @@ func (e *entry) add(line string) bool {
 		}
 	}
 	return brackets > 0 && len(e.open) < maxOpen
+}
+
+// inTemplate tells whether a template is open, which makes a lone expression wrong and not just unfinished.
+func (e *entry) inTemplate() bool {
+	return slices.ContainsFunc(e.open, func(began string) bool { return strings.HasPrefix(began, `"`) || strings.HasPrefix(began, "<<") })
 }
 
 func (e *entry) reset() {
