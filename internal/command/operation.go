@@ -235,6 +235,8 @@ func journal(m *statemgr.Manager, e engine.Event) {
 		})
 	case engine.ObjectStored:
 		m.Stored(e.Addr, e.Deposed, e.New, e.Provider)
+	case engine.ObjectMoved:
+		m.Moved(e.Addr, e.From, e.To, e.Object, e.Provider)
 	case engine.ApplyDone:
 		if !e.Abandoned { // else it stays open, for the next command to tell
 			m.Ended(e.Addr, e.Deposed)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -97,15 +98,19 @@ func (a *applyStep) depose() *states.Object {
 	if old == nil {
 		return nil
 	}
-	a.w.storeObject(a.addr, a.planned.ReplaceDeposed, old, a.prov.addr)
-	a.w.storeObject(a.addr, "", nil, a.prov.addr)
+	a.moveObject(old, addrs.NotDeposed, a.planned.ReplaceDeposed)
 	return old
 }
 
 // restore takes a deposed object back when no new one was created.
 func (a *applyStep) restore(old *states.Object) {
-	a.w.storeObject(a.addr, "", old, a.prov.addr)
-	a.w.storeObject(a.addr, a.planned.ReplaceDeposed, nil, a.prov.addr)
+	a.moveObject(old, a.planned.ReplaceDeposed, addrs.NotDeposed)
+}
+
+func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
+	a.w.setState(a.addr, to, obj, a.prov.addr)
+	a.w.setState(a.addr, from, nil, a.prov.addr)
+	a.w.observe(ObjectMoved{Addr: a.addr, From: from, To: to, Object: obj, Provider: a.prov.addr})
 }
 
 // result gives the object that the provider returned, as far as it can be kept. Nothing that a provider returned is dropped because

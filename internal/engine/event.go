@@ -70,6 +70,15 @@ type (
 		Provider addrs.ProviderInstance
 	}
 
+	// ObjectMoved: an object was set aside for its successor, or taken back from there. It is one event so that no record, wherever it
+	// ends, has the object in both places: the next run would delete it in the one and keep it in the other.
+	ObjectMoved struct {
+		Addr     addrs.AbsInstance
+		From, To addrs.DeposedKey
+		Object   *states.Object
+		Provider addrs.ProviderInstance
+	}
+
 	// ProvisionStart, ProvisionOutput and ProvisionDone tell of a provisioner's run.
 	ProvisionStart struct {
 		Object
@@ -110,6 +119,7 @@ func (Planned) event()         {}
 func (ApplyStart) event()      {}
 func (ApplyDone) event()       {}
 func (ObjectStored) event()    {}
+func (ObjectMoved) event()     {}
 func (ProvisionStart) event()  {}
 func (ProvisionOutput) event() {}
 func (ProvisionDone) event()   {}

@@ -56,6 +56,14 @@ func (w *witness) observe(e engine.Event) {
 		} else {
 			w.state.SetDeposed(e.Addr, e.Deposed, e.New, e.Provider)
 		}
+	case engine.ObjectMoved:
+		for key, obj := range map[addrs.DeposedKey]*states.Object{e.To: e.Object, e.From: nil} {
+			if key == addrs.NotDeposed {
+				w.state.SetCurrent(e.Addr, obj, e.Provider)
+			} else {
+				w.state.SetDeposed(e.Addr, key, obj, e.Provider)
+			}
+		}
 	default:
 		return
 	}

@@ -59,6 +59,8 @@ type entry struct {
 	Provider string           `json:"provider,omitempty"`
 	Object   json.RawMessage  `json:"object,omitempty"` // null: gone
 
+	From *addrs.DeposedKey `json:"from,omitempty"` // of store: where the object was until then; nil if it wasn't elsewhere
+
 	Action  string     `json:"action,omitempty"`
 	Planned []byte     `json:"planned,omitempty"` // msgpack of value and type: it may be partly unknown
 	Secret  []byte     `json:"secret,omitempty"`  // the sensitive paths, as an object with nothing else has them

@@ -44,8 +44,7 @@ func TestReplay(t *testing.T) {
 			m.Stored(addr(1), addrs.NotDeposed, nil, provider)
 		}, want: state("x2")},
 		{name: "replacement with a deposed object", before: state("x"), record: func(m *statemgr.Manager) {
-			m.Stored(addr(0), "00000001", object("x"), provider)
-			m.Stored(addr(0), addrs.NotDeposed, nil, provider)
+			m.Moved(addr(0), addrs.NotDeposed, "00000001", object("x"), provider)
 			m.Started(creating(0))
 			m.Stored(addr(0), addrs.NotDeposed, object("z"), provider)
 			m.Started(statemgr.Operation{Addr: addr(0), Deposed: "00000001", Action: plans.Delete, Provider: provider})
@@ -62,6 +61,10 @@ func TestReplay(t *testing.T) {
 			s.SetDeposed(addr(0), "00000001", object("x"), provider)
 			return s
 		}()},
+		{name: "set aside and taken back", before: state("x"), record: func(m *statemgr.Manager) {
+			m.Moved(addr(0), addrs.NotDeposed, "00000001", object("x"), provider)
+			m.Moved(addr(0), "00000001", addrs.NotDeposed, object("x"), provider)
+		}, want: state("x")},
 		{name: "moved before the first change", before: state("x"), run: &statemgr.Run{State: func() *states.State {
 			s := states.New()
 			s.SetCurrent(addr(7), object("x"), provider)

@@ -106,6 +106,9 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 			if e.Kind == storeEntry {
 				final[id] = e
 			}
+			if e.From != nil {
+				final[objectID{addr, *e.From}] = &entry{Kind: storeEntry, Addr: e.Addr, Deposed: *e.From, Object: json.RawMessage("null")}
+			}
 		}
 	}
 	for id, e := range final {

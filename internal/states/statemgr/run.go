@@ -212,11 +212,35 @@ func (m *Manager) Stored(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *
 	e, err := storing(&m.objects, addr, deposed, obj, provider)
 	j.record(e, err) // before anything that may take a while
 	id := objectID{addr, deposed}
-	m.mu.Lock()
-	set(m.state, id, obj, provider)
-	if step, open := m.steps[id]; open && step.deletes == (obj == nil) {
-		delete(m.steps, id)
+	m.changed(func() {
+		set(m.state, id, obj, provider)
+		if step, open := m.steps[id]; open && step.deletes == (obj == nil) {
+			delete(m.steps, id)
+		}
+	})
+}
+
+// Moved records that an object was set aside or taken back, as one entry: it is in one of the two places, whenever the process is killed.
+func (m *Manager) Moved(addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) {
+	j := m.running()
+	if j == nil {
+		return
 	}
+	e, err := storing(&m.objects, addr, to, obj, provider)
+	if err == nil {
+		e.From = &from
+	}
+	j.record(e, err)
+	m.changed(func() {
+		set(m.state, objectID{addr, to}, obj, provider)
+		set(m.state, objectID{addr, from}, nil, provider)
+	})
+}
+
+// changed makes a change to the state and tells whoever saves it.
+func (m *Manager) changed(change func()) {
+	m.mu.Lock()
+	change()
 	planID := m.planID
 	m.dirty, m.planID = true, ""
 	m.mu.Unlock()
