@@ -14,10 +14,12 @@ import (
 )
 
 // Decode gives the object's value in its schema's type, with the sensitive mark on every stored sensitive path that exists in
-// it. An object that is still in the form of states older than version 4 must be upgraded by its provider first.
+// it. An object that is still in the form of states older than version 4 is read by its type, which is good enough to look at it;
+// the provider may see it differently when it upgrades it.
 func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	if o.Attrs == nil && o.Flatmap != nil {
-		return cty.NilVal, errors.New("the object is in the form of an old state version and must be upgraded by its provider before it can be read")
+		v, err := expandFlatmap(o.Flatmap, ty)
+		return MarkSensitive(v, o.SensitivePaths), err
 	}
 	v, err := Unmarshal(o.Attrs, ty)
 	if err != nil {

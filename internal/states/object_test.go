@@ -158,7 +158,6 @@ func TestDecodeErrors(t *testing.T) {
 	}{
 		{states.Object{Attrs: []byte(`{"size":"many"}`)}, ".size: a number is required"},
 		{states.Object{Attrs: []byte(`{"id":`)}, ".id: failed to read object value: EOF"},
-		{states.Object{Flatmap: map[string]string{"id": "a"}}, "the object is in the form of an old state version and must be upgraded by its provider before it can be read"},
 	} {
 		if _, err := test.obj.Decode(exampleType); err == nil || err.Error() != test.want {
 			t.Errorf("got %v, want %s", err, test.want)
