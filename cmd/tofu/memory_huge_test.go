@@ -17,7 +17,7 @@ func TestHugePages(t *testing.T) {
 		t.Skip("huge pages make no difference on this machine, or might do harm")
 	}
 	useHugePages()
-	kept := make([]byte, hugeHeap/4) // may begin in free memory below the range
+	kept := make([]byte, 16<<20) // may begin in free memory below the range
 	at := uintptr(unsafe.Pointer(&kept[len(kept)/2]))
 
 	smaps, err := os.Open("/proc/self/smaps")
