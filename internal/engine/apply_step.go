@@ -270,7 +270,7 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 // incompatible says where a value is not what was planned; complaints quote values, so they are worded from marked ones.
 func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	schema := a.r.schema.Block
-	if len(objchange.AssertCompatible(schema, unmark(planned), unmark(actual))) == 0 {
+	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {
 		return nil
 	}
 	return objchange.AssertCompatible(schema, markStored(schema, planned, nil), markStored(schema, markLike(actual, planned), nil))

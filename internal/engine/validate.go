@@ -8,7 +8,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -83,7 +82,7 @@ func (w *walk) refusals(m *module, refs *lang.Refs) tfdiags.Diagnostics {
 // validate evaluates and checks the block itself, and gives what references to it see.
 func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	r, schema := p.r, p.r.schema.Block
-	unknown := unknownObject(schema)
+	unknown := markStored(schema, schema.UnknownValue(), nil)
 	marked, diags := p.c.resourceBody(r)
 	if diags.HasErrors() {
 		return unknown, diags
@@ -115,15 +114,6 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		diags = diags.Append(r.validateLifecycle())
 	}
 	return unknown, diags.Append(p.explain(more))
-}
-
-// unknownObject is an object of which nothing is known but what is sensitive in it.
-func unknownObject(schema *configschema.Block) cty.Value {
-	attrs := map[string]cty.Value{}
-	for name, ty := range schema.ImpliedType().AttributeTypes() {
-		attrs[name] = cty.UnknownVal(ty)
-	}
-	return markStored(schema, cty.ObjectVal(attrs), nil)
 }
 
 // anyKey gives an instance of the provider configuration to validate with.

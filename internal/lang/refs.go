@@ -2,12 +2,8 @@ package lang
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
@@ -84,15 +80,24 @@ func Analyse(expr hcl.Expression, scope addrs.Scope) *Expr {
 	if expr == nil {
 		return nil
 	}
-	return &Expr{Expression: expr, Refs: refsOf(expr.Variables(), callsIn(expr), scope)}
+	var f finder
+	f.inExpr(expr)
+	return &Expr{Expression: expr, Refs: f.refs(scope)}
 }
 
 // AnalyseBody finds what a body of that schema refers to.
 func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
 	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
-	var calls callFinder
-	calls.inBody(body, schema)
-	out.Refs = refsOf(schema.Variables(out.prepared), calls, scope)
+	var f finder
+	if exprs, all := configschema.Expressions(out.prepared); all {
+		for expr := range exprs {
+			f.inExpr(expr)
+		}
+	} else {
+		f.callsInBody(body, schema)
+		f.variables = schema.Variables(body)
+	}
+	out.Refs = f.refs(scope)
 	return out
 }
 
@@ -117,15 +122,6 @@ func (b *Body) without(unwanted func(*addrs.Reference) bool) *Body {
 	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), unwanted)
 	out.Refs.named = namedInstances(out.Refs.Objects)
 	return &out
-}
-
-// refsOf puts together what the traversals and the calls in an expression or a body say.
-func refsOf(variables []hcl.Traversal, calls callFinder, scope addrs.Scope) Refs {
-	objects, problems := references(variables, scope)
-	return Refs{
-		Objects: objects, Functions: calls.found, Problems: problems.Append(calls.diags),
-		long: longForm(variables), named: namedInstances(objects),
-	}
 }
 
 // references reads traversals as references. Traversals of temporary names (dynamic block iterators) never get here.
@@ -154,109 +150,4 @@ func longForm(traversals []hcl.Traversal) bool {
 func DependsOn(traversals []hcl.Traversal) Refs {
 	objects, problems := references(traversals, addrs.ModuleScope)
 	return Refs{Objects: objects, Problems: problems}
-}
-
-// callFinder finds the provider functions that are called.
-type callFinder struct {
-	found []FunctionRef
-	diags tfdiags.Diagnostics
-}
-
-func callsIn(expr hcl.Expression) callFinder {
-	var f callFinder
-	f.inExpr(expr)
-	return f
-}
-
-func (f *callFinder) inExpr(expr hcl.Expression) {
-	if node, ok := expr.(hclsyntax.Node); ok {
-		hclsyntax.Walk(node, f)
-		return
-	}
-	f.inJSON(expr)
-}
-
-// inBody looks everywhere in a body. One that is put together of several, as override files do, is made of whole blocks.
-func (f *callFinder) inBody(body hcl.Body, schema *configschema.Block) {
-	if node, ok := body.(*hclsyntax.Body); ok {
-		hclsyntax.Walk(node, f)
-		return
-	}
-	attrs, _ := body.JustAttributes() // JSON bodies give everything, blocks included, as attributes
-	for _, attr := range attrs {
-		f.inExpr(attr.Expr)
-	}
-	if json.IsJSONBody(body) {
-		return
-	}
-	content, _, _ := body.PartialContent(blockHeaders(schema))
-	for _, block := range content.Blocks {
-		nested := configschema.Empty() // dynamic blocks are in one language as a whole
-		if known := schema.BlockTypes[block.Type]; known != nil {
-			nested = &known.Block
-		}
-		f.inBody(block.Body, nested)
-	}
-}
-
-// blockHeaders gives all that may be written as blocks in a body of that schema: some attributes may be, too.
-func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
-	out := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
-	for name, nested := range schema.BlockTypes {
-		header := hcl.BlockHeaderSchema{Type: name}
-		if nested.Nesting == configschema.NestingMap {
-			header.LabelNames = []string{"key"}
-		}
-		out.Blocks = append(out.Blocks, header)
-	}
-	for name := range schema.Attributes {
-		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name})
-	}
-	return out
-}
-
-// Enter implements hclsyntax.Walker.
-func (f *callFinder) Enter(node hclsyntax.Node) hcl.Diagnostics {
-	if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
-		f.providerFunction(call)
-	}
-	return nil
-}
-
-// Exit implements hclsyntax.Walker.
-func (f *callFinder) Exit(hclsyntax.Node) hcl.Diagnostics { return nil }
-
-func (f *callFinder) providerFunction(call *hclsyntax.FunctionCallExpr) {
-	if !strings.HasPrefix(call.Name, "provider::") {
-		return
-	}
-	parts := strings.Split(call.Name, "::")
-	ref := FunctionRef{Range: call.NameRange}
-	switch len(parts) {
-	case 3:
-		ref.Func = addrs.ProviderFunction{Name: parts[1], Function: parts[2]}
-	case 4:
-		ref.Func = addrs.ProviderFunction{Name: parts[1], Alias: parts[2], Function: parts[3]}
-	default:
-		f.diags = f.diags.Append(tfdiags.Errorf("Invalid function format",
-			"%q: a provider function is written as provider::NAME::FUNCTION or provider::NAME::ALIAS::FUNCTION.", call.Name).At(call.NameRange))
-		return
-	}
-	f.found = append(f.found, ref)
-}
-
-// inJSON looks for provider functions in every string of a JSON expression: without an evaluation context they are given as written.
-func (f *callFinder) inJSON(expr hcl.Expression) {
-	raw, hclDiags := expr.Value(nil)
-	if hclDiags.HasErrors() || !raw.IsWhollyKnown() {
-		return
-	}
-	_ = cty.Walk(raw, func(_ cty.Path, v cty.Value) (bool, error) {
-		if v.Type() == cty.String && !v.IsNull() && strings.Contains(v.AsString(), "provider::") {
-			if template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), expr.Range().Filename, expr.Range().Start); !diags.HasErrors() {
-				hclsyntax.Walk(template, f)
-			}
-		}
-		return true, nil
-	})
 }

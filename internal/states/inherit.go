@@ -36,13 +36,6 @@ func (s *State) InheritDependencies(in Inheritance) {
 			h.present[r.Addr.Config()] = true
 		}
 	}
-	for r := range s.Resources() {
-		for key, inst := range r.Instances {
-			if len(inst.Deposed) > 0 || inst.Current != nil && !h.settled(r.Addr.Instance(key), inst.Current) {
-				h.stays[r.Addr.Config()] = true
-			}
-		}
-	}
 	for to, from := range in.Moved {
 		if inst := in.Before.Instance(to); inst != nil {
 			for o := range inst.Objects() {
@@ -50,7 +43,7 @@ func (s *State) InheritDependencies(in Inheritance) {
 			}
 		}
 	}
-	h.compare(dependenciesOf(s))
+	h.compare(s)
 	s.changeDependencies(func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource {
 		return h.complete(addr.Config(), o.Dependencies, current && h.settled(addr, o))
 	})
@@ -87,13 +80,18 @@ type listKey struct {
 	settled bool
 }
 
+// settled tells whether an object inherits nothing that others have lost.
 func (h *heritage) settled(addr addrs.AbsInstance, o *Object) bool {
-	return h.Settled != nil && h.Settled(addr, o)
+	return len(h.lost) == 0 || h.Settled != nil && h.Settled(addr, o)
 }
 
-// compare finds out which resources have lost dependencies.
-func (h *heritage) compare(now map[addrs.ConfigResource][]addrs.ConfigResource) {
+// compare finds out which resources have lost dependencies, and which pass on those of others.
+func (h *heritage) compare(s *State) {
 	h.lost = map[addrs.ConfigResource][]addrs.ConfigResource{}
+	if len(h.old) == 0 {
+		return
+	}
+	now := dependenciesOf(s)
 	for addr, old := range h.old {
 		switch list := now[addr]; {
 		case !h.present[addr]:
@@ -105,6 +103,16 @@ func (h *heritage) compare(now map[addrs.ConfigResource][]addrs.ConfigResource) 
 			}
 			if gone := slices.DeleteFunc(slices.Clone(old), func(dep addrs.ConfigResource) bool { return has[dep] }); len(gone) > 0 {
 				h.lost[addr] = gone
+			}
+		}
+	}
+	if len(h.lost) == 0 {
+		return
+	}
+	for r := range s.Resources() {
+		for key, inst := range r.Instances {
+			if len(inst.Deposed) > 0 || inst.Current != nil && !h.settled(r.Addr.Instance(key), inst.Current) {
+				h.stays[r.Addr.Config()] = true
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package configschema
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/dynblock"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // mapKeyLabel names the label of blocks that are keyed by a label.
@@ -66,44 +68,85 @@ func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
 // Decode evaluates a body to a value of the block's type: `dynamic` blocks are expanded, attributes may be written as blocks
 // where the schema allows it.
 func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	if _, ok := body.(preparedBody); !ok {
+	if p, ok := body.(preparedBody); !ok {
 		body = b.FixUpBody(dynblock.Expand(body, ctx))
+	} else if val, ok := b.decodeAttributes(p.args, ctx); ok {
+		return val, nil
 	}
 	val, diags := hcldec.Decode(body, b.DecoderSpec(), ctx)
 	return b.withoutOptional(val), diags
 }
 
-// Prepare gives a body that takes less time to decode again and again: one that holds nothing but attributes of the schema is taken
-// apart once. Others are given back as they are.
+// decodeAttributes decodes a body that has no blocks. It doesn't where there is something to say: that is hcldec's to do.
+func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty.Value, ok bool) {
+	vals := b.EmptyValue().AsValueMap()
+	for _, arg := range args {
+		val, diags := arg.expr.Value(ctx)
+		if len(diags) > 0 {
+			return cty.NilVal, false
+		}
+		val, err := convert.Convert(val, b.Attributes[arg.name].ConfigType())
+		if err != nil {
+			return cty.NilVal, false
+		}
+		vals[arg.name] = val
+	}
+	return cty.ObjectVal(vals), true
+}
+
+// Prepare gives a body that takes less time to decode again and again: one that holds nothing but attributes of the schema, and needs
+// no blocks, is taken apart once. Others are given back as they are.
 func (b *Block) Prepare(body hcl.Body) hcl.Body {
-	schema := *b.bodySchema()
-	schema.Blocks = append(slices.Clip(schema.Blocks), hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
-	content, diags := body.Content(&schema)
-	if len(diags) > 0 || len(content.Blocks) > 0 {
+	b.derived.preparing.Do(func() {
+		schema := *b.bodySchema()
+		schema.Blocks = append(slices.Clip(schema.Blocks), hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
+		b.derived.preparingSchema = &schema
+	})
+	content, diags := body.Content(b.derived.preparingSchema)
+	if len(diags) > 0 || len(content.Blocks) > 0 || b.requiresBlocks() {
 		return body
 	}
-	return preparedBody{body, content}
+	attrs := slices.Collect(maps.Values(content.Attributes))
+	slices.SortFunc(attrs, func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
+	p := preparedBody{body, make([]argument, len(attrs))}
+	for i, attr := range attrs {
+		p.args[i] = argument{attr.Name, attr.Expr}
+	}
+	return p
 }
 
-// preparedBody is a body whose content is known: there are no blocks in it that would have to be expanded.
+// requiresBlocks tells whether the content isn't complete without some block.
+func (b *Block) requiresBlocks() bool {
+	for _, nested := range b.BlockTypes {
+		if nested.MinItems > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// preparedBody is a body that holds nothing but these arguments, in the order in which they are written.
 type preparedBody struct {
 	hcl.Body
-	content *hcl.BodyContent
+	args []argument
 }
 
-// Content implements hcl.Body for the schema that the body was prepared for.
-func (p preparedBody) Content(*hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
-	return p.content, nil
+type argument struct {
+	name string
+	expr hcl.Expression
 }
 
-// variables lists what the attributes refer to, in the order in which they are written.
-func (p preparedBody) variables() []hcl.Traversal {
-	attrs := slices.SortedFunc(maps.Values(p.content.Attributes), func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
-	var out []hcl.Traversal
-	for _, attr := range attrs {
-		out = append(out, attr.Expr.Variables()...)
-	}
-	return out
+// Expressions gives a prepared body's expressions in the order in which they are written; ok is false for a body that has, or may
+// have, others in blocks.
+func Expressions(body hcl.Body) (exprs iter.Seq[hcl.Expression], ok bool) {
+	p, ok := body.(preparedBody)
+	return func(yield func(hcl.Expression) bool) {
+		for _, arg := range p.args {
+			if !yield(arg.expr) {
+				return
+			}
+		}
+	}, ok
 }
 
 // withoutOptional mends a quirk of hcldec: where no block is written, the empty collection has the type that configured values
@@ -153,9 +196,6 @@ func (b *Block) optionalInBlocks() bool {
 // Variables lists what the expressions in a body refer to, those of `dynamic` blocks and of attributes written as blocks
 // included. Names that a `dynamic` block defines are left out.
 func (b *Block) Variables(body hcl.Body) []hcl.Traversal {
-	if p, ok := body.(preparedBody); ok {
-		return p.variables()
-	}
 	return b.variables(dynblock.WalkVariables(body), body)
 }
 

@@ -24,14 +24,29 @@ func (b *Block) ImpliedType() cty.Type {
 
 // EmptyValue is the value of a block without content: null attributes and no nested blocks.
 func (b *Block) EmptyValue() cty.Value {
-	vals := make(map[string]cty.Value, len(b.Attributes)+len(b.BlockTypes))
-	for name, attr := range b.Attributes {
-		vals[name] = attr.EmptyValue()
-	}
-	for name, nested := range b.BlockTypes {
-		vals[name] = nested.Absent()
-	}
-	return cty.ObjectVal(vals)
+	b.derived.empty.Do(func() {
+		vals := make(map[string]cty.Value, len(b.Attributes)+len(b.BlockTypes))
+		for name, attr := range b.Attributes {
+			vals[name] = attr.EmptyValue()
+		}
+		for name, nested := range b.BlockTypes {
+			vals[name] = nested.Absent()
+		}
+		b.derived.emptyValue = cty.ObjectVal(vals)
+	})
+	return b.derived.emptyValue
+}
+
+// UnknownValue is an object of which nothing is known.
+func (b *Block) UnknownValue() cty.Value {
+	b.derived.unknown.Do(func() {
+		vals := map[string]cty.Value{}
+		for name, ty := range b.ImpliedType().AttributeTypes() {
+			vals[name] = cty.UnknownVal(ty)
+		}
+		b.derived.unknownValue = cty.ObjectVal(vals)
+	})
+	return b.derived.unknownValue
 }
 
 // ImpliedType is the type of the attribute's values.

@@ -32,14 +32,20 @@ type Block struct {
 
 // derived holds what is computed from a schema once.
 type derived struct {
-	implied     sync.Once
-	impliedType cty.Type
-	decoder     sync.Once
-	decoderSpec hcldec.Spec
-	body        sync.Once
-	bodySchema  *hcl.BodySchema
-	marked      sync.Once
-	sensitive   *template
+	implied         sync.Once
+	impliedType     cty.Type
+	empty           sync.Once
+	emptyValue      cty.Value
+	unknown         sync.Once
+	unknownValue    cty.Value
+	decoder         sync.Once
+	decoderSpec     hcldec.Spec
+	body            sync.Once
+	bodySchema      *hcl.BodySchema
+	preparing       sync.Once
+	preparingSchema *hcl.BodySchema // the body's schema, and dynamic blocks
+	marked          sync.Once
+	sensitive       *template
 
 	deprecated *template
 	legacy     sync.Once

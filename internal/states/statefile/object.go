@@ -13,7 +13,7 @@ func EncodeObject(obj *states.Object) ([]byte, error) { return new(Encoder).Obje
 // Object is EncodeObject for many objects. Other than Encode it may be called from many goroutines; an encoder that was not made by
 // NewEncoder does either the one or the other.
 func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
-	w := &writer{first: true}
+	w := &chunk{writer: writer{first: true}}
 	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj); err != nil {
 		return nil, err
 	}

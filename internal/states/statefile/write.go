@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/parallel"
 	"tofu/internal/states"
 	"tofu/internal/version"
 )
@@ -62,13 +64,9 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		return nil, err
 	}
 	w.key("resources")
-	w.open('[')
-	for _, r := range inFileOrder(f.State) {
-		if err := e.writeResource(w, r); err != nil {
-			return nil, fmt.Errorf("%s can't be written to the state: %w", r.Addr, err)
-		}
+	if err := e.writeResources(w, inFileOrder(f.State)); err != nil {
+		return nil, err
 	}
-	w.close(']')
 	w.key("check_results")
 	if f.State != nil {
 		writeChecks(w, f.State.Checks)
@@ -78,6 +76,65 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w.close('}')
 	w.buf = append(w.buf, '\n')
 	return w.buf, nil
+}
+
+// chunkSize is how many resources one processor writes at a time.
+const chunkSize = 256
+
+// A chunk is the text of some resources, and where in it the objects' own texts are.
+type chunk struct {
+	writer
+	texts []placed
+	err   error
+}
+
+type placed struct {
+	obj        *states.Object
+	start, end int
+}
+
+// writeResources writes the resources on all processors.
+func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error {
+	w.open('[')
+	chunks := make([]chunk, (len(resources)+chunkSize-1)/chunkSize)
+	parallel.Each(len(chunks), runtime.GOMAXPROCS(0), func(i int) {
+		c := &chunks[i]
+		c.writer = writer{indent: w.indent, depth: w.depth, first: i == 0}
+		for _, r := range resources[i*chunkSize : min((i+1)*chunkSize, len(resources))] {
+			if c.err = e.writeResource(c, r); c.err != nil {
+				c.err = fmt.Errorf("%s can't be written to the state: %w", r.Addr, c.err)
+				return
+			}
+		}
+	})
+	size := 0
+	for i := range chunks {
+		if chunks[i].err != nil {
+			return chunks[i].err
+		}
+		size += len(chunks[i].buf)
+	}
+	w.buf = slices.Grow(w.buf, size)
+	for i := range chunks {
+		w.buf = append(w.buf, chunks[i].buf...)
+		w.first = false
+	}
+	w.close(']')
+	e.remember(chunks)
+	return nil
+}
+
+// remember keeps the texts of the objects in a snapshot, and of no others.
+func (e *Encoder) remember(chunks []chunk) {
+	if e.texts == nil {
+		return
+	}
+	clear(e.texts)
+	for i := range chunks {
+		for _, p := range chunks[i].texts {
+			e.texts[p.obj] = chunks[i].buf[p.start:p.end:p.end]
+		}
+	}
 }
 
 // inFileOrder sorts by module, mode, type and name as words, "data" before "managed".
@@ -126,7 +183,7 @@ func writeOutputs(w *writer, s *states.State) error {
 	return nil
 }
 
-func (e *Encoder) writeResource(w *writer, r *states.Resource) error {
+func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	w.item()
 	w.open('{')
 	w.optional("module", string(r.Addr.Module))
@@ -165,7 +222,7 @@ func (e *Encoder) writeResource(w *writer, r *states.Resource) error {
 }
 
 // writeObject writes what depends on the object's place, and then the object.
-func (e *Encoder) writeObject(w *writer, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object) error {
+func (e *Encoder) writeObject(w *chunk, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object) error {
 	w.item()
 	w.open('{')
 	if n, ok := key.IsInt(); ok {
@@ -179,16 +236,14 @@ func (e *Encoder) writeObject(w *writer, key addrs.InstanceKey, deposed addrs.De
 	w.optional("deposed", string(deposed))
 	w.optional("provider", provider)
 	w.between() // not part of the text: what comes before it differs from place to place
+	start := len(w.buf)
 	if text, ok := e.texts[obj]; ok {
 		w.buf = append(w.buf, text...)
-	} else {
-		start := len(w.buf)
-		if err := e.writeContent(w, obj); err != nil {
-			return err
-		}
-		if e.texts != nil {
-			e.texts[obj] = slices.Clone(w.buf[start:])
-		}
+	} else if err := e.writeContent(&w.writer, obj); err != nil {
+		return err
+	}
+	if e.texts != nil {
+		w.texts = append(w.texts, placed{obj, start, len(w.buf)})
 	}
 	w.close('}')
 	return nil

@@ -1,0 +1,163 @@
+package lang
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
+)
+
+// finder finds the names that expressions use and the provider functions that they call, in the order in which they are written.
+type finder struct {
+	variables []hcl.Traversal
+	functions []FunctionRef
+	diags     tfdiags.Diagnostics
+}
+
+// refs gives what was found.
+func (f *finder) refs(scope addrs.Scope) Refs {
+	objects, problems := references(f.variables, scope)
+	return Refs{
+		Objects: objects, Functions: f.functions, Problems: problems.Append(f.diags),
+		long: longForm(f.variables), named: namedInstances(objects),
+	}
+}
+
+func (f *finder) inExpr(expr hcl.Expression) {
+	if node, ok := expr.(hclsyntax.Expression); ok {
+		f.inNative(node)
+		return
+	}
+	f.variables = append(f.variables, expr.Variables()...)
+	f.callsInJSON(expr)
+}
+
+// inNative goes through the kinds of expressions that most configurations are made of by itself: HCL's walk takes several times as
+// long, and names and calls take one each. Those that define names for others are left to HCL, with all that is in them.
+func (f *finder) inNative(expr hclsyntax.Expression) {
+	switch e := expr.(type) {
+	case *hclsyntax.LiteralValueExpr:
+	case *hclsyntax.ScopeTraversalExpr:
+		f.variables = append(f.variables, e.Traversal)
+	case *hclsyntax.TemplateExpr:
+		f.inEach(e.Parts)
+	case *hclsyntax.TemplateWrapExpr:
+		f.inNative(e.Wrapped)
+	case *hclsyntax.ParenthesesExpr:
+		f.inNative(e.Expression)
+	case *hclsyntax.TupleConsExpr:
+		f.inEach(e.Exprs)
+	case *hclsyntax.ObjectConsExpr:
+		for _, item := range e.Items {
+			f.inNative(item.KeyExpr)
+			f.inNative(item.ValueExpr)
+		}
+	case *hclsyntax.FunctionCallExpr:
+		f.call(e)
+		f.inEach(e.Args)
+	default:
+		f.variables = append(f.variables, e.Variables()...)
+		f.callsInNode(e)
+	}
+}
+
+func (f *finder) inEach(exprs []hclsyntax.Expression) {
+	for _, e := range exprs {
+		f.inNative(e)
+	}
+}
+
+// callsInNode looks for calls wherever HCL's walk goes.
+func (f *finder) callsInNode(node hclsyntax.Node) {
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
+			f.call(call)
+		}
+		return nil
+	})
+}
+
+// callsInBody looks everywhere in a body. One that is put together of several, as override files do, is made of whole blocks.
+func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
+	if node, ok := body.(*hclsyntax.Body); ok {
+		f.callsInNode(node)
+		return
+	}
+	attrs, _ := body.JustAttributes() // JSON bodies give everything, blocks included, as attributes
+	for _, attr := range attrs {
+		if node, ok := attr.Expr.(hclsyntax.Node); ok {
+			f.callsInNode(node)
+		} else {
+			f.callsInJSON(attr.Expr)
+		}
+	}
+	if json.IsJSONBody(body) {
+		return
+	}
+	content, _, _ := body.PartialContent(blockHeaders(schema))
+	for _, block := range content.Blocks {
+		nested := configschema.Empty() // dynamic blocks are in one language as a whole
+		if known := schema.BlockTypes[block.Type]; known != nil {
+			nested = &known.Block
+		}
+		f.callsInBody(block.Body, nested)
+	}
+}
+
+// blockHeaders gives all that may be written as blocks in a body of that schema: some attributes may be, too.
+func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
+	out := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
+	for name, nested := range schema.BlockTypes {
+		header := hcl.BlockHeaderSchema{Type: name}
+		if nested.Nesting == configschema.NestingMap {
+			header.LabelNames = []string{"key"}
+		}
+		out.Blocks = append(out.Blocks, header)
+	}
+	for name := range schema.Attributes {
+		out.Blocks = append(out.Blocks, hcl.BlockHeaderSchema{Type: name})
+	}
+	return out
+}
+
+// call notes a call of a provider-defined function.
+func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
+	if !strings.HasPrefix(call.Name, "provider::") {
+		return
+	}
+	parts := strings.Split(call.Name, "::")
+	ref := FunctionRef{Range: call.NameRange}
+	switch len(parts) {
+	case 3:
+		ref.Func = addrs.ProviderFunction{Name: parts[1], Function: parts[2]}
+	case 4:
+		ref.Func = addrs.ProviderFunction{Name: parts[1], Alias: parts[2], Function: parts[3]}
+	default:
+		f.diags = f.diags.Append(tfdiags.Errorf("Invalid function format",
+			"%q: a provider function is written as provider::NAME::FUNCTION or provider::NAME::ALIAS::FUNCTION.", call.Name).At(call.NameRange))
+		return
+	}
+	f.functions = append(f.functions, ref)
+}
+
+// callsInJSON looks for provider functions in every string of a JSON expression: without an evaluation context they are given as written.
+func (f *finder) callsInJSON(expr hcl.Expression) {
+	raw, hclDiags := expr.Value(nil)
+	if hclDiags.HasErrors() || !raw.IsWhollyKnown() {
+		return
+	}
+	_ = cty.Walk(raw, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && !v.IsNull() && strings.Contains(v.AsString(), "provider::") {
+			if template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), expr.Range().Filename, expr.Range().Start); !diags.HasErrors() {
+				f.callsInNode(template)
+			}
+		}
+		return true, nil
+	})
+}
