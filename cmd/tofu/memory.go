@@ -7,26 +7,33 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is the least by which the heap may grow between two collections. Those of a heap that is only just being filled take a
-// quarter of a short command's time and free next to nothing. A large heap may double as usual, less the headroom, so that
-// one of middle size takes no more memory than it would without all this.
-const headroom = 32 << 20
+// A heap that is only just being filled is not collected: that takes a quarter of a short command's time and frees next to nothing.
+// After that it may grow by the headroom between two collections, and a large one double, as is usual. All are in bytes.
+const (
+	smallHeap = 64 << 20
+	headroom  = 36 << 20
+	largeHeap = 64 << 20
+)
 
 // leastHeap is the heap size at which the runtime collects for the first time at 100 %.
 const leastHeap = 4 << 20
 
-// collectLater has garbage collected when the heap has grown by the headroom, or has nearly doubled, unless GOGC says when.
+// collectLater sets how much the heap grows between two collections, unless GOGC says that.
 func collectLater() {
+	runtime.MemProfileRate = 0 // nothing asks for a profile of memory, which takes a megabyte
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(100 * headroom / leastHeap)
+	debug.SetGCPercent(100 * smallHeap / leastHeap)
 	go useHugePages() // done before much lies in the heap, and after a short command has ended
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		size := max(live[0].Value.Uint64(), leastHeap)
-		growth := max(headroom, size-min(size, headroom))
+		growth := size
+		if size < largeHeap {
+			growth = max(headroom, smallHeap-size)
+		}
 		debug.SetGCPercent(int(100 * growth / size))
 	})
 }

@@ -227,7 +227,7 @@ func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta ct
 // assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
 func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned cty.Value) tfdiags.Diagnostics {
 	schema := p.r.schema.Block
-	errs := objchange.AssertPlanValid(schema, unmark(from.value), config, planned)
+	errs := objchange.AssertPlanValid(schema, from.value, config, planned)
 	if len(errs) == 0 {
 		return nil
 	}

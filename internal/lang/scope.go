@@ -68,10 +68,6 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	ns := namespaces{long: refs.long, roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}}
 	var diags tfdiags.Diagnostics
 	var calls map[string]*callOutputs
-	var seen map[addrs.Referenceable]bool
-	if len(refs.Objects) > 1 {
-		seen = make(map[addrs.Referenceable]bool, len(refs.Objects))
-	}
 	for _, ref := range refs.Objects {
 		subject := ref.Whole()
 		if call, output, ok := moduleSubject(subject); ok {
@@ -81,15 +77,16 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 			calls[call.Name] = calls[call.Name].with(output, call.Key == addrs.NoKey, ref.Range)
 			continue
 		}
-		if seen[subject] {
+		members, name := ns.place(subject)
+		if _, again := members[name]; again {
 			continue
-		}
-		if seen != nil {
-			seen[subject] = true
 		}
 		v, more := s.object(subject, refs.named, ref.Range)
 		diags = diags.Append(more)
-		ns.put(subject, v)
+		members[name] = v
+		if r, ok := subject.(addrs.Resource); ok && ns.long && r.Mode == addrs.Managed {
+			ns.nestedIn("resource", r.Type)[name] = v
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(calls)) { // problems in an order
 		c := calls[name]
@@ -98,7 +95,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 		if more.HasErrors() {
 			v = cty.DynamicVal
 		}
-		ns.member("module", name, v)
+		ns.in("module")[name] = v
 	}
 	return ns.context(), diags
 }
@@ -158,47 +155,50 @@ func moduleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, 
 	return addrs.ModuleCallInstance{}, "", false
 }
 
-func (ns *namespaces) member(root, name string, v cty.Value) {
-	if ns.members[root] == nil {
-		ns.members[root] = map[string]cty.Value{}
-	}
-	ns.members[root][name] = v
-}
-
-func (ns *namespaces) put(subject addrs.Referenceable, v cty.Value) {
+// place gives where the value of an object belongs. Managed resources answer to resource.TYPE as well.
+func (ns *namespaces) place(subject addrs.Referenceable) (members map[string]cty.Value, name string) {
 	switch s := subject.(type) {
 	case addrs.Self:
-		ns.roots["self"] = v
+		return ns.roots, "self"
 	case addrs.Resource:
-		// Managed resources answer to their type and to resource.TYPE alike.
 		switch s.Mode {
 		case addrs.Data:
-			ns.nest("data", s, v)
+			return ns.nestedIn("data", s.Type), s.Name
 		case addrs.Ephemeral:
-			ns.nest("ephemeral", s, v)
+			return ns.nestedIn("ephemeral", s.Type), s.Name
 		default:
-			ns.member(s.Type, s.Name, v)
-			if ns.long {
-				ns.nest("resource", s, v)
-			}
+			return ns.in(s.Type), s.Name
 		}
 	default:
 		root, name, _ := strings.Cut(subject.String(), ".")
-		ns.member(root, name, v)
+		return ns.in(root), name
 	}
 }
 
-func (ns *namespaces) nest(root string, r addrs.Resource, v cty.Value) {
+// in gives the members of a root.
+func (ns *namespaces) in(root string) map[string]cty.Value {
+	members := ns.members[root]
+	if members == nil {
+		members = map[string]cty.Value{}
+		ns.members[root] = members
+	}
+	return members
+}
+
+// nestedIn gives the members of a type below a root.
+func (ns *namespaces) nestedIn(root, typ string) map[string]cty.Value {
 	if ns.nested == nil {
 		ns.nested = map[string]map[string]map[string]cty.Value{}
 	}
-	if ns.nested[root] == nil {
-		ns.nested[root] = map[string]map[string]cty.Value{}
+	types := ns.nested[root]
+	if types == nil {
+		types = map[string]map[string]cty.Value{}
+		ns.nested[root] = types
 	}
-	if ns.nested[root][r.Type] == nil {
-		ns.nested[root][r.Type] = map[string]cty.Value{}
+	if types[typ] == nil {
+		types[typ] = map[string]cty.Value{}
 	}
-	ns.nested[root][r.Type][r.Name] = v
+	return types[typ]
 }
 
 func (ns *namespaces) context() *hcl.EvalContext {
