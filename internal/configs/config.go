@@ -59,6 +59,7 @@ type Module struct {
 
 	reqs      []Requirement   // what the module wants of providers, Module left out
 	arguments *hcl.BodySchema // what calls of the module may hold
+	sorted    []addrs.Resource
 }
 
 // RequiredProvider is an entry of required_providers.

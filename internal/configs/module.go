@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -56,6 +57,7 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 		a.errorf(a.Backend.Range, "Both a backend and a cloud configuration are present",
 			"They exclude each other. The cloud block is at %s.", tfdiags.Place(a.Cloud.Range))
 	}
+	a.sorted = slices.SortedFunc(maps.Keys(a.Resources), addrs.Resource.Compare)
 	a.resolveProviders()
 	if !a.diags.HasErrors() { // a name that could not be read looks like one that is not there
 		a.checkLocalNames()

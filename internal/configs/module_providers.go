@@ -89,6 +89,4 @@ func (a *assembly) impliedLocalNames() map[addrs.Provider]string {
 }
 
 // SortedResources lists the module's resource blocks by address.
-func (m *Module) SortedResources() []addrs.Resource {
-	return slices.SortedFunc(maps.Keys(m.Resources), addrs.Resource.Compare)
-}
+func (m *Module) SortedResources() []addrs.Resource { return m.sorted }

@@ -52,7 +52,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 		v := b.addValue(m, m.outputs, &value{kind: outputValue, name: name, output: o}, "output."+name, o.Range)
 		v.node.final = parent == nil
 	}
-	for _, addr := range slices.SortedFunc(maps.Keys(mod.Resources), addrs.Resource.Compare) {
+	for _, addr := range mod.SortedResources() {
 		b.addResource(m, mod.Resources[addr])
 	}
 	for _, name := range sortedKeys(mod.Checks) {

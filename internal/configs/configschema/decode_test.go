@@ -62,7 +62,8 @@ func TestDecodeConforms(t *testing.T) {
 			t.Errorf("%s\ntaken apart: %v", src, taken)
 		}
 	}
-	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`} { // with problems of the body itself
+	// With problems of the body itself, and of values.
+	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`, "name = []", "name = nothing", "name = v\nsettings = 1"} {
 		_, want := b.Decode(parse(t, src), evalCtx)
 		if _, got := b.Decode(b.Prepare(parse(t, src)), evalCtx); !want.HasErrors() || got.Error() != want.Error() {
 			t.Errorf("%s\nhas the problems %v, and %v when it is prepared", src, want, got)

@@ -340,6 +340,32 @@ func large(tb testing.TB, n int) []byte {
 	return data
 }
 
+// TestEncodeLarge: a state that is written in several chunks is laid out like one that isn't, however often.
+func TestEncodeLarge(t *testing.T) {
+	data := large(t, 1000)
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, bytes.TrimSpace(data), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(indented.String()+"\n", string(data)); diff != "" {
+		t.Fatalf("the layout isn't encoding/json's (-want +got):\n%s", diff)
+	}
+	f, err := statefile.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := statefile.NewEncoder()
+	for i := range 3 {
+		again, err := enc.Encode(f, &statefile.Options{Indent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again, data) {
+			t.Errorf("encoded for the %d. time it is another text", i+1)
+		}
+	}
+}
+
 func BenchmarkParse(b *testing.B) {
 	benchmark(b, func(data []byte, f *statefile.File) error { _, err := statefile.Parse(data); return err })
 }

@@ -1,0 +1,47 @@
+package lang
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// FuzzFinder holds what is found against HCL's own walk.
+func FuzzFinder(f *testing.F) {
+	for _, src := range []string{
+		`a.b.c[0]`, `a[b.c]["d"]`, `"x${a.b}-${upper(var.x)}"`, `"${a}"`, `(a.b)`, `[a, b[*].c, d.*.e]`, `{ a = b, (c) = d, "${e}" = f, g.h = i }`,
+		`f(a, provider::p::g(b, provider::p::x::h(c))...)`, `provider::p(a)`, `a ? b : provider::p::f(c)`, `!a && -b > 1 + c`,
+		`[for k, v in a : provider::p::f(v, k, b) if v != c]`, `{ for v in a : v.x => [for w in v : { x = w, y = b }]... }`,
+		`f([for v in a : "${v}${b}"])`, `<<E` + "\n${a}%{ if b }c%{ else }${provider::p::f(d)}%{ endif }%{ for x in e }${x}${g}%{ endfor }\nE\n", `a.b["${c}"].d`, `null`,
+	} {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			return
+		}
+		var got, calls finder
+		got.inExpr(expr)
+		calls.callsInNode(expr)
+		if diff := cmp.Diff(places(expr.Variables()), places(got.variables)); diff != "" {
+			t.Errorf("%s: names (-HCL +found):\n%s", src, diff)
+		}
+		if diff := cmp.Diff(calls.functions, got.functions); diff != "" {
+			t.Errorf("%s: calls (-HCL +found):\n%s", src, diff)
+		}
+		if len(calls.diags) != len(got.diags) {
+			t.Errorf("%s: problems %v, want %v", src, got.diags, calls.diags)
+		}
+	})
+}
+
+func places(traversals []hcl.Traversal) []hcl.Range {
+	out := []hcl.Range{}
+	for _, tr := range traversals {
+		out = append(out, tr.SourceRange())
+	}
+	return out
+}
