@@ -13,18 +13,26 @@ import (
 
 func parse(t *testing.T, src string) hcl.Body {
 	t.Helper()
+	body, err := parseBody(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func parseBody(src string) (hcl.Body, error) {
 	if strings.HasPrefix(src, "{") {
 		f, diags := json.Parse([]byte(src), "t.tf.json")
 		if diags.HasErrors() {
-			t.Fatal(diags)
+			return nil, diags
 		}
-		return f.Body
+		return f.Body, nil
 	}
 	f, diags := hclsyntax.ParseConfig([]byte(src), "t.tf", hcl.InitialPos)
 	if diags.HasErrors() {
-		t.Fatal(diags)
+		return nil, diags
 	}
-	return f.Body
+	return f.Body, nil
 }
 
 var evalCtx = &hcl.EvalContext{Variables: map[string]cty.Value{
