@@ -65,7 +65,15 @@ func (a *App) startOperation(ctx context.Context, f *operationFlags, name string
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return op, diags.Append(op.open(ctx, req))
+	diags = diags.Append(op.open(ctx, req))
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if more := op.state.create(ctx); more.HasErrors() {
+		op.close()
+		return nil, diags.Append(more)
+	}
+	return op, diags
 }
 
 // open locks and reads the state and checks the providers. With errors it leaves nothing open.

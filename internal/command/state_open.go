@@ -55,6 +55,19 @@ func (o *openedState) use(st *states.State) {
 // exists tells whether there is a state file or snapshot at all.
 func (o *openedState) exists() bool { return o.snapshot.Exists }
 
+// create gives a workspace that isn't there yet its first snapshot, without objects, so that it is listed and can be selected from now
+// on. The default one is always there, and stores that are Makers made theirs before it was locked.
+func (o *openedState) create(ctx context.Context) tfdiags.Diagnostics {
+	if _, made := o.store.(backend.Maker); made || o.exists() || o.workspace == backend.DefaultWorkspace {
+		return nil
+	}
+	snapshot, diags := o.Create(ctx)
+	if !diags.HasErrors() {
+		o.snapshot = snapshot
+	}
+	return diags
+}
+
 // openState opens the state that a request names: a file, or that of the current workspace. The caller closes it unless there are
 // errors.
 func (a *App) openState(ctx context.Context, req stateRequest) (*openedState, tfdiags.Diagnostics) {

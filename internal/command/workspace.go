@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"tofu/internal/backend"
-	"tofu/internal/states"
-	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -227,7 +223,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		if err != nil {
 			return diags.Append(err).Err()
 		}
-		diags = diags.Append(w.push(ctx, a, f, initial))
+		diags = diags.Append(w.change(ctx, a, f, func(open *openedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) }))
 		a.say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return a.done(diags)
 	}
@@ -243,19 +239,16 @@ func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) erro
 		}
 		return nil
 	}
-	if _, err := w.store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
-		return err
-	}
-	return w.push(ctx, a, f, &statefile.File{Serial: 1, Lineage: uuid.NewString(), State: states.New()}).Err()
+	return w.change(ctx, a, f, func(open *openedState) tfdiags.Diagnostics { return open.create(ctx) }).Err()
 }
 
-// push puts a state into the place's workspace.
-func (w *workspaces) push(ctx context.Context, a *App, f *workspaceFlags, file *statefile.File) tfdiags.Diagnostics {
+// change locks and reads the state of the place's workspace for something to be done with it.
+func (w *workspaces) change(ctx context.Context, a *App, f *workspaceFlags, what func(*openedState) tfdiags.Diagnostics) tfdiags.Diagnostics {
 	open, diags := a.readState(ctx, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-new"})
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(open.Push(ctx, file, true))
+	diags = diags.Append(what(open))
 	return diags.Append(open.close())
 }
 

@@ -52,6 +52,9 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 			m.mu.Unlock()
 			return nil
 		}
+		if errors.Is(err, backend.ErrNoWorkspaces) {
+			return m.noWorkspaces()
+		}
 		var held *backend.LockedError
 		left := timeout - time.Since(start)
 		if !errors.As(err, &held) || left <= 0 {

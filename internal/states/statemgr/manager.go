@@ -80,6 +80,10 @@ type stored struct {
 	bytes   []byte // for stores that can swap
 }
 
+func (s *stored) snapshot() *Snapshot {
+	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version}
+}
+
 // Open makes the manager of a workspace's state. It does no input or output.
 func Open(store backend.Store, workspace string, opts *Options) *Manager {
 	m := &Manager{store: store, workspace: workspace, log: slog.Default()}
@@ -116,6 +120,9 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	present, err := m.load(ctx)
+	if errors.Is(err, backend.ErrNoWorkspaces) {
+		return nil, m.noWorkspaces()
+	}
 	if err != nil {
 		d := tfdiags.Errorf("Failed to load state", "%s.", err)
 		if errors.As(err, new(statefile.DamagedError)) {
@@ -127,7 +134,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	if err != nil {
 		return nil, diags.Append(tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err))
 	}
-	snap := &Snapshot{State: present.state, Exists: present.exists, Serial: present.serial, Lineage: present.lineage, Version: present.version}
+	snap := present.snapshot()
 	if rec != nil {
 		diags = rec.report()
 		if rec.changed > 0 && !rec.foreign {
@@ -175,6 +182,11 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 	}
 	out.exists, out.serial, out.lineage, out.version, out.state = true, f.Serial, f.Lineage, f.TerraformVersion, f.State
 	return out, nil
+}
+
+func (m *Manager) noWorkspaces() tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("No such workspace", "This backend has the workspace \"default\" alone, so there can be none named %q. "+
+		"Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace)}
 }
 
 // emptyIsWrong tells whether an empty snapshot is a sign of loss. By itself it is no state: a first run of other programs that was

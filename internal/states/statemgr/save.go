@@ -58,6 +58,22 @@ func (m *Manager) put(ctx context.Context, next *stored) error {
 	return nil
 }
 
+// Create stores a state without objects where Read found no snapshot, and gives what is there then: it is somebody else's if that
+// one was faster.
+func (m *Manager) Create(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
+	m.writing.Lock()
+	err := m.write(ctx, states.New())
+	created := m.stored.snapshot()
+	m.writing.Unlock()
+	switch {
+	case errors.Is(err, backend.ErrChanged):
+		return m.Read(ctx)
+	case err != nil:
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", "The workspace %q can't be created: %s.", m.workspace, err)}
+	}
+	return created, nil
+}
+
 func (m *Manager) encode(s *stored) ([]byte, error) {
 	enc := m.encoder
 	if enc == nil {

@@ -166,6 +166,25 @@ func TestUnwritableDestination(t *testing.T) {
 	}
 }
 
+// TestCreate: of two that make a workspace's first state at a time, the second goes on with what the first has made.
+func TestCreate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	store := new(inmem.Store)
+	first, second := statemgr.Open(store, "w", nil), statemgr.Open(store, "w", nil)
+	read(t, first)
+	read(t, second)
+	made, diags := first.Create(t.Context())
+	check(t, diags)
+	found, diags := second.Create(t.Context())
+	check(t, diags)
+	if !made.Exists || made.Serial != 1 || made.Lineage == "" {
+		t.Errorf("%+v", made)
+	}
+	if found.Serial != 1 || found.Lineage != made.Lineage {
+		t.Errorf("%+v instead of %+v", found, made)
+	}
+}
+
 func TestPush(t *testing.T) {
 	file := func(lineage string, serial uint64, ids ...string) *statefile.File {
 		return &statefile.File{Lineage: lineage, Serial: serial, State: state(ids...)}
