@@ -25,28 +25,62 @@ type Inheritance struct {
 // them. So where such a link breaks, because a resource has no object (any more) or its objects don't depend any more on what they
 // did, whatever was made from it takes over what is lost.
 func (s *State) InheritDependencies(in Inheritance) {
+	if len(s.resources) == 0 {
+		return
+	}
 	if in.Present == nil {
 		in.Present = s
 	}
-	h := &heritage{Inheritance: in, present: map[addrs.ConfigResource]bool{}, stays: map[addrs.ConfigResource]bool{},
-		old: dependenciesOf(in.Before), links: map[addrs.ConfigResource][]addrs.ConfigResource{},
-		losses: map[addrs.ConfigResource][]addrs.ConfigResource{}, lists: map[listKey][]addrs.ConfigResource{}}
+	h := &heritage{Inheritance: in, present: make(map[addrs.ConfigResource]bool, len(in.Present.resources)),
+		links: map[addrs.ConfigResource][]addrs.ConfigResource{}, lists: map[listKey][]addrs.ConfigResource{}}
 	for r := range in.Present.Resources() {
 		if len(r.Instances) > 0 {
 			h.present[r.Addr.Config()] = true
 		}
 	}
-	for to, from := range in.Moved {
-		if inst := in.Before.Instance(to); inst != nil {
-			for o := range inst.Objects() {
-				h.old[from.Config()] = UnionDependencies(h.old[from.Config()], o.Dependencies)
-			}
-		}
+	if !h.keepsAll(s) {
+		h.compare(s)
 	}
-	h.compare(s)
 	s.changeDependencies(func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource {
 		return h.complete(addr.Config(), o.Dependencies, current && h.settled(addr, o))
 	})
+}
+
+// keepsAll tells whether all objects that were there before still are, under the addresses that they had, and depend on what they did.
+// Most often it is so, and then nothing is lost.
+func (h *heritage) keepsAll(s *State) bool {
+	if len(h.Moved) > 0 {
+		return false
+	}
+	for r := range h.Before.Resources() {
+		if len(r.Instances) > 0 && !h.present[r.Addr.Config()] {
+			return false
+		}
+		if s != h.Before && !r.keptBy(s.Resource(r.Addr)) {
+			return false
+		}
+	}
+	return true
+}
+
+// keptBy tells whether another resource has all instances of this one, and their objects the same dependencies.
+func (r *Resource) keptBy(now *Resource) bool {
+	for key, inst := range r.Instances {
+		if now == nil || now.Instances[key] == nil || !now.Instances[key].Current.dependsLike(inst.Current) {
+			return false
+		}
+		for deposed, o := range inst.Deposed {
+			if !now.Instances[key].Deposed[deposed].dependsLike(o) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// dependsLike tells whether an object depends on the same as another one; none has less than any.
+func (o *Object) dependsLike(other *Object) bool {
+	return other == nil || o != nil && SameDependencies(o.Dependencies, other.Dependencies)
 }
 
 // dependenciesOf gives what a state's resources depend on, all objects taken together.
@@ -87,9 +121,13 @@ func (h *heritage) settled(addr addrs.AbsInstance, o *Object) bool {
 
 // compare finds out which resources have lost dependencies, and which pass on those of others.
 func (h *heritage) compare(s *State) {
-	h.lost = map[addrs.ConfigResource][]addrs.ConfigResource{}
-	if len(h.old) == 0 {
-		return
+	h.old, h.lost = dependenciesOf(h.Before), map[addrs.ConfigResource][]addrs.ConfigResource{}
+	for to, from := range h.Moved {
+		if inst := h.Before.Instance(to); inst != nil {
+			for o := range inst.Objects() {
+				h.old[from.Config()] = UnionDependencies(h.old[from.Config()], o.Dependencies)
+			}
+		}
 	}
 	now := dependenciesOf(s)
 	for addr, old := range h.old {
@@ -109,6 +147,7 @@ func (h *heritage) compare(s *State) {
 	if len(h.lost) == 0 {
 		return
 	}
+	h.stays, h.losses = map[addrs.ConfigResource]bool{}, map[addrs.ConfigResource][]addrs.ConfigResource{}
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {
 			if len(inst.Deposed) > 0 || inst.Current != nil && !h.settled(r.Addr.Instance(key), inst.Current) {
