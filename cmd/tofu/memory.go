@@ -7,12 +7,12 @@ import (
 	"runtime/metrics"
 )
 
-// A heap that is only just being filled is not collected: that takes a quarter of a short command's time and frees next to nothing.
-// After that it may grow by the headroom between two collections, and a large one double, as is usual. All are in bytes.
+// A heap of less than smallHeap is not collected while it is only just being filled: that takes a quarter of a short command's time and
+// frees next to nothing. With less than that in use it may grow by the headroom between two collections; a larger one doubles, as is
+// usual. Both are in bytes.
 const (
 	smallHeap = 64 << 20
-	headroom  = 36 << 20
-	largeHeap = 64 << 20
+	headroom  = 32 << 20
 )
 
 // leastHeap is the heap size at which the runtime collects for the first time at 100 %.
@@ -31,7 +31,7 @@ func collectLater() {
 		metrics.Read(live)
 		size := max(live[0].Value.Uint64(), leastHeap)
 		growth := size
-		if size < largeHeap {
+		if size < smallHeap {
 			growth = max(headroom, smallHeap-size)
 		}
 		debug.SetGCPercent(int(100 * growth / size))
