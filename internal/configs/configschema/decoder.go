@@ -79,7 +79,7 @@ func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diag
 
 // decodeAttributes decodes a body that has no blocks. It doesn't where there is something to say: that is hcldec's to do.
 func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty.Value, ok bool) {
-	vals := b.EmptyValue().AsValueMap()
+	vals := maps.Clone(b.emptyContent())
 	for _, arg := range args {
 		val, diags := arg.expr.Value(ctx)
 		if len(diags) > 0 {

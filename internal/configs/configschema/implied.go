@@ -24,6 +24,12 @@ func (b *Block) ImpliedType() cty.Type {
 
 // EmptyValue is the value of a block without content: null attributes and no nested blocks.
 func (b *Block) EmptyValue() cty.Value {
+	b.emptyContent()
+	return b.derived.emptyValue
+}
+
+// emptyContent is EmptyValue by name. It is shared.
+func (b *Block) emptyContent() map[string]cty.Value {
 	b.derived.empty.Do(func() {
 		vals := make(map[string]cty.Value, len(b.Attributes)+len(b.BlockTypes))
 		for name, attr := range b.Attributes {
@@ -32,9 +38,9 @@ func (b *Block) EmptyValue() cty.Value {
 		for name, nested := range b.BlockTypes {
 			vals[name] = nested.Absent()
 		}
-		b.derived.emptyValue = cty.ObjectVal(vals)
+		b.derived.emptyContent, b.derived.emptyValue = vals, cty.ObjectVal(vals)
 	})
-	return b.derived.emptyValue
+	return b.derived.emptyContent
 }
 
 // UnknownValue is an object of which nothing is known.

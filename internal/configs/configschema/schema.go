@@ -35,6 +35,7 @@ type derived struct {
 	implied         sync.Once
 	impliedType     cty.Type
 	empty           sync.Once
+	emptyContent    map[string]cty.Value
 	emptyValue      cty.Value
 	unknown         sync.Once
 	unknownValue    cty.Value
