@@ -19,11 +19,11 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 		return plan.Prior, tfdiags.Diagnostics{tfdiags.Errorf("Cannot apply failed plan", "The plan was made with errors, so it can't be applied. Mend what they name and plan again.")}
 	}
 	defer env.Timings.Phase("apply")()
-	b := applyBuild(ctx, cfg, plan, env, opts)
-	if diags := b.checkVariables(opts); diags.HasErrors() {
+	op := applyOperation(cfg, plan, env, opts)
+	if diags := op.checkVariables(opts); diags.HasErrors() {
 		return plan.Prior, diags
 	}
-	w, diags := b.newWalk(plan.Prior)
+	w, diags := newWalk(ctx, op, plan.Prior)
 	if w == nil {
 		return plan.Prior, diags
 	}
@@ -43,39 +43,39 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	return w.state, diags
 }
 
-// applyBuild makes the graph of a plan's changes.
-func applyBuild(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *build {
-	b := &build{
-		ctx: ctx, phase: phaseApply, env: env, cfg: cfg, state: plan.Prior, plan: plan, mode: plan.Mode,
+// applyOperation is the one that makes a plan's changes.
+func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
+	op := &operation{
+		phase: phaseApply, env: env, cfg: cfg, prior: plan.Prior, plan: plan, mode: plan.Mode,
 		targets: plan.Targets, excludes: plan.Excludes, timestamp: plan.Timestamp, variables: map[string]Variable{},
 	}
 	if plan.Mode == plans.Destroy {
-		b.phase = phaseDestroy
+		op.phase = phaseDestroy
 	}
 	for name, v := range plan.Variables {
-		b.variables[name] = Variable{Value: v}
+		op.variables[name] = Variable{Value: v}
 	}
 	if opts != nil {
-		b.inspection = opts.Inspect
+		op.inspection = opts.Inspect
 		for name := range plan.EphemeralVariables {
 			if v, ok := opts.Variables[name]; ok {
-				b.variables[name] = v
+				op.variables[name] = v
 			}
 		}
 	}
-	return b
+	return op
 }
 
 // checkVariables holds the variables that are given again against those of the plan.
-func (b *build) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
+func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range sortedKeys(opts.Variables) {
 		given := opts.Variables[name]
-		v := b.cfg.Module.Variables[name]
+		v := o.cfg.Module.Variables[name]
 		if v == nil || v.Ephemeral {
 			continue
 		}
-		planned, ok := b.plan.Variables[name]
+		planned, ok := o.plan.Variables[name]
 		a, _ := v.Final(given.Value)
 		same := false
 		if ok {
@@ -89,10 +89,10 @@ func (b *build) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 				"The value given for %q differs from the one that the plan was made with. A saved plan is applied with its own values: leave the variable out, or make a new plan.", name))
 		}
 	}
-	for _, name := range sortedKeys(b.plan.EphemeralVariables) {
-		v := b.cfg.Module.Variables[name]
+	for _, name := range sortedKeys(o.plan.EphemeralVariables) {
+		v := o.cfg.Module.Variables[name]
 		_, again := opts.Variables[name]
-		if v != nil && !again && (v.Required() || b.plan.EphemeralVariables[name]) {
+		if v != nil && !again && (v.Required() || o.plan.EphemeralVariables[name]) {
 			diags = diags.Append(tfdiags.Errorf("No value for required variable",
 				"The variable %q is ephemeral: its value is not part of the plan, so it must be given again to apply the plan.", name).At(v.Range))
 		}

@@ -2,15 +2,13 @@ package engine
 
 import (
 	"context"
-	"time"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/dag"
 	"tofu/internal/lang"
-	"tofu/internal/plans"
 	"tofu/internal/providers"
-	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -29,60 +27,32 @@ var transformers = []*Transformer{
 	closeTransformer, targetTransformer, flagTransformer, pruneTransformer, checkTransformer,
 }
 
-// build is a graph under construction, and what the walk needs to know of it afterwards.
+// build is a tree under construction. What it has besides the tree is needed only until that is finished: no walk sees it.
 type build struct {
-	ctx   context.Context
-	phase *phase
-	env   *Env
-	cfg   *configs.Config
-	state *states.State // what is known before the walk
-	plan  *plans.Plan   // what is to be carried out; nil unless the phase has Steps
+	*operation
+	*tree
+	*analysis
 
-	mode         plans.Mode
-	skipRefresh  bool
-	preDestroy   bool // the plan only refreshes what will be destroyed
-	variables    map[string]Variable
-	targets      []addrs.Target
-	excludes     []addrs.Target
-	forceReplace map[addrs.AbsInstance]bool
-	forceWhole   map[addrs.ConfigResource][]addrs.AbsInstance // those of forceReplace that have no key
-	cliImports   []ImportTarget
-	generate     bool
-	inspection   *Inspection
-	moves        *moveResults
-	timestamp    time.Time
-
-	graph dag.Graph
-	nodes []*Node
-
-	root      *module
-	modules   map[addrs.Module]*module
-	resources []*resource // in the order of their nodes
-	values    []*value
-	byConfig  map[addrs.ConfigResource]*resource
-	inState   map[addrs.ConfigResource][]*states.Resource
-	providers map[addrs.AbsProviderConfig]*providerConfig
-	schemas   map[addrs.Provider]*providers.Schema
-	imports   []*importTarget
-	steps     map[*resource][]*step
+	ctx     context.Context // of the calls for schemas
+	schemas map[addrs.Provider]*providers.Schema
+	imports []*importTarget
+	steps   map[*resource][]*step
 
 	// wholeCalls are references to module calls as a whole. See awaitWholeCalls.
 	wholeCalls []wholeCall
 
-	// functions are the providers whose functions a module calls, functionKeys the instances of those with several.
-	functions    map[functionUse]*providerConfig
-	functionKeys map[functionUse]*keyExpr
-	rootNode     *Node
-
-	// refused are the references that name nothing, by what they stand in. While validating, an expression that has some doesn't keep
-	// the rest of its node from being evaluated; in all other phases it does, and nothing is listed here.
-	refused          map[unit]tfdiags.Diagnostics
 	unknownFunctions tfdiags.Diagnostics // calls of functions whose provider isn't required; with any, nothing is evaluated
 
 	places  *referencePlaces // nil, except while a cycle is explained
 	relaxed bool             // the order of destruction was contradictory, so that some of it was given up
+}
 
-	*analysis
+func newBuild(ctx context.Context, op *operation) *build {
+	return &build{operation: op, ctx: ctx, analysis: op.env.Known.expressions(), steps: map[*resource][]*step{}, tree: &tree{
+		modules: map[addrs.Module]*module{}, byConfig: map[addrs.ConfigResource]*resource{},
+		providers: map[addrs.AbsProviderConfig]*providerConfig{},
+		functions: map[functionUse]*providerConfig{}, functionKeys: map[functionUse]*keyExpr{},
+	}}
 }
 
 // Known keeps what an operation finds out about a configuration for those that follow. The zero value knows nothing.
@@ -92,40 +62,30 @@ type Known struct{ analysis *analysis }
 // configuration.
 type analysis struct {
 	resourceExprs map[bodyKey]*resourceExprs
-	exprs         map[any]*lang.Expr
+	exprs         map[hcl.Expression]*lang.Expr
 	callArgs      map[*configs.ModuleCall]map[string]*lang.Expr
 }
 
 func newAnalysis() *analysis {
-	return &analysis{map[bodyKey]*resourceExprs{}, map[any]*lang.Expr{},
+	return &analysis{map[bodyKey]*resourceExprs{}, map[hcl.Expression]*lang.Expr{},
 		map[*configs.ModuleCall]map[string]*lang.Expr{}}
 }
 
-// known gives the analysis that the operation begins with.
-func (b *build) known() *analysis {
-	switch k := b.env.Known; {
-	case b.analysis != nil:
-		return b.analysis
+// expressions gives the analysis that an operation begins with.
+func (k *Known) expressions() *analysis {
+	switch {
 	case k == nil:
 		return newAnalysis()
-	default:
-		if k.analysis == nil {
-			k.analysis = newAnalysis()
-		}
-		return k.analysis
+	case k.analysis == nil:
+		k.analysis = newAnalysis()
 	}
+	return k.analysis
 }
 
 // transform runs the passes and checks the result.
 func (b *build) transform() tfdiags.Diagnostics { return b.runPasses(transformers) }
 
 func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
-	b.modules = map[addrs.Module]*module{}
-	b.byConfig = map[addrs.ConfigResource]*resource{}
-	b.providers = map[addrs.AbsProviderConfig]*providerConfig{}
-	b.analysis = b.known()
-	b.steps = map[*resource][]*step{}
-	b.functions, b.functionKeys = map[functionUse]*providerConfig{}, map[functionUse]*keyExpr{}
 	diags := b.cfg.CheckArguments()
 	if diags.HasErrors() {
 		return diags
@@ -140,10 +100,4 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 		}
 	}
 	return diags.Append(b.cycles())
-}
-
-// functionUse is a provider function in a module.
-type functionUse struct {
-	module *module
-	name   addrs.ProviderFunction
 }

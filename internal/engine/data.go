@@ -95,7 +95,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
-	start := w.now()
+	start := w.env.now()
 	w.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
 	v, more := p.callData(config, meta)
 	diags = diags.Append(more)
@@ -105,7 +105,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		}
 		what.IDKey, what.IDValue = identify(markStored(r.schema.Block, v, nil))
 	}
-	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.now().Sub(start)})
+	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.env.now().Sub(start)})
 	return v, diags
 }
 
@@ -201,7 +201,7 @@ func (w *walk) planCheckReads() {
 
 // pendingBefore tells whether something that a node waits for has a pending change.
 func (w *walk) pendingBefore(n *Node) bool {
-	for _, need := range w.build.graph.Needs(n.ID) {
+	for _, need := range w.graph.Needs(n.ID) {
 		if w.pendingUp[need] {
 			return true
 		}
@@ -287,7 +287,7 @@ func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 		if n := w.nodes[id]; n.Kind == KindResource && is(n.resource) {
 			return true
 		}
-		todo = append(todo, w.build.graph.Needs(id)...)
+		todo = append(todo, w.graph.Needs(id)...)
 	}
 	return false
 }

@@ -51,6 +51,13 @@ type Env struct {
 	Kill <-chan struct{}
 }
 
+func (e *Env) now() time.Time {
+	if e.Now != nil {
+		return e.Now()
+	}
+	return time.Now()
+}
+
 // Variable is a root input value as it was given.
 type Variable struct {
 	Value cty.Value  // before conversion to the variable's type

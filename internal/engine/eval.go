@@ -38,7 +38,7 @@ func (c *EvalContext) withSelf(v cty.Value) *EvalContext {
 }
 
 func (c *EvalContext) scope() *lang.Scope {
-	return &lang.Scope{Data: c, Functions: c.walk.functions}
+	return &lang.Scope{Data: c, Functions: c.walk.builtins}
 }
 
 func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
@@ -282,7 +282,7 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 // Function implements lang.Data.
 func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
 	w, use := c.walk, functionUse{c.in.module, ref}
-	p := w.build.functions[use]
+	p := w.functions[use]
 	switch {
 	case p == nil && w.phase.unknownInputs:
 		return unknownFunction, nil

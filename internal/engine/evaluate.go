@@ -48,8 +48,8 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 	if st == nil {
 		st = states.New()
 	}
-	b := &build{ctx: ctx, phase: phaseEval, env: env, cfg: cfg, state: st, mode: plans.Normal, variables: vars}
-	w, diags := b.newWalk(st)
+	op := &operation{phase: phaseEval, env: env, cfg: cfg, prior: st, mode: plans.Normal, variables: vars}
+	w, diags := newWalk(ctx, op, st)
 	if w == nil {
 		return nil, diags
 	}

@@ -144,6 +144,3 @@ func (w *walk) seen(r *resource, objs []cty.Value) []cty.Value {
 	}
 	return objs
 }
-
-// partial tells whether something that the configuration asks for may not be done, so that resources have other instances than it wants.
-func (b *build) partial() bool { return b.mode == plans.RefreshOnly || b.selective() }

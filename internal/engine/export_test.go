@@ -20,14 +20,14 @@ var StripUnknownAttrs = stripUnknownAttrs
 // CompareOrders orders a plan's steps twice: by barriers over the nearest dependencies, and plainly, pair by pair over closed lists of
 // dependencies. Both must order the same steps. relaxed tells that the order was contradictory, so that there is nothing to compare.
 func CompareOrders(cfg *configs.Config, plan *plans.Plan, env *Env) (relaxed bool, err error) {
-	barriers := applyBuild(context.Background(), cfg, plan, env, nil)
+	barriers := newBuild(context.Background(), applyOperation(cfg, plan, env, nil))
 	if diags := barriers.transform(); diags.HasErrors() {
 		return false, fmt.Errorf("with barriers: %w", diags.Err())
 	}
 	if barriers.relaxed {
 		return true, nil
 	}
-	plain := applyBuild(context.Background(), cfg, plan, env, nil)
+	plain := newBuild(context.Background(), applyOperation(cfg, plan, env, nil))
 	passes := slices.Clone(transformers)
 	passes[slices.Index(passes, destroySplitTransformer)] = &Transformer{Name: "Pairwise", Run: connectPairwise}
 	if diags := plain.runPasses(passes); diags.HasErrors() {
@@ -153,6 +153,6 @@ func (d *destroyOrder) begins(y, x *related) bool {
 // BuildGraphs builds the graphs of planning a configuration from nothing and of applying a plan.
 func BuildGraphs(cfg *configs.Config, plan *plans.Plan, env *Env) tfdiags.Diagnostics {
 	ctx := context.Background()
-	diags := (&PlanOptions{}).build(ctx, cfg, plan.PrevRun, env).transform()
-	return diags.Append(applyBuild(ctx, cfg, plan, env, nil).transform())
+	diags := newBuild(ctx, (&PlanOptions{}).operation(cfg, plan.PrevRun, env)).transform()
+	return diags.Append(newBuild(ctx, applyOperation(cfg, plan, env, nil)).transform())
 }

@@ -35,19 +35,20 @@ func Graph(ctx context.Context, cfg *configs.Config, prior *states.State, env *E
 	if prior == nil {
 		prior = states.New()
 	}
-	var b *build
+	var op *operation
 	switch {
 	case kind == GraphApply:
 		if plan == nil {
 			plan = &plans.Plan{Changes: &plans.Changes{}, Prior: prior}
 		}
-		b = applyBuild(ctx, cfg, plan, env, nil)
+		op = applyOperation(cfg, plan, env, nil)
 	case kind == GraphPlanDestroy:
-		b = (&PlanOptions{Mode: plans.Destroy}).build(ctx, cfg, prior, env)
-		b.phase = phasePlanDestroy
+		op = (&PlanOptions{Mode: plans.Destroy}).operation(cfg, prior, env)
+		op.phase = phasePlanDestroy
 	default:
-		b = (&PlanOptions{}).build(ctx, cfg, prior, env)
+		op = (&PlanOptions{}).operation(cfg, prior, env)
 	}
+	b := newBuild(ctx, op)
 	diags := b.transform()
 	if diags.HasErrors() {
 		return nil, diags

@@ -69,7 +69,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 // providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
 // provider configuration by now, one without keys.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
-	if p := o.r.provider; p.each == nil && o.w.build.state.Resource(o.addr.Abs()).Provider != p.addr {
+	if p := o.r.provider; p.each == nil && o.w.prior.Resource(o.addr.Abs()).Provider != p.addr {
 		return addrs.NoKey
 	}
 	return o.stored.ProviderKey

@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -32,6 +31,11 @@ func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *En
 	diags := opts.check()
 	if diags.HasErrors() {
 		return nil, diags
+	}
+	if env.Known == nil { // more than one graph may be built
+		own := *env
+		own.Known = &Known{}
+		env = &own
 	}
 	if opts.Mode == plans.Destroy {
 		plan, more := planDestroy(ctx, cfg, prior, env, opts)
@@ -58,23 +62,23 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 	return diags
 }
 
-func (o *PlanOptions) build(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env) *build {
-	b := &build{
-		ctx: ctx, phase: phasePlan, env: env, cfg: cfg, state: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
+func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
+	op := &operation{
+		phase: phasePlan, env: env, cfg: cfg, prior: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
 		targets: o.Targets, excludes: o.Excludes, cliImports: o.Imports, generate: o.GenerateConfig, inspection: o.Inspect,
+		timestamp: env.now().UTC().Truncate(time.Second),
 	}
 	if len(o.ForceReplace) > 0 {
-		b.forceReplace = map[addrs.AbsInstance]bool{}
-		b.forceWhole = map[addrs.ConfigResource][]addrs.AbsInstance{}
+		op.forceReplace = map[addrs.AbsInstance]bool{}
+		op.forceWhole = map[addrs.ConfigResource][]addrs.AbsInstance{}
 		for _, addr := range o.ForceReplace {
-			b.forceReplace[addr] = true
+			op.forceReplace[addr] = true
 			if at := addr.Config(); addr.Key == addrs.NoKey {
-				b.forceWhole[at] = append(b.forceWhole[at], addr)
+				op.forceWhole[at] = append(op.forceWhole[at], addr)
 			}
 		}
 	}
-	b.timestamp = (&walk{build: b}).now().UTC().Truncate(time.Second)
-	return b
+	return op
 }
 
 func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool) (*plans.Plan, tfdiags.Diagnostics) {
@@ -89,12 +93,12 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 			return nil, diags.Append(more)
 		}
 	}
-	b := opts.build(ctx, cfg, moved, env)
-	b.moves, b.preDestroy = moves, preDestroy
-	if more := b.checkMovedTargets(); more.HasErrors() {
+	op := opts.operation(cfg, moved, env)
+	op.moves, op.preDestroy = moves, preDestroy
+	if more := op.checkMovedTargets(); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
-	w, more := b.newWalk(moved)
+	w, more := newWalk(ctx, op, moved)
 	diags = diags.Append(more)
 	if w == nil {
 		return nil, diags
@@ -117,44 +121,24 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
 		defer env.Timings.Phase("order of the changes")()
-		check := applyBuild(ctx, cfg, plan, env, nil)
-		check.analysis = b.analysis
-		diags = diags.Append(check.transform())
+		diags = diags.Append(newBuild(ctx, applyOperation(cfg, plan, env, nil)).transform())
 		plan.Errored = diags.HasErrors()
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}
 	return plan, diags
 }
 
-// newWalk builds the graph and makes a walk of it that starts from a state. The walk is nil when there is no graph to walk.
-func (b *build) newWalk(state *states.State) (*walk, tfdiags.Diagnostics) {
-	end := b.env.Timings.Phase("graph")
-	diags := b.transform()
-	end()
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	w := &walk{build: b, ctx: b.ctx, changes: &plans.Changes{}, checks: &checks.Results{}}
-	if state != nil {
-		w.state = state.Clone()
-	}
-	w.matchRemoved()
-	w.declareChecks()
-	w.expandRoot()
-	return w, diags
-}
-
 // checkMovedTargets refuses a selection that leaves out one end of a move.
-func (b *build) checkMovedTargets() tfdiags.Diagnostics {
-	if !b.selective() {
+func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
+	if !o.selective() {
 		return nil
 	}
-	sel := newSelection(b.excludes, false)
-	if len(b.targets) > 0 {
-		sel = newSelection(b.targets, true)
+	sel := newSelection(o.excludes, false)
+	if len(o.targets) > 0 {
+		sel = newSelection(o.targets, true)
 	}
 	var missing []string
-	for to, from := range b.moves.from {
+	for to, from := range o.moves.from {
 		for _, addr := range []addrs.AbsInstance{from, to} {
 			if !sel.has(addr) {
 				missing = append(missing, addr.String())
@@ -166,7 +150,7 @@ func (b *build) checkMovedTargets() tfdiags.Diagnostics {
 	}
 	slices.Sort(missing)
 	option := "-target="
-	if len(b.excludes) > 0 {
+	if len(o.excludes) > 0 {
 		option = "without -exclude of "
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("Moved resource instances excluded by targeting",
@@ -175,11 +159,11 @@ func (b *build) checkMovedTargets() tfdiags.Diagnostics {
 
 // orphanOutputs plans the removal of root outputs that the configuration doesn't have any more.
 func (w *walk) orphanOutputs() {
-	for _, name := range w.build.state.OutputNames() {
+	for _, name := range w.prior.OutputNames() {
 		if w.cfg.Module.Outputs[name] != nil && w.mode != plans.Destroy || w.selective() {
 			continue
 		}
-		prior := w.build.state.Output(name)
+		prior := w.prior.Output(name)
 		change := &plans.OutputChange{Name: name, Action: plans.Delete, Before: prior.Value, After: cty.NullVal(cty.DynamicPseudoType), Sensitive: prior.Sensitive}
 		if prior.Sensitive {
 			change.Before = change.Before.Mark(marks.Sensitive)
@@ -190,7 +174,7 @@ func (w *walk) orphanOutputs() {
 
 // finishPlan puts together what the walk has found out.
 func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
-	w.state.PruneSince(w.build.state)
+	w.state.PruneSince(w.prior)
 	if w.prevRun != nil {
 		w.prevRun.Prune()
 	}
@@ -284,9 +268,9 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		diags = diags.Append(withoutForgetting(more))
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
-	b := opts.build(ctx, cfg, start, env)
-	b.phase, b.moves = phasePlanDestroy, moves
-	w, more := b.newWalk(start)
+	op := opts.operation(cfg, start, env)
+	op.phase, op.moves = phasePlanDestroy, moves
+	w, more := newWalk(ctx, op, start)
 	diags = diags.Append(more)
 	if w == nil {
 		return nil, diags

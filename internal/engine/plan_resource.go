@@ -201,7 +201,7 @@ func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
 
 // keep leaves an instance that doesn't take part as the state has it.
 func (p *instancePlan) keep() tfdiags.Diagnostics {
-	inst := p.w.build.state.Instance(p.addr)
+	inst := p.w.prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.schema == nil {
 		return nil
 	}
@@ -279,7 +279,7 @@ func (p *instancePlan) rules(failed string) ruleSet {
 // prior finds the object that the change starts from: imported, or from the state and refreshed.
 func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
-	stored := w.build.state.Instance(p.addr)
+	stored := w.prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
 		req := p.r.requests[p.addr]
 		if req == nil {

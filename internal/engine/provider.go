@@ -62,8 +62,8 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 }
 
 // callsFunctions tells whether functions of a provider are called: those are not mocked.
-func (b *build) callsFunctions(p *providerConfig) bool {
-	for _, used := range b.functions {
+func (t *tree) callsFunctions(p *providerConfig) bool {
+	for _, used := range t.functions {
 		if used == p {
 			return true
 		}

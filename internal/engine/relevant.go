@@ -15,7 +15,7 @@ import (
 // variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
 // once for each module instance, so the cost is that of the references.
 func (w *walk) relevantAttributes() []plans.RelevantAttribute {
-	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}}
+	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}, exprs: newAnalysis()}
 	for _, change := range w.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.byConfig[change.Addr.Config()], change.Addr.Module)
@@ -61,7 +61,7 @@ func (w *walk) valuesOfProviders() map[dag.ID]bool {
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, need := range w.build.graph.Needs(id) {
+		for _, need := range w.graph.Needs(id) {
 			if w.nodes[need].Kind == KindValue && !found[need] {
 				found[need] = true
 				todo = append(todo, need)
@@ -88,6 +88,7 @@ type tracer struct {
 	seen   map[tracedValue]bool
 	blocks map[*resource]map[addrs.ModuleInstance]bool
 	found  map[string]plans.RelevantAttribute
+	exprs  *analysis // of attributes one by one; blocks are analysed as a whole otherwise
 }
 
 // resource follows what a resource block refers to, in one module instance. What repeats it counts where count or each is mentioned.
@@ -169,7 +170,7 @@ func (t *tracer) attribute(r *resource, at addrs.ModuleInstance, rest hcl.Traver
 	if content == nil || content.Attributes[step.Name] == nil {
 		return
 	}
-	if e := t.w.expr(content.Attributes[step.Name].Expr); e != nil {
+	if e := t.exprs.expr(content.Attributes[step.Name].Expr); e != nil {
 		t.refs(e.Refs, r.module, at, r.exprs.rep)
 	}
 }

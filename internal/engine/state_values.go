@@ -57,7 +57,7 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	for _, in := range r.module.instances {
-		x := &expansion{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(w.build.state.Resource(r.addr.Resource.InInstance(in.addr)))}
+		x := &expansion{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(w.prior.Resource(r.addr.Resource.InInstance(in.addr)))}
 		x.objs = make([]cty.Value, len(x.keys))
 		diags = diags.Append(w.fillFromState(r, in, x))
 		w.settle(r, x)

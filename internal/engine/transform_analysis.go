@@ -46,14 +46,14 @@ var analysisTransformer = &Transformer{
 }
 
 // expr analyses an expression once, however many modules share it.
-func (b *build) expr(e hcl.Expression) *lang.Expr {
+func (a *analysis) expr(e hcl.Expression) *lang.Expr {
 	if e == nil {
 		return nil
 	}
-	found, ok := b.exprs[e]
+	found, ok := a.exprs[e]
 	if !ok {
 		found = lang.Analyse(e, addrs.ModuleScope)
-		b.exprs[e] = found
+		a.exprs[e] = found
 	}
 	return found
 }
@@ -169,12 +169,12 @@ func (b *build) analyseMeta(c *configs.Resource, e *resourceExprs) {
 	}
 }
 
-func (b *build) provisionerExprs(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *provisionerExprs {
+func (o *operation) provisionerExprs(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *provisionerExprs {
 	out := &provisionerExprs{cfg: prov}
-	if b.env.Provisioner == nil {
+	if o.env.Provisioner == nil {
 		return out
 	}
-	impl := b.env.Provisioner(prov.Type)
+	impl := o.env.Provisioner(prov.Type)
 	if impl == nil {
 		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
 			"There is no provisioner of type %[1]q. The built-in ones are file, local-exec and remote-exec. Any other is a plugin: put its program, terraform-provisioner-%[1]s, into the working directory or ~/.terraform.d/plugins.", prov.Type).InText(prov.TypeRange))

@@ -19,9 +19,9 @@ var closeTransformer = &Transformer{
 				b.after(n.resource.provider.close, n)
 			}
 		}
-		b.rootNode = b.node(KindBarrier, nil, "root", nil)
+		root := b.node(KindBarrier, nil, "root", nil)
 		for _, n := range b.nodes {
-			b.after(b.rootNode, n)
+			b.after(root, n)
 		}
 		return nil
 	},

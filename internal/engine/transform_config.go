@@ -89,7 +89,7 @@ func (b *build) addResource(m *module, cfg *configs.Resource) *resource {
 	if b.phase.opens != nil {
 		r.open = b.node(KindResource, m, r.addr.String()+" (expand)", &cfg.Range)
 		r.open.resource = r
-		r.open.Run = func(w *walk) tfdiags.Diagnostics { return b.phase.opens(w, r) }
+		r.open.Run = func(w *walk) tfdiags.Diagnostics { return w.phase.opens(w, r) }
 		b.after(r.node, r.open)
 		r.expand = r.open
 	}
@@ -102,7 +102,7 @@ func (b *build) addResourceNode(r *resource, rng *hcl.Range) {
 	m.resourceSlots++
 	r.node = b.node(KindResource, m, r.addr.String(), rng)
 	r.node.resource, r.node.settles = r, true
-	r.node.Run = func(w *walk) tfdiags.Diagnostics { return b.phase.resource(w, r) }
+	r.node.Run = func(w *walk) tfdiags.Diagnostics { return w.phase.resource(w, r) }
 	r.open, r.expand = r.node, r.node
 	m.resources[r.addr.Resource] = r
 	b.byConfig[r.addr] = r
@@ -114,16 +114,16 @@ var stateTransformer = &Transformer{
 	Doc:   "attaches what the state has to the Resource nodes, and adds nodes for resources that are in the state only",
 	After: []*Transformer{configTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		b.inState = map[addrs.ConfigResource][]*states.Resource{}
-		for r := range b.state.Resources() {
-			addr := r.Addr.Config()
-			b.inState[addr] = append(b.inState[addr], r)
-		}
 		if !b.phase.readsState {
 			return nil
 		}
-		for _, addr := range slices.SortedFunc(maps.Keys(b.inState), addrs.ConfigResource.Compare) {
-			found := b.inState[addr]
+		inState := map[addrs.ConfigResource][]*states.Resource{}
+		for r := range b.prior.Resources() {
+			addr := r.Addr.Config()
+			inState[addr] = append(inState[addr], r)
+		}
+		for _, addr := range slices.SortedFunc(maps.Keys(inState), addrs.ConfigResource.Compare) {
+			found := inState[addr]
 			slices.SortFunc(found, func(x, y *states.Resource) int { return x.Addr.Compare(y.Addr) })
 			r := b.byConfig[addr]
 			if r == nil {

@@ -105,7 +105,7 @@ func (d *destroyOrder) late(s *step, letGo bool) bool {
 
 // flagged tells whether the object was stored, or else is configured, as one to be replaced by creating first.
 func (d *destroyOrder) flagged(s *step) bool {
-	if inst := d.b.state.Instance(s.change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
+	if inst := d.b.prior.Instance(s.change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
 		return true
 	}
 	return s.resource.cfg != nil && s.resource.createFirst

@@ -34,9 +34,6 @@ var targetTransformer = &Transformer{
 	},
 }
 
-// selective tells whether there are targets, or what is excluded.
-func (b *build) selective() bool { return len(b.targets)+len(b.excludes) > 0 }
-
 // selection says which instances of a resource take part.
 type selection struct {
 	only []addrs.Target // nil: all
@@ -263,7 +260,7 @@ func (t *targeting) spare(r *resource, user addrs.AbsResource) []*states.Resourc
 		r.selected = nothingSelected
 		return r.prior
 	}
-	prior := t.state.Resource(r.addr.Resource.InInstance(user.Module))
+	prior := t.prior.Resource(r.addr.Resource.InInstance(user.Module))
 	if r.selected == nil {
 		r.selected = newSelection(nil, false)
 	}

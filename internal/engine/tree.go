@@ -9,11 +9,41 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/dag"
 	"tofu/internal/lang"
 	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
+
+// tree is what is built for an operation: the places that the configuration and the state have in the module tree, and the graph of
+// what is done about them. It is finished before the walk begins. What the walk finds out about a place lies there too, in fields that
+// say so.
+type tree struct {
+	graph dag.Graph
+	nodes []*Node // by their ID
+
+	root      *module
+	modules   map[addrs.Module]*module
+	resources []*resource // in the order of their nodes
+	values    []*value
+	byConfig  map[addrs.ConfigResource]*resource
+	providers map[addrs.AbsProviderConfig]*providerConfig
+
+	// functions are the providers whose functions a module calls, functionKeys the instances of those with several.
+	functions    map[functionUse]*providerConfig
+	functionKeys map[functionUse]*keyExpr
+
+	// refused are the references that name nothing, by what they stand in. While validating, an expression that has some doesn't keep
+	// the rest of its node from being evaluated; in all other phases it does, and nothing is listed here.
+	refused map[unit]tfdiags.Diagnostics
+}
+
+// functionUse is a provider function in a module.
+type functionUse struct {
+	module *module
+	name   addrs.ProviderFunction
+}
 
 // module is a place in the module tree during one operation. What is below "walk" is written by the module's own node and read by
 // nodes that wait for it.

@@ -18,8 +18,7 @@ import (
 // of configurations that may be partly unknown.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
 	defer env.Timings.Phase("validate")()
-	b := &build{ctx: ctx, phase: phaseValidate, env: env, cfg: cfg, state: states.New(), mode: plans.Normal}
-	w, diags := b.newWalk(nil)
+	w, diags := newWalk(ctx, &operation{phase: phaseValidate, env: env, cfg: cfg, prior: states.New(), mode: plans.Normal}, nil)
 	if w == nil {
 		return diags
 	}

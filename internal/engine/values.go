@@ -200,7 +200,7 @@ func (w *walk) rootOutput(v *value, val cty.Value) {
 	defer w.mu.Unlock()
 	switch {
 	case w.phase.recordsOutputs:
-		w.changes.AddOutput(outputChange(v.output, w.build.state.Output(v.name), val))
+		w.changes.AddOutput(outputChange(v.output, w.prior.Output(v.name), val))
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.preDestroy || w.mode == plans.RefreshOnly) {
 			// What only takes note of how things are takes note of outputs too.
 			w.storeOutput(v.output, val)

@@ -20,32 +20,54 @@ import (
 	"tofu/internal/timings"
 )
 
-// walk is one run over a finished graph. Values and module instances are written by the node that makes them and read by nodes that
+// walk is one run over a finished tree. Values and module instances are written by the node that makes them and read by nodes that
 // wait for it, so they need no lock; what every node may write has one: mu.
 type walk struct {
-	*build
+	*operation
+	*tree
+
 	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
 	ctx, begin context.Context
-	halt       context.CancelFunc // ends begin
-	functions  map[string]function.Function
-	calls      chan struct{} // a place for each call that may be under way
+	halt       context.CancelFunc           // ends begin
+	calls      chan struct{}                // a place for each call that may be under way
+	builtins   map[string]function.Function // the language's own functions
+	deprecates bool                         // there are deprecated outputs or attributes to warn of
+	times      *timings.Walk
 
-	mu         sync.Mutex
+	pendingUp []bool // by node, which writes its own: something it waits for, directly or not, has a pending change
+	inspected bool   // the inspection was made in its place
+	generated generatedBlocks
+
+	mu         sync.Mutex    // guards all that follow while nodes run
 	state      *states.State // refreshed while planning; as it is while applying
-	prevRun    *states.State // planning: after moves and upgrades
+	prevRun    *states.State // planning: the prior state after moves and upgrades
 	changes    *plans.Changes
 	checks     *checks.Results
-	generated  generatedBlocks
 	diags      tfdiags.Diagnostics
-	forgotten  int
+	forgotten  int // objects
 	ephemeral  map[*resource][]*openEphemeral
 	running    map[*providerConfig]bool
-	outcome    []dag.Outcome
 	checkReads []*plans.InstanceChange // of data sources in checks that were read while planning
-	pendingUp  []bool                  // by node: something it waits for, directly or not, has a pending change
-	inspected  bool                    // the inspection was made in its place
-	deprecates bool                    // there are deprecated outputs or attributes to warn of
-	times      *timings.Walk
+}
+
+// newWalk builds the graph of an operation and makes a walk of it that starts from a state. The walk is nil when there is no graph to
+// walk.
+func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tfdiags.Diagnostics) {
+	end := op.env.Timings.Phase("graph")
+	b := newBuild(ctx, op)
+	diags := b.transform()
+	end()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	w := &walk{operation: op, tree: b.tree, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{}}
+	if state != nil {
+		w.state = state.Clone()
+	}
+	w.matchRemoved()
+	w.declareChecks()
+	w.expandRoot()
+	return w, diags
 }
 
 const defaultParallelism = 10
@@ -57,7 +79,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 		parallelism = defaultParallelism
 	}
 	w.calls = make(chan struct{}, parallelism)
-	w.functions = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.impure && !w.phase.stateOnly, PlanTimestamp: w.timestamp})
+	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.impure && !w.phase.stateOnly, PlanTimestamp: w.timestamp})
 	w.ephemeral = map[*resource][]*openEphemeral{}
 	w.running = map[*providerConfig]bool{}
 	w.deprecates = w.deprecatesAny()
@@ -68,8 +90,8 @@ func (w *walk) run() tfdiags.Diagnostics {
 	w.times = w.env.Timings.Walk(w.phase.name, len(w.nodes))
 
 	// A node that waits for a call holds no place that a value could be computed in.
-	w.outcome = dag.Walk(w.begin, &w.build.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
-	w.times.End(&w.build.graph, func(id dag.ID) string { return w.nodes[id].Name })
+	dag.Walk(w.begin, &w.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.times.End(&w.graph, func(id dag.ID) string { return w.nodes[id].Name })
 	w.inspectLate()
 	w.closeAll()
 	if w.begin.Err() != nil && !w.diags.HasErrors() {
@@ -109,7 +131,7 @@ func (w *walk) watchSignals() (end func()) {
 func (w *walk) visit(id dag.ID) bool {
 	defer w.times.Visit(id)()
 	n := w.nodes[id]
-	for _, need := range w.build.graph.Needs(id) {
+	for _, need := range w.graph.Needs(id) {
 		if w.pendingUp[need] {
 			w.pendingUp[id] = true
 			break
@@ -205,13 +227,6 @@ func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostic
 		diags = append(diags, d...)
 	}
 	return diags
-}
-
-func (w *walk) now() time.Time {
-	if w.env.Now != nil {
-		return w.env.Now()
-	}
-	return time.Now()
 }
 
 // pendingChanges remembers in which module instances a resource has changes that are still to be made. Most resources have them in
