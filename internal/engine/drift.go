@@ -61,9 +61,6 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	if gone {
 		return change
 	}
-	if before.Current.Flatmap != nil && !moveOnly {
-		return nil // what its provider makes of an old form isn't drift
-	}
 	now, err := after.Current.Decode(ty)
 	if err != nil {
 		return nil

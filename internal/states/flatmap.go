@@ -12,6 +12,7 @@ import (
 
 // flatmap has attributes as states of version 3 and older have them, whose values are all texts: "tags.%" = "1" and "tags.NAME" for a
 // map, "disks.#" = "2" and "disks.0.size" for a list, "rules.#" = "1" and "rules.HASH.port" for a set. What isn't there is null.
+// Tuples aren't: nobody could declare one at that time.
 type flatmap struct {
 	texts map[string]string
 	names []string // sorted
@@ -35,8 +36,6 @@ func (f *flatmap) value(name string, ty cty.Type) (cty.Value, error) {
 	switch {
 	case ty.IsObjectType():
 		return f.object(name+".", ty)
-	case ty.IsTupleType():
-		return f.tuple(name, ty)
 	case ty.IsMapType():
 		return f.mapping(name, ty)
 	case ty.IsListType():
@@ -79,24 +78,6 @@ func (f *flatmap) size(name, sign string) (int, bool, error) {
 		return 0, false, fmt.Errorf("%s.%s: %q is not the number of its elements", name, sign, text)
 	}
 	return n, true, nil
-}
-
-func (f *flatmap) tuple(name string, ty cty.Type) (cty.Value, error) {
-	n, ok, err := f.size(name, "#")
-	types := ty.TupleElementTypes()
-	switch {
-	case err != nil || !ok:
-		return cty.NullVal(ty), err
-	case n != len(types):
-		return cty.NullVal(ty), fmt.Errorf("%s has %d elements instead of %d", name, n, len(types))
-	}
-	elems := make([]cty.Value, n)
-	for i, ty := range types {
-		if elems[i], err = f.value(name+"."+strconv.Itoa(i), ty); err != nil {
-			return cty.NullVal(ty), err
-		}
-	}
-	return cty.TupleVal(elems), nil
 }
 
 func (f *flatmap) list(name string, ty cty.Type) (cty.Value, error) {
