@@ -8,20 +8,19 @@ import (
 	"tofu/internal/plans"
 )
 
-// changeHeading says what happens to an object, and why, in words.
+// changeHeading says what happens to an object, or has happened outside, and why, in words.
 func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
 	name := c.Addr.String()
 	if c.Deposed != addrs.NotDeposed {
 		name += fmt.Sprintf(" (deposed object %s)", c.Deposed)
 	}
-	if drift {
-		return driftHeading(c, name), nil
-	}
-	heading = name + " " + actionText(c)
 	if c.Action == plans.NoOp && c.Moved() && c.Importing == nil {
 		return fmt.Sprintf("%s has moved to %s", c.PrevAddr, name), nil
 	}
-	if reason := reasonText(c); reason != "" {
+	heading = name + " " + actionText(c)
+	if drift {
+		heading = name + " " + driftText(c)
+	} else if reason := reasonText(c); reason != "" {
 		notes = append(notes, "("+reason+")")
 	}
 	if c.Moved() {
@@ -30,14 +29,12 @@ func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes [
 	return heading, append(notes, importNotes(c)...)
 }
 
-func driftHeading(c *plans.InstanceChange, name string) string {
-	switch {
-	case c.Action == plans.Delete:
-		return name + " has been deleted"
-	case c.Moved() && c.Action == plans.NoOp:
-		return fmt.Sprintf("%s has moved to %s", c.PrevAddr, name)
+// driftText says what happened outside.
+func driftText(c *plans.InstanceChange) string {
+	if c.Action == plans.Delete {
+		return "has been deleted"
 	}
-	return name + " has changed"
+	return "has changed"
 }
 
 // actionText says what happens.

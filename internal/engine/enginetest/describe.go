@@ -48,9 +48,8 @@ func DescribePlan(plan *plans.Plan) string {
 		}
 	}
 	for _, d := range plan.Drift {
-		if d.Action != plans.NoOp {
-			fmt.Fprintf(&b, "drift %s %s\n", d.Action, d.Addr)
-		}
+		b.WriteString("drift ")
+		describeChange(&b, d)
 	}
 	switch {
 	case plan.Errored:
