@@ -265,11 +265,13 @@ func (b *build) connectRefs(n *Node, m *module, refs *lang.Refs, scope blockScop
 func (b *build) connectUnit(n *Node, m *module, refs *lang.Refs, scope blockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
-		if ref.Whole() == scope.except && scope.except != nil {
-			continue
+		var problems tfdiags.Diagnostics
+		if scope.except != nil && ref.Whole() == scope.except {
+			problems = m.checkOwn(ref)
+		} else {
+			b.places.reference(&ref.Range)
+			problems = b.connectRef(n, m, ref, scope)
 		}
-		b.places.reference(&ref.Range)
-		problems := b.connectRef(n, m, ref, scope)
 		for i := range problems {
 			if problems[i].Subject == nil { // the schema knows a better place: the step that it doesn't have
 				problems[i].Subject = &ref.Range
@@ -343,6 +345,17 @@ func (b *build) connectRef(n *Node, m *module, ref *addrs.Reference, scope block
 	default:
 		return checkBlockLocal(ref, scope)
 	}
+}
+
+// checkOwn checks what a block asks of itself.
+func (m *module) checkOwn(ref *addrs.Reference) tfdiags.Diagnostics {
+	switch s := ref.Subject.(type) {
+	case addrs.Resource:
+		return m.resources[s].checkAccess(addrs.NoKey, false, ref.Remaining)
+	case addrs.ResourceInstance:
+		return m.resources[s.Resource].checkAccess(s.Key, true, ref.Remaining)
+	}
+	return nil
 }
 
 func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference) tfdiags.Diagnostics {
