@@ -88,7 +88,7 @@ func (s *backendSettings) open(ctx context.Context, app *App, paths stateFlags) 
 	return store, diags
 }
 
-// currentBackend gives the settings of the backend that the working directory is initialised for. A block that says something
+// currentBackend gives the settings of the backend that the working directory is initialized for. A block that says something
 // else than init noted is an error.
 func (a *App) currentBackend(cfg *loaded) (*backendSettings, tfdiags.Diagnostics) {
 	settings, hasBlock, diags := decodeBackend(cfg)

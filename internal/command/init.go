@@ -51,7 +51,7 @@ func initFlagSet(fs *flag.FlagSet) *initFlags {
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
-	fs.BoolVar(&f.Backend, "backend", true, "Leave the backend as it was initialised before.")
+	fs.BoolVar(&f.Backend, "backend", true, "Leave the backend as it was initialized before.")
 	fs.BoolVar(&f.Cloud, "cloud", true, "The same as -backend=false.")
 	fs.Var((*list)(&f.BackendConfig), "backend-config",
 		"Backend settings besides those of the backend block: name=value, or the `path` of a file with such lines. May be repeated.")

@@ -35,7 +35,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 			return diags
 		}
 	}
-	var current *backendSettings // nil: nothing was initialised before
+	var current *backendSettings // nil: nothing was initialized before
 	if record != nil && !f.Reconfigure {
 		var more tfdiags.Diagnostics
 		if current, more = recordedSettings(record); more.HasErrors() {
@@ -104,7 +104,7 @@ func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSett
 	return diags
 }
 
-// sameBackend tells whether what is wanted is what was initialised before. Settings that were given on the command line then count
+// sameBackend tells whether what is wanted is what was initialized before. Settings that were given on the command line then count
 // on when none are given now.
 func sameBackend(record *backendRecord, current, wanted *backendSettings, given bool) bool {
 	if current.driver != wanted.driver {

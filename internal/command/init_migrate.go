@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// recordedSettings are those of the backend that was initialised before.
+// recordedSettings are those of the backend that was initialized before.
 func recordedSettings(record *backendRecord) (*backendSettings, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(record.Type)
 	if diags.HasErrors() {

@@ -64,7 +64,7 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	return diags.Append(a.saveLocks(prev, locks, f.LockFile == "readonly"))
 }
 
-// stateIfAny gives the current workspace's state, whose objects need providers too; nil when the backend isn't initialised.
+// stateIfAny gives the current workspace's state, whose objects need providers too; nil when the backend isn't initialized.
 func (a *App) stateIfAny(ctx context.Context, cfg *loaded, req stateRequest) (*states.State, tfdiags.Diagnostics) {
 	if settings, diags := a.currentBackend(cfg); settings == nil {
 		a.Logs.Core.Debug("no state is looked at", "reason", diags.Err())

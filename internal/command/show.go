@@ -30,7 +30,7 @@ Shows the current state, or what a file holds: a saved plan or a state.`,
 		fs.BoolVar(&f.State, "state", false, "Show the latest state. This is the default.")
 		fs.StringVar(&f.Plan, "plan", "", "Show the saved plan in `FILE`.")
 		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
-		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialised. Needs -json.")
+		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. Needs -json.")
 		f.documentFlags.add(fs)
 		return f
 	},

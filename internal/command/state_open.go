@@ -116,7 +116,7 @@ type place struct {
 	paths     stateFlags // what the command line says of files
 }
 
-// openPlace opens the backend that the working directory is initialised for.
+// openPlace opens the backend that the working directory is initialized for.
 func (a *App) openPlace(ctx context.Context, cfg *loaded, req stateRequest) (*place, tfdiags.Diagnostics) {
 	settings, diags := a.currentBackend(cfg)
 	if diags.HasErrors() {

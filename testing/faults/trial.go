@@ -47,7 +47,7 @@ type trial struct {
 	objects               int
 }
 
-// newTrial makes a folder with a configuration of so many files, initialised.
+// newTrial makes a folder with a configuration of so many files, initialized.
 func (o *options) newTrial(objects int) (*trial, error) {
 	top, err := os.MkdirTemp("", "faults")
 	if err != nil {
