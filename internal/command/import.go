@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"flag"
-	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -128,12 +127,21 @@ func canImport(op *operation, addr addrs.AbsInstance) error {
 		block = module.Module.Resources[addr.Resource]
 	}
 	if block == nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Resource not in the configuration", "The configuration has no block for %s. Before importing, write one:\n\n"+
-			"resource %q %q {\n  # (resource arguments)\n}", addr, addr.Resource.Type, addr.Resource.Name)}.Err()
+		where := ""
+		if module := addr.Module.Module(); module != "" {
+			where = " in " + module.String()
+		}
+		return tfdiags.Diagnostics{tfdiags.Errorf("Resource not in the configuration", "The configuration has no block for %s. Before importing, write one%s:\n\n"+
+			"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type, addr.Resource.Name)}.Err()
 	}
 	if (block.Count != nil || block.ForEach != nil) && addr.Key == addrs.NoKey {
+		example := addr
+		example.Key = addrs.IntKey(0)
+		if block.ForEach != nil {
+			example.Key = addrs.StringKey("key")
+		}
 		return tfdiags.Diagnostics{tfdiags.Errorf("Missing instance key", "The resource %s has several instances, so the address needs the key of one, "+
-			"such as %s.", addr, fmt.Sprintf("%s[0]", addr))}.Err()
+			"such as %s.", addr, example)}.Err()
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 	}
 	if !hasBlock && len(f.BackendConfig) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Missing backend configuration",
-			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such as `backend \"s3\" {}`."))
+			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such as `backend \"pg\" {}`."))
 	}
 	if hasBlock {
 		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)); diags.HasErrors() {

@@ -152,6 +152,10 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "There is no file %s.", path))
 	}
 	if err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s is a directory, and not a saved plan. To work with the configuration "+
+				"in it, write the global option -chdir=%s before the command.", path, path))
+		}
 		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
 	}
 	crypt, more := a.fileEncryption(ctx, vars)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tofu/internal/backend"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -275,7 +276,8 @@ func runWorkspaceSelect(ctx context.Context, app *App, flags any, args []string)
 		return app.newWorkspace(ctx, f, name)
 	case !slices.Contains(w.names, name):
 		return diags.Append(tfdiags.Errorf("No such workspace",
-			"There is no workspace %q. \"tofu workspace new\" creates one, and so does the option -or-create of this command.", name)).Err()
+			"There is no workspace %q.%s \"tofu workspace new\" creates one, and so does the option -or-create of this command.",
+			name, spelling.DidYouMean(name, w.names))).Err()
 	}
 	if err := app.selectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
@@ -296,7 +298,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 	}
 	switch {
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf("No such workspace", "Workspace %q doesn't exist.", name)).Err()
+		return diags.Append(tfdiags.Errorf("No such workspace", "Workspace %q doesn't exist.%s", name, spelling.DidYouMean(name, w.names))).Err()
 	case name == backend.DefaultWorkspace:
 		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")).Err()
 	case name == w.workspace:
@@ -311,8 +313,8 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 	}
 	n := len(instanceAddrs(open.State(), nil))
 	if n > 0 && !f.Force {
-		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %d resource instances. Destroy them before "+
-			"you delete the workspace, or delete it with -force, after which nobody knows of them.", name, n)).Append(open.close()).Err()
+		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %s. Destroy what is left before "+
+			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.close()).Err()
 	}
 	// The lock goes first: the store that keeps it may be gone after the deletion.
 	diags = diags.Append(open.close())
@@ -322,7 +324,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 	app.say("Deleted workspace %q!", name)
 	if n > 0 {
 		diags = diags.Append(tfdiags.Warningf("The workspace was not empty",
-			"%d resource instances that the workspace was tracking still exist, and nobody knows of them any more.", n))
+			"What the workspace was tracking, %s, still exists, and nobody knows of it any more.", ui.Count(n, "resource instance")))
 	}
 	return app.done(diags)
 }
