@@ -146,18 +146,26 @@ func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
 	f.functions = append(f.functions, ref)
 }
 
-// callsInJSON looks for provider functions in every string of a JSON expression: without an evaluation context they are given as written.
+// callsInJSON looks for provider functions in every string of a JSON expression, keys included.
 func (f *finder) callsInJSON(expr hcl.Expression) {
-	raw, hclDiags := expr.Value(nil)
-	if hclDiags.HasErrors() || !raw.IsWhollyKnown() {
+	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
+		for _, pair := range pairs {
+			f.callsInJSON(pair.Key)
+			f.callsInJSON(pair.Value)
+		}
 		return
 	}
-	_ = cty.Walk(raw, func(_ cty.Path, v cty.Value) (bool, error) {
-		if v.Type() == cty.String && !v.IsNull() && strings.Contains(v.AsString(), "provider::") {
-			if template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), expr.Range().Filename, expr.Range().Start); !diags.HasErrors() {
-				f.callsInNode(template)
-			}
+	if elems, diags := hcl.ExprList(expr); !diags.HasErrors() {
+		for _, elem := range elems {
+			f.callsInJSON(elem)
 		}
-		return true, nil
-	})
+		return
+	}
+	raw, hclDiags := expr.Value(nil) // without an evaluation context a string is given as written
+	if hclDiags.HasErrors() || raw.Type() != cty.String || !raw.IsKnown() || raw.IsNull() || !strings.Contains(raw.AsString(), "provider::") {
+		return
+	}
+	if template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, expr.Range().Start); !diags.HasErrors() {
+		f.callsInNode(template)
+	}
 }

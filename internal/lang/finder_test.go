@@ -1,11 +1,13 @@
 package lang
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 )
 
 // FuzzFinder holds what is found against HCL's own walk.
@@ -36,6 +38,32 @@ func FuzzFinder(f *testing.F) {
 			t.Errorf("%s: problems %v, want %v", src, got.diags, calls.diags)
 		}
 	})
+}
+
+// TestCallsInJSON: provider functions are found in every string of a JSON expression, each at its own line.
+func TestCallsInJSON(t *testing.T) {
+	file, diags := json.Parse([]byte(`{"v": {
+  "a": ["${provider::p::one()}", null, 1],
+  "${provider::p::two()}": {"x": "%{ if provider::p::three() }y%{ endif }"},
+  "b": "provider::p::none() $${provider::p::none()}",
+  "c": "${provider::broken"
+}}`), "t.tf.json")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	attrs, diags := file.Body.JustAttributes()
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	var f finder
+	f.inExpr(attrs["v"].Expr)
+	var got []string
+	for _, call := range f.functions {
+		got = append(got, fmt.Sprint(call.Func.Function, " ", call.Range.Start.Line))
+	}
+	if diff := cmp.Diff([]string{"one 2", "two 3", "three 3"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func places(traversals []hcl.Traversal) []hcl.Range {
