@@ -50,14 +50,14 @@ side() {
 }
 
 large() {
-	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m
+	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m -count 2
 }
 
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
 
 growth() {
-	measure -bin bin/tofu -shapes wide,layers,chain,count,foreach,modules,variables,moduledeps,nested,splat,outputs -sizes 1000,32000 -phases "$life"
-	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life"
+	measure -bin bin/tofu -shapes wide,layers,chain,count,foreach,modules,variables,moduledeps,nested,splat,outputs -sizes 1000,32000 -phases "$life" -count 2
+	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life" -count 2
 }
 
 providers() {
