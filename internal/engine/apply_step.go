@@ -69,12 +69,9 @@ func (w *walk) settleIn(r *resource, in *moduleInstance) tfdiags.Diagnostics {
 		return nil
 	}
 	diags := w.fillFromState(r, in, x)
-	value := *x // others may be reading single instances of it
-	if w.partial() {
-		diags = diags.Append(w.keepStanding(r, in, &value))
-	}
-	x.value = value.whole(r.schema.Block.ImpliedType(), w.seen(r, value.objs), w.mode)
-	return diags
+	stands, more := w.standing(r, in, x)
+	x.value = w.valueOf(r, stands)
+	return diags.Append(more)
 }
 
 // runStep carries out one part of a planned change.
@@ -126,7 +123,7 @@ func (w *walk) newApply(s *step) (*applyStep, tfdiags.Diagnostics) {
 			"%s was planned, but count or for_each now give other instances than while planning. Make a new plan.", addr)}
 	}
 	w.declare(r, in)
-	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(at)), x: x, at: at}
+	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(at)), x: x, at: at}
 	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
 	p.prov = prov
 	return &applyStep{instancePlan: p, planned: s.change, forced: s.forced}, diags

@@ -276,7 +276,7 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 		}
 		objs[i] = cty.ObjectVal(attrs)
 	}
-	return ci.mode.whole(ci.keys, objs, cty.NullVal(cty.DynamicPseudoType))
+	return ci.whole(objs, cty.NullVal(cty.DynamicPseudoType))
 }
 
 // Function implements lang.Data.

@@ -82,7 +82,7 @@ func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
 		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // nothing of it is there yet
 		}
-		w.settle(r, x)
+		x.value = w.valueOf(r, x)
 	}
 	return diags
 }

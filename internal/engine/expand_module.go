@@ -18,7 +18,7 @@ func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
 		if more.HasErrors() {
 			continue
 		}
-		ci := &callInstances{mode: x.mode, keys: x.keys}
+		ci := &callInstances{instances: *x}
 		if w.phase.unknownInputs && (m.rep.repeats() || x.mode == repeatUnknown) {
 			ci.mode = repeatUnknown
 			w.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.rep))

@@ -21,32 +21,15 @@ func (w *walk) expandResource(r *resource, in *moduleInstance) (*expansion, tfdi
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	out := &expansion{mode: x.mode, keys: x.keys, each: x.each, objs: make([]cty.Value, len(x.keys))}
-	if r.exprs.rep.repeats() {
-		out.known = make(map[addrs.InstanceKey]int, len(x.keys))
-		for i, k := range x.keys {
-			out.known[k] = i
-		}
-	} else if x.mode == repeatSingle {
-		out.known = singleKnown
-	}
-	return out, diags
+	return newExpansion(*x), diags
 }
 
-var singleKnown = map[addrs.InstanceKey]int{addrs.NoKey: 0}
-
-// rep gives count and each of the instance at a position.
-func (x *expansion) rep(i int) repetition {
-	return (&instances{mode: x.mode, keys: x.keys, each: x.each}).repetition(i)
-}
-
-// keepStanding makes of the instances that the configuration wants, in a partial run, those that there will be: it leaves out what
-// neither exists nor is made, and adds what is not wanted any more but stays. Of counted ones, those before one that is there keep
-// their places.
-func (w *walk) keepStanding(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+// standing gives the instances that there will be: in a partial run not all that the configuration wants. What neither exists nor is made
+// is left out, and what is not wanted any more but stays is added. Of counted ones, those before one that is there keep their places.
+func (w *walk) standing(r *resource, in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
 	rep := r.exprs.rep
-	if !rep.repeats() && rep.enabled == nil {
-		return nil
+	if !w.partial() || !rep.repeats() && rep.enabled == nil {
+		return x, nil
 	}
 	there := map[addrs.InstanceKey]cty.Value{}
 	for i, v := range x.objs {
@@ -65,21 +48,21 @@ func (w *walk) keepStanding(r *resource, in *moduleInstance, x *expansion) tfdia
 			}
 		}
 	}
-	x.keys = slices.SortedFunc(maps.Keys(there), addrs.InstanceKey.Compare)
+	will := instances{mode: x.mode, keys: slices.SortedFunc(maps.Keys(there), addrs.InstanceKey.Compare)}
 	switch {
 	case rep.count != nil:
-		x.keys = upToLargest(x.keys)
+		will.keys = upToLargest(will.keys)
 	case rep.enabled == nil:
 	case len(there) == 0:
-		x.mode = repeatDisabled
+		will.mode = repeatDisabled
 	default:
-		x.mode = repeatSingle
+		will.mode = repeatSingle
 	}
-	x.objs = make([]cty.Value, len(x.keys))
-	for i, key := range x.keys {
-		x.objs[i] = there[key]
+	out := newExpansion(will)
+	for i, key := range will.keys {
+		out.objs[i] = there[key]
 	}
-	return diags
+	return out, diags
 }
 
 // unwanted lists the keys of stored instances that the configuration doesn't want.
@@ -110,27 +93,21 @@ func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.
 	return r.decode(addr, inst.Current)
 }
 
-// whole gives the resource's value out of its instances' objects. ty is the type's implied type. An object that stands alone and
-// that a plan for refreshing only will not make is not even of a known type: nothing ever says that it will have one.
-func (x *expansion) whole(ty cty.Type, objs []cty.Value, mode plans.Mode) cty.Value {
-	if x.mode == repeatSingle && objs[0] == cty.NilVal && mode == plans.RefreshOnly {
+// valueOf puts together what references to a resource see of its instances. An object that stands alone and that a plan for refreshing
+// only will not make is not even of a known type: nothing ever says that it will have one.
+func (w *walk) valueOf(r *resource, x *expansion) cty.Value {
+	ty := r.schema.Block.ImpliedType()
+	switch {
+	case x.mode == repeatUnknown, x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.mode == plans.RefreshOnly:
 		return cty.DynamicVal
 	}
-	objs = slices.Clone(objs)
+	objs := slices.Clone(w.seen(r, x.objs))
 	for i, v := range objs {
 		if v == cty.NilVal {
 			objs[i] = cty.UnknownVal(ty)
 		}
 	}
-	if x.mode == repeatUnknown {
-		return cty.DynamicVal
-	}
-	return x.mode.whole(x.keys, objs, cty.NullVal(ty))
-}
-
-// settle gives a resource the value that references to it see, in the module instance of x.
-func (w *walk) settle(r *resource, x *expansion) {
-	x.value = x.whole(r.schema.Block.ImpliedType(), w.seen(r, x.objs), w.mode)
+	return x.whole(objs, cty.NullVal(ty))
 }
 
 // seen gives objects as references see them: with the marks of what is deprecated.

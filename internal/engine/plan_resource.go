@@ -63,10 +63,9 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 		if x == nil {
 			continue
 		}
-		if w.partial() {
-			diags = diags.Append(w.keepStanding(r, in, x))
-		}
-		w.settle(r, x)
+		stands, more := w.standing(r, in, x)
+		diags = diags.Append(more)
+		x.value = w.valueOf(r, stands)
 	}
 	return diags
 }
@@ -74,7 +73,7 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 // planOne plans one wanted instance.
 func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
 	addr := r.addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.rep(i)), x: x, at: i}
+	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(i)), x: x, at: i}
 	defer w.work("plan", addr)(&diags)
 	if !r.selected.has(addr) {
 		if r.hasConditions() { // of which those that take part are not all
@@ -151,13 +150,12 @@ func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.D
 	return jobs
 }
 
-// has tells whether an instance is wanted, and where it stands.
+// has tells whether there is an instance, and where it stands. Without an expansion there is none.
 func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	if x == nil {
 		return 0, false
 	}
-	i, ok := x.known[key]
-	return i, ok
+	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
 }
 
 // checkForced warns of -replace addresses that name a resource with several instances, or with none, as if it had one.

@@ -111,8 +111,8 @@ type repetition struct {
 // instances is the outcome of count, for_each or enabled.
 type instances struct {
 	mode repetitionMode
-	keys []addrs.InstanceKey
-	each []cty.Value // parallel to keys, for_each only
+	keys []addrs.InstanceKey // sorted
+	each []cty.Value         // parallel to keys, for_each only
 }
 
 // repetition gives count and each for the instance at a position.
@@ -141,15 +141,15 @@ func unknownRepetition(rep repetitionExprs) repetition {
 }
 
 // whole puts the values of instances together as expressions see them; disabled is what there is where none is enabled.
-func (m repetitionMode) whole(keys []addrs.InstanceKey, values []cty.Value, disabled cty.Value) cty.Value {
-	switch m {
+func (x *instances) whole(values []cty.Value, disabled cty.Value) cty.Value {
+	switch x.mode {
 	case repeatDisabled:
 		return disabled
 	case repeatCount:
 		return cty.TupleVal(values)
 	case repeatForEach:
 		byKey := make(map[string]cty.Value, len(values))
-		for i, key := range keys {
+		for i, key := range x.keys {
 			s, _ := key.IsString()
 			byKey[s] = values[i]
 		}

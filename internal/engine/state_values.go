@@ -57,10 +57,10 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	for _, in := range r.module.instances {
-		x := &expansion{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(w.prior.Resource(r.addr.Resource.InInstance(in.addr)))}
-		x.objs = make([]cty.Value, len(x.keys))
+		stored := w.prior.Resource(r.addr.Resource.InInstance(in.addr))
+		x := newExpansion(instances{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(stored)})
 		diags = diags.Append(w.fillFromState(r, in, x))
-		w.settle(r, x)
+		x.value = w.valueOf(r, x)
 		in.resources[r.slot] = x
 	}
 	return diags

@@ -91,9 +91,8 @@ type moduleInstance struct {
 
 // callInstances are the instances of a module call within one instance of the calling module.
 type callInstances struct {
-	mode repetitionMode
-	keys []addrs.InstanceKey
-	of   []*moduleInstance // parallel to keys
+	instances
+	of []*moduleInstance // parallel to keys
 
 	mu    sync.Mutex // guards built
 	built map[string]cty.Value
@@ -214,12 +213,13 @@ type keyExpr struct {
 
 // expansion is what became of a resource in one module instance.
 type expansion struct {
-	mode  repetitionMode
-	keys  []addrs.InstanceKey
-	each  []cty.Value // parallel to keys for for_each
-	known map[addrs.InstanceKey]int
+	instances
 	objs  []cty.Value // parallel to keys; NilVal: none
 	value cty.Value   // the whole, built once
+}
+
+func newExpansion(of instances) *expansion {
+	return &expansion{instances: of, objs: make([]cty.Value, len(of.keys))}
 }
 
 // emptyBodyAt is a body without content that is reported at a place.

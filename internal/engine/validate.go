@@ -29,7 +29,7 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 	diags := w.resolveImports(r)
 	for _, in := range r.module.instances {
-		x := &expansion{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}, known: singleKnown, objs: make([]cty.Value, 1)}
+		x := newExpansion(*singleInstance)
 		in.resources[r.slot] = x
 		diags = diags.Append(w.validateRepetition(r, in))
 		diags = diags.Append(w.refusals(r.module, &r.exprs.dependsOn))
@@ -41,7 +41,7 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 		if r.exprs.rep.repeats() || r.exprs.rep.enabled != nil {
 			x.mode = repeatUnknown
 		}
-		w.settle(r, x)
+		x.value = w.valueOf(r, x)
 		diags = diags.Append(p.validateConditions(v)) // what is wrong with the body is no reason to be silent about the rest
 		diags = p.validateProvisioners(v, diags)
 		if r.exprs.preventDestroy != nil && !diags.HasErrors() {
