@@ -30,11 +30,7 @@ func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
 		return Target{}, diags
 	}
 	t, more := ParseTarget(tr)
-	for i := range more {
-		more[i].Subject = nil
-		more[i].Detail = fmt.Sprintf("%q: %s", text, more[i].Detail)
-	}
-	return t, more
+	return t, more.Each(func(d *tfdiags.Diagnostic) { d.Subject, d.Detail = nil, fmt.Sprintf("%q: %s", text, d.Detail) })
 }
 
 // ParseTarget reads a module, module instance, resource or instance address.

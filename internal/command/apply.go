@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 
 	"tofu/internal/backend"
 	"tofu/internal/engine"
@@ -155,7 +154,7 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
 	if plan.Mode != plans.RefreshOnly { // whose conditions of resources are for planning
-		diags = slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool { // the other conditions are evaluated again
+		diags = diags.Except(func(d tfdiags.Diagnostic) bool { // the other conditions are evaluated again
 			_, condition := d.Extra.(tfdiags.CheckRule)
 			return condition
 		})

@@ -66,12 +66,14 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 
 // inBackendBlock gives complaints about an argument the argument's place.
 func inBackendBlock(diags tfdiags.Diagnostics, root *loaded) tfdiags.Diagnostics {
-	for i, d := range diags {
-		if d.Path != nil && root.Module.Backend != nil {
-			diags[i:i+1].InConfigBody(root.Module.Backend.Config, "")
-		}
+	if root.Module.Backend == nil {
+		return diags
 	}
-	return diags
+	return diags.Each(func(d *tfdiags.Diagnostic) {
+		if d.Path != nil {
+			*d = tfdiags.Diagnostics{*d}.InConfigBody(root.Module.Backend.Config, "")[0]
+		}
+	})
 }
 
 // noteBackend writes down which backend is used from now on, after a look whether it can be.

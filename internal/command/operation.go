@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
@@ -142,7 +140,8 @@ func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	opts.Variables = op.variables
 	plan, more := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
-	diags = withoutRepeats(diags, more)
+	said := diags.Each(func(d *tfdiags.Diagnostic) { d.Address = "" }) // of whole resources, where planning names instances
+	diags = diags.Append(more.Without(said))
 	if !diags.HasErrors() {
 		diags = diags.Append(op.providers.check(requirements(nil, op.state.State())))
 		if diags.HasErrors() {
@@ -150,32 +149,6 @@ func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) 
 		}
 	}
 	return plan, diags
-}
-
-// withoutRepeats joins two lists and leaves out of the second what the first says in the same words of the same place.
-func withoutRepeats(first, second tfdiags.Diagnostics) tfdiags.Diagnostics {
-	type saying struct {
-		severity        tfdiags.Severity
-		summary, detail string
-		at              hcl.Range
-	}
-	key := func(d tfdiags.Diagnostic) saying {
-		s := saying{severity: d.Severity, summary: d.Summary, detail: d.Detail}
-		if d.Subject != nil {
-			s.at = *d.Subject
-		}
-		return s
-	}
-	said := make(map[saying]bool, len(first))
-	for _, d := range first {
-		said[key(d)] = true
-	}
-	for _, d := range second {
-		if !said[key(d)] {
-			first = append(first, d)
-		}
-	}
-	return first
 }
 
 // hasChanges tells whether something would be done to an object.

@@ -172,12 +172,11 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 	name := "check." + p.r.cfg.Check.Name
 	set := ruleSet{kind: checks.KindCheck, config: inModule(p.r.module.path, name), object: inInstance(p.c.in.addr, name)}
 	w.record(set, status, messages)
-	for i, d := range outcome {
+	outcome = outcome.Each(func(d *tfdiags.Diagnostic) {
 		if d.Severity == tfdiags.Error {
-			outcome[i].Extra = tfdiags.CheckRule{Address: set.object}
+			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
 		}
-	}
-	outcome = outcome.AsWarnings()
+	})
 	if w.phase.recordsOutputs && w.mode == plans.Normal {
 		w.mu.Lock()
 		w.checkReads = append(w.checkReads, &plans.InstanceChange{

@@ -74,7 +74,7 @@ func (w *walk) markDeprecated(r *resource, v cty.Value) cty.Value {
 
 // withoutDeprecations leaves out what is said of deprecated things.
 func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
+	return diags.Except(func(d tfdiags.Diagnostic) bool {
 		_, ok := d.Extra.(tfdiags.Deprecation)
 		return ok
 	})

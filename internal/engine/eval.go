@@ -46,9 +46,8 @@ func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diag
 		return cty.UnknownVal(want), refused
 	}
 	v, diags := c.scope().Eval(e, want)
-	c.offerOutputs(&e.Refs, diags)
 	v, deprecated := c.takeDeprecations(v, e.Range(), nil)
-	return v, diags.Append(deprecated)
+	return v, c.offerOutputs(&e.Refs, diags).Append(deprecated)
 }
 
 func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
@@ -56,9 +55,8 @@ func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 		return cty.UnknownVal(b.Schema.ImpliedType()), refused
 	}
 	v, diags := c.scope().EvalBody(b)
-	c.offerOutputs(&b.Refs, diags)
 	v, deprecated := c.takeDeprecations(v, hcl.Range{}, b.Body)
-	return v, diags.Append(deprecated)
+	return v, c.offerOutputs(&b.Refs, diags).Append(deprecated)
 }
 
 // resourceBody evaluates a resource's own body. References that are wrong and stand in the content of dynamic blocks are an error only
@@ -91,9 +89,9 @@ func (c *EvalContext) resourceBody(r *resource) (cty.Value, tfdiags.Diagnostics)
 }
 
 // offerOutputs completes what evaluating says of outputs that modules don't have.
-func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) {
+func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if !diags.HasErrors() {
-		return
+		return diags
 	}
 	for _, ref := range refs.Objects {
 		s, ok := ref.Subject.(addrs.ModuleCallOutput)
@@ -104,12 +102,13 @@ func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) {
 		if child == nil || child.outputs[s.Output] != nil {
 			continue
 		}
-		for i, d := range diags {
+		diags = diags.Each(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
-				diags[i].Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, sortedKeys(child.outputs)))
+				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, sortedKeys(child.outputs)))
 			}
-		}
+		})
 	}
+	return diags
 }
 
 // Value implements lang.Data.
@@ -153,10 +152,7 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	}
 	// Something that doesn't exist gets here only where no graph was built of the references before.
 	diags := checkBlockLocal(&addrs.Reference{Subject: subject}, blockScope{})
-	for i, d := range diags {
-		diags[i] = d.At(rng)
-	}
-	return cty.DynamicVal, diags
+	return cty.DynamicVal, diags.Each(func(d *tfdiags.Diagnostic) { *d = d.At(rng) })
 }
 
 func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {

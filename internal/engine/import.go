@@ -67,10 +67,9 @@ func (t *importTarget) where() string {
 
 // explain says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
 func (t *importTarget) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	for i := range diags {
-		diags[i].Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", diags[i].Detail, t.where()))
-	}
-	return diags
+	return diags.Each(func(d *tfdiags.Diagnostic) {
+		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, t.where()))
+	})
 }
 
 // resolveImport evaluates one import block to the objects that it asks for.

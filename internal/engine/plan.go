@@ -290,7 +290,7 @@ const (
 
 // withoutForgetting leaves out warnings that don't matter to a destruction: of objects that would be forgotten, and of conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
+	return diags.Except(func(d tfdiags.Diagnostic) bool {
 		_, condition := d.Extra.(tfdiags.CheckRule)
 		return condition || d.Summary == willForget || d.Summary == onlyTargets
 	})

@@ -60,11 +60,11 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		return w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
 	})
 	w.observe(ProvisionDone{what, prov.cfg.Type, more.HasErrors()})
-	for i := range more {
-		if more[i].Subject == nil {
-			more[i].Subject = &prov.cfg.Range
+	more = more.Each(func(d *tfdiags.Diagnostic) {
+		if d.Subject == nil {
+			d.Subject = &prov.cfg.Range
 		}
-	}
+	})
 	return diags.Append(more.WithAddress(addr.String()))
 }
 

@@ -106,7 +106,7 @@ func failedObject(d tfdiags.Diagnostic) string {
 
 // withoutPending leaves out what planning says of conditions that applying decides.
 func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return slices.DeleteFunc(diags, func(d tfdiags.Diagnostic) bool {
+	return diags.Except(func(d tfdiags.Diagnostic) bool {
 		_, rule := d.Extra.(tfdiags.CheckRule)
 		return rule && d.Severity == tfdiags.Warning && strings.HasSuffix(d.Summary, "known after apply")
 	})

@@ -207,13 +207,11 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 
 // placed gives a place to diagnostics that have none. What was found before stays as it is: each use of it has a place of its own.
 func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
-	diags = slices.Clone(diags)
-	for i := range diags {
-		if diags[i].Subject == nil {
-			diags[i].Subject = &at
+	return diags.Each(func(d *tfdiags.Diagnostic) {
+		if d.Subject == nil {
+			d.Subject = &at
 		}
-	}
-	return diags
+	})
 }
 
 // runsObject is what run means: the outputs of all runs so far.

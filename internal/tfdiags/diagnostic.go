@@ -132,28 +132,38 @@ func (d Diagnostics) Err() error {
 	return &diagnosticsError{d}
 }
 
-// AsWarnings gives the same list with every error turned into a warning.
-func (d Diagnostics) AsWarnings() Diagnostics {
-	out := make(Diagnostics, len(d))
-	for i, one := range d {
-		one.Severity = Warning
-		out[i] = one
-	}
-	return out
-}
-
-// WithAddress gives the same list with the object's address on each that has none yet.
-func (d Diagnostics) WithAddress(addr string) Diagnostics {
+// Each gives a copy of the list with a change made to each: a list may be kept by whoever found the problems.
+func (d Diagnostics) Each(change func(*Diagnostic)) Diagnostics {
 	d = slices.Clone(d)
 	for i := range d {
-		if d[i].Address == "" {
-			d[i].Address = addr
-		}
+		change(&d[i])
 	}
 	return d
 }
 
-// Without leaves out what others say as well: the same about the same object at the same place.
+// Except gives a list without those that are such.
+func (d Diagnostics) Except(such func(Diagnostic) bool) Diagnostics {
+	if !slices.ContainsFunc(d, such) {
+		return d
+	}
+	return slices.DeleteFunc(slices.Clone(d), such)
+}
+
+// AsWarnings gives the same list with every error turned into a warning.
+func (d Diagnostics) AsWarnings() Diagnostics {
+	return d.Each(func(one *Diagnostic) { one.Severity = Warning })
+}
+
+// WithAddress gives the same list with the object's address on each that has none yet.
+func (d Diagnostics) WithAddress(addr string) Diagnostics {
+	return d.Each(func(one *Diagnostic) {
+		if one.Address == "" {
+			one.Address = addr
+		}
+	})
+}
+
+// Without leaves out what others say as well: the same at the same place about the same object, or about none.
 func (d Diagnostics) Without(others Diagnostics) Diagnostics {
 	type said struct {
 		severity                 Severity
@@ -171,13 +181,12 @@ func (d Diagnostics) Without(others Diagnostics) Diagnostics {
 	for _, one := range others {
 		again[key(one)] = true
 	}
-	var out Diagnostics
-	for _, one := range d {
-		if !again[key(one)] {
-			out = append(out, one)
-		}
-	}
-	return out
+	return d.Except(func(one Diagnostic) bool {
+		k := key(one)
+		ofNone := k
+		ofNone.address = ""
+		return again[k] || again[ofNone]
+	})
 }
 
 // Sort orders by severity (warnings first, as they are printed), file and line; equal ones keep their order.

@@ -2,7 +2,6 @@ package tfdiags
 
 import (
 	"runtime/debug"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -47,23 +46,21 @@ func CrashOf(problem any) Crash {
 // own missing-item place where it isn't set; diagnostics that have a place already stay as they are, and those that may have none get
 // it into their text.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
-	d = slices.Clone(d)
-	for i := range d {
-		if d[i].Address == "" {
-			d[i].Address = addr
+	return d.Each(func(one *Diagnostic) {
+		if one.Address == "" {
+			one.Address = addr
 		}
-		if d[i].Subject != nil || body == nil {
-			continue
+		if one.Subject != nil || body == nil {
+			return
 		}
 		rng := body.MissingItemRange()
-		if d[i].Path != nil {
-			rng = rangeInBody(body, d[i].Path)
+		if one.Path != nil {
+			rng = rangeInBody(body, one.Path)
 		}
-		if d[i].Placeless {
-			d[i] = d[i].InText(rng)
+		if one.Placeless {
+			*one = one.InText(rng)
 		} else {
-			d[i].Subject = &rng
+			one.Subject = &rng
 		}
-	}
-	return d
+	})
 }

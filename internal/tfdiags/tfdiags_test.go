@@ -61,14 +61,16 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestWithout: only what is said of the same object at the same place is a repetition.
+// TestWithout: only what is said at the same place, of the same object or of none, is a repetition.
 func TestWithout(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
 	other.Address = "lab_object.a"
-	left := Diagnostics{same, elsewhere, other}.Without(Diagnostics{same})
-	if len(left) != 2 || left[0].Subject != nil || left[1].Address == "" {
-		t.Errorf("%v", left)
+	if left := (Diagnostics{same, elsewhere, other}).Without(Diagnostics{same}); len(left) != 1 || left[0].Subject != nil {
+		t.Errorf("what is said of no object goes for all: %v", left)
+	}
+	if left := (Diagnostics{same, elsewhere, other}).Without(Diagnostics{other}); len(left) != 2 || left[0].Address != "" {
+		t.Errorf("what is said of one object goes for that: %v", left)
 	}
 }
 
@@ -79,7 +81,11 @@ func TestListsAreCopied(t *testing.T) {
 	if a[0].Address != "lab_object.a" || b[0].Address != "lab_object.b" || b[0].Subject == nil {
 		t.Errorf("%v, %v", a, b)
 	}
-	if kept[0].Address != "" || kept[0].Subject != nil {
+	warned, none := kept.AsWarnings(), kept.Except(func(d Diagnostic) bool { return d.Severity == Error })
+	if warned.HasErrors() || len(none) != 0 {
+		t.Errorf("%v, %v", warned, none)
+	}
+	if kept[0].Address != "" || kept[0].Subject != nil || !kept.HasErrors() {
 		t.Errorf("the list was changed: %v", kept)
 	}
 }
