@@ -53,7 +53,7 @@ func runStateList(ctx context.Context, app *App, flags any, args []string) error
 	diags = diags.Append(more)
 	for _, t := range targets {
 		if len(instanceAddrs(st, []addrs.Target{t})) == 0 {
-			diags = diags.Append(noSuchObject(t))
+			diags = diags.Append(noSuchObject(st, t))
 		}
 	}
 	if diags.HasErrors() {
@@ -136,7 +136,7 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 		}
 		if len(found) == 0 {
 			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address",
-				"Nothing in the state has such an address. \"tofu state list\" shows what it has.")}
+				"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.", meantInState(st, targets[0]))}
 		}
 		if f.DryRun {
 			for _, addr := range found {

@@ -1,11 +1,13 @@
 package command
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/spelling"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -87,7 +89,7 @@ func (m *mover) move(source, dest addrs.Target) ([][2]string, tfdiags.Diagnostic
 	}
 	all := m.from.Resource(source.Resource.InInstance(source.Module))
 	if all == nil || len(all.Instances) == 0 {
-		return nil, tfdiags.Diagnostics{noSuchObject(source)}
+		return nil, tfdiags.Diagnostics{noSuchObject(m.from, source)}
 	}
 	_, single := all.Instances[addrs.NoKey]
 	if !source.HasKey && !dest.HasKey && !single {
@@ -106,7 +108,7 @@ func (m *mover) module(source, dest addrs.ModuleInstance) ([][2]string, tfdiags.
 	}
 	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
 	if len(inside) == 0 {
-		return nil, tfdiags.Diagnostics{noSuchObject(sourceTarget)}
+		return nil, tfdiags.Diagnostics{noSuchObject(m.from, sourceTarget)}
 	}
 	for r := range m.to.Resources() {
 		if dest.Contains(r.Addr.Module) {
@@ -145,7 +147,7 @@ func (m *mover) instance(r *states.Resource, key addrs.InstanceKey, dest addrs.T
 	source, inst := r.Addr.Instance(key), r.Instances[key]
 	target := dest.Resource.InInstance(dest.Module).Instance(dest.Key)
 	if inst == nil {
-		return nil, tfdiags.Diagnostics{noSuchObject(source)}
+		return nil, tfdiags.Diagnostics{noSuchObject(m.from, source)}
 	}
 	if m.to.Instance(target) != nil {
 		return nil, tfdiags.Diagnostics{badMove(source, target, "There is a resource instance at the destination already.")}
@@ -179,11 +181,20 @@ func unencoded(inst *states.Instance) *states.Instance {
 	return out
 }
 
-func badMove(source, dest interface{ String() string }, why string) tfdiags.Diagnostic {
+func badMove(source, dest fmt.Stringer, why string) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why)
 }
 
-func noSuchObject(addr interface{ String() string }) tfdiags.Diagnostic {
+func noSuchObject(st *states.State, addr fmt.Stringer) tfdiags.Diagnostic {
 	return tfdiags.Errorf("No such object in the state",
-		"The state does not contain %s. `tofu state list` shows what it contains.", addr)
+		"The state does not contain %s.%s `tofu state list` shows what it contains.", addr, meantInState(st, addr))
+}
+
+// meantInState is the sentence that offers the resource or instance in the state whose address is nearest.
+func meantInState(st *states.State, addr fmt.Stringer) string {
+	var names []string
+	for _, a := range instanceAddrs(st, nil) {
+		names = append(names, a.String(), a.Abs().String())
+	}
+	return spelling.DidYouMean(addr.String(), names)
 }

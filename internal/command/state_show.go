@@ -74,10 +74,10 @@ func runStateShow(ctx context.Context, app *App, flags any, args []string) error
 // noInstance is the error for an address without an instance, and names one that the resource has.
 func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
-		return tfdiags.Errorf("An instance key is needed", "%s has %d instances, and the command is about one: add its key, such as in %s.",
-			addr, len(r.Instances), addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
+		return tfdiags.Errorf("An instance key is needed", "%s has %s, and the command is about one: add its key, such as in %s.",
+			addr, ui.Count(len(r.Instances), "instance"), addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
 	}
-	return noSuchObject(addr)
+	return noSuchObject(st, addr)
 }
 
 // viewState puts a state together with its providers' schemas.

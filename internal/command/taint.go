@@ -61,7 +61,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 		case inst == nil && f.AllowMissing:
 			return nil, "", tfdiags.Diagnostics{tfdiags.Warningf("No such resource instance", "There is no %s in the state; nothing was done.", addr)}
 		case inst == nil:
-			return nil, "", tfdiags.Diagnostics{noSuchObject(addr)}
+			return nil, "", tfdiags.Diagnostics{noInstance(st, addr)}
 		case inst.Current == nil:
 			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("No current object",
 				"%s has no current object, only deposed ones. The next apply destroys those and creates a new one.", addr)}
