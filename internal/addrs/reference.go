@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // Reference is one use of an object in an expression.
@@ -109,3 +110,27 @@ func (Self) referenceable()               {}
 func (Check) referenceable()              {}
 func (Run) referenceable()                {}
 func (ProviderFunction) referenceable()   {}
+
+// StepsText writes what follows a reference's subject; false for anything but names and indexes. A key that is neither a string nor a
+// number is left out.
+func StepsText(steps hcl.Traversal) (string, bool) {
+	var b strings.Builder
+	for _, step := range steps {
+		switch step := step.(type) {
+		case hcl.TraverseAttr:
+			b.WriteString("." + step.Name)
+		case hcl.TraverseIndex:
+			key := "[...]"
+			switch known := step.Key.IsKnown() && !step.Key.IsNull(); {
+			case known && step.Key.Type() == cty.String:
+				key = StringKey(step.Key.AsString()).String()
+			case known && step.Key.Type() == cty.Number:
+				key = "[" + step.Key.AsBigFloat().Text('g', -1) + "]"
+			}
+			b.WriteString(key)
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}

@@ -20,7 +20,8 @@ func (c *EvalContext) unknownBecause(e *lang.Expr) string {
 		if ref == nil {
 			break
 		}
-		chain = append(chain, refText(ref))
+		rest, _ := addrs.StepsText(ref.Remaining)
+		chain = append(chain, ref.Subject.String()+rest)
 		e, in = nextExpr(in, ref)
 	}
 	if len(chain) == 0 {
@@ -39,25 +40,6 @@ func (c *EvalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Refe
 		}
 	}
 	return nil
-}
-
-func refText(ref *addrs.Reference) string {
-	return ref.Subject.String() + strings.TrimSpace(traversalText(ref.Remaining))
-}
-
-func traversalText(tr hcl.Traversal) string {
-	var b strings.Builder
-	for _, step := range tr {
-		switch step := step.(type) {
-		case hcl.TraverseAttr:
-			b.WriteString("." + step.Name)
-		case hcl.TraverseIndex:
-			if k, err := addrs.KeyFromValue(step.Key); err == nil {
-				b.WriteString(k.String())
-			}
-		}
-	}
-	return b.String()
 }
 
 // nextExpr gives the expression behind a named value; nil where the chain ends.

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -40,7 +41,7 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 }
 
 func traversalText(tr hcl.Traversal) string {
-	rest, ok := stepTexts(tr[1:])
+	rest, ok := addrs.StepsText(tr[1:])
 	if !ok {
 		rest = "[...]"
 	}

@@ -2,10 +2,8 @@ package ui
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
@@ -43,7 +41,7 @@ func referenceTexts(ref *addrs.Reference) []string {
 	subject := ref.Subject.String()
 	var out []string
 	for i := len(ref.Remaining); i > 0; i-- {
-		if text, ok := stepTexts(ref.Remaining[:i]); ok {
+		if text, ok := addrs.StepsText(ref.Remaining[:i]); ok {
 			out = append(out, subject+text)
 		}
 	}
@@ -57,30 +55,6 @@ func referenceTexts(ref *addrs.Reference) []string {
 		out = append(out, subject.Call.String())
 	}
 	return out
-}
-
-// stepTexts writes what follows a reference's subject; false for anything but names and indexes. A key that is neither a string nor a
-// number is left out.
-func stepTexts(steps hcl.Traversal) (string, bool) {
-	var b strings.Builder
-	for _, step := range steps {
-		switch step := step.(type) {
-		case hcl.TraverseAttr:
-			b.WriteString("." + step.Name)
-		case hcl.TraverseIndex:
-			key := "[...]"
-			switch known := step.Key.IsKnown() && !step.Key.IsNull(); {
-			case known && step.Key.Type() == cty.String:
-				key = addrs.StringKey(step.Key.AsString()).String()
-			case known && step.Key.Type() == cty.Number:
-				key = "[" + step.Key.AsBigFloat().Text('g', -1) + "]"
-			}
-			b.WriteString(key)
-		default:
-			return "", false
-		}
-	}
-	return b.String(), true
 }
 
 // traversalTexts writes the references of a depends_on argument.
