@@ -147,23 +147,28 @@ func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, 
 	return keys, each, false, ""
 }
 
+// setElements goes through a set once: cty sorts it each time.
 func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, problem string) {
-	ety := v.Type().ElementType()
-	if v.LengthInt() == 0 {
-		return nil, nil, false, ""
-	}
-	if !v.IsWhollyKnown() {
-		return nil, nil, true, ""
-	}
-	if ety != cty.String {
-		return nil, nil, false, fmt.Sprintf("The given \"for_each\" is a set of %s. Only sets of strings can be used, since the elements become keys.", ety.FriendlyName())
-	}
+	null := false
 	for it := v.ElementIterator(); it.Next(); {
 		_, elem := it.Element()
-		if elem.IsNull() {
-			return nil, nil, false, "The given \"for_each\" set contains null. Its elements become keys, so none of them may be null."
+		if !elem.IsWhollyKnown() {
+			return nil, nil, true, ""
 		}
-		keys, each = append(keys, elem.AsString()), append(each, elem)
+		null = null || elem.IsNull()
+		each = append(each, elem)
+	}
+	switch ety := v.Type().ElementType(); {
+	case len(each) == 0:
+		return nil, nil, false, ""
+	case ety != cty.String:
+		return nil, nil, false, fmt.Sprintf("The given \"for_each\" is a set of %s. Only sets of strings can be used, since the elements become keys.", ety.FriendlyName())
+	case null:
+		return nil, nil, false, "The given \"for_each\" set contains null. Its elements become keys, so none of them may be null."
+	}
+	keys = make([]string, len(each))
+	for i, elem := range each {
+		keys[i] = elem.AsString()
 	}
 	return keys, each, false, ""
 }

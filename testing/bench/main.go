@@ -18,7 +18,7 @@ type options struct {
 	phases           []phase
 	resource         resource
 	timeout          time.Duration
-	count            int
+	count, refCount  int
 	gate             float64
 	keep             string
 }
@@ -47,6 +47,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&resourceName, "type", "terraform_data", "terraform_data, or synth_t0 for a real plugin (needs -mirror)")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long one command may take")
 	f.IntVar(&o.count, "count", 1, "how often to run everything; the least figures count")
+	f.IntVar(&o.refCount, "refcount", 0, "how often to run everything with the other program, which may take minutes; 0: as often as -count says")
 	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
 	f.StringVar(&o.keep, "write", "", "only write the modules into this `folder`, run nothing")
 	if err := f.Parse(args); err != nil {

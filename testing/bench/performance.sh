@@ -50,7 +50,7 @@ side() {
 }
 
 large() {
-	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m -count 2
+	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m -count 5 -refcount 1
 }
 
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }

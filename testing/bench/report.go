@@ -98,7 +98,11 @@ func startUpOf(program string, o *options) (cost, error) {
 // measure runs all phases of one shape and size, as often as asked for, and
 // notes the least costs. It stops at the first phase that fails.
 func (o *options) measure(program string, s shape, n, column int, results []result) error {
-	for range o.count {
+	count := o.count
+	if column > 0 && o.refCount > 0 {
+		count = o.refCount
+	}
+	for range count {
 		if err := o.measureOnce(program, s, n, column, results); err != nil {
 			return err
 		}
