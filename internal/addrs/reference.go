@@ -112,7 +112,7 @@ func (Run) referenceable()                {}
 func (ProviderFunction) referenceable()   {}
 
 // StepsText writes what follows a reference's subject; false for anything but names and indexes. A key that is neither a string nor a
-// number is left out.
+// number, or not known, is written as "[...]".
 func StepsText(steps hcl.Traversal) (string, bool) {
 	var b strings.Builder
 	for _, step := range steps {

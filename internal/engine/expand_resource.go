@@ -97,8 +97,7 @@ func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.
 // only will not make is not even of a known type: nothing ever says that it will have one.
 func (w *walk) valueOf(r *resource, x *expansion) cty.Value {
 	ty := r.schema.Block.ImpliedType()
-	switch {
-	case x.mode == repeatUnknown, x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.mode == plans.RefreshOnly:
+	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.mode == plans.RefreshOnly {
 		return cty.DynamicVal
 	}
 	objs := slices.Clone(w.seen(r, x.objs))

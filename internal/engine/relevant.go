@@ -15,7 +15,7 @@ import (
 // variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
 // once for each module instance, so the cost is that of the references.
 func (w *walk) relevantAttributes() []plans.RelevantAttribute {
-	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}, exprs: newAnalysis()}
+	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}, exprs: w.env.Known.expressions()}
 	for _, change := range w.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.byConfig[change.Addr.Config()], change.Addr.Module)

@@ -2,6 +2,7 @@ package states
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,11 +24,7 @@ const flatUnknown = "74D93920-ED26-11E3-AC10-0800200C9A66"
 
 // expandFlatmap gives a value of the type, for people to look at. To work with such an object takes its provider.
 func expandFlatmap(texts map[string]string, ty cty.Type) (cty.Value, error) {
-	f := flatmap{texts, make([]string, 0, len(texts))}
-	for name := range texts {
-		f.names = append(f.names, name)
-	}
-	slices.Sort(f.names)
+	f := flatmap{texts, slices.Sorted(maps.Keys(texts))}
 	return f.object("", ty)
 }
 

@@ -10,16 +10,21 @@ func (b *Block) ImpliedType() cty.Type {
 		return cty.EmptyObject
 	}
 	b.derived.implied.Do(func() {
-		types := make(map[string]cty.Type, len(b.Attributes)+len(b.BlockTypes))
-		for name, attr := range b.Attributes {
-			types[name] = attr.ImpliedType()
-		}
-		for name, nested := range b.BlockTypes {
-			types[name] = nested.Type()
-		}
-		b.derived.impliedType = cty.Object(types)
+		b.derived.impliedType = cty.Object(byName(b, (*Attribute).ImpliedType, (*NestedBlock).Type))
 	})
 	return b.derived.impliedType
+}
+
+// byName gives something for each attribute and nested block type.
+func byName[T any](b *Block, ofAttribute func(*Attribute) T, ofBlocks func(*NestedBlock) T) map[string]T {
+	out := make(map[string]T, len(b.Attributes)+len(b.BlockTypes))
+	for name, attr := range b.Attributes {
+		out[name] = ofAttribute(attr)
+	}
+	for name, nested := range b.BlockTypes {
+		out[name] = ofBlocks(nested)
+	}
+	return out
 }
 
 // EmptyValue is the value of a block without content: null attributes and no nested blocks.
@@ -31,13 +36,7 @@ func (b *Block) EmptyValue() cty.Value {
 // emptyContent is EmptyValue by name. It is shared.
 func (b *Block) emptyContent() map[string]cty.Value {
 	b.derived.empty.Do(func() {
-		vals := make(map[string]cty.Value, len(b.Attributes)+len(b.BlockTypes))
-		for name, attr := range b.Attributes {
-			vals[name] = attr.EmptyValue()
-		}
-		for name, nested := range b.BlockTypes {
-			vals[name] = nested.Absent()
-		}
+		vals := byName(b, (*Attribute).EmptyValue, (*NestedBlock).Absent)
 		b.derived.emptyContent, b.derived.emptyValue = vals, cty.ObjectVal(vals)
 	})
 	return b.derived.emptyContent
@@ -46,11 +45,9 @@ func (b *Block) emptyContent() map[string]cty.Value {
 // UnknownValue is an object of which nothing is known.
 func (b *Block) UnknownValue() cty.Value {
 	b.derived.unknown.Do(func() {
-		vals := map[string]cty.Value{}
-		for name, ty := range b.ImpliedType().AttributeTypes() {
-			vals[name] = cty.UnknownVal(ty)
-		}
-		b.derived.unknownValue = cty.ObjectVal(vals)
+		b.derived.unknownValue = cty.ObjectVal(byName(b,
+			func(a *Attribute) cty.Value { return cty.UnknownVal(a.ImpliedType()) },
+			func(n *NestedBlock) cty.Value { return cty.UnknownVal(n.Type()) }))
 	})
 	return b.derived.unknownValue
 }
