@@ -6,6 +6,7 @@
 // it (walk.go). What the phases of the work differ in is a table (phase.go).
 //
 // Invariants: the engine performs no input or output of its own: providers, provisioners and observers come in through [Env];
-// inputs are never changed; a phase is compared nowhere but in phase.go; the work per instance and per reference is constant;
-// whatever a provider returned is reported to the observer before anything that depends on it starts.
+// inputs are never changed; a phase is compared nowhere but in phase.go; the work per instance and per reference is constant,
+// but for finding a key among the sorted ones; whatever a provider returned is reported to the observer before anything that depends
+// on it starts.
 package engine
