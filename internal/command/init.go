@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"strconv"
 
 	"tofu/internal/configs"
 	"tofu/internal/getmodules"
@@ -149,11 +150,16 @@ func (a *App) emphasis(text string) string {
 
 // copyFromModule starts a working directory with a copy of a module.
 func (a *App) copyFromModule(ctx context.Context, source string, client *registry.Client) error {
-	if present, err := os.ReadDir("."); err != nil {
+	present, err := os.ReadDir(".")
+	if err != nil {
 		return err
-	} else if len(present) > 0 {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Can't populate a directory that isn't empty",
-			"With -from-module a module is copied into the directory, which must be empty; there is %s in it.", present[0].Name())}.Err()
+	}
+	for _, entry := range present {
+		if !mayPrecedeModule[entry.Name()] {
+			return tfdiags.Diagnostics{tfdiags.Errorf("Can't populate a directory that isn't empty",
+				"The option -from-module copies a module into the working directory, which already has %s. Use an empty directory, or leave out the option to initialize the configuration that is here.",
+				strconv.Quote(entry.Name()))}.Err()
+		}
 	}
 	a.say("Copying configuration from %q...", source)
 	progress := a.newDownloads()
@@ -163,8 +169,12 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 		return diags.Err()
 	}
 	if err := in.CopyRoot(source, "."); err != nil {
-		return err
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to copy the module",
+			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err)}.Err()
 	}
 	a.parser = configs.NewParser(nil) // it had read the empty directory
 	return a.done(diags)
 }
+
+// mayPrecedeModule has what a directory may have before a module is copied into it. A module's own are not copied.
+var mayPrecedeModule = map[string]bool{".terraform": true, ".git": true, ".hg": true}

@@ -1,24 +1,28 @@
 package getmodules
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/staging"
 )
 
-// CopyRoot fetches the package of a source and copies the module in it to dir: the start of a new root module. What
-// belongs to a working directory rather than to a module (.terraform, the lock file, a repository's own data) is left
-// out. The caller makes sure that dir has no configuration.
-func (in *Installer) CopyRoot(source, dir string) error {
+// CopyRoot copies the module that a source names to dir, as the start of a new root module. The files of a working
+// directory (.terraform, the lock file, a repository's own data) are not copied. If CopyRoot fails, dir is as it was.
+// The caller makes sure that dir has no files of its own beside those.
+func (in *Installer) CopyRoot(source, dir string) (err error) {
 	src, err := addrs.ParseModuleSource(source, false)
 	if err != nil {
 		return err
 	}
-	tmp, err := staging.Folder(in.opts.Dir)
+	tmp, err := os.MkdirTemp("", "module-*")
 	if err != nil {
 		return err
 	}
@@ -27,22 +31,74 @@ func (in *Installer) CopyRoot(source, dir string) error {
 	if err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(from)
+	if err := checkRoot(from, dir); err != nil {
+		return err
+	}
+	undo, err := undoable(dir)
 	if err != nil {
 		return err
 	}
-	if err := (staging.Copying{KeepLinks: true, LeaveOut: isPrivate}).Tree(real, dir); err != nil {
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	if err := (staging.Copying{KeepLinks: true, LeaveOut: isPrivate}).Tree(from, dir); err != nil {
 		return err
 	}
 	return in.write()
 }
 
-// rootPackage gives the folder of the module that a source means.
+// checkRoot reports why the directory from can't be copied to dir.
+func checkRoot(from, dir string) error {
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no directory %s", from)
+	}
+	here, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		here, err = filepath.Abs(here)
+	}
+	if err != nil {
+		return err
+	}
+	whole, err := filepath.Abs(from)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(whole, here); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("the directory %s contains the working directory, so it can't be copied into it", from)
+	}
+	return nil
+}
+
+// undoable returns a function that removes what was added to dir since.
+func undoable(dir string) (func(), error) {
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		after, _ := os.ReadDir(dir)
+		for _, entry := range after {
+			same := func(old os.DirEntry) bool { return old.Name() == entry.Name() }
+			if !slices.ContainsFunc(before, same) {
+				os.RemoveAll(filepath.Join(dir, entry.Name()))
+			}
+		}
+	}, nil
+}
+
+// rootPackage returns the folder of the module that a source names, without symbolic links. It fetches to dir what is not
+// on this machine.
 func (in *Installer) rootPackage(src addrs.ModuleSource, dir string) (string, error) {
 	place := location{address: src.Address, subdir: src.Subdir}
 	switch src.Kind {
 	case addrs.LocalModule:
-		return filepath.FromSlash(src.Address), nil
+		from, err := filepath.EvalSymlinks(filepath.FromSlash(src.Address))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no directory %s", src.Address)
+		}
+		return from, err
 	case addrs.RegistryModule:
 		version, _, err := in.locator.choose(src, nil)
 		if err != nil {
@@ -58,12 +114,14 @@ func (in *Installer) rootPackage(src addrs.ModuleSource, dir string) (string, er
 		return "", err
 	}
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
-		return within(dir, subdir)
+		if dir, err = within(dir, subdir); err != nil {
+			return "", fmt.Errorf("in its package, %w", err)
+		}
 	}
-	return dir, nil
+	return filepath.EvalSymlinks(dir)
 }
 
-// isPrivate tells whether a file or folder is the working directory's own.
+// isPrivate reports whether a file or folder belongs to a working directory rather than to a module.
 func isPrivate(name string) bool {
 	return name == ".git" || name == ".hg" || name == ".terraform" || name == depsfile.FileName
 }
