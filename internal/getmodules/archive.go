@@ -3,6 +3,8 @@ package getmodules
 import (
 	"archive/tar"
 	"archive/zip"
+	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"errors"
@@ -24,18 +26,58 @@ var archiveSuffixes = []struct{ suffix, kind string }{
 	{".tar.xz", "tar.xz"}, {".txz", "tar.xz"}, {".tar", "tar"}, {".zip", "zip"},
 }
 
-// archiveKind tells the kind of an archive, "" when it is none: what the parameter "archive" says, else the name.
+// archiveKind returns the kind of an archive by the parameter "archive" or else by its name; "" if neither names one.
 func archiveKind(name string, query url.Values) string {
-	asked := query.Get("archive")
-	if asked == "false" || asked == "0" {
+	if noArchive(query) {
 		return ""
 	}
+	asked := query.Get("archive")
 	for _, s := range archiveSuffixes {
 		if asked != "" && "."+asked == s.suffix || asked == "" && strings.HasSuffix(name, s.suffix) {
 			return s.kind
 		}
 	}
 	return ""
+}
+
+// noArchive reports whether an address says that a file isn't to be unpacked.
+func noArchive(query url.Values) bool {
+	asked := query.Get("archive")
+	return asked == "false" || asked == "0"
+}
+
+// archiveMarks are how archives begin.
+var archiveMarks = []struct{ mark, kind string }{
+	{"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", "tar.xz"},
+}
+
+// archiveHead is how much of a file contentKind needs: the first header of a tar archive.
+const archiveHead = 512
+
+// contentKind returns the kind of an archive by how it begins; "" if it doesn't look like one.
+func contentKind(head []byte) string {
+	for _, m := range archiveMarks {
+		if bytes.HasPrefix(head, []byte(m.mark)) {
+			return m.kind
+		}
+	}
+	if len(head) >= archiveHead { // a header of tar has a checksum
+		if h, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil && h.Name != "" {
+			return "tar"
+		}
+	}
+	return ""
+}
+
+// fileKind is contentKind for a file.
+func fileKind(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, archiveHead))
+	return contentKind(head), err
 }
 
 // Limits for archives of modules, which are text.
@@ -52,8 +94,12 @@ type unpacker struct {
 	links []string // the symbolic links that were made
 }
 
-// unpack extracts an archive into a folder, which is made.
-func unpack(file, kind, dir string) error {
+// unpack extracts an archive into a folder, which is made. Its content tells its kind; if that is no help, named does.
+func unpack(file, named, dir string) error {
+	kind, err := fileKind(file)
+	if err != nil {
+		return err
+	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -63,7 +109,7 @@ func unpack(file, kind, dir string) error {
 	}
 	defer root.Close()
 	u := &unpacker{root: root}
-	if err := u.unpack(file, kind); err != nil {
+	if err := u.unpack(file, cmp.Or(kind, named)); err != nil {
 		return err
 	}
 	return u.cutLinks()

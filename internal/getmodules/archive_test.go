@@ -63,16 +63,24 @@ func tarOf(files, links map[string]string) []byte {
 	return out.Bytes()
 }
 
-// xzOf packs what gzip packed again.
-func xzOf(data []byte) []byte {
-	unpacked, err := gzip.NewReader(bytes.NewReader(data))
+// unzipped undoes gzip.
+func unzipped(data []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		data, err = io.ReadAll(r)
+	}
 	if err != nil {
 		panic(err)
 	}
+	return data
+}
+
+// xzOf packs what gzip packed again.
+func xzOf(data []byte) []byte {
 	var out bytes.Buffer
 	w, err := xz.NewWriter(&out)
 	if err == nil {
-		_, err = io.Copy(w, unpacked)
+		_, err = w.Write(unzipped(data))
 	}
 	if err == nil {
 		err = w.Close()
@@ -99,6 +107,13 @@ func TestArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.pages["/a.tar.bz2"] = bytesPage(packed)
+	for kind, name := range map[string]string{"zip": "/a.zip", "gz": "/a.tar.gz", "xz": "/a.tar.xz", "bz2": "/a.tar.bz2"} {
+		l.pages["/plain/"+kind] = l.pages[name] // found out by the content
+	}
+	l.pages["/plain/tar"] = bytesPage(unzipped(tarOf(files, nil)))
+	l.pages["/wrong.zip"] = l.pages["/a.tar.gz"]
+	l.pages["/text"] = bytesPage([]byte(strings.Repeat("hello ", 200)))
+	l.write(map[string]string{"local-package": string(zipOf(files))})
 	l.pages["/a.txz"], l.pages["/odd"] = l.pages["/a.tar.xz"], l.pages["/a.tar.xz"]
 	l.pages["/text.tar.xz"] = bytesPage([]byte("hello"))
 	l.pages["/deep.tgz"] = bytesPage(tarOf(map[string]string{"net-1.0/main.tf": value("deep")}, nil))
@@ -118,12 +133,16 @@ func TestArchives(t *testing.T) {
 		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf", "/meta": "main.tf", "/meta//sub": "sub/main.tf",
 		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
 		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf", "/a.tar.bz2": "main.tf",
+		"/plain/zip": "main.tf", "/plain/zip//sub": "sub/main.tf", "/plain/gz": "main.tf", "/plain/xz": "main.tf", "/plain/bz2": "main.tf",
+		"/plain/tar": "main.tf", "/plain/zip?archive=true": "main.tf", "/wrong.zip": "main.tf",
 	} {
 		l.good(call("a", l.url+source))
 		if _, err := os.Stat(filepath.Join(".terraform/modules/a", file)); err != nil {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
+	l.good(call("a", "file://"+l.top+"/local-package"))
+	l.has(".terraform/modules/a/main.tf", value("1"))
 	l.good(call("a", l.url+"/a.tar.gz"))
 	l.has(".terraform/modules/a/link.txt", value("1"))
 	l.has(".terraform/modules/a/sub/out", "")
@@ -135,9 +154,9 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/other", "")
 	l.has(".terraform/modules/a/last", "")
 	for source, want := range map[string]string{
-		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/pkg": "no archive",
-		"/a.zip?archive=false": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
-		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "no such folder",
+		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "no archive", "/pkg?checksum=sha256:00": "known kind",
+		"/a.zip?archive=false": "no archive", "/pkg?archive=0": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
+		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "there is no directory \"none\"",
 	} {
 		l.bad(call("a", l.url+source), want)
 	}

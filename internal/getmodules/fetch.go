@@ -226,6 +226,11 @@ func (f *fetcher) file(ctx context.Context, j job) error {
 	}
 	kind := archiveKind(path, j.query)
 	if kind == "" {
+		if kind, err = fileKind(path); err != nil {
+			return err
+		}
+	}
+	if kind == "" {
 		return fmt.Errorf("%s is neither a folder nor an archive", path)
 	}
 	return unpack(path, kind, j.dir)

@@ -195,7 +195,7 @@ func TestFailedCall(t *testing.T) {
 	if keys := slices.Sorted(maps.Keys(m)); !slices.Equal(keys, []string{"", "here", "kept", "new"}) {
 		t.Errorf("recorded are %q", keys)
 	}
-	l.bad(call("kept", repo+"//none"), "has no such folder") // its record stays too, as in OpenTofu
+	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"") // its record stays too, as in OpenTofu
 	if m, err = ReadManifest(".terraform/modules"); err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)
 	}
@@ -312,6 +312,15 @@ func TestRegistry(t *testing.T) {
 	}
 	if counts["/v1/acme/net/lab/versions"] > 1 || counts["/1.1.0.zip"] > 1 {
 		t.Errorf("requests: %v", counts)
+	}
+	l.pages["/v1/acme/net/bare/versions"] = l.pages["/v1/acme/net/lab/versions"]
+	l.pages["/v1/acme/net/bare/1.1.0/download"] = func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(`{"location": "/files/17"}`)) }
+	l.pages["/files/17"] = l.pages["/1.1.0.zip"]
+	l.good(call("a", "modules.example.com/acme/net/bare"))
+	l.has(".terraform/modules/a/main.tf", value("1.1.0"))
+	diags := l.install("\n"+call("a", source+"//none"), false)
+	if err := diags.Err(); err == nil || len(diags) != 1 || diags[0].Subject == nil || diags[0].Subject.Start.Line != 2 {
+		t.Errorf("a missing directory of a package: %v", diags.Err())
 	}
 	l.bad(call("a", source, `version = "> 3"`), "meets the constraints")
 	l.bad(call("a", "modules.example.com/acme/none/lab"), "there is no module")

@@ -29,7 +29,7 @@ func TestGit(t *testing.T) {
 	}
 	l.good(call("a", repo+"//sub/one"))
 	l.has(".terraform/modules/a/sub/common/main.tf", value("c"))
-	l.bad(call("a", repo+"//none"), "has no such folder")
+	l.bad(call("a", repo+"//none"), "there is no directory \"none\"")
 	l.bad(call("a", repo+"?ref=v9"), "v9")
 	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "no ref")
 	l.bad(call("a", "git::ext::sh -c true"), "can't be")

@@ -34,7 +34,7 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	}
 	kind := archiveKind(u.Path, j.query)
 	if kind == "" {
-		return f.page(ctx, &u, j.host)
+		return f.page(ctx, j, &u)
 	}
 	return f.archive(ctx, j, kind, registry.Download{URL: &u, Host: j.host})
 }
@@ -66,18 +66,24 @@ func pageAddress(page []byte) string {
 	return ""
 }
 
-// page reads where the package is from a header or from the page's head.
-func (f *fetcher) page(ctx context.Context, u *url.URL, host string) error {
+// page reads where the package is from a header or from the page's head, unless the page is an archive itself.
+func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	asked := *u
 	query := asked.Query()
 	query.Set("terraform-get", "1")
 	asked.RawQuery = query.Encode()
-	doc, err := f.client.Get(ctx, &asked, host)
+	doc, err := f.client.Get(ctx, &asked, j.host)
 	if err != nil {
 		return err
 	}
 	if address := doc.Header.Get("X-Terraform-Get"); address != "" {
 		return &elsewhereError{address}
+	}
+	if kind := contentKind(doc.Body); kind != "" && !noArchive(j.query) {
+		return j.unpackArchive(kind, func(dst *os.File) error {
+			_, err := dst.Write(doc.Body)
+			return err
+		})
 	}
 	if address := pageAddress(doc.Body); address != "" {
 		return &elsewhereError{address}

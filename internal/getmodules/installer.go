@@ -184,7 +184,7 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, has no such folder: %s.", req.Describe(), shown, err)}
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err).At(req.Call.Range)}
 		}
 		dir = found
 	}
@@ -215,13 +215,13 @@ func within(home, subdir string) (string, error) {
 	if strings.ContainsAny(subdir, "*?[") {
 		matches, err := filepath.Glob(dir)
 		if err != nil || len(matches) != 1 {
-			return "", fmt.Errorf("%d folders match the pattern %q", len(matches), subdir)
+			return "", fmt.Errorf("%d directories match the pattern %q", len(matches), subdir)
 		}
 		dir = matches[0]
 	}
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%q is not there or is no folder", subdir)
+		return "", fmt.Errorf("there is no directory %q", subdir)
 	}
 	realHome, err := filepath.EvalSymlinks(home)
 	if err != nil {
@@ -248,7 +248,7 @@ func (in *Installer) fromRegistry(req *configs.ModuleRequest) (string, string, t
 	}
 	place, err := in.locator.locate(req.Source, version)
 	if err != nil {
-		return "", "", append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err))
+		return "", "", append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err).At(req.Call.Range))
 	}
 	dir, version, more := in.install(req, place, version)
 	return dir, version, append(diags, more...)

@@ -85,14 +85,19 @@ func (f *fetcher) oneObject(ctx context.Context, root *os.Root, name string, d r
 	return err
 }
 
-// archive downloads an archive, checks what the address demands of it, and unpacks it.
+// archive downloads an archive and unpacks it.
 func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Download) error {
+	d.Retries, d.Progress = 1, f.received(j)
+	return j.unpackArchive(kind, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
+}
+
+// unpackArchive unpacks an archive that fetch writes, once it has the checksum that the address demands.
+func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	check, err := parseChecksum(j.query.Get("checksum"))
 	if err != nil {
 		return err
 	}
-	d.Retries, d.Progress = 1, f.received(j)
-	return j.unpackFetched(kind, check, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
+	return j.unpackFetched(kind, check, fetch)
 }
 
 // unpackFetched unpacks an archive that fetch writes, once it is what the address demands.
