@@ -69,24 +69,11 @@ func applyFlagSet(fs *flag.FlagSet) *applyFlags {
 // flagsGiven takes note of which options were on the command line.
 func (f *applyFlags) flagsGiven(given map[string]bool) { f.given = given }
 
-// planOnly are the options of a new plan, which a saved plan has answered already. -destroy may be said again of a plan that destroys.
-var planOnly = []string{"refresh-only", "refresh", "replace", "target", "target-file", "exclude", "exclude-file"}
-
-func cantChange(option, path string) error {
-	return badUsage("Can't change a saved plan", "The option -%s is about making a plan, and %s is a plan already. "+
-		"Apply it without the option, or make a new plan with it.", option, path)
-}
-
 func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error {
 	switch {
 	case len(args) > 1:
 		return badUsage("Too many command line arguments", "Expected at most one argument, the path of a saved plan.")
 	case len(args) == 1:
-		for _, name := range planOnly {
-			if f.given[name] {
-				return cantChange(name, args[0])
-			}
-		}
 		return applySaved(ctx, app, f, args[0])
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",

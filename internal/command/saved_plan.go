@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -202,14 +203,47 @@ func notAPlan(path string, data []byte) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
 }
 
+// agrees returns an error if an option asks for something other than what the saved plan does. Options that can't change the plan
+// any more, such as -refresh=false, are accepted: programs give them with every apply.
+func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
+	opts, diags := f.options()
+	if diags.HasErrors() {
+		return diags.Err()
+	}
+	for _, option := range []struct {
+		name    string
+		differs bool
+	}{
+		{"destroy", f.Destroy && plan.Mode != plans.Destroy},
+		{"refresh-only", f.RefreshOnly && plan.Mode != plans.RefreshOnly},
+		{"replace", !containsAll(plan.ForceReplace, opts.ForceReplace)},
+		{"target", len(opts.Targets) > 0 && !sameElements(opts.Targets, plan.Targets)},
+		{"exclude", len(opts.Excludes) > 0 && !sameElements(opts.Excludes, plan.Excludes)},
+	} {
+		if option.differs {
+			return badUsage("Can't change a saved plan", "%s was made without the same -%s, and a saved plan is applied as it is. "+
+				"Apply it without the option, or make a new plan with it.", path, option.name)
+		}
+	}
+	return nil
+}
+
+// containsAll reports whether all has every element of some.
+func containsAll[T comparable](all, some []T) bool {
+	return !slices.ContainsFunc(some, func(e T) bool { return !slices.Contains(all, e) })
+}
+
+// sameElements reports whether two lists have the same elements, in whatever order.
+func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && containsAll(b, a) }
+
 // applySaved applies a saved plan: exactly what was shown, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
 	saved, diags := app.readPlan(ctx, path, f.varFlags)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	if f.Destroy && saved.Plan.Mode != plans.Destroy {
-		return cantChange("destroy", path)
+	if err := f.agrees(saved.Plan, path); err != nil {
+		return err
 	}
 	if saved.Plan.Errored {
 		return diags.Append(tfdiags.Errorf("Cannot apply incomplete plan",
