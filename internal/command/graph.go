@@ -105,7 +105,7 @@ func runGraph(ctx context.Context, app *App, flags any, args []string) error {
 // writeDOT writes a graph in the DOT language.
 func writeDOT(w io.Writer, d *engine.Drawing) {
 	fmt.Fprint(w, "digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
-	name := func(i int) string { return quoteDOT(fmt.Sprintf("[root] %s #%d", d.Nodes[i].Name, i)) }
+	name := func(i int) string { return quoteDOT("[root] " + d.Nodes[i].Name) }
 	for i, n := range d.Nodes {
 		if n.Label != "" {
 			fmt.Fprintf(w, "\t\t%s [label = %s, shape = %q]\n", name(i), quoteDOT(n.Label), n.Shape)
@@ -114,7 +114,7 @@ func writeDOT(w io.Writer, d *engine.Drawing) {
 	for _, e := range d.Edges {
 		fmt.Fprintf(w, "\t\t%s -> %s\n", name(e[0]), name(e[1]))
 	}
-	fmt.Fprint(w, "\t}\n}\n")
+	fmt.Fprint(w, "\t}\n}\n\n")
 }
 
 var escapesDOT = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

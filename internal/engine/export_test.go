@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -40,6 +41,39 @@ func CompareOrders(cfg *configs.Config, plan *plans.Plan, env *Env) (relaxed boo
 		}
 	}
 	return false, nil
+}
+
+// GraphText builds a graph and writes it as text: every node that does something or orders others, by its own name, with those that it
+// waits for below it. Edges that others imply are left out, and so is the root, which waits for everything.
+func GraphText(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, kind GraphKind, plan *plans.Plan) (string, tfdiags.Diagnostics) {
+	b, diags := buildGraph(ctx, cfg, prior, env, kind, plan)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	reduced := b.graph.TransitiveReduction()
+	used := make([]bool, len(b.nodes))
+	shown := func(n *Node) bool { return n.Run != nil || n.Kind == KindBarrier && used[n.ID] && n.Name != rootName }
+	for _, n := range b.nodes {
+		for _, to := range reduced.Needs(n.ID) {
+			used[n.ID], used[to] = true, true
+		}
+	}
+	var out []string
+	for _, n := range b.nodes {
+		if !shown(n) {
+			continue
+		}
+		var needs []string
+		for _, to := range reduced.Needs(n.ID) {
+			if shown(b.nodes[to]) {
+				needs = append(needs, "  "+b.nodes[to].Name+"\n")
+			}
+		}
+		slices.Sort(needs)
+		out = append(out, n.Name+"\n"+strings.Join(slices.Compact(needs), ""))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ""), diags
 }
 
 // stepOrder lists, for every step, the steps that come before it.

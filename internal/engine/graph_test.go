@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,45 +95,13 @@ func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
 		return nil, diags.Err()
 	}
 	for _, kind := range kinds {
-		drawing, diags := engine.Graph(ctx, cfg, s.State, s.Env(), kind, plan)
+		text, diags := engine.GraphText(ctx, cfg, s.State, s.Env(), kind, plan)
 		if diags.HasErrors() {
 			return nil, diags.Err()
 		}
 		if kind != engine.GraphPlan || opts.Mode == plans.Normal {
-			out.Files = append(out.Files, txtar.File{Name: graphNames[kind], Data: []byte(drawingText(drawing))})
+			out.Files = append(out.Files, txtar.File{Name: graphNames[kind], Data: []byte(strings.ReplaceAll(text, "registry.opentofu.org/hashicorp/", ""))})
 		}
 	}
 	return out, nil
-}
-
-// drawingText writes a graph: every node with what it waits for below it. The root, which waits for everything, is left out.
-func drawingText(d *engine.Drawing) string {
-	needs := map[string][]string{}
-	for _, n := range d.Nodes {
-		needs[n.Name] = nil
-	}
-	for _, e := range d.Edges {
-		from := d.Nodes[e[0]].Name
-		needs[from] = append(needs[from], d.Nodes[e[1]].Name)
-	}
-	delete(needs, "root")
-	var names []string
-	for name := range needs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteString(short(name) + "\n")
-		slices.Sort(needs[name])
-		for _, need := range slices.Compact(needs[name]) {
-			b.WriteString("  " + short(need) + "\n")
-		}
-	}
-	return b.String()
-}
-
-// short leaves out where providers come from.
-func short(name string) string {
-	return strings.ReplaceAll(name, "registry.opentofu.org/hashicorp/", "")
 }

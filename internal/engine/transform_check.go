@@ -4,6 +4,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// checksStartName is the name of the Barrier that nested data sources wait for.
+const checksStartName = "(execute checks)"
+
 var checkTransformer = &Transformer{
 	Name:  "Check",
 	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
@@ -18,7 +21,7 @@ var checkTransformer = &Transformer{
 				continue
 			}
 			if start == nil {
-				start = b.node(KindBarrier, nil, "(checks start)", nil)
+				start = b.node(KindBarrier, nil, checksStartName, nil)
 				for _, other := range b.resources {
 					if !other.nested() && (len(b.steps[other]) > 0 || other.hasConditions()) {
 						b.after(start, other.node)

@@ -8,6 +8,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// rootName is the name of the Barrier that waits for everything.
+const rootName = "root"
+
 var closeTransformer = &Transformer{
 	Name:  "Close",
 	Doc:   "adds what closes ephemeral objects and providers when their last user is done, and the single root",
@@ -19,7 +22,7 @@ var closeTransformer = &Transformer{
 				b.after(n.resource.provider.close, n)
 			}
 		}
-		root := b.node(KindBarrier, nil, "root", nil)
+		root := b.node(KindBarrier, nil, rootName, nil)
 		for _, n := range b.nodes {
 			b.after(root, n)
 		}
