@@ -7,18 +7,34 @@ import (
 	"runtime/metrics"
 )
 
-// A heap of less than smallHeap is not collected while it is only just being filled: that takes a quarter of a short command's time and
-// frees next to nothing. With less than that in use it may grow by the headroom between two collections; a larger one doubles, as is
-// usual. Both are in bytes.
+// Sizes of the live heap, in bytes, at which the pace of the garbage collector changes.
 const (
+	// Below smallHeap nothing is collected while the heap first fills: collecting takes a quarter of a
+	// short command's time and frees next to nothing.
 	smallHeap = 64 << 20
-	headroom  = 32 << 20
+	// headroom is the least growth between two collections.
+	headroom = 32 << 20
+	// Above largeHeap the heap grows by half between two collections instead of doubling: memory, not
+	// time, limits a run over a million instances.
+	largeHeap = 2 << 30
 )
 
 // leastHeap is the heap size at which the runtime collects for the first time at 100 %.
 const leastHeap = 4 << 20
 
-// collectLater sets how much the heap grows between two collections, unless GOGC says that.
+// growthOf returns how much a heap with size live bytes may grow before the next collection.
+func growthOf(size uint64) uint64 {
+	switch {
+	case size < smallHeap:
+		return max(headroom, smallHeap-size)
+	case size < largeHeap:
+		return size
+	default:
+		return max(largeHeap, size/2)
+	}
+}
+
+// collectLater sets how much the heap grows between two collections, unless GOGC does.
 func collectLater() {
 	runtime.MemProfileRate = 0 // nothing asks for a profile of memory, which takes a megabyte
 	if os.Getenv("GOGC") != "" {
@@ -30,11 +46,7 @@ func collectLater() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		size := max(live[0].Value.Uint64(), leastHeap)
-		growth := size
-		if size < smallHeap {
-			growth = max(headroom, smallHeap-size)
-		}
-		debug.SetGCPercent(int(100 * growth / size))
+		debug.SetGCPercent(int(100 * growthOf(size) / size))
 	})
 }
 
