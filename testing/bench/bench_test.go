@@ -141,3 +141,21 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestReadTraffic(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "counts")
+	text := "==1== I   refs:      1,093,315,006\n==1== I1  misses:        6,253,630\n==1== D   refs:        419,672,490  (275,361,842 rd)\n" +
+		"==1== D1  misses:        4,916,030  (  3,120,912 rd)\n==1== LLd misses:          452,826  (    125,893 rd)\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readTraffic(file); err != nil || got != (traffic{1093315006, 4916030, 452826}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTraffic(file); err == nil {
+		t.Error("an empty report was read without an error")
+	}
+}

@@ -21,6 +21,7 @@ type options struct {
 	count, refCount  int
 	gate             float64
 	keep             string
+	traffic          bool
 }
 
 func main() {
@@ -50,6 +51,7 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.refCount, "refcount", 0, "how often to run everything with the other program, which may take minutes; 0: as often as -count says")
 	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
 	f.StringVar(&o.keep, "write", "", "only write the modules into this `folder`, run nothing")
+	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of measuring time")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,9 @@ func run(o *options, out io.Writer) error {
 	if o.keep != "" {
 		return writeAll(o)
 	}
+	if o.traffic {
+		return simulate(o, out)
+	}
 	programs := []string{o.bin}
 	if o.ref != "" {
 		programs = append(programs, o.ref)
