@@ -13,6 +13,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/encryption"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 	"tofu/internal/ui"
@@ -155,7 +156,7 @@ func (a *App) run(args []string) int {
 		printCommandHelp(a.Out, cmd, path)
 		return 0
 	}
-	if cmd.Run == nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+	if len(cmd.Sub) > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") { // groups take no other arguments
 		a.unknownCommand(cmd.Sub, path, rest[0])
 		return 1
 	}
@@ -200,7 +201,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		parseErr = errors.Join(parseErr, err)
 	}
 	if parseErr != nil {
-		return a.fail(badUsage("Failed to parse command-line options", "%s", tfdiags.Sentence(parseErr)), path)
+		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr), optionMeant(parseErr, fs)), path)
 	}
 
 	unwatch := a.Interrupts.watch()
@@ -397,7 +398,30 @@ func misplaced(args []string) error {
 		return nil
 	}
 	right := slices.Concat([]string{"tofu"}, path, args[:i], rest)
-	return fmt.Errorf("there is no global option %s; options of a command stand behind it: %s", args[0], strings.Join(right, " "))
+	name, _, _ := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
+	if near := spelling.Nearest(name, globalNames); near != "" {
+		return fmt.Errorf("There is no global option -%s. Did you mean -%s? The options are listed by: tofu -help", name, near)
+	}
+	return fmt.Errorf("There is no global option %s. Options of a command stand behind it: %s", args[0], strings.Join(right, " "))
+}
+
+// globalNames are the options that may stand before a command.
+var globalNames = []string{"chdir", "help", "version", "timings", "profile"}
+
+// optionMeant is the sentence that offers the option that was meant, if err is that there is none of a name, on a line of its own.
+func optionMeant(err error, fs *flag.FlagSet) string {
+	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, "\n") // of joined errors
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	near := spelling.Nearest(name, names)
+	if near == "" || len(near) <= spelling.Distance(name, near, len(near)) {
+		return ""
+	}
+	return "\nDid you mean -" + near + "?"
 }
 
 // asksFor tells whether one of the words is among the arguments, before "--".

@@ -40,8 +40,8 @@ type providersFlags struct {
 
 func runProviders(ctx context.Context, app *App, flags any, args []string) error {
 	f := flags.(*providersFlags)
-	if len(args) > 0 {
-		return badUsage("Too many command line arguments", "The providers command has no subcommand %q and takes no other arguments.", args[0])
+	if err := noArguments(args); err != nil {
+		return err
 	}
 	if err := app.requireConfig(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 				continue
 			}
 			text := traversalText(part)
-			if n == 1 && len(tr) > 1 || seen[text] { // the bare root word says nothing
+			if n == 1 && len(tr) > 1 && !isLocalName(d.EvalContext, text) || seen[text] { // "var" alone says nothing
 				break
 			}
 			seen[text] = true
@@ -38,6 +38,16 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	}
 	slices.SortFunc(out, func(a, b snippetValue) int { return strings.Compare(a.Traversal, b.Traversal) })
 	return out
+}
+
+// isLocalName reports whether a name is one that the expression itself introduces, as "for" does.
+func isLocalName(ctx *hcl.EvalContext, name string) bool {
+	for ; ctx != nil && ctx.Parent() != nil; ctx = ctx.Parent() {
+		if _, ok := ctx.Variables[name]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 func traversalText(tr hcl.Traversal) string {

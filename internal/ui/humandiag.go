@@ -77,17 +77,6 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	b.WriteByte('\n')
 }
 
-// code writes the source lines with the place that is wrong underlined.
-func (w *diagWriter) code(b *strings.Builder, s *snippet) {
-	offset := 0
-	for i, line := range strings.Split(s.Code, "\n") {
-		from := min(max(s.HighlightStart-offset, 0), len(line))
-		to := min(max(s.HighlightEnd-offset, from), len(line))
-		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, printable(line[:from]), w.style.as(underline, printable(line[from:to])), printable(line[to:]))
-		offset += len(line) + 1
-	}
-}
-
 // involved writes the function that was called, the values that took part and how two sides differ.
 func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	rule := func() {
