@@ -14,9 +14,10 @@ import (
 )
 
 // stateServer keeps states for the http backend, one for each path. While there is a file called fail in the script's folder, every
-// request is answered with the status that it names.
+// request is answered with the status that it names. While there is one called moved, what isn't a GET is redirected with the status that
+// it names. While there is one called silent, nothing but a GET is answered.
 type stateServer struct {
-	fail string
+	fail, moved, silent string
 
 	mu     sync.Mutex
 	states map[string][]byte
@@ -28,9 +29,12 @@ func cmdStateServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stateserver")
 	}
-	s := &stateServer{fail: ts.MkAbs("fail"), states: map[string][]byte{}, locks: map[string][]byte{}}
+	s := &stateServer{fail: ts.MkAbs("fail"), moved: ts.MkAbs("moved"), silent: ts.MkAbs("silent"), states: map[string][]byte{}, locks: map[string][]byte{}}
 	server := httptest.NewServer(s)
-	ts.Defer(server.Close)
+	ts.Defer(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
 	ts.Setenv("STATES", server.URL)
 }
 
@@ -44,8 +48,20 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
+	if text, err := os.ReadFile(s.moved); err == nil && r.Method != http.MethodGet {
+		status, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		http.Redirect(w, r, "/moved"+r.URL.Path, status)
+		return
+	}
+	if _, err := os.Stat(s.silent); err == nil && r.Method != http.MethodGet {
+		<-r.Context().Done()
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if strings.HasPrefix(r.URL.Path, "/moved/") { // a proxy that answers everything
+		return
+	}
 	lock, locked := s.locks[r.URL.Path]
 	switch r.Method {
 	case http.MethodGet:

@@ -22,7 +22,7 @@ var layers = map[string]int{
 	"configs/configschema": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
 	"engine": 4, "moduletest": 4, "builtin": 4,
-	"filelock": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
+	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui":      5,
 	"command": 6,
@@ -92,6 +92,40 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// httpShortcuts are what package httpclient alone may use of net/http: anything else would send requests by rules of its own.
+var httpShortcuts = []string{"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Head", "Post", "PostForm"}
+
+// TestHTTPClients: requests are sent by the clients of package httpclient alone.
+func TestHTTPClients(t *testing.T) {
+	found := false
+	for _, p := range load(t) {
+		for name, file := range p.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok || !slices.Contains(httpShortcuts, sel.Sel.Name) {
+					return true
+				}
+				if pkg, ok := sel.X.(*ast.Ident); !ok || pkg.Name != "http" || !imports(file, "net/http") {
+					return true
+				}
+				if p.path == "httpclient" {
+					found = true
+				} else {
+					t.Errorf("%s uses http.%s; a client comes from httpclient.New", name, sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+	if !found {
+		t.Error("package httpclient itself isn't found")
+	}
+}
+
+func imports(file *ast.File, path string) bool {
+	return slices.ContainsFunc(file.Imports, func(imp *ast.ImportSpec) bool { return imp.Path.Value == strconv.Quote(path) })
 }
 
 func layerOf(path string) (int, bool) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -323,6 +324,7 @@ func (a *App) unknownCommand(table []*Command, path []string, word string) {
 // enter opens the logs and changes to the directory that -chdir names.
 func (a *App) enter(chdir string) error {
 	a.Logs = openLogs(a.Env, a.Err)
+	slog.SetDefault(a.Logs.Core) // for packages that no logger is handed to
 	var err error
 	if a.WorkDir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("finding out the working directory: %w", err)

@@ -47,7 +47,7 @@ type lateCodec struct {
 	cfg *loaded
 }
 
-func (c lateCodec) Decrypt(data []byte) (plain []byte, migrate bool, err error) {
+func (c lateCodec) Decrypt(ctx context.Context, data []byte) (plain []byte, migrate bool, err error) {
 	if !encryption.IsEncrypted(data) {
 		return data, false, nil
 	}
@@ -55,7 +55,7 @@ func (c lateCodec) Decrypt(data []byte) (plain []byte, migrate bool, err error) 
 	if codec == nil {
 		return data, false, diags.Err()
 	}
-	return codec.Decrypt(data)
+	return codec.Decrypt(ctx, data)
 }
 
 func (c lateCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is for reading") }
@@ -82,10 +82,10 @@ func (a *App) fileEncryption(ctx context.Context, vars varFlags) (*encryption.Co
 }
 
 // decryptFile gives a file's content in clear text. Without encryption it is the file itself, unless that is encrypted.
-func decryptFile(t *encryption.Target, data []byte) ([]byte, error) {
+func decryptFile(ctx context.Context, t *encryption.Target, data []byte) ([]byte, error) {
 	if t == nil {
 		return data, nil
 	}
-	plain, _, err := t.Decrypt(data)
+	plain, _, err := t.Decrypt(ctx, data)
 	return plain, err
 }

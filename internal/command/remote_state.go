@@ -57,7 +57,7 @@ func (a *App) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, w
 		return nil, false, diags
 	}
 	if a.encrypted != nil {
-		if data, err = decryptFile(a.encrypted.Remote(addr), data); err != nil {
+		if data, err = decryptFile(ctx, a.encrypted.Remote(addr), data); err != nil {
 			return nil, false, diags.Append(fmt.Errorf("decrypting the state: %w", err))
 		}
 	}

@@ -168,7 +168,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 		return nil, diags
 	}
 	if planfile.Is(data) || encryption.IsEncrypted(data) {
-		if data, err = decryptFile(crypt.Plan(), data); err != nil {
+		if data, err = decryptFile(ctx, crypt.Plan(), data); err != nil {
 			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err))
 		}
 	}

@@ -175,10 +175,10 @@ func (s *shower) file(ctx context.Context, path string) error {
 		return s.plan(ctx, path)
 	}
 	if encryption.IsEncrypted(data) {
-		if plain, err := decryptFile(crypt.Plan(), data); err == nil && planfile.Is(plain) {
+		if plain, err := decryptFile(ctx, crypt.Plan(), data); err == nil && planfile.Is(plain) {
 			return s.plan(ctx, path)
 		}
-		if data, err = decryptFile(crypt.State(), data); err != nil {
+		if data, err = decryptFile(ctx, crypt.State(), data); err != nil {
 			return tfdiags.Diagnostics{tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)}.Err()
 		}
 	}

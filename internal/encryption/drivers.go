@@ -17,6 +17,12 @@ type KeyProvider interface {
 	Keys(ctx context.Context, stored []byte, chained Keys) (k Keys, metadata []byte, err error)
 }
 
+// A KeySizer is a key provider that knows how long a key is before it makes it.
+type KeySizer interface {
+	// KeySize returns the number of bytes of the key that Keys would return for the stored metadata, 0 if it can't tell.
+	KeySize(stored []byte) int
+}
+
 // A KeyDriver is one kind of key provider.
 type KeyDriver struct {
 	Name string
@@ -42,6 +48,12 @@ func NewKeyDriver[C any](name string, chains bool, open func(config *C, chained 
 type Method interface {
 	Encrypt(ctx context.Context, plain []byte, keys Keys) ([]byte, error)
 	Decrypt(ctx context.Context, data []byte, keys Keys) ([]byte, error)
+}
+
+// A SizedMethod is a method that takes keys of some sizes only.
+type SizedMethod interface {
+	// CheckKeySize returns an error if the method takes no key of that many bytes.
+	CheckKeySize(bytes int) error
 }
 
 // NeedsKeys says whether a method takes keys.

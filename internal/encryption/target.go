@@ -104,6 +104,9 @@ func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	case m.fixed != nil:
 		s.keys = *m.fixed
 	case m.provider != nil:
+		if err := checkSize(m.cipher, m.provider.keys, nil); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.addr, err)
+		}
 		var err error
 		if s.keys, err = m.provider.newKeys(ctx, s.meta); err != nil {
 			return nil, err
@@ -134,12 +137,12 @@ func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, e
 }
 
 // Decrypt gives what was encrypted. It also tells whether the data should be written anew, because it isn't as Encrypt would write it.
-func (t *Target) Decrypt(data []byte) (plain []byte, migrate bool, err error) {
+func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrate bool, err error) {
 	w, err := parseWire(data)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s can't be decrypted: %w", t.what, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var failures []string
 	for i, m := range t.methods {
@@ -156,6 +159,9 @@ func (t *Target) Decrypt(data []byte) (plain []byte, migrate bool, err error) {
 				return plain, i > 0 || outdated, nil
 			}
 		}
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, false, fmt.Errorf("%s was not decrypted: %w", t.what, err)
+		}
 		failures = append(failures, m.addr+": "+err.Error())
 	}
 	return nil, false, fmt.Errorf("%s can't be decrypted: %s", t.what, strings.Join(failures, "; "))
@@ -169,7 +175,7 @@ func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, ou
 			keys.Decryption = keys.Encryption
 		}
 	case m.provider != nil:
-		if keys, err = t.storedKeys(ctx, m.provider, w.Meta); err != nil {
+		if keys, err = t.storedKeys(ctx, m.provider, m.cipher, w.Meta); err != nil {
 			return nil, false, err
 		}
 	}
@@ -177,8 +183,22 @@ func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, ou
 	return plain, keys.Outdated, err
 }
 
-// storedKeys finds the keys that the data was encrypted with, along a chain of providers.
-func (t *Target) storedKeys(ctx context.Context, p *provider, meta map[string][]byte) (Keys, error) {
+// checkSize returns an error if a method can't use the key that a provider would return.
+func checkSize(cipher Method, keys KeyProvider, stored []byte) error {
+	method, ok := cipher.(SizedMethod)
+	provider, sized := keys.(KeySizer)
+	if !ok || !sized {
+		return nil
+	}
+	if size := provider.KeySize(stored); size > 0 {
+		return method.CheckKeySize(size)
+	}
+	return nil
+}
+
+// storedKeys finds the keys that the data was encrypted with, along a chain of providers. cipher is the method that uses them; nil for
+// another key provider.
+func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, meta map[string][]byte) (Keys, error) {
 	stored, ok := meta[p.meta]
 	if !ok {
 		return Keys{}, fmt.Errorf("it was encrypted with other key providers (%s)", strings.Join(slices.Sorted(maps.Keys(meta)), ", "))
@@ -186,9 +206,12 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, meta map[string][]
 	var chained Keys
 	var err error
 	if p.chain != nil {
-		if chained, err = t.storedKeys(ctx, p.chain, meta); err != nil {
+		if chained, err = t.storedKeys(ctx, p.chain, nil, meta); err != nil {
 			return Keys{}, err
 		}
+	}
+	if err := checkSize(cipher, p.keys, stored); err != nil {
+		return Keys{}, fmt.Errorf("%s: %w", p.addr, err)
 	}
 	id := p.addr + "\x00" + string(stored) + "\x00" + string(chained.Decryption)
 	t.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
+	"tofu/internal/httpclient"
 	"tofu/internal/registry"
 	"tofu/internal/staging"
 )
@@ -148,7 +149,7 @@ func (e *againError) Unwrap() error { return e.error }
 
 // watch does the job at an address, and tells when it is over.
 func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {
-	j.shown = withoutSecrets(address)
+	j.shown = showable(address)
 	if f.progress != nil {
 		defer f.progress(Progress{Source: j.shown, Over: true})
 	}
@@ -179,7 +180,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	u, err := url.Parse(rest)
 	if err != nil {
-		return "", fmt.Errorf("%q is no URL", rest)
+		return "", errors.New("its address is no URL") // which may have a password in it
 	}
 	if name == "" {
 		name = u.Scheme
@@ -199,7 +200,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	next, err := addrs.ParseModuleSource(elsewhere.address, false)
 	if err != nil || next.Kind != addrs.RemoteModule {
-		return "", fmt.Errorf("%s says that the package is at %q, which is no address of a package", u.Redacted(), elsewhere.address)
+		return "", fmt.Errorf("%s says that the package is at %q, which is no address of a package", httpclient.Redact(u), elsewhere.address)
 	}
 	j.host = ""
 	deeper, err := f.fetch(ctx, j, next.Address, hops+1)

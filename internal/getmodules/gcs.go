@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
+	"tofu/internal/httpclient"
 	"tofu/internal/registry"
 )
 
@@ -18,7 +20,7 @@ import (
 func (f *fetcher) gcs(ctx context.Context, j job) error {
 	parts := strings.SplitN(strings.TrimPrefix(j.url.Path, "/"), "/", 4)
 	if len(parts) != 4 || parts[0] != "storage" || parts[2] == "" || j.url.Hostname() != "www.googleapis.com" && j.url.Hostname() != "storage.googleapis.com" {
-		return fmt.Errorf("%q names no bucket and object; an address is gcs::https://www.googleapis.com/storage/v1/BUCKET/NAME", j.url.Redacted())
+		return fmt.Errorf("%q names no bucket and object; an address is gcs::https://www.googleapis.com/storage/v1/BUCKET/NAME", httpclient.Redact(j.url))
 	}
 	b := &gcsBucket{client: f.client, base: *f.gcsServer, name: parts[2], generation: j.url.Fragment, auth: f.googleToken}
 	return f.objects(ctx, j, b, parts[3])
@@ -97,7 +99,8 @@ func googleCredentials() registry.Authorize {
 		if token := os.Getenv("GOOGLE_OAUTH_ACCESS_TOKEN"); token != "" {
 			return func() (string, error) { return token, nil }, nil
 		}
-		creds, err := google.FindDefaultCredentials(context.Background(), "https://www.googleapis.com/auth/devstorage.read_only")
+		ctx := context.WithValue(context.Background(), oauth2.HTTPClient, httpclient.New(httpclient.Options{}).Std())
+		creds, err := google.FindDefaultCredentials(ctx, "https://www.googleapis.com/auth/devstorage.read_only")
 		if err != nil {
 			if os.Getenv("GOOGLE_APPLICATION_CREDENTIALS") != "" {
 				return nil, fmt.Errorf("reading Google's credentials: %w", err)
@@ -107,7 +110,7 @@ func googleCredentials() registry.Authorize {
 		return func() (string, error) {
 			token, err := creds.TokenSource.Token()
 			if err != nil {
-				return "", fmt.Errorf("getting a token from Google: %w", err)
+				return "", fmt.Errorf("getting a token from Google: %w", httpclient.Clean(err))
 			}
 			return token.AccessToken, nil
 		}, nil

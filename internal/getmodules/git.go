@@ -3,7 +3,6 @@ package getmodules
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"tofu/internal/httpclient"
 )
 
 // gitSchemes are the ways to reach a repository; git itself knows more, some of which run programs.
@@ -25,7 +26,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if strings.HasPrefix(ref, "-") {
 		return fmt.Errorf("%q is no ref of a git repository", ref)
 	}
-	remote, err := gitRemote(j)
+	remote, login, err := gitRemote(j)
 	if err != nil {
 		return err
 	}
@@ -34,12 +35,13 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 		return err
 	}
 	defer cleanup()
+	env = append(env, login.env()...)
 	depth, err := strconv.Atoi(j.query.Get("depth"))
 	if err != nil || depth < 1 {
 		depth = 1
 	}
 	git := func(args ...string) error { return run(ctx, env, "git", args...) }
-	fetch := func(args ...string) error { return f.watched(ctx, j, env, "git", args...) }
+	fetch := func(args ...string) error { return f.watched(ctx, j, env, "git", append(login.options(), args...)...) }
 	if err := git("init", "-q", j.dir); err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	}
 	*j.got = strings.TrimSpace(commit)
 	if _, err := os.Stat(filepath.Join(j.dir, ".gitmodules")); err == nil {
-		if err := git(append(in, "submodule", "update", "-q", "--init", "--recursive", "--depth=1")...); err != nil {
+		if err := fetch(append(in, "submodule", "update", "-q", "--init", "--recursive", "--depth=1")...); err != nil {
 			return err
 		}
 	}
@@ -78,30 +80,31 @@ var commitName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
 })
 
-// gitRemote is the address that git gets: without this program's own parameters.
-func gitRemote(j job) (string, error) {
+// gitRemote returns the address that git gets, without this program's own parameters, and the credentials that were in it.
+func gitRemote(j job) (string, *gitLogin, error) {
 	u := *j.url
 	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {
 		u.Scheme = "file"
 	}
 	if !gitSchemes[u.Scheme] {
-		return "", fmt.Errorf("a git repository can't be reached by %q", u.Scheme)
+		return "", nil, fmt.Errorf("a git repository can't be reached by %q", u.Scheme)
 	}
 	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") {
-		return "", fmt.Errorf("%q is no address of a git repository", u.Redacted())
+		return "", nil, fmt.Errorf("%q is no address of a git repository", httpclient.Redact(&u))
 	}
 	u.RawQuery = without(j.query, "ref", "depth", "sshkey").Encode()
-	return u.String(), nil
+	login := newGitLogin(&u)
+	return u.String(), login, nil
 }
 
 // Tags lists the tags of the git repository that an address names, without fetching it.
 func Tags(ctx context.Context, address string) ([]string, error) {
 	u, err := url.Parse(strings.TrimPrefix(address, "git::"))
 	if err != nil {
-		return nil, fmt.Errorf("%q is no URL", address)
+		return nil, errors.New("its address is no URL") // which may have a password in it
 	}
 	j := job{url: u, query: u.Query()}
-	remote, err := gitRemote(j)
+	remote, login, err := gitRemote(j)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +118,8 @@ func Tags(ctx context.Context, address string) ([]string, error) {
 		return nil, err
 	}
 	defer cleanup()
-	out, err := output(ctx, env, "git", "ls-remote", "--tags", "--refs", "--", remote)
+	args := append(login.options(), "ls-remote", "--tags", "--refs", "--", remote)
+	out, err := output(ctx, append(env, login.env()...), "git", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -137,55 +141,4 @@ func without(query url.Values, names ...string) url.Values {
 		rest.Del(name)
 	}
 	return rest
-}
-
-// gitEnv gives the environment for git. A key is kept in a file beside the package as long as git runs.
-func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
-	env, cleanup = os.Environ(), func() {}
-	if key == "" {
-		return env, cleanup, nil
-	}
-	data, err := base64.StdEncoding.DecodeString(key)
-	if err != nil {
-		return nil, nil, errors.New("the parameter sshkey isn't Base64")
-	}
-	file := dir + ".key"
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return nil, nil, err
-	}
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	ssh := os.Getenv("GIT_SSH_COMMAND")
-	if ssh == "" {
-		ssh = "ssh"
-	}
-	return append(env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(abs, "'", `'\''`)+"'"), func() { os.Remove(file) }, nil
-}
-
-// hg clones a Mercurial repository at a revision.
-func (f *fetcher) hg(ctx context.Context, j job) error {
-	rev := cmp.Or(j.want, j.query.Get("rev"))
-	u := *j.url
-	u.RawQuery = without(j.query, "rev").Encode()
-	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
-		return fmt.Errorf("%q is no address of a Mercurial repository", u.Redacted())
-	}
-	if err := run(ctx, os.Environ(), "hg", "clone", "-q", "-U", "--", u.String(), j.dir); err != nil {
-		return err
-	}
-	args := []string{"--cwd", j.dir, "update", "-q"}
-	if rev != "" {
-		args = append(args, "--rev="+rev)
-	}
-	if err := run(ctx, os.Environ(), "hg", args...); err != nil {
-		return err
-	}
-	node, err := output(ctx, os.Environ(), "hg", "--cwd", j.dir, "log", "--rev=.", "--template={node}")
-	if err != nil {
-		return err
-	}
-	*j.got = strings.TrimSpace(node)
-	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
 }

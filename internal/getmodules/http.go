@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"tofu/internal/httpclient"
 	"tofu/internal/registry"
 )
 
@@ -88,7 +89,7 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	if address := pageAddress(doc.Body); address != "" {
 		return &elsewhereError{address}
 	}
-	return fmt.Errorf("%s is no archive, and doesn't say where the module is", u.Redacted())
+	return fmt.Errorf("%s is no archive, and doesn't say where the module is", httpclient.Redact(u))
 }
 
 // checksum is what an address demands of an archive; the zero value demands nothing.

@@ -169,7 +169,7 @@ func (in *Installer) remote(req *configs.ModuleRequest) (string, string, tfdiags
 // install fetches a package and records the call.
 func (in *Installer) install(req *configs.ModuleRequest, place location, version string) (string, string, tfdiags.Diagnostics) {
 	k := key(req)
-	shown := withoutSecrets(req.Source.Address)
+	shown := showable(req.Source.Address)
 	in.tell(Downloading{k, shown, version})
 	home := in.installDir(k)
 	pin := in.pins.demanded(req.Source.Address, version)

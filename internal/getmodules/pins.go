@@ -14,6 +14,7 @@ import (
 
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/httpclient"
 )
 
 // pins are the packages that are pinned, and those that this run came across.
@@ -123,6 +124,19 @@ func withoutSecrets(address string) string {
 		return address
 	}
 	return method + u.String()
+}
+
+// showable returns an address to show: besides what isn't pinned it lacks the values of parameters that look like secrets.
+func showable(address string) string {
+	address = withoutSecrets(address)
+	method, rest := "", address
+	if before, after, ok := strings.Cut(address, "::"); ok {
+		method, rest = before+"::", after
+	}
+	if u, err := url.Parse(rest); err == nil && u.RawQuery != "" {
+		return method + httpclient.Redact(u)
+	}
+	return address
 }
 
 // hashTree is the hash over all files of a package: of a provider's package this would be its "h1:" hash. A symbolic link counts

@@ -174,3 +174,17 @@ func TestPinName(t *testing.T) {
 		}
 	}
 }
+
+// TestShowable: parameters that look like secrets are pinned, since they may tell packages apart, but not shown.
+func TestShowable(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://me:s3cret@example.com/a.zip?token=s3cret&x=1": "https://example.com/a.zip?token=xxxxx&x=1",
+		"git::https://example.com/a.git?ref=v1":                "git::https://example.com/a.git?ref=v1",
+		"git::https://example.com/a.git?ref=v1&private_key=x":  "git::https://example.com/a.git?ref=v1&private_key=xxxxx",
+		"registry.opentofu.org/acme/net/lab":                   "registry.opentofu.org/acme/net/lab",
+	} {
+		if got := showable(address); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}

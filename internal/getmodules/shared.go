@@ -119,7 +119,7 @@ func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version stri
 	}
 	pkg, err := s.packages.Do(name, func() (sharedPackage, error) { return s.fetch(request{place.address, place.host, pin}) })
 	if err != nil {
-		return "", "", &packageError{withoutSecrets(place.address), err}
+		return "", "", &packageError{showable(place.address), err}
 	}
 	subdir := path.Join(pkg.subdir, place.subdir)
 	if subdir == "" {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/httpclient"
 	"tofu/internal/timings"
 )
 
@@ -88,7 +89,7 @@ func (e *Exporter) Close(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lost > 0 {
-		return fmt.Errorf("%d spans of the trace were not delivered to %s: %w", e.lost, e.settings.endpoint.Redacted(), e.problem)
+		return fmt.Errorf("%d spans of the trace were not delivered to %s: %w", e.lost, httpclient.Redact(e.settings.endpoint), e.problem)
 	}
 	return nil
 }

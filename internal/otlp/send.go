@@ -18,20 +18,18 @@ import (
 	gzipcodec "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"tofu/internal/httpclient"
 )
 
 // overHTTP posts messages.
 type overHTTP struct {
 	settings *settings
-	client   *http.Client
+	client   *httpclient.Client
 }
 
 func newHTTP(s *settings) *overHTTP {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = s.tls
-	// The headers, which may be keys, are for the collector alone, so an answer that leads elsewhere is a refusal.
-	return &overHTTP{settings: s, client: &http.Client{Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &overHTTP{settings: s, client: httpclient.New(httpclient.Options{TLS: s.tls})}
 }
 
 func (h *overHTTP) send(ctx context.Context, message []byte) error {
@@ -71,7 +69,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 	return nil
 }
 
-func (h *overHTTP) close() { h.client.CloseIdleConnections() }
+func (h *overHTTP) close() { h.client.Close() }
 
 // overGRPC calls the collector's service.
 type overGRPC struct {
@@ -88,7 +86,7 @@ func newGRPC(s *settings) (*overGRPC, error) {
 	}
 	conn, err := grpc.NewClient(s.endpoint.Host, grpc.WithTransportCredentials(trust))
 	if err != nil {
-		return nil, fmt.Errorf("the collector's address %s: %w", s.endpoint.Redacted(), err)
+		return nil, fmt.Errorf("the collector's address %s: %w", httpclient.Redact(s.endpoint), err)
 	}
 	return &overGRPC{settings: s, conn: conn}, nil
 }

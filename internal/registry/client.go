@@ -12,23 +12,22 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/httpclient"
 	"tofu/internal/memo"
 )
 
 // Client fetches documents and packages.
 type Client struct {
 	cfg       *cliconfig.Config
-	http      *http.Client
+	http      *httpclient.Client
 	tokens    *cliconfig.Tokens
 	retries   int           // of requests for documents
 	timeout   time.Duration // of one request for a document
-	stall     time.Duration // how long a download may bring nothing before the attempt counts as failed
 	userAgent string
 	services  memo.Map[string, services] // by host
 }
@@ -38,20 +37,13 @@ const maxDocument = 64 << 20
 
 // New makes a client for a CLI configuration. Version is this program's.
 func New(cfg *cliconfig.Config, version string) *Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 16
-	agent := "tofu/" + version
-	if more := strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")); more != "" {
-		agent += " " + more
-	}
 	return &Client{
 		cfg:       cfg,
-		http:      &http.Client{Transport: transport, CheckRedirect: CheckRedirect},
+		http:      httpclient.New(httpclient.Options{}),
 		tokens:    cliconfig.NewTokens(cfg),
 		retries:   cfg.RegistryRetries,
 		timeout:   cfg.RegistryTimeout,
-		stall:     time.Minute,
-		userAgent: agent,
+		userAgent: httpclient.UserAgent(version),
 	}
 }
 
@@ -60,26 +52,6 @@ func (c *Client) Config() *cliconfig.Config { return c.cfg }
 
 // UserAgent is how the program names itself to servers.
 func (c *Client) UserAgent() string { return c.userAgent }
-
-var errRedirects = errors.New("the request was redirected too many times")
-
-// CheckRedirect takes the credentials away when a redirect leads to another origin. The standard library would keep
-// them for other ports and for subdomains.
-func CheckRedirect(req *http.Request, via []*http.Request) error {
-	if len(via) >= 10 {
-		return errRedirects
-	}
-	first := via[0].URL
-	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		for _, name := range []string{"Authorization", "Cookie", "Www-Authenticate", "X-Amz-Security-Token"} {
-			req.Header.Del(name)
-		}
-	}
-	if req.URL.Scheme != "https" && first.Scheme == "https" {
-		return fmt.Errorf("the request was redirected from https to %s", req.URL.Redacted())
-	}
-	return nil
-}
 
 // StatusError is an answer with an unexpected status.
 type StatusError struct {
@@ -108,7 +80,7 @@ type Document struct {
 // JSON decodes the document. What follows it is ignored, as other clients do.
 func (d *Document) JSON(into any) error {
 	if err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into); err != nil {
-		return fmt.Errorf("%s isn't the JSON document that is expected: %w", d.URL.Redacted(), err)
+		return fmt.Errorf("%s isn't the JSON document that is expected: %w", httpclient.Redact(d.URL), err)
 	}
 	return nil
 }
@@ -160,7 +132,7 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 
 // once makes one attempt. The wait is what the server asks for before the next one.
 func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses []int) (*Document, time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s gave no answer within %s: %w", u.Redacted(), c.timeout, errTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s gave no answer within %s: %w", httpclient.Redact(u), c.timeout, errTimeout))
 	defer cancel()
 	resp, err := c.send(ctx, u, auth, nil)
 	if err != nil {
@@ -169,22 +141,19 @@ func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses 
 	defer resp.Body.Close()
 	for _, status := range statuses {
 		if resp.StatusCode == status {
-			body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+			body, err := httpclient.ReadAll(resp.Body, maxDocument)
 			if err != nil {
-				return nil, 0, readError(ctx, err)
-			}
-			if len(body) > maxDocument {
-				return nil, 0, fmt.Errorf("%s has more than %d bytes", u.Redacted(), maxDocument)
+				return nil, 0, readError(ctx, fmt.Errorf("reading %s: %w", httpclient.Redact(u), err))
 			}
 			return &Document{resp.Request.URL, resp.Header, resp.StatusCode, body}, 0, nil
 		}
 	}
-	return nil, retryAfter(resp), &StatusError{u.Redacted(), resp.StatusCode}
+	return nil, retryAfter(resp), &StatusError{httpclient.Redact(u), resp.StatusCode}
 }
 
 func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header http.Header) (*http.Response, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no URL that can be fetched; only https: and http: can", u.Redacted())
+		return nil, fmt.Errorf("%q is no URL that can be fetched; only https: and http: can", httpclient.Redact(u))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -245,11 +214,13 @@ func temporary(err error) bool {
 	if errors.As(err, &status) {
 		return status.Code == http.StatusTooManyRequests || status.Code >= 500 && status.Code != http.StatusNotImplemented
 	}
-	if errors.Is(err, errTimeout) {
+	var silent *httpclient.SilenceError
+	if errors.Is(err, errTimeout) || errors.As(err, &silent) {
 		return true
 	}
 	var cert *tls.CertificateVerificationError
-	if errors.Is(err, errRedirects) || errors.Is(err, context.Canceled) || errors.As(err, &cert) {
+	var redirect *httpclient.RedirectError
+	if errors.As(err, &redirect) || errors.Is(err, context.Canceled) || errors.As(err, &cert) {
 		return false
 	}
 	var network net.Error

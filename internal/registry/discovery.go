@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/httpclient"
 )
 
 // services are a host's services with the URL that relative ones are relative to.
@@ -67,7 +68,7 @@ func (c *Client) discover(ctx context.Context, host string) (services, error) {
 		return services{}, err
 	}
 	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return services{}, fmt.Errorf("%s has the type %q, not application/json", doc.URL.Redacted(), kind)
+		return services{}, fmt.Errorf("%s has the type %q, not application/json", httpclient.Redact(doc.URL), kind)
 	}
 	found := services{base: doc.URL}
 	if err := doc.JSON(&found.urls); err != nil {

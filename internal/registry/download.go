@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"tofu/internal/httpclient"
 )
 
 // Download is a large file to fetch.
@@ -48,7 +50,7 @@ func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 		t.d.Limit = maxDownload
 	}
 	if err := c.repeat(ctx, d.Retries, func() (time.Duration, error) { return t.attempt(ctx) }); err != nil {
-		return fmt.Errorf("fetching %s: %w", d.URL.Redacted(), err)
+		return fmt.Errorf("fetching %s: %w", httpclient.Redact(d.URL), err)
 	}
 	return nil
 }
@@ -64,12 +66,6 @@ type transfer struct {
 }
 
 func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watchdog := time.AfterFunc(t.client.stall, func() {
-		cancel(fmt.Errorf("nothing came for %s: %w", t.client.stall, errTimeout))
-	})
-	defer watchdog.Stop()
 	header := http.Header{"Accept-Encoding": {"identity"}}
 	rest := t.written > 0 && t.version != ""
 	if rest {
@@ -90,7 +86,7 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("the server was asked for the bytes from %d on and sent others: %q", t.written, resp.Header.Get("Content-Range"))
 	case resp.StatusCode == http.StatusPartialContent && rest:
 	default:
-		return retryAfter(resp), &StatusError{t.d.URL.Redacted(), resp.StatusCode}
+		return retryAfter(resp), &StatusError{httpclient.Redact(t.d.URL), resp.StatusCode}
 	}
 	if t.written+max(resp.ContentLength, 0) > t.d.Limit {
 		return 0, fmt.Errorf("the file has %d bytes, more than the %d that are acceptable", t.written+resp.ContentLength, t.d.Limit)
@@ -99,7 +95,7 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 	if resp.ContentLength >= 0 {
 		t.total = t.written + resp.ContentLength
 	}
-	return 0, t.copy(ctx, resp.Body, watchdog)
+	return 0, t.copy(ctx, resp.Body)
 }
 
 // restart begins at the first byte, and notes whether the transfer could be continued later.
@@ -118,12 +114,12 @@ func (t *transfer) restart(resp *http.Response) error {
 	return t.dst.Truncate(0)
 }
 
-func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Timer) error {
+func (t *transfer) copy(ctx context.Context, body io.Reader) error {
 	buf := make([]byte, 1<<17)
+	var silent *httpclient.SilenceError
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			watchdog.Reset(t.client.stall)
 			if t.written += int64(n); t.written > t.d.Limit {
 				return fmt.Errorf("the file has more than the %d bytes that are acceptable", t.d.Limit)
 			}
@@ -140,6 +136,8 @@ func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Time
 		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case errors.As(err, &silent):
+			return silent
 		case t.version != "":
 			return fmt.Errorf("%w: %w", errShort, io.ErrUnexpectedEOF) // worth another attempt
 		default:

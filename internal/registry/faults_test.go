@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/httpclient"
 )
 
 // fetch downloads to a new file and gives its content.
@@ -59,7 +60,7 @@ func TestStall(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	c.stall = 2 * time.Second // enough for a busy machine to go on
+	c.http = httpclient.New(httpclient.Options{Silence: 2 * time.Second}) // enough for a busy machine to go on
 	var last int64
 	progress := func(done, total int64) {
 		if done < last || total != int64(len(large)) {
@@ -79,7 +80,7 @@ func TestStall(t *testing.T) {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
 	// A user who interrupts doesn't wait for any of that.
-	c.stall = time.Minute
+	c.http = httpclient.New(httpclient.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
@@ -88,7 +89,7 @@ func TestStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := c.Fetch(ctx, Download{URL: u, Retries: 9}, f); !errors.Is(err, context.Canceled) || time.Since(start) > c.stall/2 {
+	if err := c.Fetch(ctx, Download{URL: u, Retries: 9}, f); !errors.Is(err, context.Canceled) || time.Since(start) > httpclient.DefaultSilence/2 {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
 }

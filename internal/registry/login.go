@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"tofu/internal/httpclient"
 )
 
 // Login is how a host gives out tokens: its login.v1 service. Only the authorization code grant is known.
@@ -126,7 +127,7 @@ func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirec
 	case answer.Error != "":
 		return "", fmt.Errorf("the host refused to give a token: %s", strings.TrimSpace(answer.Error+" "+answer.Description))
 	case resp.StatusCode/100 != 2:
-		return "", &StatusError{URL: l.Token.Redacted(), Code: resp.StatusCode}
+		return "", &StatusError{URL: httpclient.Redact(l.Token), Code: resp.StatusCode}
 	case err != nil:
 		return "", fmt.Errorf("the host's answer with the token can't be read: %w", err)
 	case answer.AccessToken == "":
@@ -144,7 +145,7 @@ type tokenAnswer struct {
 // readToken reads an answer in JSON, or in the form that hosts used before JSON was agreed on.
 func readToken(resp *http.Response) (tokenAnswer, error) {
 	var answer tokenAnswer
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	body, err := httpclient.ReadAll(resp.Body, 1<<20)
 	if err != nil {
 		return answer, err
 	}

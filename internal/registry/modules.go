@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/apparentlymart/go-versions/versions"
+
+	"tofu/internal/httpclient"
 )
 
 // ModuleVersions is what a module registry offers of one module.
@@ -93,11 +95,11 @@ func (c *Client) ModuleLocation(ctx context.Context, host, module, version strin
 			found.Host = host
 		case "", "false", "null":
 		default:
-			return found, fmt.Errorf("%s has a use_registry_credentials that is neither true nor false", doc.URL.Redacted())
+			return found, fmt.Errorf("%s has a use_registry_credentials that is neither true nor false", httpclient.Redact(doc.URL))
 		}
 	}
 	if found.Address == "" {
-		return found, fmt.Errorf("%s doesn't say where the module is", doc.URL.Redacted())
+		return found, fmt.Errorf("%s doesn't say where the module is", httpclient.Redact(doc.URL))
 	}
 	if strings.HasPrefix(found.Address, "/") || strings.HasPrefix(found.Address, "./") || strings.HasPrefix(found.Address, "../") {
 		u, err := doc.URL.Parse(found.Address)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tofu/internal/backend"
+	"tofu/internal/httpclient"
 	"tofu/internal/states/statefile"
 )
 
@@ -68,31 +69,18 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = tlsConfig
-	s.client = &http.Client{Transport: transport, CheckRedirect: s.checkRedirect}
+	s.client = httpclient.New(httpclient.Options{TLS: tlsConfig, Silence: silence})
 	if s.lockAddress == nil {
 		return plain{s}, nil
 	}
 	return s, nil
 }
 
-// checkRedirect follows redirects, but takes the configuration's headers, which may be keys, to no other host, and nothing out of
-// encryption.
-func (s *Store) checkRedirect(req *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	switch {
-	case len(via) >= 10:
-		return errors.New("the request was redirected too many times")
-	case first.Scheme == "https" && req.URL.Scheme != "https":
-		return errors.New("the request was redirected from https to http")
-	case first.Hostname() != req.URL.Hostname():
-		for name := range s.config.Headers {
-			req.Header.Del(name)
-		}
-	}
-	return nil
-}
+// silence is how long a server may be silent. Some take their time to store a large state.
+const silence = 2 * time.Minute
+
+// maxWords is how much is read of an answer that isn't the state.
+const maxWords = 1 << 20
 
 func checkHeaders(c *Config) error {
 	for name := range c.Headers {
@@ -133,7 +121,7 @@ func (c *Config) tls() (*tls.Config, error) {
 type Store struct {
 	config                              Config
 	address, lockAddress, unlockAddress *url.URL
-	client                              *http.Client
+	client                              *httpclient.Client
 
 	mu   sync.Mutex
 	lock []byte // the lock information that this store's lock was taken with
@@ -250,7 +238,7 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 	wait := time.Duration(s.config.RetryWaitMin) * time.Second
 	for attempt := 0; ; attempt++ {
 		resp, err := s.sendOnce(ctx, method, to, body)
-		again := err != nil || resp.status >= 500 && resp.status != http.StatusNotImplemented || resp.status == http.StatusTooManyRequests
+		again := err != nil && !permanent(err) || err == nil && temporary(resp.status)
 		if !again || attempt >= s.config.RetryMax || ctx.Err() != nil {
 			return resp, err
 		}
@@ -266,6 +254,17 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 		}
 		wait = min(2*wait, longest)
 	}
+}
+
+// temporary reports whether an answer with a status may be another one later.
+func temporary(status int) bool {
+	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
+}
+
+// permanent reports whether sending a request again can't help.
+func permanent(err error) bool {
+	var redirect *httpclient.RedirectError
+	return errors.As(err, &redirect)
 }
 
 func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
@@ -285,7 +284,12 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 	}
 	defer resp.Body.Close()
 	out := &response{status: resp.StatusCode, header: resp.Header}
-	if out.body, err = statefile.ReadAll(resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
+	if method == http.MethodGet {
+		out.body, err = statefile.ReadAll(resp.Body)
+	} else { // some servers repeat the state, which isn't wanted
+		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxWords))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("the connection broke off: %w", err)
 	}
 	return out, err

@@ -15,6 +15,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
+	"tofu/internal/httpclient"
 	"tofu/internal/memo"
 	"tofu/internal/registry"
 )
@@ -60,7 +61,7 @@ func (d *Direct) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 	for _, item := range list.Versions {
 		v, err := depsfile.ParseVersion(item.Version)
 		if err != nil {
-			return Versions{}, fmt.Errorf("%s lists %q, which is no version: %w", doc.URL.Redacted(), item.Version, err)
+			return Versions{}, fmt.Errorf("%s lists %q, which is no version: %w", httpclient.Redact(doc.URL), item.Version, err)
 		}
 		found.List = append(found.List, v)
 	}

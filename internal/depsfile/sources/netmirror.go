@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
+	"tofu/internal/httpclient"
 	"tofu/internal/registry"
 )
 
@@ -22,7 +23,7 @@ type NetworkMirror struct {
 }
 
 // String names the mirror.
-func (m *NetworkMirror) String() string { return "the network mirror " + m.URL.Redacted() }
+func (m *NetworkMirror) String() string { return "the network mirror " + httpclient.Redact(m.URL) }
 
 // Versions reads index.json.
 func (m *NetworkMirror) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
@@ -106,7 +107,7 @@ func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name str
 		return nil, err
 	}
 	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, fmt.Errorf("%s has the type %q, not application/json", doc.URL.Redacted(), kind)
+		return nil, fmt.Errorf("%s has the type %q, not application/json", httpclient.Redact(doc.URL), kind)
 	}
 	return doc.URL, doc.JSON(into)
 }

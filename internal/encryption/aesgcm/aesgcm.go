@@ -30,13 +30,20 @@ var Driver = encryption.NewMethodDriver("aes_gcm", encryption.RequiredKeys, func
 
 type method struct{ aad []byte }
 
-func newCipher(key []byte) (cipher.AEAD, error) {
-	switch len(key) {
+// CheckKeySize implements encryption.SizedMethod.
+func (m *method) CheckKeySize(bytes int) error {
+	switch bytes {
 	case 16, 24, 32:
+		return nil
 	case 0:
-		return nil, errors.New("the key provider gave no key")
-	default:
-		return nil, fmt.Errorf("a key of 16, 24 or 32 bytes is needed; the key provider gave %d", len(key))
+		return errors.New("the key provider returned no key")
+	}
+	return fmt.Errorf("a key of 16, 24 or 32 bytes is needed; the key provider returns one of %d", bytes)
+}
+
+func (m *method) newCipher(key []byte) (cipher.AEAD, error) {
+	if err := m.CheckKeySize(len(key)); err != nil {
+		return nil, err
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -47,7 +54,7 @@ func newCipher(key []byte) (cipher.AEAD, error) {
 
 // Encrypt implements encryption.Method.
 func (m *method) Encrypt(_ context.Context, plain []byte, keys encryption.Keys) ([]byte, error) {
-	gcm, err := newCipher(keys.Encryption)
+	gcm, err := m.newCipher(keys.Encryption)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +67,7 @@ func (m *method) Encrypt(_ context.Context, plain []byte, keys encryption.Keys) 
 
 // Decrypt implements encryption.Method.
 func (m *method) Decrypt(_ context.Context, data []byte, keys encryption.Keys) ([]byte, error) {
-	gcm, err := newCipher(keys.Decryption)
+	gcm, err := m.newCipher(keys.Decryption)
 	if err != nil {
 		return nil, err
 	}

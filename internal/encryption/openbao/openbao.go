@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"tofu/internal/encryption"
+	"tofu/internal/httpclient"
 )
 
 // Config is the configuration of the key_provider block.
@@ -32,12 +32,13 @@ var Driver = encryption.NewKeyDriver("openbao", false, func(c *Config, _ bool) (
 	case c.KeyLength != 16 && c.KeyLength != 32 && c.KeyLength != 64:
 		return nil, errors.New("\"key_length\" must be 16, 32 or 64")
 	}
-	return &provider{config: *c, engine: u.JoinPath("v1", c.Path)}, nil
+	return &provider{config: *c, engine: u.JoinPath("v1", c.Path), http: httpclient.New(httpclient.Options{})}, nil
 })
 
 type provider struct {
 	config Config
 	engine *url.URL
+	http   *httpclient.Client
 }
 
 // metadata is what is stored.
@@ -92,15 +93,14 @@ func (p *provider) call(ctx context.Context, operation string, question, answer 
 	if p.config.Token != "" {
 		req.Header.Set("X-Vault-Token", p.config.Token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := p.http.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	const longest = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(resp.Body, longest))
+	text, err := httpclient.ReadAll(resp.Body, 1<<20)
 	if err != nil {
-		return err
+		return fmt.Errorf("reading the answer of the server at %s: %w", p.engine.Host, err)
 	}
 	var envelope struct {
 		Data   json.RawMessage `json:"data"`

@@ -17,9 +17,10 @@ import (
 const (
 	minPassphrase = 16
 	minIterations = 200_000
-	// What a file may ask for at most: a few minutes, and no more memory than a key needs.
-	maxIterations = 100_000_000
 	maxLength     = 1 << 16
+	// maxWork is how many rounds of the hash function the metadata of a file may ask for, unless the configuration asks for more: less
+	// than a minute.
+	maxWork = 100_000_000
 )
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
@@ -67,7 +68,7 @@ type metadata struct {
 }
 
 // Keys implements encryption.KeyProvider.
-func (p *provider) Keys(_ context.Context, stored []byte, chained encryption.Keys) (encryption.Keys, []byte, error) {
+func (p *provider) Keys(ctx context.Context, stored []byte, chained encryption.Keys) (encryption.Keys, []byte, error) {
 	secret := func(chained []byte) string {
 		if p.config.Passphrase != "" {
 			return p.config.Passphrase
@@ -80,7 +81,7 @@ func (p *provider) Keys(_ context.Context, stored []byte, chained encryption.Key
 		if _, err := rand.Read(now.Salt); err != nil {
 			return encryption.Keys{}, nil, err
 		}
-		key, err := now.derive(secret(chained.Encryption))
+		key, err := now.derive(ctx, secret(chained.Encryption))
 		if err != nil {
 			return encryption.Keys{}, nil, err
 		}
@@ -91,17 +92,54 @@ func (p *provider) Keys(_ context.Context, stored []byte, chained encryption.Key
 	if err := json.Unmarshal(stored, &then); err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("its metadata is damaged: %w", err)
 	}
-	if then.Iterations < 1 || then.Iterations > maxIterations || then.KeyLength < 1 || then.KeyLength > maxLength || hashes[then.Hash] == nil {
+	if then.Iterations < 1 || then.KeyLength < 1 || then.KeyLength > maxLength || hashes[then.Hash] == nil {
 		return encryption.Keys{}, nil, errors.New("its metadata is damaged: the parameters are out of bounds")
 	}
-	key, err := then.derive(secret(chained.Decryption))
+	if then.work() > max(maxWork, now.work()) {
+		return encryption.Keys{}, nil, fmt.Errorf("its metadata is damaged, or the key was made with %d iterations and %d bytes: "+
+			"that is out of bounds, unless the configuration says the same", then.Iterations, then.KeyLength)
+	}
+	key, err := then.derive(ctx, secret(chained.Decryption))
 	outdated := then.Iterations != now.Iterations || then.Hash != now.Hash || then.KeyLength != now.KeyLength || len(then.Salt) != p.config.SaltLength
 	return encryption.Keys{Decryption: key, Outdated: outdated}, nil, err
 }
 
-func (m *metadata) derive(secret string) ([]byte, error) {
-	if secret == "" {
-		return nil, errors.New("the key provider that it is chained to gave no key")
+// KeySize implements encryption.KeySizer.
+func (p *provider) KeySize(stored []byte) int {
+	if stored == nil {
+		return p.config.KeyLength
 	}
-	return pbkdf2.Key(hashes[m.Hash], secret, m.Salt, m.Iterations, m.KeyLength)
+	var then metadata
+	if json.Unmarshal(stored, &then) != nil {
+		return 0
+	}
+	return then.KeyLength
+}
+
+// work returns how many rounds of the hash function deriving the key takes.
+func (m *metadata) work() float64 {
+	size := hashes[m.Hash]().Size()
+	return float64(m.Iterations) * float64((m.KeyLength+size-1)/size)
+}
+
+// derive derives the key. When ctx ends it returns at once, and leaves the derivation to end by itself.
+func (m *metadata) derive(ctx context.Context, secret string) ([]byte, error) {
+	if secret == "" {
+		return nil, errors.New("the key provider that it is chained to returned no key")
+	}
+	type result struct {
+		key []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		key, err := pbkdf2.Key(hashes[m.Hash], secret, m.Salt, m.Iterations, m.KeyLength)
+		done <- result{key, err}
+	}()
+	select {
+	case r := <-done:
+		return r.key, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }

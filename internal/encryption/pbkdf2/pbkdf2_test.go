@@ -1,8 +1,11 @@
 package pbkdf2_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/keytest"
@@ -34,10 +37,29 @@ func TestHostileMetadata(t *testing.T) {
 		`{"salt":"AA==","iterations":-1,"hash_function":"sha256","key_length":32}`,
 		`{"salt":"AA==","iterations":1,"hash_function":"sha256","key_length":1000000000}`,
 		`{"salt":"AA==","iterations":1,"hash_function":"md5","key_length":32}`,
+		`{"salt":"AA==","iterations":9000000000000000000,"hash_function":"sha512","key_length":65536}`,
+		`{"salt":"AA==","iterations":600000,"hash_function":"sha512","key_length":65536}`,
 	} {
 		if _, _, err := p.Keys(t.Context(), []byte(meta), encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "out of bounds") {
 			t.Errorf("%s: %v", meta, err)
 		}
+	}
+}
+
+// TestConfiguredWork: what the configuration asks for itself may take as long as it takes.
+func TestConfiguredWork(t *testing.T) {
+	c := config()
+	c.KeyLength, c.Iterations = 1<<16, 600_000
+	p, err := pbkdf2.Driver.Open(c, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, _, err = p.Keys(ctx, []byte(`{"salt":"AA==","iterations":600000,"hash_function":"sha256","key_length":65536}`), encryption.Keys{})
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+		t.Errorf("after %s: %v", time.Since(start), err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
+	"tofu/internal/httpclient"
 	"tofu/internal/registry"
 )
 
@@ -30,7 +31,7 @@ const maxManifest = 8 << 20
 // Client reads from OCI registries.
 type Client struct {
 	credentials *credentials
-	http        *http.Client
+	http        *httpclient.Client
 	userAgent   string
 	stall       time.Duration // how long a document may take, and a download bring nothing, before it counts as broken off
 }
@@ -39,7 +40,7 @@ type Client struct {
 func New(c *registry.Client) *Client {
 	return &Client{
 		credentials: newCredentials(c.Config()),
-		http:        &http.Client{Transport: retry.NewTransport(nil), CheckRedirect: registry.CheckRedirect},
+		http:        httpclient.New(httpclient.Options{}),
 		userAgent:   c.UserAgent(),
 		stall:       time.Minute,
 	}
@@ -58,7 +59,9 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is no address of an OCI repository: %w", name, err)
 	}
-	client := &auth.Client{Client: c.http, Cache: auth.NewCache(),
+	repeating := *c.http.Std()
+	repeating.Transport = retry.NewTransport(repeating.Transport) // it only reads
+	client := &auth.Client{Client: &repeating, Cache: auth.NewCache(),
 		Credential: func(ctx context.Context, host string) (auth.Credential, error) {
 			return c.credentials.find(ctx, repo.Reference.Registry, repo.Reference.Repository)
 		}}
@@ -113,7 +116,7 @@ func wrap(err error, what string) error {
 	if status := new(errcode.ErrorResponse); errors.As(err, &status) && status.StatusCode == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound) {
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	}
-	return fmt.Errorf("reading %s: %w", what, err)
+	return fmt.Errorf("reading %s: %w", what, httpclient.Clean(err))
 }
 
 // Index reads the index manifest with a tag.

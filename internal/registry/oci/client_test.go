@@ -1,6 +1,8 @@
 package oci
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,13 +10,17 @@ import (
 	"time"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/httpclient"
 )
 
 // TestSilentRegistry: documents of a registry that never answers are given up, as downloads are.
 func TestSilentRegistry(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
-	client := &Client{credentials: newCredentials(&cliconfig.Config{}), http: server.Client(), stall: 100 * time.Millisecond}
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	client := &Client{credentials: newCredentials(&cliconfig.Config{}), stall: 100 * time.Millisecond,
+		http: httpclient.New(httpclient.Options{TLS: &tls.Config{RootCAs: roots}})}
 	repository := strings.TrimPrefix(server.URL, "https://") + "/providers/x"
 	_, tags := client.Tags(t.Context(), repository)
 	_, index := client.Index(t.Context(), repository, "1.0.0")

@@ -3,6 +3,7 @@ package statemgr
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func isLive(path string, codec Codec) (bool, error) {
 	if err == nil || errors.Is(err, filelock.ErrHeld) {
 		return err != nil, nil
 	}
-	entries, _, err := readJournal(path, codec)
+	entries, _, err := readJournal(context.Background(), path, codec) // also at the end of a run that was interrupted
 	if err != nil || len(entries) == 0 || entries[0].Header == nil {
 		return false, nil // whoever needs to read it is told what is wrong
 	}
@@ -241,7 +242,7 @@ func (j *journal) discard() {
 
 // readJournal reads the entries of a journal. Damaged ones are counted: the last one may be half-written, others mean that the
 // file system lost something in a power cut.
-func readJournal(path string, codec Codec) (entries []*entry, damaged int, err error) {
+func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, 0, err
@@ -260,7 +261,7 @@ func readJournal(path string, codec Codec) (entries []*entry, damaged int, err e
 		}
 		e := new(entry)
 		if codec != nil {
-			plain, _, err := codec.Decrypt(text)
+			plain, _, err := codec.Decrypt(ctx, text)
 			if err != nil && len(entries) == 0 {
 				return nil, 0, fmt.Errorf("decrypting %s: %w", path, err)
 			}

@@ -38,7 +38,7 @@ type Options struct {
 type Codec interface {
 	Encrypt(plain []byte) ([]byte, error)
 	// Decrypt also tells whether the data should be written anew because it isn't as Encrypt would write it.
-	Decrypt(data []byte) (plain []byte, migrate bool, err error)
+	Decrypt(ctx context.Context, data []byte) (plain []byte, migrate bool, err error)
 }
 
 // Manager keeps the state of one workspace.
@@ -130,7 +130,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 		}
 		return nil, diags.Append(d)
 	}
-	rec, err := m.recover(present)
+	rec, err := m.recover(ctx, present)
 	if err != nil {
 		return nil, diags.Append(tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err))
 	}
@@ -169,7 +169,7 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 		return out, err
 	}
 	if m.opts.Codec != nil {
-		if data, out.migrate, err = m.opts.Codec.Decrypt(data); err != nil {
+		if data, out.migrate, err = m.opts.Codec.Decrypt(ctx, data); err != nil {
 			return nil, err // which says what can't be decrypted
 		}
 	}

@@ -2,6 +2,7 @@ package statemgr
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type objectID struct {
 }
 
 // recover reads the journal that lies beside the state, if it is a killed run's; nil for none.
-func (m *Manager) recover(present *stored) (*recovery, error) {
+func (m *Manager) recover(ctx context.Context, present *stored) (*recovery, error) {
 	path := m.journalPath()
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, nil
@@ -47,7 +48,7 @@ func (m *Manager) recover(present *stored) (*recovery, error) {
 	if live, err := isLive(path, m.opts.Codec); live || err != nil {
 		return nil, err
 	}
-	entries, damaged, err := readJournal(path, m.opts.Codec)
+	entries, damaged, err := readJournal(ctx, path, m.opts.Codec)
 	if errors.Is(err, fs.ErrNotExist) { // its run has just ended
 		return nil, nil
 	}

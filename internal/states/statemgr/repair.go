@@ -48,10 +48,10 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 		return nil, cause // the key is missing, or a newer program wrote it: it isn't damaged
 	}
 	r := &Repair{Cause: cause, State: states.New(), damaged: data}
-	sources := []*source{m.source("the state itself", data)}
+	sources := []*source{m.source(ctx, "the state itself", data)}
 	for _, path := range m.besides() {
 		if text, err := os.ReadFile(path); err == nil {
-			sources = append(sources, m.source(path, text))
+			sources = append(sources, m.source(ctx, path, text))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			r.found("%s can't be read: %v", path, err)
 		}
@@ -62,7 +62,7 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 			break // what is older has no more to say
 		}
 	}
-	return r, m.takeJournal(r)
+	return r, m.takeJournal(ctx, r)
 }
 
 // besides lists the files that may have what the snapshot has lost.
@@ -89,11 +89,11 @@ func (s *source) serial() uint64 {
 }
 
 // source reads what can be read of a text.
-func (m *Manager) source(what string, data []byte) *source {
+func (m *Manager) source(ctx context.Context, what string, data []byte) *source {
 	s := &source{what: what}
 	var err error
 	if m.opts.Codec != nil && len(data) > 0 {
-		if data, _, err = m.opts.Codec.Decrypt(data); err != nil {
+		if data, _, err = m.opts.Codec.Decrypt(ctx, data); err != nil {
 			s.problems = []string{fmt.Sprintf("nothing can be read: %v", err)}
 			return s
 		}
@@ -151,8 +151,8 @@ func (r *Repair) add(f *statefile.File) (added int) {
 }
 
 // takeJournal replays the journal of a run that was interrupted.
-func (m *Manager) takeJournal(r *Repair) error {
-	rec, err := m.recover(&stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State})
+func (m *Manager) takeJournal(ctx context.Context, r *Repair) error {
+	rec, err := m.recover(ctx, &stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State})
 	switch {
 	case err != nil:
 		return err

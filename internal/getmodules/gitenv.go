@@ -1,0 +1,93 @@
+package getmodules
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gitVariables name the repository that git works on: those that "git rev-parse --local-env-vars" lists, and those of hooks. git sets
+// them for hooks and aliases, and a git started there must not work on that repository. GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT are
+// listed too but stay, as they do when git itself starts another one for a submodule: they are settings, often credentials.
+var gitVariables = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
+	"GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
+	"GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
+}
+
+func gitVariable(name string) bool { return slices.Contains(gitVariables, name) }
+
+// withoutVariables returns an environment without the variables that drop reports.
+func withoutVariables(env []string, drop func(name string) bool) []string {
+	return slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return drop(name)
+	})
+}
+
+// gitEnv returns the environment for git. An SSH key is kept in a file beside the package until cleanup.
+func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
+	env, cleanup = withoutVariables(os.Environ(), gitVariable), func() {}
+	if key == "" {
+		return env, cleanup, nil
+	}
+	data, err := base64.StdEncoding.DecodeString(key)
+	if err != nil {
+		return nil, nil, errors.New("the parameter sshkey isn't Base64")
+	}
+	file := dir + ".key"
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return nil, nil, err
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	ssh := os.Getenv("GIT_SSH_COMMAND")
+	if ssh == "" {
+		ssh = "ssh"
+	}
+	return append(env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(abs, "'", `'\''`)+"'"), func() { os.Remove(file) }, nil
+}
+
+// gitLogin is the user name and password of an address. git and its helpers would show them among their arguments, so they go through
+// the environment to a credential helper, which answers for the address's server alone. Submodules on that server get them too.
+type gitLogin struct{ server, user, password string }
+
+const (
+	gitUserEnv     = "TOFU_GIT_USERNAME"
+	gitPasswordEnv = "TOFU_GIT_PASSWORD"
+	// gitHelper prints the credentials when it is asked for them; git also calls it to store or erase some.
+	gitHelper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + gitUserEnv + `" "$` + gitPasswordEnv + `"; }; f`
+)
+
+// newGitLogin takes user name and password out of an address. It returns nil when there is no password: git asks for it then.
+func newGitLogin(u *url.URL) *gitLogin {
+	password, ok := u.User.Password()
+	if !ok || u.Scheme != "https" && u.Scheme != "http" {
+		return nil
+	}
+	login := &gitLogin{server: u.Scheme + "://" + u.Host, user: u.User.Username(), password: password}
+	u.User = nil
+	return login
+}
+
+// options returns the options that make git use the credentials, before the user's own helpers.
+func (l *gitLogin) options() []string {
+	if l == nil {
+		return nil
+	}
+	helper := "credential." + l.server + ".helper="
+	return []string{"-c", helper, "-c", helper + gitHelper}
+}
+
+func (l *gitLogin) env() []string {
+	if l == nil {
+		return nil
+	}
+	return []string{gitUserEnv + "=" + l.user, gitPasswordEnv + "=" + l.password}
+}

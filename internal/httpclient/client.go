@@ -1,0 +1,95 @@
+package httpclient
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"tofu/internal/version"
+)
+
+// TimeoutEnv names the environment variable that says for how many seconds a server may be silent.
+const TimeoutEnv = "TOFU_HTTP_TIMEOUT"
+
+// DefaultSilence is how long a server may be silent unless a user or the environment says otherwise.
+const DefaultSilence = time.Minute
+
+// Options adapt the policy to a user.
+type Options struct {
+	// TLS is the user's own TLS configuration; nil for the default one.
+	TLS *tls.Config
+	// Silence is how long a server may be silent; 0 for DefaultSilence. The environment takes precedence.
+	Silence time.Duration
+}
+
+// Client is an HTTP client that follows the policy.
+type Client struct{ std *http.Client }
+
+// New returns a client. If the environment is invalid, every request of the client fails and says so.
+func New(o Options) *Client {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxIdleConnsPerHost = 16
+	base.TLSClientConfig = &tls.Config{}
+	if o.TLS != nil {
+		base.TLSClientConfig = o.TLS.Clone()
+	}
+	base.TLSClientConfig.MinVersion = max(base.TLSClientConfig.MinVersion, tls.VersionTLS12)
+	t := &transport{base: base, silence: o.Silence, userAgent: UserAgent(version.String)}
+	if t.silence == 0 {
+		t.silence = DefaultSilence
+	}
+	if text := os.Getenv(TimeoutEnv); text != "" {
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(seconds > 0 && seconds < 1e6) {
+			t.invalid = fmt.Errorf("the environment variable %s is %q; set it to a number of seconds greater than 0", TimeoutEnv, text)
+		}
+		t.silence = time.Duration(seconds * float64(time.Second))
+	}
+	return &Client{&http.Client{Transport: t, CheckRedirect: checkRedirect}}
+}
+
+// UserAgent returns the name by which a version of this program introduces itself to servers.
+func UserAgent(version string) string {
+	return strings.TrimSpace("tofu/" + version + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
+}
+
+// Do sends a request and returns the answer, whatever its status is. Errors don't show secrets.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	resp, err := c.std.Do(req)
+	return resp, Clean(err)
+}
+
+// Std returns the client in the form that libraries take. Clean must be applied to their errors.
+func (c *Client) Std() *http.Client { return c.std }
+
+// Close closes the connections that are not in use.
+func (c *Client) Close() { c.std.Transport.(*transport).base.CloseIdleConnections() }
+
+// ReadAll reads an answer that may have up to limit bytes.
+func ReadAll(body io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("the answer is longer than %d bytes", limit)
+	}
+	return data, err
+}
+
+// Clean hides the secrets of the URL that an error of a request shows, and returns the error.
+func Clean(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		u, parseErr := url.Parse(failed.URL)
+		if parseErr != nil {
+			u = &url.URL{}
+		}
+		failed.URL = Redact(u)
+	}
+	return err
+}

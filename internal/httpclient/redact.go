@@ -1,0 +1,42 @@
+package httpclient
+
+import (
+	"net/url"
+	"strings"
+)
+
+// hidden stands in place of a secret, as net/url writes it.
+const hidden = "xxxxx"
+
+// secretWords are found in the names of query parameters that hold secrets, such as X-Amz-Signature or access_token.
+var secretWords = []string{"tok", "secret", "pass", "pwd", "key", "sig", "cred", "auth", "session", "jwt"}
+
+// Redact returns a URL as text to show, without its password and the values of query parameters that look like secrets.
+func Redact(u *url.URL) string {
+	if u.RawQuery == "" {
+		return u.Redacted()
+	}
+	shown := *u
+	parts := strings.Split(u.RawQuery, "&")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		if value != "" && looksSecret(name) {
+			parts[i] = name + "=" + hidden
+		}
+	}
+	shown.RawQuery = strings.Join(parts, "&")
+	return shown.Redacted()
+}
+
+func looksSecret(parameter string) bool {
+	if name, err := url.QueryUnescape(parameter); err == nil {
+		parameter = name
+	}
+	parameter = strings.ToLower(parameter)
+	for _, word := range secretWords {
+		if strings.Contains(parameter, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,66 @@
+package httpclient
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// maxRedirects bounds how often one request is redirected.
+const maxRedirects = 10
+
+// RedirectError is a redirect that is not followed. Repeating the request doesn't help.
+type RedirectError struct{ reason string }
+
+func (e *RedirectError) Error() string { return e.reason }
+
+func refuse(format string, args ...any) error { return &RedirectError{fmt.Sprintf(format, args...)} }
+
+// carried are the headers that a request to another origin keeps. Any other one may be a credential.
+var carried = map[string]bool{
+	"Accept": true, "Accept-Encoding": true, "If-Modified-Since": true, "If-None-Match": true, "If-Range": true, "Range": true, "User-Agent": true,
+}
+
+// checkRedirect reports whether a redirect may be followed. Once a redirect has led to another origin, credentials are left out, even
+// if the next one leads back: the other origin chose where to.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	to, first := Redact(req.URL), via[0]
+	req.Header.Del("Referer") // its query may be a secret
+	elsewhere := false
+	for _, earlier := range via {
+		if earlier.URL.Scheme == "https" && req.URL.Scheme != "https" {
+			return refuse("the request was redirected from https to %s, which is not encrypted", to)
+		}
+		elsewhere = elsewhere || origin(earlier.URL) != origin(req.URL)
+	}
+	reading := first.Method == http.MethodGet || first.Method == http.MethodHead
+	switch {
+	case len(via) >= maxRedirects:
+		return refuse("the request was redirected too many times")
+	case req.Method != first.Method:
+		return refuse("the server redirected the %s request to %s, which would make it a %s and do nothing; set the address to where the server really is",
+			first.Method, to, req.Method)
+	case elsewhere && !reading:
+		return refuse("the server redirected the %s request to another server, %s, which must not get the data and credentials in it; if that server "+
+			"is the right one, set the address to it", first.Method, to)
+	case elsewhere:
+		for name := range req.Header {
+			if !carried[name] {
+				delete(req.Header, name)
+			}
+		}
+	}
+	return nil
+}
+
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+// origin returns the scheme, host and port of a URL.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = defaultPorts[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
+}

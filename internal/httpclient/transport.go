@@ -1,0 +1,165 @@
+package httpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// SilenceError is the end of a request whose server was silent for too long.
+type SilenceError struct {
+	Host  string
+	After time.Duration
+}
+
+func (e *SilenceError) Error() string {
+	return fmt.Sprintf("nothing came for %s from %s", e.After, e.Host)
+}
+
+// Timeout reports that the error is a timeout, as those of package net do.
+func (e *SilenceError) Timeout() bool { return true }
+
+// transport sends requests. It watches how they go on, and logs them.
+type transport struct {
+	base      *http.Transport
+	silence   time.Duration
+	userAgent string
+	invalid   error // of the environment
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.invalid != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, t.invalid
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	w := newWatch(t.silence, func() { cancel(&SilenceError{req.URL.Host, t.silence}) })
+	out := req.Clone(ctx)
+	if out.Header.Get("User-Agent") == "" {
+		out.Header.Set("User-Agent", t.userAgent)
+	}
+	if out.Body != nil && out.Body != http.NoBody {
+		out.Body = &question{out.Body, w}
+	}
+	log := slog.Default().With("method", req.Method, "url", Redact(req.URL))
+	start := time.Now()
+	w.run()
+	resp, err := t.base.RoundTrip(out)
+	w.pause()
+	if err != nil {
+		err = silence(ctx, err)
+		cancel(nil)
+		log.Debug("HTTP request failed", "error", Clean(err), "took", time.Since(start))
+		return nil, err
+	}
+	log.Debug("HTTP request", "status", resp.StatusCode, "took", time.Since(start))
+	resp.Body = &answer{resp.Body, w, ctx, cancel}
+	return resp, nil
+}
+
+// silence returns the SilenceError that ended ctx, or else err.
+func silence(ctx context.Context, err error) error {
+	if silent := (*SilenceError)(nil); errors.As(context.Cause(ctx), &silent) {
+		return silent
+	}
+	return err
+}
+
+// question is the body of a request. Sending it is a sign of life: the server takes it.
+type question struct {
+	io.ReadCloser
+	watch *watch
+}
+
+func (q *question) Read(p []byte) (int, error) {
+	n, err := q.ReadCloser.Read(p)
+	if err == io.EOF {
+		q.watch.came(minimum) // the server has all of it, and a new time to answer
+	} else {
+		q.watch.came(n)
+	}
+	return n, err
+}
+
+// answer is the body of an answer.
+type answer struct {
+	io.ReadCloser
+	watch  *watch
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	a.watch.run()
+	n, err := a.ReadCloser.Read(p)
+	a.watch.pause()
+	a.watch.came(n)
+	if err != nil && err != io.EOF {
+		err = silence(a.ctx, err)
+	}
+	return n, err
+}
+
+func (a *answer) Close() error {
+	err := a.ReadCloser.Close()
+	a.cancel(nil)
+	return err
+}
+
+// minimum is how many bytes count as a sign of life. Fewer in the same time are a server that only pretends to go on.
+const minimum = 1 << 10
+
+// watch ends a request that brings nothing. Its time stands still while the reader of the answer does something else.
+type watch struct {
+	limit time.Duration
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	running bool
+	left    time.Duration // when the watch was started or paused last
+	since   time.Time     // when it was started last
+	bytes   int           // that came since the limit was granted last
+}
+
+func newWatch(limit time.Duration, end func()) *watch {
+	w := &watch{limit: limit, left: limit, timer: time.AfterFunc(limit, end)}
+	w.timer.Stop()
+	return w
+}
+
+func (w *watch) run() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running, w.since = true, time.Now()
+	w.timer.Reset(w.left)
+}
+
+func (w *watch) pause() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = false
+	if w.timer.Stop() {
+		w.left -= time.Since(w.since)
+	}
+}
+
+// came counts bytes and grants the limit anew when there are enough.
+func (w *watch) came(bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bytes += bytes; w.bytes < minimum {
+		return
+	}
+	w.bytes, w.left, w.since = 0, w.limit, time.Now()
+	if w.running && w.timer.Stop() {
+		w.timer.Reset(w.limit)
+	}
+}
