@@ -116,7 +116,11 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	}
 	if f.Backend {
 		app.say("\n%s", app.emphasis("Initializing the backend..."))
-		if diags = diags.Append(app.initBackend(ctx, root, f)); diags.HasErrors() {
+		diags = diags.Append(app.initBackend(ctx, root, f))
+		if !diags.HasErrors() {
+			diags = diags.Append(app.makeWorkspaceOfEnv(ctx, f))
+		}
+		if diags.HasErrors() {
 			return diags.Err()
 		}
 	}

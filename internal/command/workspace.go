@@ -232,6 +232,23 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	return a.done(diags)
 }
 
+// makeWorkspaceOfEnv creates the workspace that TF_WORKSPACE names if there is none.
+func (a *App) makeWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diagnostics {
+	if name := a.Env("TF_WORKSPACE"); name == "" || name == backend.DefaultWorkspace {
+		return nil
+	}
+	options := &workspaceFlags{varFlags: f.varFlags, lockFlags: f.lockFlags}
+	w, diags := a.openWorkspaces(ctx, options)
+	if diags.HasErrors() || slices.Contains(w.names, w.workspace) {
+		return diags
+	}
+	if err := w.create(ctx, a, options); err != nil {
+		return diags.Append(err)
+	}
+	a.say("Created the workspace %q, which TF_WORKSPACE selects.", w.workspace)
+	return diags
+}
+
 // create makes the place's workspace, without objects.
 func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) error {
 	if maker, ok := w.store.(backend.Maker); ok {
