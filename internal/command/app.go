@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -337,7 +338,8 @@ func (a *App) enter(chdir string) error {
 	if diags.HasErrors() { // the rest of it holds, and most commands need none of it
 		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else than you want.\n\n")
 	}
-	a.Logs.Core.Info("start", "version", version.String, "own_version", version.Own)
+	a.Logs.Core.Info("OpenTofu version: "+version.String, "own_version", version.Own)
+	a.Logs.Core.Info("Go runtime version: " + runtime.Version())
 	if chdir == "" {
 		return nil
 	}

@@ -121,7 +121,7 @@ func (a *App) currentBackend(cfg *loaded) (*backendSettings, tfdiags.Diagnostics
 }
 
 func needInit(reason string, args ...any) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Backend initialization required", "%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
+	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"", "%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
 		"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",
 		fmt.Sprintf(reason, args...))
 }

@@ -119,7 +119,7 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 // canImport makes sure that the configuration has the resource and the state hasn't.
 func canImport(op *operation, addr addrs.AbsInstance) error {
 	if inst := op.state.State().Instance(addr); inst != nil && inst.Current != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Resource already managed",
+		return tfdiags.Diagnostics{tfdiags.Errorf("Resource already managed by OpenTofu",
 			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr)}.Err()
 	}
 	var block *configs.Resource

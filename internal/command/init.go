@@ -103,7 +103,8 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		}
 	}
 	if !app.parser.IsModuleDir(".") {
-		app.say("The directory has no configuration files, so there is nothing to initialize.")
+		app.say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
+			app.emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
 	given, diags := app.collect(f.varFlags)
@@ -138,7 +139,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		return diags.Err()
 	}
 	app.Printer.Diagnostics(diags)
-	app.say("\n%s", app.emphasis("The directory was successfully initialized."))
+	app.success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {
 		app.say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
 			"providers or the backend change; other commands tell when it is needed.")

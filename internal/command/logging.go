@@ -1,22 +1,21 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
 )
 
-// levelTrace is below slog's own levels.
-const (
-	levelTrace = slog.LevelDebug - 4
-	levelOff   = slog.LevelError + 100
-)
-
-var logLevels = map[string]slog.Level{
-	"TRACE": levelTrace, "DEBUG": slog.LevelDebug, "INFO": slog.LevelInfo, "WARN": slog.LevelWarn, "ERROR": slog.LevelError,
-	"OFF": levelOff, "": levelOff, "JSON": levelTrace,
+// logLevels are the words that the variables for logs take.
+var logLevels = map[string]hclog.Level{
+	"TRACE": hclog.Trace, "DEBUG": hclog.Debug, "INFO": hclog.Info, "WARN": hclog.Warn, "ERROR": hclog.Error,
+	"OFF": hclog.Off, "": hclog.Off, "JSON": hclog.Trace,
 }
 
 // logs are the loggers that the environment asks for.
@@ -46,6 +45,7 @@ func openLogs(getenv func(string) string, stderr io.Writer) *logs {
 		}
 	}
 	told := false
+	writing := &sync.Mutex{}
 	logger := func(name, suffix string) *slog.Logger {
 		word := logEnv(getenv, suffix)
 		if word == "" {
@@ -53,25 +53,72 @@ func openLogs(getenv func(string) string, stderr io.Writer) *logs {
 		}
 		level, ok := logLevels[strings.ToUpper(word)]
 		if !ok {
-			level = levelTrace
+			level = hclog.Trace
 			if !told {
 				told = true
 				fmt.Fprintf(stderr, "[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON is TRACE as JSON.\n", word)
 			}
 		}
-		options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameTrace}
-		if strings.EqualFold(word, "JSON") {
-			return slog.New(slog.NewJSONHandler(out, options)).With("@module", name)
-		}
-		return slog.New(slog.NewTextHandler(out, options)).With("module", name)
+		return slog.New(&logHandler{to: hclog.New(&hclog.LoggerOptions{
+			Name: name, Level: level, Output: out, Mutex: writing, JSONFormat: strings.EqualFold(word, "JSON"),
+		})})
 	}
-	return &logs{Core: logger("tofu", "_CORE"), Provider: logger("provider", "_PROVIDER"), close: closeFile}
+	return &logs{Core: logger("", "_CORE"), Provider: logger("provider", "_PROVIDER"), close: closeFile}
 }
 
-// nameTrace gives the level below DEBUG its name.
-func nameTrace(_ []string, attr slog.Attr) slog.Attr {
-	if level, ok := attr.Value.Any().(slog.Level); ok && attr.Key == slog.LevelKey && level <= levelTrace {
-		attr.Value = slog.StringValue("TRACE")
+// logHandler writes records in the format of hclog, which programs parse that run this one:
+//
+//	2026-11-23T17:16:20.333Z [INFO]  name: message: key=value
+type logHandler struct {
+	to     hclog.Logger
+	prefix string // the names of open groups, each with a dot
+}
+
+// hclogLevel returns the level of hclog for one of slog.
+func hclogLevel(level slog.Level) hclog.Level {
+	switch {
+	case level < slog.LevelDebug:
+		return hclog.Trace
+	case level < slog.LevelInfo:
+		return hclog.Debug
+	case level < slog.LevelWarn:
+		return hclog.Info
+	case level < slog.LevelError:
+		return hclog.Warn
 	}
-	return attr
+	return hclog.Error
+}
+
+// Enabled implements slog.Handler.
+func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return hclogLevel(level) >= h.to.GetLevel()
+}
+
+// Handle implements slog.Handler.
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	args := make([]any, 0, 2*r.NumAttrs())
+	r.Attrs(func(attr slog.Attr) bool {
+		args = h.append(args, attr)
+		return true
+	})
+	h.to.Log(hclogLevel(r.Level), r.Message, args...)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	var args []any
+	for _, attr := range attrs {
+		args = h.append(args, attr)
+	}
+	return &logHandler{to: h.to.With(args...), prefix: h.prefix}
+}
+
+// WithGroup implements slog.Handler.
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{to: h.to, prefix: h.prefix + name + "."}
+}
+
+func (h *logHandler) append(args []any, attr slog.Attr) []any {
+	return append(args, h.prefix+attr.Key, attr.Value.Resolve().Any())
 }

@@ -55,8 +55,8 @@ func (a *App) startOperation(ctx context.Context, f *operationFlags, name string
 	op := &operation{app: a, place: p}
 	op.cfg, more = a.loadConfigGiven(ctx, root.given)
 	diags = diags.Append(more)
-	if diags.HasErrors() {
-		return nil, diags
+	if more.HasErrors() { // in a directory that was never initialized, packages are missing as well as modules
+		return nil, diags.Append(a.missingPackages())
 	}
 	op.variables, more = op.cfg.variables(ctx, a, needValues)
 	diags = diags.Append(more)

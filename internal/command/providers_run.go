@@ -33,6 +33,20 @@ type runningProviders struct {
 	provisioners *provisioners
 }
 
+// missingPackages reports providers of the lock file whose packages are not installed, whatever the configuration requires.
+func (a *App) missingPackages() tfdiags.Diagnostics {
+	locks, diags := depsfile.Load(depsfile.FileName)
+	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
+	if diags = diags.Append(err); diags.HasErrors() {
+		return nil // reported by whatever opens the providers
+	}
+	locked := make(depsfile.Requirements)
+	for _, p := range locks.Providers() {
+		locked[p] = nil
+	}
+	return install.Check(locked, locks, a.providersDir(), a.elsewhere(attached))
+}
+
 // openProviders checks that what is required is locked and installed, and gives the pool that starts it. Nothing is started yet.
 func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdiags.Diagnostics) {
 	defer a.timings.Phase("lock file and packages")()

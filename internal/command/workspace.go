@@ -209,7 +209,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		return diags.Err()
 	}
 	if slices.Contains(w.names, name) {
-		return diags.Append(tfdiags.Errorf("The workspace exists already", "There is a workspace named %q; \"tofu workspace select %s\" selects it.", name, name)).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name), "\"tofu workspace select %s\" selects it.", name)).Err()
 	}
 	w.workspace = name
 	if err := w.create(ctx, a, f); err != nil {
@@ -292,9 +292,9 @@ func runWorkspaceSelect(ctx context.Context, app *App, flags any, args []string)
 	case !slices.Contains(w.names, name) && f.OrCreate:
 		return app.newWorkspace(ctx, f, name)
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf("No such workspace",
-			"There is no workspace %q.%s \"tofu workspace new\" creates one, and so does the option -or-create of this command.",
-			name, spelling.DidYouMean(name, w.names))).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
+			"Create it with \"tofu workspace new\" or with the option -or-create of this command.%s",
+			spelling.DidYouMean(name, w.names))).Err()
 	}
 	if err := app.selectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
@@ -315,12 +315,12 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 	}
 	switch {
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf("No such workspace", "Workspace %q doesn't exist.%s", name, spelling.DidYouMean(name, w.names))).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name), "\"tofu workspace list\" lists those that do.%s", spelling.DidYouMean(name, w.names))).Err()
 	case name == backend.DefaultWorkspace:
 		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")).Err()
 	case name == w.workspace:
-		return diags.Append(tfdiags.Errorf("The workspace is selected",
-			"Workspace %q is your active workspace. Select another one before you delete it.", name)).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q is your active workspace", name),
+			"Select another one before you delete it.")).Err()
 	}
 	w.workspace = name
 	open, more := app.readState(ctx, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-delete"})

@@ -31,8 +31,8 @@ var legend = []struct {
 	{plans.Forget, "  .", "forget", yellow},
 }
 
-// onlyOutputs tells that a plan is about nothing else.
-const onlyOutputs = "Applying this plan stores the new output values in the state and changes no objects."
+// onlyOutputs says that a plan changes nothing but outputs. Other programs search for this text.
+const onlyOutputs = "You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure."
 
 func headerSymbol(s style, action plans.Action) string {
 	for _, l := range legend {
@@ -69,21 +69,21 @@ func (p *planText) render() string {
 	}
 	if drift {
 		p.b.WriteString("\n\n")
-		p.para("The plan below takes the objects as they are now and may change them back. To keep such a change, put it into the configuration, or name the attribute in ignore_changes.")
+		p.para("Unless you have made equivalent changes to your configuration, or named the attributes in ignore_changes, the plan below may change them back.")
 		p.b.WriteString("\n" + rule(p.width) + "\n")
 	}
 	if len(changes) > 0 {
 		p.legend(changes)
 		if p.Plan.Errored {
-			p.b.WriteString("\n" + p.style.as(bold, "The plan is incomplete because of errors. It has these actions so far:") + "\n")
+			p.b.WriteString("\n" + p.style.as(bold, "OpenTofu planned the following actions, but then encountered a problem:") + "\n")
 		} else {
-			p.b.WriteString("\ntofu will perform the following actions:\n")
+			p.b.WriteString("\nOpenTofu will perform the following actions:\n")
 		}
 		p.changes(changes)
 		p.b.WriteString("\n" + p.style.as(bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
 	}
 	p.outputSection(outputs)
-	if counts == (Counts{}) && len(outputs) > 0 && !p.Plan.Errored {
+	if counts == (Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {
 		p.b.WriteString("\n")
 		p.para(onlyOutputs)
 	}
@@ -224,7 +224,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	}
 	r := &renderer{style: p.style, margin: 4, strict: true}
 	r.members(n, 0)
-	p.b.WriteString("\n" + p.style.as(bold, "Changes to Outputs:") + "\n" + r.b.String())
+	p.b.WriteString("\nChanges to Outputs:\n" + r.b.String())
 }
 
 func (p *planText) output(o *plans.OutputChange) *node {
@@ -248,7 +248,7 @@ func (p *planText) driftSection() bool {
 	if len(drift) == 0 {
 		return false
 	}
-	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects were changed outside of tofu") + "\n\n")
+	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects have changed outside of OpenTofu") + "\n\n")
 	p.para("These changes since the last apply were not made by tofu, and they may matter for this plan:")
 	for _, c := range drift {
 		p.b.WriteString("\n" + p.change(c, p.schema(c), true))
@@ -273,7 +273,7 @@ func (p *planText) noChanges(drift bool) {
 		title("The objects still are as the state says.")
 		p.para("All objects were read again: none was changed outside of tofu.")
 	case p.Plan.Mode == plans.Destroy:
-		title("There is nothing to destroy.")
+		title("No objects need to be destroyed.")
 		p.para("The state has no objects that still exist: none were created so far, or they were destroyed already.")
 	case drift:
 		p.b.WriteString("\n" + rule(p.width) + "\n")
@@ -281,7 +281,7 @@ func (p *planText) noChanges(drift bool) {
 		p.para("The configuration already asks for the changes above. Applying this plan only records them in the state.")
 	default:
 		title("Your infrastructure matches the configuration.")
-		p.para("All objects are as the configuration describes them, so there is nothing to do.")
+		p.para("OpenTofu compared your real infrastructure with your configuration and found no differences, so no changes are needed.")
 	}
 }
 

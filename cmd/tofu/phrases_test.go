@@ -1,0 +1,37 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// cmdPhrases is `phrases TABLE`: each line of the table is "SESSION | READERS | REGEXP", and the output in the file SESSION must match.
+// Each reader compiles its expression without flags, so the table has them.
+func cmdPhrases(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: phrases TABLE")
+	}
+	count := 0
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		cells := strings.SplitN(line, " | ", 3)
+		if len(cells) != 3 {
+			ts.Fatalf("%s: %q does not have three cells", args[0], line)
+		}
+		session, readers, expr := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
+		re, err := regexp.Compile(expr)
+		ts.Check(err)
+		if text := ts.ReadFile(session); !re.MatchString(text) {
+			ts.Fatalf("%s searches the output of %s for %s, which is not there:\n%s", readers, session, expr, text)
+		}
+		count++
+	}
+	if count == 0 {
+		ts.Fatalf("%s has no phrases", args[0])
+	}
+}
