@@ -112,8 +112,8 @@ func (a *App) source(name string) []byte {
 	if src, ok := a.snapshot[name]; ok {
 		return src
 	}
-	if file := a.parser.Files()[name]; file != nil {
-		return file.Bytes
+	if src := a.parser.Source(name); src != nil {
+		return src
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {

@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"maps"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,13 +13,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Parser reads, parses and decodes directories, each of them once. It remembers every file it parsed, for source excerpts.
+// Parser reads, parses and decodes directories, each of them once. It keeps the text of every file
+// that it parsed, for source excerpts, but not the syntax tree.
 // It is safe for concurrent use. The zero value is not ready: see NewParser.
 type Parser struct {
 	fs FS
 
 	mu      sync.Mutex
-	files   map[string]*hcl.File
+	sources map[string][]byte
 	modules map[string]*moduleEntry
 }
 
@@ -37,16 +37,16 @@ func NewParser(fsys FS) *Parser {
 	}
 	return &Parser{
 		fs:      fsys,
-		files:   map[string]*hcl.File{},
+		sources: map[string][]byte{},
 		modules: map[string]*moduleEntry{},
 	}
 }
 
-// Files gives every file parsed so far by name, for the excerpts that diagnostics show.
-func (p *Parser) Files() map[string]*hcl.File {
+// Source returns the text of a file that was parsed before, or nil.
+func (p *Parser) Source(name string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maps.Clone(p.files)
+	return p.sources[name]
 }
 
 // FS is where the parser reads from.
@@ -112,7 +112,7 @@ func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags
 		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}
 	}
 	p.mu.Lock()
-	p.files[name] = parsed
+	p.sources[name] = src
 	p.mu.Unlock()
 	return parsed, tfdiags.Diagnostics(nil).Append(hclDiags)
 }

@@ -30,13 +30,13 @@ type SnapshotModule struct {
 
 // Snapshot gives everything needed to load the tree again.
 func (c *Config) Snapshot() *Snapshot {
-	parsed := c.Root.static.env.parser.Files()
+	parser := c.Root.static.env.parser
 	out := &Snapshot{Files: map[string][]byte{}}
 	for cfg := range c.Root.AllModules() {
 		out.Modules = append(out.Modules, SnapshotModule{Path: cfg.Path, Dir: cfg.Module.Dir, Source: cfg.Source, Version: cfg.Version})
 		for _, name := range cfg.Module.Files {
-			if file := parsed[name]; file != nil {
-				out.Files[name] = file.Bytes
+			if text := parser.Source(name); text != nil {
+				out.Files[name] = text
 			}
 		}
 	}
