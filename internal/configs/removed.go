@@ -80,11 +80,11 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		d.add(more)
 		return
 	}
-	for _, step := range traversal {
+	for i, step := range traversal {
 		index, ok := step.(hcl.TraverseIndex)
 		switch {
 		case !ok:
-		case target.HasKey && step == traversal[len(traversal)-1]:
+		case target.HasKey && i == len(traversal)-1:
 			d.errorf(index.SrcRange, "Resource instance address with keys is not allowed", "A removed block names a whole resource, such as \"lab.a\", and no instance of it.")
 		default:
 			d.errorf(index.SrcRange, "Module instance address with keys is not allowed", "A removed block names a whole module, such as \"module.a\", and no instance of it.")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reflect"
 	"runtime"
 	"slices"
 
@@ -45,10 +46,14 @@ var analysisTransformer = &Transformer{
 	},
 }
 
-// expr analyses an expression once, however many modules share it.
+// expr analyses an expression once, however many modules share it. One that isn't a pointer, such as the result of hcl.StaticExpr,
+// may hold a value that can't be a key of a map, and is analysed each time.
 func (a *analysis) expr(e hcl.Expression) *lang.Expr {
-	if e == nil {
+	switch {
+	case e == nil:
 		return nil
+	case reflect.TypeOf(e).Kind() != reflect.Pointer:
+		return lang.Analyse(e, addrs.ModuleScope)
 	}
 	found, ok := a.exprs[e]
 	if !ok {
