@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +42,9 @@ func TestConfig(t *testing.T) {
 			}
 		}
 		cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Resolve: func(r *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+			if r.Source.Kind == addrs.LocalModule {
+				return r.LocalDir(), "", nil
+			}
 			return filepath.Join(r.Parent.Module.Dir, r.Call.Name), "", nil
 		}})
 		if diags.HasErrors() {
@@ -52,8 +57,46 @@ func TestConfig(t *testing.T) {
 		if err := WriteModule(&module, cfg.Module); err != nil {
 			t.Fatal(err)
 		}
-		return map[string]string{"document": indented(t, tree.Bytes()), "module": indented(t, module.Bytes())}
+		return map[string]string{"document": indented(t, tree.Bytes()), "module": indented(t, module.Bytes()), "keys": keysOf(t, cfg)}
 	})
+}
+
+// keysOf lists the entries of provider configurations, and the key of each resource's. The entry must be about the resource's
+// provider, and the entry of a block about the block that serves the resource.
+func keysOf(t *testing.T, root *configs.Config) string {
+	t.Helper()
+	var out strings.Builder
+	c := &configWriter{nil, true, make(map[string]*providerEntry)}
+	tree := c.module(root, nil)
+	for _, key := range slices.Sorted(maps.Keys(c.entries)) {
+		e := c.entries[key]
+		fmt.Fprintf(&out, "entry %s: %s name %q alias %q in %q\n", key, e.FullName, e.Name, e.Alias, e.ModuleAddress)
+	}
+	blocks := make(map[string]bool)
+	for cfg := range root.AllModules() {
+		for local := range cfg.Module.Providers {
+			blocks[providerKey(local, cfg.Path)] = true
+		}
+	}
+	var walk func(cfg *configs.Config, doc *configModule)
+	walk = func(cfg *configs.Config, doc *configModule) {
+		for i, addr := range cfg.Module.SortedResources() {
+			r, key := cfg.Module.Resources[addr], doc.Resources[i].ProviderConfigKey
+			fmt.Fprintf(&out, "%s: %s\n", addr.In(cfg.Path), key)
+			use, _ := cfg.ProviderOf(r)
+			switch e := c.entries[key]; {
+			case e == nil || e.FullName != r.ProviderAddr.String():
+				t.Errorf("%s of %s is served by %s, not by %v", addr, cfg.Path, r.ProviderAddr, e)
+			case blocks[key] && (e.ModuleAddress != use.Config.Module.String() || e.Alias != use.Config.Alias):
+				t.Errorf("%s of %s is served by %v, not by %v", addr, cfg.Path, use.Config, e)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(cfg.Children)) {
+			walk(cfg.Children[name], doc.Calls[name].Module)
+		}
+	}
+	walk(root, tree)
+	return out.String()
 }
 
 // TestSchemas writes what was read from a document, which must give the document again.

@@ -21,13 +21,19 @@ type providerEntry struct {
 	Expressions       map[string]any `json:"expressions,omitempty"`
 }
 
-// providerKeys gives, for the provider configurations that a module can name, the key of the entry that describes each: the
-// module's own, or that of an ancestor which passed it down.
-type providerKeys map[addrs.LocalProviderConfig]string
+// providerKeys holds, for the provider configurations that a module can name, the entry that describes each: the module's own, or
+// that of an ancestor which passed it down.
+type providerKeys map[addrs.LocalProviderConfig]entryKey
+
+// entryKey is the key of an entry and the provider that the entry is about.
+type entryKey struct {
+	key      string
+	provider addrs.Provider
+}
 
 func (k providerKeys) of(local addrs.LocalProviderConfig, module addrs.Module) string {
-	if key, ok := k[local]; ok {
-		return key
+	if entry, ok := k[local]; ok {
+		return entry.key
 	}
 	return providerKey(local, module)
 }
@@ -40,7 +46,8 @@ func providerKey(local addrs.LocalProviderConfig, module addrs.Module) string {
 }
 
 // providers adds a module's own entries and gives its keys. Besides the module's provider blocks, every provider it needs has an
-// entry under each local name and, as programs have come to expect, under its type, unless the calling module has one of that name.
+// entry under each local name and, as programs have come to expect, under its type, unless the calling module has one of that name for
+// the same provider.
 func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) providerKeys {
 	m := cfg.Module
 	keys := make(providerKeys)
@@ -55,29 +62,33 @@ func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) provi
 	}
 	if cfg.Call != nil {
 		for _, passed := range cfg.Call.Providers {
-			if key, ok := parent[passed.InParent.Local()]; ok {
-				keys[passed.InChild.Local()] = key
-			}
+			local := passed.InChild.Local()
+			c.inherit(cfg, keys, local, m.ProviderByLocalName(local.LocalName), parent, passed.InParent.Local())
 		}
 	}
-	own := func(name string, addr addrs.Provider) {
+	for _, name := range localNames(m) {
 		local := addrs.LocalProviderConfig{LocalName: name}
-		if _, done := keys[local]; done {
-			return
-		}
-		if key, ok := parent[local]; ok {
-			keys[local] = key
-			return
-		}
-		c.entry(cfg, keys, local, addr)
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.RequiredProviders)) {
-		own(name, m.RequiredProviders[name].Provider)
+		c.inherit(cfg, keys, local, m.ProviderByLocalName(name), parent, local)
 	}
 	for _, addr := range neededProviders(m) {
-		own(addr.Type, addr)
+		local := addrs.LocalProviderConfig{LocalName: addr.Type}
+		c.inherit(cfg, keys, local, addr, parent, local)
 	}
 	return keys
+}
+
+// inherit finds a configuration's entry, unless it is found already: that of the calling module's configuration where that is one of
+// the same provider, else an entry of the module's own.
+func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider,
+	parent providerKeys, inParent addrs.LocalProviderConfig) {
+	if _, done := keys[local]; done {
+		return
+	}
+	if entry, ok := parent[inParent]; ok && entry.provider == addr {
+		keys[local] = entry
+		return
+	}
+	c.entry(cfg, keys, local, addr)
 }
 
 // entry makes the entry of a configuration that belongs to the module itself.
@@ -85,25 +96,50 @@ func (c *configWriter) entry(cfg *configs.Config, keys providerKeys, local addrs
 	key := providerKey(local, cfg.Path)
 	e := &providerEntry{
 		Name: local.LocalName, Alias: local.Alias, FullName: addr.String(), ModuleAddress: cfg.Path.String(),
-		VersionConstraint: depsfile.ConstraintsString(localConstraints(cfg.Module, local.LocalName)),
+		VersionConstraint: depsfile.ConstraintsString(entryConstraints(cfg.Module, local, addr)),
 	}
-	keys[local], c.entries[key] = key, e
+	keys[local], c.entries[key] = entryKey{key, addr}, e
 	return e
 }
 
-func localConstraints(m *configs.Module, name string) constraints.IntersectionSpec {
+// entryConstraints returns the version constraints of an entry: with a provider block, all that the module has for the provider;
+// without one, those of its local name.
+func entryConstraints(m *configs.Module, local addrs.LocalProviderConfig, addr addrs.Provider) constraints.IntersectionSpec {
+	if m.Providers[local] == nil {
+		if req := m.RequiredProviders[local.LocalName]; req != nil {
+			return req.Constraints
+		}
+		return nil
+	}
 	var all constraints.IntersectionSpec
-	if req := m.RequiredProviders[name]; req != nil {
-		all = append(all, req.Constraints...)
+	for _, name := range slices.Sorted(maps.Keys(m.RequiredProviders)) {
+		if req := m.RequiredProviders[name]; req.Provider == addr {
+			all = append(all, req.Constraints...)
+		}
 	}
 	for _, local := range slices.SortedFunc(maps.Keys(m.Providers), addrs.LocalProviderConfig.Compare) {
-		if p := m.Providers[local]; p.Name == name && p.VersionText != "" {
+		if p := m.Providers[local]; p.VersionText != "" && m.ProviderByLocalName(p.Name) == addr {
 			if spec, err := depsfile.ParseConstraints(p.VersionText); err == nil {
 				all = append(all, spec...)
 			}
 		}
 	}
 	return all
+}
+
+// localNames lists the names that a module's own blocks have for providers, in order.
+func localNames(m *configs.Module) []string {
+	names := make(map[string]bool)
+	for name := range m.RequiredProviders {
+		names[name] = true
+	}
+	for local := range m.Providers {
+		names[local.LocalName] = true
+	}
+	for _, r := range m.Resources {
+		names[r.ProviderConfig().LocalName] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // neededProviders lists the providers that a module's own blocks need, in order.
