@@ -173,5 +173,5 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	case method().MatchString(address): // git::/path, git::host/path
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
 	}
-	return ModuleSource{}, fmt.Errorf("%q is no address of a module package; for a directory relative to the calling module write %q", text, "./"+text)
+	return ModuleSource{}, fmt.Errorf("%q is not the address of a module package. For a directory relative to the calling module, write %q", text, "./"+text)
 }

@@ -30,7 +30,9 @@ func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
 		return Target{}, diags
 	}
 	t, more := ParseTarget(tr)
-	return t, more.Each(func(d *tfdiags.Diagnostic) { d.Subject, d.Detail = nil, fmt.Sprintf("%q: %s", text, d.Detail) })
+	return t, more.Each(func(d *tfdiags.Diagnostic) {
+		d.Subject, d.Detail = nil, fmt.Sprintf("The address %q can't be used. %s", text, d.Detail)
+	})
 }
 
 // ParseTarget reads a module, module instance, resource or instance address.

@@ -85,7 +85,11 @@ func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, tfdiags.Diagnostics) {
 	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
 	if len(tr) < skip+2 {
-		return nil, refError(tr.SourceRange(), "A reference to a %s consists of its type and its name, with a dot between them.", what)
+		hint := ""
+		if len(tr) == 1 {
+			hint = fmt.Sprintf(" If %s is a text, write it in quotes: %q.", tr.RootName(), tr.RootName())
+		}
+		return nil, refError(tr.SourceRange(), "A reference to a %s consists of its type and its name, with a dot between them.%s", what, hint)
 	}
 	typ, name := StepName(tr[skip]), StepName(tr[skip+1])
 	if typ == "" {

@@ -344,7 +344,7 @@ func (a *App) enter(chdir string) error {
 		return nil
 	}
 	if err := os.Chdir(chdir); err != nil {
-		return fmt.Errorf("changing to the directory that -chdir names: %w", err)
+		return fmt.Errorf("The option -chdir needs a directory that can be entered: %w", err)
 	}
 	return nil
 }

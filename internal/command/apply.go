@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 
@@ -125,6 +126,9 @@ func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
 		}
 	}
 	ok, err := op.app.confirm(ctx, q)
+	if errors.Is(err, errInputEnded) {
+		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
+	}
 	if err != nil {
 		return err
 	}

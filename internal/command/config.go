@@ -92,7 +92,7 @@ func (a *App) requireConfigFor(mode plans.Mode) error {
 	if mode == plans.Destroy {
 		return nil
 	}
-	return a.requireConfigBut(" Without any, everything in the state would be to be destroyed; if that is what you want, use \"tofu destroy\".")
+	return a.requireConfigBut(" Without a configuration, everything in the state would be destroyed; \"tofu destroy\" does that.")
 }
 
 func (a *App) requireConfigBut(advice string) error {
@@ -104,7 +104,7 @@ func (a *App) requireConfigBut(advice string) error {
 		dir = a.rootDir
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("No configuration files",
-		"%s has no configuration files: none whose name ends in .tf, .tofu, .tf.json or .tofu.json.%s", dir, advice)}.Err()
+		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir, advice)}.Err()
 }
 
 // source gives the text of a configuration file for excerpts in diagnostics.

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"tofu/internal/spelling"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -96,8 +97,8 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 		app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.", args[0])})
 		return nil
 	case o == nil:
-		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s. "+
-			"An output that is new in the configuration needs a `tofu apply` first.", outputNames(st))}.Err()
+		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
+			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st), spelling.DidYouMean(args[0], st.OutputNames()))}.Err()
 	case f.Document:
 		return ui.WriteOutput(w, o)
 	case f.Raw:
@@ -115,14 +116,14 @@ func outputNames(st *states.State) string {
 	if len(names) == 0 {
 		return "no outputs"
 	}
-	return "only " + strings.Join(names, ", ")
+	return "only these outputs: " + strings.Join(names, ", ")
 }
 
 // writeRaw prints a value without anything around it, not even the end of the line.
 func writeRaw(w io.Writer, name string, o *states.Output) error {
 	text, err := convert.Convert(o.Value, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The output %q is %s, and -raw prints only strings, "+
+		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The value of output %q is of type %s, and -raw prints only strings, "+
 			"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value))}.Err()
 	}
 	_, err = fmt.Fprint(w, text.AsString())

@@ -165,7 +165,8 @@ func (s *shower) state(ctx context.Context, st *states.State, writer string, dia
 func (s *shower) file(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("reading what is to be shown: %w", err)
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the file to show",
+			"The argument of the command is the path of a saved plan or of a state file, which can't be read: %s.", err)}.Err()
 	}
 	crypt, diags := s.app.fileEncryption(ctx, s.flags.varFlags)
 	if diags.HasErrors() {

@@ -134,12 +134,15 @@ func (a *App) ask(ctx context.Context, q question) (string, error) {
 	fmt.Fprintln(a.Out)
 	switch {
 	case err == io.EOF:
-		err = errors.New("the input ended before an answer came")
+		err = errInputEnded
 	case ctx.Err() != nil:
 		err = errors.New("there was an interrupt")
 	}
 	return answer, err
 }
+
+// errInputEnded is the error of a question to which the input has no answer.
+var errInputEnded = errors.New("the input ended before an answer came")
 
 func (a *App) readAnswer(ctx context.Context, secret bool) (string, error) {
 	file, ok := a.In.(*os.File)

@@ -395,7 +395,7 @@ func runForceUnlock(ctx context.Context, app *App, flags any, args []string) err
 		}
 	}
 	if err := p.manager(app).ForceUnlock(ctx, args[0]); err != nil {
-		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s.", err)).Err()
+		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))).Err()
 	}
 	app.say("The state is unlocked. Other commands can lock it now.")
 	return app.done(diags)

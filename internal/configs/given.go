@@ -42,8 +42,7 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	case g.Val != cty.NilVal:
 		return g.Val, nil
 	case g.Expr != nil:
-		val, hclDiags := g.Expr.Value(nil)
-		return val, diags.Append(hclDiags)
+		return evalGiven(g.Expr)
 	case v.Type.Literal:
 		return cty.StringVal(g.Text), nil
 	}
@@ -57,8 +56,20 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	if hclDiags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
+	return evalGiven(expr)
+}
+
+// evalGiven evaluates the expression of a value, which can't refer to anything. A bare word is usually a text without quotes.
+func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 	val, hclDiags := expr.Value(nil)
-	return val, diags.Append(hclDiags)
+	diags := tfdiags.Diagnostics{}.Append(hclDiags)
+	word := hcl.ExprAsKeyword(expr)
+	if word == "" {
+		return val, diags
+	}
+	return val, diags.Each(func(d *tfdiags.Diagnostic) {
+		d.Detail += fmt.Sprintf(" If %s is a text, write it in quotes: %q.", word, word)
+	})
 }
 
 // Final turns a value for the variable (the default when val is cty.NilVal) into what the module sees: converted, null replaced by the

@@ -121,7 +121,7 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 }
 
 // badConstraint is said wherever a version constraint is expected.
-const badConstraint = "%q is no version constraint. One looks like \">= 1.2, < 2.0\"."
+const badConstraint = "%q is not a version constraint, such as \">= 1.2, < 2.0\"."
 
 // looseConstraint is met by more than a version constraint: by versions with a "v" before them, or of any number of parts.
 var looseConstraint = func() *regexp.Regexp {

@@ -123,7 +123,7 @@ func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, 
 		return nil, nil, false, "The given \"for_each\" is null. A map, or a set of strings, is required."
 	case ty.IsListType() || ty.IsTupleType():
 		if !isList {
-			return nil, nil, false, fmt.Sprintf("The given \"for_each\" is %s. A map or a set of strings is required; toset(…) makes a set of a list.", ty.FriendlyName())
+			return nil, nil, false, fmt.Sprintf("The given \"for_each\" is %s. A map or a set of strings is required; toset(…) makes a set of a list.", withArticle(ty.FriendlyName()))
 		}
 	case !ty.IsMapType() && !ty.IsObjectType() && !ty.IsSetType():
 		return nil, nil, false, fmt.Sprintf("The given \"for_each\" is %s. A map, or a set of strings, is required.", withArticle(ty.FriendlyName()))

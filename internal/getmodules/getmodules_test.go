@@ -187,7 +187,7 @@ func TestFailedCall(t *testing.T) {
 	repo := "git::file://" + l.top + "/repo"
 	l.good(call("kept", repo))
 	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo)+call("missing", "./missing")+
-		call("new", repo+"//sub"), "could not be read")
+		call("new", repo+"//sub"), "There is no directory")
 	m, err := ReadManifest(".terraform/modules")
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestLocalModules(t *testing.T) {
 	if !maps.Equal(manifest, want) {
 		t.Errorf("%v", manifest)
 	}
-	l.bad(call("a", "./none"), "could not be read")
+	l.bad(call("a", "./none"), "There is no directory")
 	// An absolute path is a package: a link, out of which no relative path leads.
 	l.good(call("a", l.top+"/shared"))
 	if target, err := os.Readlink(".terraform/modules/a"); err != nil || target != l.top+"/shared" {

@@ -110,7 +110,7 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 			req.Path, req.Source)}
 	}
 	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "The directory %s could not be read for %s.", dir, req.Describe())}
+		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe())}
 	}
 	k := key(req)
 	old := in.manifest[k]

@@ -72,7 +72,7 @@ func wrapLine(line string, width int) string {
 
 // printable replaces control characters, which could move the cursor or hide text, with visible ones. Line ends and tabs stay.
 func printable(text string) string {
-	clean := true
+	clean := utf8.ValidString(text)
 	for _, r := range text {
 		if isControl(r) {
 			clean = false

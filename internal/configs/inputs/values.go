@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
+	"tofu/internal/spelling"
 	"tofu/internal/tfdiags"
 )
 
@@ -27,7 +28,7 @@ const maxUndeclared = 2
 func Values(given map[string]configs.Given, variables map[string]*configs.Variable) (map[string]Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	out := map[string]Value{}
-	undeclared := 0
+	undeclared, declaredNames := 0, slices.Sorted(maps.Keys(variables))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		g := given[name]
 		v, declared := variables[name]
@@ -35,7 +36,7 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 			if g.Undeclared == configs.UndeclaredWarning {
 				undeclared++
 			}
-			diags = append(diags, undeclaredValue(name, g, undeclared)...)
+			diags = append(diags, undeclaredValue(name, spelling.DidYouMean(name, declaredNames), g, undeclared)...)
 			continue
 		}
 		val, more := g.Value(v)
@@ -59,18 +60,18 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 	return out, diags
 }
 
-func undeclaredValue(name string, g configs.Given, count int) tfdiags.Diagnostics {
+func undeclaredValue(name, meant string, g configs.Given, count int) tfdiags.Diagnostics {
 	switch {
 	case g.Undeclared == configs.UndeclaredError:
 		return tfdiags.Diagnostics{tfdiags.Errorf("Value for undeclared variable",
-			"There is no variable %q in the root module, but %s gives it a value. Declare it in a \"variable\" block, or leave out the value.", name, g.From)}
+			"There is no variable %q in the root module, but %s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, meant)}
 	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
 		where := ""
 		if g.Range.Filename != "" {
 			where = fmt.Sprintf(", line %d,", g.Range.Start.Line)
 		}
 		return tfdiags.Diagnostics{tfdiags.Warningf("Value for undeclared variable",
-			"There is no variable %q in the root module, but %s%s gives it a value. Declare it in a \"variable\" block, or leave out the value.", name, g.From, where)}
+			"There is no variable %q in the root module, but %s%s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, where, meant)}
 	}
 	return nil
 }

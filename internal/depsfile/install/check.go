@@ -52,11 +52,11 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 	if len(found) == 0 {
 		return nil
 	}
-	advice := "Select other versions with:\n  tofu init -upgrade"
+	problem, advice := "The lock file does not fit the configuration:", "Select other versions with:\n  tofu init -upgrade"
 	if locks.Empty() {
-		advice = "There is no lock file yet. It is made by:\n  tofu init"
+		problem = "The directory is not initialized: no versions of providers are selected yet."
+		advice = "Select and install them with:\n  tofu init"
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("Inconsistent dependency lock file",
-		"The lock file does not fit the configuration:\n%s\n\n%s",
-		strings.Join(found, "\n"), advice)}
+		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice)}
 }

@@ -124,7 +124,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 		return nil, m.noWorkspaces()
 	}
 	if err != nil {
-		d := tfdiags.Errorf("Failed to load state", "%s.", err)
+		d := tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
 		if errors.As(err, new(statefile.DamagedError)) {
 			d.Detail += " To see what can be saved of it, run \"tofu state repair\"."
 		}
