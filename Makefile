@@ -3,11 +3,12 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers quickstart test check unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers quickstart test check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 all: build
@@ -57,6 +58,16 @@ check:
 	go vet ./...
 	$(STATICCHECK) ./...
 	cd testing/providers && go vet ./... && $(STATICCHECK) ./...
+	@$(MAKE) -s vulnerabilities
+
+# Known vulnerabilities in what the program uses. Without the network their database can't be asked, which is said and no failure.
+vulnerabilities:
+	@status=0; report=$$($(GOVULNCHECK) ./cmd/tofu 2>&1) || status=$$?; \
+	case $$status,$$report in \
+	0,*) ;; \
+	*"fetching vulnerabilities"*) printf 'known vulnerabilities were not looked for: %s\n' "$$report" ;; \
+	*) printf '%s\n' "$$report"; exit $$status ;; \
+	esac
 
 unit: providers
 	go test ./...

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
+	pluginrunner "github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 
 	"tofu/internal/addrs"
@@ -94,8 +96,11 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 // run starts the plugin's process and connects to it. With an error the process is gone; ctx bounds the start, not the process's life.
 func run(ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch) (*process, *grpc.ClientConn, error) {
 	life, kill := context.WithCancel(context.Background())
-	config.Cmd = exec.CommandContext(life, l.Exec, l.Args...)
-	config.Cmd.Env = environment(l.Env)
+	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
+		cmd := exec.CommandContext(life, l.Exec, l.Args...)
+		cmd.Env, cmd.Stdin = append(environment(l.Env), of.Env...), of.Stdin
+		return newRunner(cmd, tmp)
+	}
 	config.AutoMTLS = !l.NoTLS
 	p := &process{client: goplugin.NewClient(config), kill: kill, tail: tail}
 

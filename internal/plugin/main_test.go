@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		serveProvisioner()
 		return
 	}
+	if path := os.Getenv(holdPluginEnv); path != "" {
+		holdPlugin(path)
+		return
+	}
 	dir, err := os.MkdirTemp("", "plugins")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,6 +45,19 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// holdPluginEnv names a provider that the test program starts, to be killed while it waits.
+const holdPluginEnv = "TOFU_TEST_HOLD_PLUGIN"
+
+func holdPlugin(path string) {
+	p, err := Start(context.Background(), Launch{Provider: address("files"), Exec: path})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.(*client).process.client.ID())
+	time.Sleep(time.Minute)
 }
 
 // executable builds a test provider once: files (protocol 6), files5 and notes (protocol 5) or synth (protocol 6).

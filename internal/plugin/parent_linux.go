@@ -1,0 +1,30 @@
+package plugin
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// endWithParent makes a process get SIGTERM when this program ends in whatever way. It would otherwise wait for requests for ever.
+func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
+
+// starter starts processes in a thread that lives as long as this program: the signal comes when the thread that started a process ends.
+var starter = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// startChild starts a command.
+func startChild(cmd *exec.Cmd) error {
+	done := make(chan error)
+	starter() <- func() { done <- cmd.Start() }
+	return <-done
+}

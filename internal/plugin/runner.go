@@ -1,0 +1,158 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// lastWords is how long the output of a plugin that has ended is still read: until it ends, unless another process keeps it open.
+const lastWords = time.Second
+
+// runner runs a plugin's process for go-plugin. go-plugin's own runner notices the end of a process when its output ends, which a child of
+// the plugin can hold open, and ends the process alone.
+type runner struct {
+	cmd            *exec.Cmd
+	stdout, stderr *output
+	tmp            string // a folder for the plugin's socket
+
+	started bool
+	ended   chan struct{} // closed when the process is gone
+	status  error         // how it ended
+}
+
+// newRunner makes a runner for a command that wasn't started. tmp is a folder for the plugin's socket; it goes if the start fails.
+func newRunner(cmd *exec.Cmd, tmp string) (*runner, error) {
+	inGroup(cmd)
+	r := &runner{cmd: cmd, tmp: tmp, ended: make(chan struct{})}
+	cmd.Cancel = r.kill
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		os.RemoveAll(tmp)
+		return nil, err
+	}
+	errRead, errWrite, err := os.Pipe()
+	if err != nil {
+		outRead.Close()
+		outWrite.Close()
+		os.RemoveAll(tmp)
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = outWrite, errWrite
+	r.stdout, r.stderr = newOutput(outRead), newOutput(errRead)
+	return r, nil
+}
+
+// output is what a plugin writes to one of its streams.
+type output struct {
+	*os.File
+	once  sync.Once
+	ended chan struct{} // closed when there is no more
+}
+
+func newOutput(read *os.File) *output { return &output{File: read, ended: make(chan struct{})} }
+
+// Read reads until nothing holds the stream open, or the runner doesn't wait for that any more.
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.File.Read(p)
+	if err != nil {
+		o.once.Do(func() { close(o.ended) })
+		if errors.Is(err, os.ErrClosed) {
+			err = io.EOF
+		}
+	}
+	return n, err
+}
+
+func (r *runner) closeOutput() {
+	r.stdout.File.Close()
+	r.stderr.File.Close()
+}
+
+// Start implements runner.Runner.
+func (r *runner) Start(context.Context) error {
+	err := startChild(r.cmd)
+	r.cmd.Stdout.(*os.File).Close() // the child has them
+	r.cmd.Stderr.(*os.File).Close()
+	if err != nil {
+		r.closeOutput()
+		os.RemoveAll(r.tmp)
+		return err
+	}
+	r.started = true
+	go r.wait()
+	return nil
+}
+
+// wait waits for the process, ends what it left behind in its group, and lets the rest of its output be read.
+func (r *runner) wait() {
+	r.status = r.cmd.Wait()
+	killGroup(r.cmd)
+	late := time.AfterFunc(lastWords, r.closeOutput)
+	<-r.stdout.ended
+	<-r.stderr.ended
+	late.Stop()
+	r.closeOutput()
+	close(r.ended)
+}
+
+// kill ends the process and its group by force.
+func (r *runner) kill() error {
+	killGroup(r.cmd)
+	return r.cmd.Process.Kill()
+}
+
+// Kill implements runner.Runner.
+func (r *runner) Kill(context.Context) error {
+	if !r.started {
+		return nil
+	}
+	if err := r.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Wait implements runner.Runner.
+func (r *runner) Wait(context.Context) error {
+	<-r.ended
+	return r.status
+}
+
+// Stdout implements runner.Runner.
+func (r *runner) Stdout() io.ReadCloser { return r.stdout }
+
+// Stderr implements runner.Runner.
+func (r *runner) Stderr() io.ReadCloser { return r.stderr }
+
+// Name implements runner.Runner.
+func (r *runner) Name() string { return r.cmd.Path }
+
+// ID implements runner.Runner.
+func (r *runner) ID() string {
+	if !r.started {
+		return ""
+	}
+	return strconv.Itoa(r.cmd.Process.Pid)
+}
+
+// Diagnose implements runner.Runner.
+func (r *runner) Diagnose(context.Context) string {
+	return fmt.Sprintf("%s may be made for another operating system or processor, lack libraries, or be no plugin", r.cmd.Path)
+}
+
+// PluginToHost implements runner.Runner: both have the same network.
+func (r *runner) PluginToHost(network, addr string) (string, string, error) {
+	return network, addr, nil
+}
+
+// HostToPlugin implements runner.Runner.
+func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
+	return network, addr, nil
+}

@@ -1,0 +1,144 @@
+//go:build unix
+
+package plugin
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// script writes a shell script.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plugin")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// readPID reads the number of a process that a script wrote into a file.
+func readPID(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// gone waits for the end of a process that isn't this program's own child.
+func gone(pid int) bool {
+	for range 100 {
+		// A process that nothing waits for stays as a zombie where there is no init.
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil && strings.Contains(string(stat), ") Z ") {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+// TestChildKeepsOutput: a plugin that ends without a handshake is known to have ended, although its child holds its output open. The
+// child ends with it, unless it left the group.
+func TestChildKeepsOutput(t *testing.T) {
+	for name, leaves := range map[string]string{"in the group": "", "out of the group": "setsid "} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath("setsid"); leaves != "" && err != nil {
+				t.Skip("there is no setsid")
+			}
+			pidFile := filepath.Join(t.TempDir(), "pid")
+			path := script(t, leaves+"sh -c 'echo $$ >"+pidFile+"; exec sleep 100' &\nwhile [ ! -s "+pidFile+" ]; do sleep 0.05; done\nexit 1\n")
+			before := socketFolders(t)
+			within(t, 20*time.Second, "a start without handshake", func() {
+				_, err := Start(t.Context(), Launch{Provider: address("broken"), Exec: path})
+				wantError(t, err, "example.com/tofu/broken")
+			})
+			pid := readPID(t, pidFile)
+			if leaves == "" && !gone(pid) {
+				t.Error("the child is still there")
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if after := socketFolders(t); after > before {
+				t.Errorf("%d folders for sockets became %d", before, after)
+			}
+		})
+	}
+}
+
+// socketFolders counts the folders that starts leave behind.
+func socketFolders(t *testing.T) int {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), "plugin-dir*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}
+
+// TestWrapper: a script that starts the plugin, and more, ends with all of it.
+func TestWrapper(t *testing.T) {
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	l := launch(t, "files", "FILES_ROOT="+t.TempDir())
+	l.Exec = script(t, "sleep 100 &\necho $! >"+pidFile+"\n"+l.Exec+" \"$@\"\n")
+	p, err := Start(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resourceType(t, p, "files_file")
+	within(t, closeTimeout+killTimeout+5*time.Second, "closing a wrapper", func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if !gone(readPID(t, pidFile)) {
+		t.Error("a child of the wrapper is still there")
+	}
+}
+
+// TestKilledParent: a plugin doesn't outlive a program that was killed.
+func TestKilledParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has the signal for it")
+	}
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), holdPluginEnv+"="+executable(t, "files"), "FILES_ROOT="+t.TempDir(), "TMPDIR="+t.TempDir())
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err == nil {
+		err = syscall.Kill(pid, 0)
+	}
+	if err != nil {
+		_ = parent.Process.Kill()
+		t.Fatalf("%q: %v", line, err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	if !gone(pid) {
+		t.Error("the plugin is still there")
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
