@@ -81,7 +81,7 @@ func lockFailed(err error) tfdiags.Diagnostics {
 		advice = fmt.Sprintf("The lock is that of a process on this machine that does not run any more. It must have been killed before it "+
 			"could give the lock back. \"tofu force-unlock %s\" removes the lock.", held.Info.ID)
 	}
-	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", err, advice)
+	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", tfdiags.Capital(err.Error()), advice)
 	if isHeld {
 		d.Extra = held.Info
 	}
