@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/getmodules"
+	"tofu/internal/moduletest"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -16,7 +17,7 @@ import (
 type loaded struct {
 	*configs.Config
 	given map[string]configs.Given
-	tests []*configs.Config // what tests need besides, where that was asked for
+	tests *moduletest.Suite // nil where it wasn't asked for
 }
 
 // loadConfig loads the root module and all installed modules. There is a configuration unless the diagnostics have errors.

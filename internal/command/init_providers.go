@@ -47,9 +47,7 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	}
 	defer func() { _ = store.Close() }()
 	reqs := requirements(cfg.Config, st)
-	for _, c := range cfg.tests {
-		addRequirements(reqs, c)
-	}
+	addTestRequirements(reqs, cfg.tests)
 	diags = diags.Append(a.overrideWarning())
 	progress := a.newDownloads()
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/moduletest"
 	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/providers"
@@ -173,6 +174,20 @@ func addRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 			all = append(all, r.Constraints...)
 		}
 		reqs[p] = all
+	}
+}
+
+// addTestRequirements adds what a configuration and its tests need: the modules of runs, and the providers that test files configure.
+func addTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
+	for _, c := range suite.Configs() {
+		addRequirements(reqs, c)
+	}
+	for _, file := range suite.Files {
+		for _, p := range suite.Configured(file) {
+			if _, ok := reqs[p]; !ok {
+				reqs[p] = nil
+			}
+		}
 	}
 }
 

@@ -82,9 +82,7 @@ func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
 	}
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without any, nothing is to be run
-		for _, c := range suite.Configs() {
-			addRequirements(reqs, c)
-		}
+		addTestRequirements(reqs, suite)
 	}
 	running, more := app.openProviders(reqs)
 	diags = diags.Append(more)
@@ -131,7 +129,7 @@ func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given,
 	if more.HasErrors() {
 		return nil, diags
 	}
-	cfg.tests = suite.Configs()[1:]
+	cfg.tests = suite
 	return cfg, diags
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
+	"tofu/internal/moduletest"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -85,6 +86,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	if diags.HasErrors() {
 		return diags
 	}
+	reqs, subjects := requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.rootDir, Config: cfg.Config}}
 	if !f.NoTests {
 		resolve, more := getmodules.Installed(a.modulesDir())
 		diags = diags.Append(more)
@@ -92,6 +94,8 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 			suite, more := a.loadTests(cfg, f.TestDirectory, resolve)
 			if diags = diags.Append(more); !more.HasErrors() {
 				diags = diags.Append(suite.Check())
+				addTestRequirements(reqs, suite)
+				subjects = suite.Subjects()
 			}
 		}
 	}
@@ -99,7 +103,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 		return diags
 	}
 	// Whether the lock file follows the constraints is nothing that a configuration says by itself.
-	running, more := a.openProviders(requirements(cfg.Config, nil).InAnyVersion())
+	running, more := a.openProviders(reqs.InAnyVersion())
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags
@@ -111,5 +115,9 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	}
 	env := a.environment(running, workspace)
 	env.Observe = nil
-	return diags.Append(engine.Validate(engineContext(ctx), cfg.Config, env))
+	for _, subject := range subjects {
+		env.RootModule = subject.Dir
+		diags = diags.Append(engine.Validate(engineContext(ctx), subject.Config, env))
+	}
+	return diags
 }

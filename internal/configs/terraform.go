@@ -34,9 +34,20 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 			d.file.requiredProviders = append(d.file.requiredProviders, decodeRequiredProviders(d, inner))
 		case "provider_meta":
 			d.providerName(inner.Labels[0], inner.DefRange)
+			d.constantArguments(inner.Body)
 			d.file.providerMetas = append(d.file.providerMetas, &ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
 		case "encryption":
 			d.encryption(inner)
 		}
+	}
+}
+
+// constantArguments makes sure that a body has only arguments, whose values refer to nothing.
+func (d *decoder) constantArguments(body hcl.Body) {
+	attrs, diags := body.JustAttributes()
+	d.add(diags)
+	for _, attr := range sortedAttributes(attrs) {
+		_, diags := attr.Expr.Value(nil)
+		d.add(diags)
 	}
 }

@@ -46,6 +46,7 @@ func Load(root *configs.Config, testDir string, opts *configs.LoadOptions) (*Sui
 			diags = append(diags, more...)
 			s.subjects[run] = subject
 		}
+		diags = append(diags, s.checkProviderTypes(file)...)
 	}
 	return s, diags
 }
@@ -96,6 +97,26 @@ func (s *Suite) Configs() []*configs.Config {
 		for _, run := range file.Runs {
 			if sub := s.subjects[run]; sub != nil && sub != s.root && sub.config != nil {
 				out = append(out, sub.config)
+			}
+		}
+	}
+	return out
+}
+
+// Subject is a configuration under test and its directory.
+type Subject struct {
+	Dir    string
+	Config *configs.Config
+}
+
+// Subjects lists the configurations under test, the root module first, each once however many runs test it.
+func (s *Suite) Subjects() []Subject {
+	out, seen := []Subject{{s.root.dir, s.Root}}, map[string]bool{s.root.key: true}
+	for _, file := range s.Files {
+		for _, run := range file.Runs {
+			if sub := s.subjects[run]; sub != nil && sub.config != nil && !seen[sub.key] {
+				seen[sub.key] = true
+				out = append(out, Subject{sub.dir, sub.config})
 			}
 		}
 	}

@@ -15,7 +15,15 @@ import (
 // its constraints, and its package must be in place. Packages are verified when they are used, by Packages. Elsewhere
 // are providers that come from somewhere else.
 func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool) tfdiags.Diagnostics {
-	if diags := inconsistencies(reqs, locks, elsewhere); diags.HasErrors() {
+	var diags tfdiags.Diagnostics
+	for _, p := range reqs.Providers() {
+		if p.IsBuiltin() {
+			if err := checkBuiltin(p, reqs[p]); err != nil {
+				diags = diags.Append(tfdiags.Errorf("Missing required provider", "%s.", tfdiags.Capital(err.Error())))
+			}
+		}
+	}
+	if diags = diags.Append(inconsistencies(reqs, locks, elsewhere)); diags.HasErrors() {
 		return diags
 	}
 	var missing []string

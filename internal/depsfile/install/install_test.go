@@ -369,6 +369,7 @@ func TestCheck(t *testing.T) {
 		"no locks":   {b.reqs(tool, ""), &depsfile.Locks{}, b.opts.Dir, "tofu init"},
 		"one more":   {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "init -upgrade"},
 		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir, "does not meet the constraints"},
+		"built in":   {b.reqs(addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}, ""), locks, b.opts.Dir, "no built-in provider"},
 		"no package": {b.reqs(tool, ""), locks, b.path("nowhere"), "there is no package"},
 	} {
 		diags := Check(c.reqs, c.locks, c.dir, nil)

@@ -1,0 +1,60 @@
+package moduletest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// providerTypes are the providers that the names of a file's provider blocks stand for, by what its runs use them for.
+type providerTypes struct {
+	suite *Suite
+	file  *configs.TestFile
+	types map[string]addrs.Provider
+	diags tfdiags.Diagnostics
+}
+
+// checkProviderTypes finds names of provider blocks that the runs of a file use for several providers. A mocked provider serves any.
+func (s *Suite) checkProviderTypes(file *configs.TestFile) tfdiags.Diagnostics {
+	t := &providerTypes{suite: s, file: file, types: map[string]addrs.Provider{}}
+	for _, run := range file.Runs {
+		subject := s.subjects[run]
+		if subject == nil || subject.config == nil {
+			continue
+		}
+		if !run.ProvidersSet {
+			for _, local := range slices.SortedFunc(maps.Keys(file.Providers), addrs.LocalProviderConfig.Compare) {
+				t.use(run, subject, local.LocalName, local.LocalName, file.Providers[local].Range)
+			}
+			continue
+		}
+		for _, pair := range run.Providers {
+			if file.Mocks[pair.InParent.Local()] == nil {
+				t.use(run, subject, pair.InParent.Name, pair.InChild.Name, pair.InParent.NameRange)
+			}
+		}
+	}
+	return t.diags
+}
+
+// use notes that a run uses the file's configurations of a name for a provider of the module that it tests.
+func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModule string, at hcl.Range) {
+	if !subject.knows(inModule) {
+		return
+	}
+	want := subject.config.Module.ProviderByLocalName(inModule)
+	have, used := t.types[name]
+	switch {
+	case !used:
+		t.types[name] = want
+	case have != want:
+		t.diags = append(t.diags, tfdiags.Errorf("Provider type mismatch",
+			"In the run %q, the provider configuration %q of %s is for provider %s, but an earlier run of the file uses that name for %s. Give each provider a name of its own, and pass it with the providers argument of the run.",
+			run.Name, name, t.file.Name, want.ForDisplay(), have.ForDisplay()).At(at))
+	}
+}
