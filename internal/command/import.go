@@ -90,7 +90,7 @@ func runImport(ctx context.Context, app *App, flags any, args []string) error {
 	return app.done(diags)
 }
 
-// planImport plans with nothing but the import.
+// planImport plans with nothing but the import. The configuration isn't validated first: the block to import to may be empty as yet.
 func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
 	start := op.env.Provider
 	op.env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {
@@ -101,7 +101,9 @@ func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id 
 		return knownConfig{running}, nil
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
-	return op.planQuietly(ctx, &engine.PlanOptions{NotSaved: true, Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}}})
+	return engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, &engine.PlanOptions{
+		NotSaved: true, Variables: op.variables, Targets: []addrs.Target{target}, Imports: []engine.ImportTarget{{Addr: addr, ID: id}},
+	})
 }
 
 // knownConfig is a provider that must not be configured with unknown values: an import asks it for a real object.

@@ -242,6 +242,13 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if w.mode == plans.RefreshOnly {
 		return diags.Append(p.refreshOnly(prior))
 	}
+	if w.importsOnly(r) {
+		p.x.objs[p.at] = prior.value
+		w.addChange(r, &plans.InstanceChange{
+			Addr: p.addr, PrevAddr: p.addr, Provider: prov.addr, Before: prior.value, After: prior.value, Action: plans.NoOp, Importing: importing,
+		})
+		return diags
+	}
 	if r.hadTarget && importing != nil {
 		more = p.generate(prior, importing)
 		diags = diags.Append(more)

@@ -36,6 +36,9 @@ var analysisTransformer = &Transformer{
 		for _, r := range b.resources {
 			if r.cfg != nil {
 				r.exprs = b.resourceExprs[r.bodyKey()]
+				if b.importsOnly(r) {
+					r.exprs = &resourceExprs{rep: r.exprs.rep, itself: r.exprs.itself}
+				}
 				r.open.problems = r.open.problems.Append(r.exprs.problems)
 			}
 		}

@@ -93,6 +93,10 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	return nil
 }
 
+// importsOnly reports whether objects are imported to the resource and nothing else happens to it. Its instances matter then, but not
+// the rest of its block: people import into an empty one and write its arguments afterwards.
+func (o *operation) importsOnly(r *resource) bool { return len(o.cliImports) > 0 && len(r.imports) > 0 }
+
 // namesInstance tells whether an import goes to one of several instances, for which no block could be written.
 func namesInstance(to hcl.Expression) bool {
 	tr, hclDiags := hcl.AbsTraversalForExpr(to)
