@@ -40,7 +40,7 @@ directory is neither read nor written.`,
 		return f
 	},
 	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		return runTest(ctx, app, flags.(*testFlags), args)
+		return runTest(ctx, app, flags.(*testFlags)) // arguments have always been ignored, and scripts give some
 	},
 }
 
@@ -52,10 +52,7 @@ type testFlags struct {
 	Verbose       bool
 }
 
-func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
-	if err := noArguments(args); err != nil {
-		return err
-	}
+func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Input = false
 	given, diags := inputs.Collect(app.parser, inputs.Options{Environ: app.Environ, Dir: app.rootDir, TestDir: f.TestDirectory, Flags: f.varFlags.Vars})
 	if diags.HasErrors() {
@@ -77,9 +74,6 @@ func runTest(ctx context.Context, app *App, f *testFlags, args []string) error {
 		return diags.Err()
 	}
 	diags = diags.Append(filterTests(suite, f.Filter))
-	if diags.HasErrors() {
-		return diags.Err()
-	}
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without any, nothing is to be run
 		addTestRequirements(reqs, suite)
@@ -133,20 +127,19 @@ func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given,
 	return cfg, diags
 }
 
-// filterTests leaves only the files that are asked for. A name without a file is worth a warning, and when that leaves no file at
-// all, so that nothing would be tested, an error.
+// filterTests keeps only the files that are asked for, and warns of names without a file.
 func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
 	if len(names) == 0 {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	report := tfdiags.Warningf
 	unknown := suite.Only(names)
 	if len(suite.Files) == 0 {
-		report = tfdiags.Errorf
+		return diags.Append(tfdiags.Warningf("No tests were found",
+			"The option -filter names no test file. Give the paths of files as test results show them, relative to the current directory."))
 	}
 	for _, name := range unknown {
-		diags = diags.Append(report("No such test file",
+		diags = diags.Append(tfdiags.Warningf("No such test file",
 			"The option -filter=%s names no test file. Give the file's path as test results show it, relative to the current directory.", name))
 	}
 	return diags

@@ -49,7 +49,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 func (c *Client) offers(ctx context.Context, host string) (services, error) {
 	found, err := c.services.Do(host, func() (services, error) { return c.discover(ctx, host) })
 	if err != nil {
-		return services{}, fmt.Errorf("service discovery for %s: %w", host, err)
+		return services{}, fmt.Errorf("could not connect to %s: failed to request discovery document: %w", host, err)
 	}
 	return found, nil
 }

@@ -187,7 +187,9 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	if !reuse {
 		in.tell(Finding{p, depsfile.ConstraintsString(c)})
 		list, err := in.versions(ctx, p)
-		if err != nil {
+		if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) {
+			return failed("Failed to resolve provider packages", err)
+		} else if err != nil {
 			return failed(query, err)
 		}
 		warnings = list.Warnings
@@ -220,7 +222,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
 	list, err := in.Source.Versions(ctx, p)
 	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) { // that error names the provider
-		err = fmt.Errorf("finding versions of provider %s: %w", p.ForDisplay(), err)
+		err = fmt.Errorf("could not resolve provider %s: %w", p.ForDisplay(), err)
 	}
 	return list, err
 }

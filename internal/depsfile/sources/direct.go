@@ -48,7 +48,7 @@ func (d *Direct) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 		return Versions{}, d.unknown(p)
 	}
 	if err != nil {
-		return Versions{}, err
+		return Versions{}, fmt.Errorf("could not query provider registry for %s: %w", p, err)
 	}
 	var list struct {
 		Versions []struct{ Version string }
