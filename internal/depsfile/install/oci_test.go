@@ -146,7 +146,7 @@ func TestOCIMirror(t *testing.T) {
 	b.refuse(b.reqs(tool, "1.0.0"), nil, "broke off")
 	reg.cut = 0
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
-	b.refuse(b.reqs(tool, ""), nil, "Finding versions")
+	b.refuse(b.reqs(tool, ""), nil, "Could not resolve provider")
 	// Credentials of a Docker configuration file, and an artifact of another kind.
 	file := b.path("config.json")
 	if err := os.WriteFile(file, []byte(`{"auths": {"`+host+`": {"auth": "bWU6czNjcmV0"}}}`), 0o600); err != nil {
