@@ -169,7 +169,11 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
-	file, err := replace(out, data, s.locks[workspace] != nil)
+	var original fs.FileInfo
+	if elsewhere {
+		original, _ = os.Stat(in) // the new file has what this one has
+	}
+	file, err := replace(out, data, original, s.locks[workspace] != nil)
 	if err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
@@ -191,10 +195,14 @@ func backUp(from, to string) error {
 	if err != nil {
 		return err
 	}
+	original, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
 	if sameFile(from, to) {
 		return fmt.Errorf("%s is the state file itself; choose another file with -backup", to)
 	}
-	_, err = replace(to, data, false)
+	_, err = replace(to, data, original, false)
 	return err
 }
 

@@ -257,3 +257,44 @@ func TestEmptyIsNotAbsent(t *testing.T) {
 		t.Errorf("an empty file gives %#v, %v", data, err)
 	}
 }
+
+// TestModesOfCopies: backups and the file of -state-out are readable by no one who can't read the state.
+func TestModesOfCopies(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		config        local.Config
+		opts          local.Options
+		state, backup os.FileMode // before; 0 for no file
+		file          string
+		want          os.FileMode
+	}{
+		{name: "a new backup", state: 0o600, file: "terraform.tfstate.backup", want: 0o600},
+		{name: "an old backup", state: 0o600, backup: 0o644, file: "terraform.tfstate.backup", want: 0o600},
+		{name: "a private backup", state: 0o644, backup: 0o600, file: "terraform.tfstate.backup", want: 0o600},
+		{name: "everything is public", state: 0o644, backup: 0o644, file: "terraform.tfstate.backup", want: 0o644},
+		{name: "another output", state: 0o600, opts: local.Options{StateOut: "out"}, file: "out", want: 0o600},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for path, mode := range map[string]os.FileMode{"terraform.tfstate": test.state, "terraform.tfstate.backup": test.backup} {
+				if mode == 0 {
+					continue
+				}
+				if err := os.WriteFile(path, []byte("1"), mode); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chmod(path, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(t, local.New(&test.config, &test.opts), ws, "2")
+			info, err := os.Stat(test.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := info.Mode().Perm(); got != test.want {
+				t.Errorf("%s has the mode %v, not %v", test.file, got, test.want)
+			}
+		})
+	}
+}

@@ -15,7 +15,10 @@ const temporarySuffix = ".tmp"
 // replace puts data into the file at path, whole or not at all, and gives the new file, open and locked, if lock is set and the
 // system's locks can be held on a file that is renamed. Where nothing but the file itself can be written, a crash half way leaves the
 // start of the new snapshot; the journal, which is kept until all of it is written, has what changed.
-func replace(path string, data []byte, lock bool) (*os.File, error) {
+//
+// The file keeps its mode and owner. If it is a copy of the file that original describes, it becomes readable by no one
+// who can't read that file. original is nil for anything else.
+func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.File, error) {
 	target, err := staging.Resolve(path)
 	if err != nil {
 		return nil, err
@@ -29,7 +32,8 @@ func replace(path string, data []byte, lock bool) (*os.File, error) {
 	case err == nil && !before.Mode().IsRegular():
 		return nil, staging.Overwrite(target, data) // a device or a pipe can only be written to
 	}
-	f, err := createTemporary(target)
+	look := looks(before, original)
+	f, err := createTemporary(target, look.initial())
 	if errors.Is(err, fs.ErrPermission) && before != nil {
 		return nil, staging.Overwrite(target, data)
 	}
@@ -37,7 +41,7 @@ func replace(path string, data []byte, lock bool) (*os.File, error) {
 		return nil, err
 	}
 	keep := lock && renamesLockedFiles
-	err = fill(f, data, before, keep)
+	err = fill(f, data, look, keep)
 	if err == nil && !keep {
 		err = f.Close()
 	}
@@ -61,18 +65,45 @@ func replace(path string, data []byte, lock bool) (*os.File, error) {
 	return f, nil
 }
 
-// fill writes and syncs the temporary file, makes it look like the one it replaces, and locks it.
-func fill(f *os.File, data []byte, before fs.FileInfo, lock bool) error {
+// appearance is the mode of a file and the file whose owner it gets. Without an owner, both are those of any new file.
+type appearance struct {
+	mode  fs.FileMode
+	owner fs.FileInfo
+}
+
+// looks returns the appearance of a file that replaces the file before and is a copy of original. Either may be nil.
+func looks(before, original fs.FileInfo) appearance {
+	switch {
+	case before == nil && original == nil:
+		return appearance{}
+	case before == nil:
+		return appearance{original.Mode().Perm(), original}
+	case original == nil:
+		return appearance{before.Mode().Perm(), before}
+	}
+	return appearance{before.Mode().Perm() & original.Mode().Perm(), before}
+}
+
+// initial returns the mode of the file while it has no content.
+func (a appearance) initial() fs.FileMode {
+	if a.owner == nil {
+		return 0o666
+	}
+	return 0o600
+}
+
+// fill writes and syncs the temporary file, sets its mode and owner, and locks it.
+func fill(f *os.File, data []byte, look appearance, lock bool) error {
 	if lock {
 		if err := lockState(f); err != nil {
 			return err
 		}
 	}
-	if before != nil {
-		if err := f.Chmod(before.Mode().Perm()); err != nil {
+	if look.owner != nil {
+		if err := f.Chmod(look.mode); err != nil {
 			return err
 		}
-		staging.KeepOwner(f, before)
+		staging.KeepOwner(f, look.owner)
 	}
 	if _, err := f.Write(data); err != nil {
 		return err
@@ -80,12 +111,12 @@ func fill(f *os.File, data []byte, before fs.FileInfo, lock bool) error {
 	return f.Sync()
 }
 
-// createTemporary makes a file beside target with the mode that any new file gets.
-func createTemporary(target string) (*os.File, error) {
+// createTemporary creates a file beside target. The umask applies to its mode.
+func createTemporary(target string, mode fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(target)
 	for i := range 10_000 {
 		name := fmt.Sprintf("%s.%s.%d-%d%s", dir, base, os.Getpid(), i, temporarySuffix)
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
@@ -113,7 +144,7 @@ func probe(path string) error {
 	if made.err != nil {
 		return made.err
 	}
-	f, terr := createTemporary(target)
+	f, terr := createTemporary(target, 0o666)
 	if terr != nil {
 		if err == nil && probeOpen(target) == nil {
 			return nil
