@@ -80,17 +80,25 @@ func fileKind(file string) (string, error) {
 	return contentKind(head), err
 }
 
-// Limits for archives of modules, which are text.
+// Limits for archives of modules. Text inflates to about ten times the size of its archive.
 const (
-	maxArchiveFiles = 100_000
-	maxArchiveBytes = 4 << 30
+	maxArchiveFiles   = 100_000
+	maxArchiveBytes   = 4 << 30
+	freeArchiveBytes  = 100 << 20 // up to here any ratio will do
+	maxArchiveInflate = 100
 )
+
+// inflatable returns to how many bytes an archive of the given size may inflate.
+func inflatable(size int64) int64 {
+	return min(maxArchiveBytes, max(freeArchiveBytes, min(size, maxArchiveBytes)*maxArchiveInflate))
+}
 
 // unpacker writes an archive's entries below one folder and nowhere else.
 type unpacker struct {
 	root  *os.Root
 	files int
 	bytes int64
+	limit int64    // of bytes
 	links []string // the symbolic links that were made
 }
 
@@ -103,12 +111,16 @@ func unpack(file, named, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	u := &unpacker{root: root}
+	u := &unpacker{root: root, limit: inflatable(info.Size())}
 	if err := u.unpack(file, cmp.Or(kind, named)); err != nil {
 		return err
 	}
@@ -252,12 +264,12 @@ func (u *unpacker) file(name string, mode fs.FileMode, content io.Reader) error 
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(content, maxArchiveBytes-u.bytes+1))
+	n, err := io.Copy(f, io.LimitReader(content, u.limit-u.bytes+1))
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	if u.bytes += n; err == nil && u.bytes > maxArchiveBytes {
-		err = errors.New("the archive would inflate to more than a module may have")
+	if u.bytes += n; err == nil && u.bytes > u.limit {
+		err = fmt.Errorf("the archive would inflate to more than %d MB, which is too much for a module in an archive of its size", u.limit>>20)
 	}
 	if err != nil {
 		return fmt.Errorf("unpacking %s: %w", name, err)

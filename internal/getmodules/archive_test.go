@@ -174,7 +174,7 @@ func TestArchiveLimits(t *testing.T) {
 	}
 	defer root.Close()
 	const left = 1000
-	u := &unpacker{root: root, bytes: maxArchiveBytes - left}
+	u := &unpacker{root: root, bytes: maxArchiveBytes - left, limit: maxArchiveBytes}
 	if err := u.file("a", 0o644, strings.NewReader(strings.Repeat("x", left))); err != nil {
 		t.Error(err)
 	}
@@ -186,6 +186,30 @@ func TestArchiveLimits(t *testing.T) {
 	}
 	u = &unpacker{root: root, files: maxArchiveFiles}
 	if err := u.entry("c", 0o644, "", strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "more entries") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestArchiveRatio unpacks an archive that inflates to a thousand times its size.
+func TestArchiveRatio(t *testing.T) {
+	for size, want := range map[int64]int64{0: freeArchiveBytes, 1 << 20: freeArchiveBytes, 2 << 20: 200 << 20, 1 << 40: maxArchiveBytes} {
+		if got := inflatable(size); got != want {
+			t.Errorf("%d bytes may inflate to %d, not %d", size, got, want)
+		}
+	}
+	dir := t.TempDir()
+	try := func(name string, megabytes int) error {
+		file := filepath.Join(dir, name+".zip")
+		data := zipOf(map[string]string{"main.tf": strings.Repeat(" ", megabytes<<20)})
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return unpack(file, "zip", filepath.Join(dir, name))
+	}
+	if err := try("small", 1); err != nil {
+		t.Error(err)
+	}
+	if err := try("bomb", freeArchiveBytes>>20+1); err == nil || !strings.Contains(err.Error(), "would inflate to more than 100 MB") {
 		t.Errorf("%v", err)
 	}
 }

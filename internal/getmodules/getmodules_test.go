@@ -376,3 +376,36 @@ func TestNetrc(t *testing.T) {
 	l.write(map[string]string{"logins": "machine 127.0.0.1 login me password s3cret"})
 	l.good(call("a", l.url+"/a.zip"))
 }
+
+// TestLinkedDirectories installs where the directory of modules, or the one above it, is a symbolic link.
+func TestLinkedDirectories(t *testing.T) {
+	for _, test := range []struct{ name, link, target, error string }{
+		{"modules leads out", ".terraform/modules", "../../victim", "is a symbolic link that leads out of .terraform"},
+		{"modules is its parent", ".terraform/modules", ".", "is a symbolic link that leads out of .terraform"},
+		{"modules stays inside", ".terraform/modules", "others", ""},
+		{"the data directory is elsewhere", ".terraform", "../cache", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLab(t)
+			l.write(map[string]string{"victim/docs/thesis.txt": "years of work", "work/m/main.tf": "", "work/others/x": "", "cache/x": ""})
+			if test.link != ".terraform" {
+				if err := os.MkdirAll(".terraform/others", 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(test.target, test.link); err != nil {
+				t.Skip("no symbolic links: ", err)
+			}
+			diags := l.install(call("docs", "./m"), false)
+			if err := diags.Err(); err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
+				t.Errorf("got %v, want %q", err, test.error)
+			}
+			if _, err := os.Stat(filepath.Join(l.top, "victim", "docs", "thesis.txt")); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(filepath.Join(l.top, "victim", "modules.json")); err == nil {
+				t.Error("the list of modules was written outside of the working directory")
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,6 +47,10 @@ type Installer struct {
 
 // NewInstaller reads what is installed already. The context bounds all that the installer does.
 func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagnostics) {
+	if err := staysBelow(opts.Dir); err != nil {
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Modules can't be installed",
+			"%s. Installing modules deletes and replaces what is there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)}
+	}
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
 		return nil, tfdiags.Diagnostics{manifestDamaged(err),
@@ -63,6 +68,26 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 		}
 	}
 	return in, nil
+}
+
+// staysBelow returns an error if a symbolic link makes dir lie outside of its parent directory. The parent may be a link
+// itself, since the user chooses it; links below it can come with a repository that nobody has looked at.
+func staysBelow(dir string) error {
+	target, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(parent, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return fmt.Errorf("%s is a symbolic link that leads out of %s", dir, filepath.Dir(dir))
+	}
+	return nil
 }
 
 // Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration or could not
