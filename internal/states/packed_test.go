@@ -16,6 +16,11 @@ var texts = map[string][]byte{
 	"nested arrays": bytes.Repeat([]byte{0x91}, 2<<20),
 	"cut off":       {0x93, 0x01},
 	"nothing":       {},
+	"huge array":    {0xdd, 0xff, 0xff, 0xff, 0xff},
+	"huge map":      {0xdf, 0xff, 0xff, 0xff, 0xff},
+	"huge string":   {0xdb, 0xff, 0xff, 0xff, 0xff, 'x'},
+	"huge bytes":    {0xc6, 0xff, 0xff, 0xff, 0xff, 'x'},
+	"huge inside":   append([]byte{0x92, 0xdd, 0, 0, 0, 30}, bytes.Repeat([]byte{1}, 30)...),
 }
 
 var targets = []cty.Type{
@@ -77,6 +82,69 @@ func FuzzUnmarshalPacked(f *testing.F) {
 		}
 		if _, err := ctymsgpack.Marshal(v, v.Type()); err != nil && v.IsWhollyKnown() {
 			t.Errorf("%#v can be read and not be written: %v", v, err)
+		}
+	})
+}
+
+// TestCheckPacked reads every form that a value can have, whole and with each number of bytes missing.
+func TestCheckPacked(t *testing.T) {
+	var values []byte
+	count := 0
+	add := func(code byte, more ...byte) {
+		values = append(append(values, code), more...)
+		count++
+	}
+	for _, code := range []byte{0x00, 0x7f, 0xe0, 0xff, 0x80, 0x90, 0xa0, 0xc0, 0xc2, 0xc3} {
+		add(code)
+	}
+	for code, n := range map[byte]int{0xcc: 1, 0xcd: 2, 0xce: 4, 0xcf: 8, 0xd0: 1, 0xd1: 2, 0xd2: 4, 0xd3: 8, 0xca: 4, 0xcb: 8,
+		0xd4: 2, 0xd5: 3, 0xd6: 5, 0xd7: 9, 0xd8: 17} {
+		add(code, make([]byte, n)...)
+	}
+	for _, code := range []byte{0xd9, 0xc4} {
+		add(code, 2, 'a', 'b')
+		add(code+1, 0, 2, 'a', 'b')
+		add(code+2, 0, 0, 0, 2, 'a', 'b')
+	}
+	add(0xc7, 1, 12, 0xc0)
+	add(0xc8, 0, 1, 12, 0xc0)
+	add(0xc9, 0, 0, 0, 1, 12, 0xc0)
+	add(0xdc, 0, 2, 1, 2)
+	add(0xdd, 0, 0, 0, 2, 1, 2)
+	add(0xde, 0, 1, 1, 2)
+	add(0xdf, 0, 0, 0, 1, 1, 2)
+	all := append([]byte{0xdc, 0, byte(count)}, values...)
+	if err := checkPacked(all); err != nil {
+		t.Errorf("all forms: %v", err)
+	}
+	for n := range all {
+		if checkPacked(all[:n]) == nil {
+			t.Errorf("the first %d of %d bytes are taken for a value", n, len(all))
+		}
+	}
+	if checkPacked([]byte{0xc1}) == nil {
+		t.Error("the code that no value has is taken for one")
+	}
+}
+
+func BenchmarkUnmarshalPacked(b *testing.B) {
+	attrs := make(map[string]cty.Value)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		attrs[name] = cty.StringVal("some text of ordinary length")
+	}
+	v := cty.ObjectVal(attrs)
+	data, err := ctymsgpack.Marshal(v, v.Type())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			_ = checkPacked(data)
+		}
+	})
+	b.Run("all", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = UnmarshalPacked(data, v.Type())
 		}
 	})
 }
