@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -283,7 +282,7 @@ func glob(dir, pattern string) ([]cty.Value, error) {
 	if alternatives(pattern) > maxAlternatives {
 		return nil, fmt.Errorf("the alternatives in braces make more than %d patterns", maxAlternatives)
 	}
-	matches, err := doublestar.FilepathGlob(filepath.Join(dir, pattern), doublestar.WithFilesOnly())
+	matches, err := matchingFiles(filepath.Join(dir, pattern))
 	if err != nil {
 		return nil, fmt.Errorf("cannot match %q: %w", pattern, err)
 	}
