@@ -71,7 +71,7 @@ var cmdWorkspaceShow = &Command{
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(app.Out, name)
+		app.say("%s", name)
 		return nil
 	},
 }

@@ -154,3 +154,28 @@ func TestDiagnosticAtTheEndOfAFile(t *testing.T) {
 		t.Errorf("got %s\nwant %s", b, want)
 	}
 }
+
+// TestNamesOnTerminals: a name from the disk or a backend can't control the terminal, and JSON has it as it is.
+func TestNamesOnTerminals(t *testing.T) {
+	const name = "w\x1b[2Jx"
+	var b, j bytes.Buffer
+	human := NewHuman(Options{Out: &b, Err: &b})
+	human.Message(Workspaces{Current: name, Names: []string{name}})
+	human.Message(Addresses{Addrs: []string{name}})
+	human.Message(Text{Text: "\x1b[1m- m in\x1b[0m " + name})
+	at := hcl.Pos{Line: 1, Column: 1}
+	human.Diagnostics(tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: name, Start: at, End: at}}})
+	got := b.String()
+	for _, want := range []string{"* w␛[2Jx\n", "\nw␛[2Jx\n", "\x1b[1m- m in\x1b[0m w␛[2Jx\n", "on w␛[2Jx line 1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+	if strings.Contains(got, "\x1b[2J") {
+		t.Errorf("it reaches the terminal: %q", got)
+	}
+	NewJSON(Options{Out: &j}).Message(Workspaces{Current: name, Names: []string{name}})
+	if !strings.Contains(j.String(), `"w\u001b[2Jx"`) {
+		t.Errorf("JSON has another name: %s", j.String())
+	}
+}

@@ -146,7 +146,7 @@ func (h *human) State(v *StateView) error {
 func (h *human) Message(m Message) {
 	switch m := m.(type) {
 	case Text:
-		h.write(h.Out, m.Text+"\n")
+		h.write(h.Out, printableText(m.Text)+"\n")
 	case Rule:
 		h.write(h.Out, "\n"+h.style.as(grey, rule(columns(h.Width)))+"\n")
 	case Applied:
@@ -157,7 +157,7 @@ func (h *human) Message(m Message) {
 		}
 	case Addresses:
 		if len(m.Addrs) > 0 {
-			h.write(h.Out, strings.Join(m.Addrs, "\n")+"\n")
+			h.write(h.Out, printable(strings.Join(m.Addrs, "\n"))+"\n")
 		}
 	case Workspaces:
 		var b strings.Builder
@@ -166,7 +166,7 @@ func (h *human) Message(m Message) {
 			if name == m.Current {
 				mark = "* "
 			}
-			b.WriteString(mark + name + "\n")
+			b.WriteString(mark + printable(name) + "\n")
 		}
 		h.write(h.Out, b.String()+"\n")
 	default:

@@ -63,7 +63,7 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 		}
 		return
 	case d.Snippet == nil:
-		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", d.Range.Filename, d.Range.Start.Line)
+		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", printable(d.Range.Filename), d.Range.Start.Line)
 		return
 	}
 	s := d.Snippet
@@ -71,7 +71,7 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	if s.Context != nil {
 		context = ", in " + printable(*s.Context)
 	}
-	fmt.Fprintf(b, "  on %s line %d%s:\n", d.Range.Filename, d.Range.Start.Line, context)
+	fmt.Fprintf(b, "  on %s line %d%s:\n", printable(d.Range.Filename), d.Range.Start.Line, context)
 	w.code(b, s)
 	w.involved(b, d)
 	b.WriteByte('\n')
@@ -160,7 +160,7 @@ func (w *diagWriter) compact(groups []group) string {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "- %s\n", printable(g.first.Summary))
 		if s := g.first.Subject; s != nil {
-			fmt.Fprintf(&b, "  on %s line %d", s.Filename, s.Start.Line)
+			fmt.Fprintf(&b, "  on %s line %d", printable(s.Filename), s.Start.Line)
 			if g.others > 0 {
 				fmt.Fprintf(&b, " (and %d more)", g.others)
 			}

@@ -95,4 +95,15 @@ func printable(text string) string {
 	}, text)
 }
 
+// printableText is printable for text that may have colours of this program in it.
+func printableText(text string) string {
+	var b strings.Builder
+	end := 0
+	for _, code := range colourCodes.FindAllStringIndex(text, -1) {
+		b.WriteString(printable(text[end:code[0]]) + text[code[0]:code[1]])
+		end = code[1]
+	}
+	return b.String() + printable(text[end:])
+}
+
 func isControl(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
