@@ -3,8 +3,10 @@ package addrs
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -151,10 +153,8 @@ var shorthands = []shorthand{
 	{pattern(`^/.*$`), "file://$0"},
 }
 
-var (
-	methodURL = pattern(`^(?:[a-z0-9]+::)?[a-z0-9+.-]+://`)
-	method    = pattern(`^[a-z0-9]+::`)
-)
+// method is the way to fetch a package, in front of its URL.
+var method = pattern(`^[a-z0-9]+::`)
 
 // parseRemoteSource reads the address of a package, in full or in one of the short forms.
 func parseRemoteSource(text string) (ModuleSource, error) {
@@ -167,11 +167,19 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 			return ModuleSource{Kind: RemoteModule, Address: match.ReplaceAllString(address, s.full), Subdir: subdir}, nil
 		}
 	}
-	switch {
-	case methodURL().MatchString(address):
+	place := method().ReplaceAllString(address, "")
+	switch u, err := url.Parse(place); {
+	case err != nil:
+		return ModuleSource{}, fmt.Errorf("%q is not a valid URL: %w", place, errors.Unwrap(err))
+	case u.IsAbs() && (place != address || strings.Contains(place, "://")):
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
-	case method().MatchString(address): // git::/path, git::host/path
+	case place != address && isShorthand(place): // git::/path, git::github.com/owner/name
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
 	}
 	return ModuleSource{}, fmt.Errorf("%q is not the address of a module package. For a directory relative to the calling module, write %q", text, "./"+text)
+}
+
+// isShorthand reports whether an address is in one of the short forms.
+func isShorthand(address string) bool {
+	return slices.ContainsFunc(shorthands, func(s shorthand) bool { return s.match().MatchString(address) })
 }

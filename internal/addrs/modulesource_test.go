@@ -24,6 +24,16 @@ var moduleSourceTests = []struct {
 	{"https://example.com/x.zip", "https://example.com/x.zip"},
 	{"https://example.com/x.zip//../y", ""},
 	{"/abs/dir", "file:///abs/dir"},
+	{"git::/abs/dir", "git::/abs/dir"},
+	{"git::github.com/acme/net", "git::github.com/acme/net"},
+	{"git::git@github.com:acme/net.git", "git::ssh://git@github.com/acme/net.git"},
+	{"git::acme/net", ""},
+	{"git::./net", ""},
+	{"odd::net", ""},
+	{"git::::net", ""},
+	{"https://x y/z", ""},
+	{"https://[x", ""},
+	{"git::https://x/%zz", ""},
 }
 
 func TestParseModuleSource(t *testing.T) {

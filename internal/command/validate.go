@@ -84,6 +84,10 @@ func runValidate(ctx context.Context, app *App, flags any, args []string) error 
 func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostics {
 	cfg, diags := a.loadConfig(ctx, f.varFlags)
 	if diags.HasErrors() {
+		if !f.NoTests && a.parser.IsModuleDir(a.rootDir) {
+			_, more := a.parser.TestFiles(a.rootDir, f.TestDirectory)
+			diags = diags.Append(more)
+		}
 		return diags
 	}
 	reqs, subjects := requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.rootDir, Config: cfg.Config}}
