@@ -209,7 +209,7 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err).At(req.Call.Range)}
+			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err)}
 		}
 		dir = found
 	}
@@ -273,7 +273,7 @@ func (in *Installer) fromRegistry(req *configs.ModuleRequest) (string, string, t
 	}
 	place, err := in.locator.locate(req.Source, version)
 	if err != nil {
-		return "", "", append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err).At(req.Call.Range))
+		return "", "", append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err))
 	}
 	dir, version, more := in.install(req, place, version)
 	return dir, version, append(diags, more...)
