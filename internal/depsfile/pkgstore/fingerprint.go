@@ -44,7 +44,7 @@ func listFile(path string) ([]fileStat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []fileStat{{"", info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode()}}, nil
+	return []fileStat{statOf("", info)}, nil
 }
 
 func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, error), hash func(string) (depsfile.Hash, error)) (depsfile.Hash, error) {
@@ -56,9 +56,7 @@ func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, err
 	if err != nil {
 		return "", err
 	}
-	var known fingerprint
-	if data, err := os.ReadFile(s.file("stat", kind+real)); err == nil && json.Unmarshal(data, &known) == nil &&
-		known.Path == kind+real && known.Hash != "" && slices.Equal(known.Files, files) {
+	if known, ok := s.fingerprint(kind + real); ok && slices.Equal(known.Files, files) {
 		return known.Hash, nil
 	}
 	h, err := hash(real)
@@ -71,6 +69,40 @@ func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, err
 		_ = s.saveFingerprint(fingerprint{kind + real, h, files})
 	}
 	return h, nil
+}
+
+// fingerprint returns the one that is remembered for a path with the kind of hash before it.
+func (s *Store) fingerprint(path string) (known fingerprint, ok bool) {
+	data, err := os.ReadFile(s.file("stat", path))
+	ok = err == nil && json.Unmarshal(data, &known) == nil && known.Path == path && known.Hash != ""
+	return known, ok
+}
+
+// relinked calls link, which may make hard links to the files of a folder, and keeps the remembered hash of the folder valid
+// if it was valid before.
+func (s *Store) relinked(dir string, link func() error) error {
+	real, err := realPath(dir)
+	if err != nil {
+		return err
+	}
+	known, ok := s.fingerprint(ofFolder + real)
+	if ok {
+		before, err := listDir(real)
+		ok = err == nil && slices.Equal(known.Files, before)
+	}
+	if err := link(); err != nil || !ok {
+		return err
+	}
+	after, err := listDir(real)
+	sameContent := func(a, b fileStat) bool {
+		a.CTime = b.CTime
+		return a == b
+	}
+	if err == nil && slices.EqualFunc(known.Files, after, sameContent) && !slices.Equal(known.Files, after) {
+		known.Files = after
+		_ = s.saveFingerprint(known) // without it the folder is hashed once more
+	}
+	return nil
 }
 
 // rememberStat notes the hash of a folder whose files this process has just written.

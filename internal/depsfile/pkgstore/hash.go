@@ -100,14 +100,19 @@ func hashFile(path string) (out [sha256.Size]byte, err error) {
 // onlyReader hides WriterTo, which would copy with a small buffer of its own.
 type onlyReader struct{ io.Reader }
 
-// fileStat is what a file looks like without reading it. The change time isn't part of it: making a hard link to a
-// file changes that.
+// fileStat is what a file looks like without reading it. Whoever changes a file can set its modification time back, but not
+// its change time. That one also changes when a hard link to the file is made or removed; see relinked.
 type fileStat struct {
 	Name  string // relative to the package, with slashes
 	Size  int64
 	MTime int64 // nanoseconds
 	Inode uint64
 	Mode  fs.FileMode
+	CTime int64 // nanoseconds; 0 where the system has none
+}
+
+func statOf(name string, info fs.FileInfo) fileStat {
+	return fileStat{name, info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode(), changeTime(info)}
 }
 
 // listDir gives the files below dir, with symbolic links followed, in order.
@@ -132,7 +137,7 @@ func listDir(dir string) ([]fileStat, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, fileStat{filepath.ToSlash(rel), info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode()})
+		files = append(files, statOf(filepath.ToSlash(rel), info))
 		return nil
 	})
 	if err != nil {

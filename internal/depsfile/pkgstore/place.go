@@ -27,7 +27,8 @@ func (s *Store) Place(c Content, target string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if err := copying.Tree(c.Dir, filepath.Join(tmp, "package")); err != nil {
+	err = s.relinked(c.Dir, func() error { return copying.Tree(c.Dir, filepath.Join(tmp, "package")) })
+	if err != nil {
 		return fmt.Errorf("copying the package to %s: %w", target, err)
 	}
 	err = os.Rename(filepath.Join(tmp, "package"), target)

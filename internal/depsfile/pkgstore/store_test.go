@@ -510,3 +510,73 @@ func BenchmarkHashArchive(b *testing.B) {
 		}
 	}
 }
+
+// TestChangedInPlace changes a file of a package and puts its modification time back.
+func TestChangedInPlace(t *testing.T) {
+	s := open(t)
+	c := add(t, s, archive(t, sample...))
+	file := filepath.Join(c.Dir, "LICENSE")
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changeTime(info) == 0 {
+		t.Skip("this system has no change times")
+	}
+	if h, err := s.ContentHash(c.Dir); err != nil || h != c.Hash {
+		t.Fatalf("%s %v", h, err)
+	}
+	time.Sleep(20 * time.Millisecond) // the clock of some file systems has ticks
+	evil := strings.Repeat("x", int(info.Size()))
+	if err := os.WriteFile(file, []byte(evil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := s.ContentHash(c.Dir); err != nil || h == c.Hash {
+		t.Errorf("a changed file isn't noticed: %s %v", h, err)
+	}
+}
+
+// TestRelinked makes hard links to the files of a package, whose hash stays known.
+func TestRelinked(t *testing.T) {
+	s := open(t)
+	c := add(t, s, archive(t, sample...))
+	if _, err := s.ContentHash(c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	real, err := realPath(c.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := func() bool {
+		files, err := listDir(real)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, ok := s.fingerprint(real)
+		return ok && slices.Equal(f.Files, files)
+	}
+	file := filepath.Join(c.Dir, "LICENSE")
+	link := func() error {
+		time.Sleep(20 * time.Millisecond)
+		return os.Link(file, filepath.Join(t.TempDir(), "link"))
+	}
+	if err := s.relinked(c.Dir, link); err != nil {
+		t.Skip("no hard links: ", err)
+	}
+	if !known() {
+		t.Error("the hash was forgotten")
+	}
+	err = s.relinked(c.Dir, func() error { return os.WriteFile(file, []byte("changed"), 0o644) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known() {
+		t.Error("a change while linking isn't noticed")
+	}
+	if err := s.relinked(c.Dir, link); err != nil || known() {
+		t.Errorf("linking makes the hash of a changed package known: %v", err)
+	}
+}

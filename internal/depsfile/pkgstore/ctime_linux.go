@@ -1,0 +1,13 @@
+package pkgstore
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+func changeTime(info fs.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ctim.Nano()
+	}
+	return 0
+}
