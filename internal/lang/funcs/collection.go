@@ -23,7 +23,7 @@ var (
 	concatFunc = described(stdlib.ConcatFunc,
 		"`concat` makes one list of two or more.",
 		"The lists.")
-	distinctFunc = described(stdlib.DistinctFunc,
+	distinctFunc = described(distinctByHash,
 		"`distinct` returns a list with only the first of equal elements, in the same order.",
 		"The list.")
 	elementFunc = described(stdlib.ElementFunc,
