@@ -132,15 +132,12 @@ func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.D
 	for _, key := range prior.SortedKeys() {
 		inst := prior.Instances[key]
 		addr := prior.Addr.Instance(key)
-		if !r.selected.has(addr) {
+		if !r.selected.has(addr) || !r.unwanted.has(addr) {
 			continue
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
 			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst}
 			jobs = append(jobs, o.plan)
-		}
-		if r.onlyNeeded {
-			continue
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst, deposed: deposed}

@@ -43,7 +43,7 @@ type selection struct {
 	named     map[addrs.AbsInstance]bool
 	resources map[addrs.AbsResource]bool
 	modules   map[addrs.ModuleInstance]bool
-	// spared are module instances in which nothing takes part.
+	// spared holds module instances in which, at any depth, nothing takes part.
 	spared map[addrs.ModuleInstance]bool
 }
 
@@ -53,11 +53,11 @@ func (s *selection) has(addr addrs.AbsInstance) bool {
 	if s == nil {
 		return true
 	}
-	if s.spared[addr.Module] {
+	if within(s.spared, addr.Module) {
 		return false
 	}
 	in := func(list []addrs.Target) bool {
-		return s.named[addr] || s.resources[addr.Abs()] || s.hasModule(addr.Module) || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
+		return s.named[addr] || s.resources[addr.Abs()] || within(s.modules, addr.Module) || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 	}
 	if s.only != nil {
 		return in(s.only)
@@ -65,10 +65,10 @@ func (s *selection) has(addr addrs.AbsInstance) bool {
 	return !in(s.not)
 }
 
-// hasModule tells whether a module instance, or one that it lies in, is named.
-func (s *selection) hasModule(m addrs.ModuleInstance) bool {
-	for ; len(s.modules) > 0 && !m.IsRoot(); m, _ = m.Parent() {
-		if s.modules[m] {
+// within reports whether a module instance, or one that it lies in, is in a set.
+func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
+	for ; len(set) > 0 && !m.IsRoot(); m, _ = m.Parent() {
+		if set[m] {
 			return true
 		}
 	}
@@ -107,6 +107,8 @@ func hasOpenStep(m addrs.ModuleInstance) bool {
 type targeting struct {
 	*build
 	hits map[*resource][]addrs.Target // what is targeted or excluded, with what names it
+
+	priors map[*resource]map[addrs.ModuleInstance][]*states.Resource // see priorIn
 }
 
 // match finds the resources that the addresses name.
@@ -163,11 +165,16 @@ func (t *targeting) keepTargets() {
 		r.selected = newSelection(t.hits[r], true)
 		roots = append(roots, r.node.ID)
 	}
+	for _, r := range t.resources {
+		switch {
+		case t.hits[r] != nil:
+			r.unwanted = r.selected
+		case r.cfg != nil:
+			r.unwanted = nothingSelected
+		}
+	}
 	keep := t.graph.Reach(roots...)
 	t.keepWhole(keep)
-	for _, r := range t.resources {
-		r.onlyNeeded = r.cfg != nil && t.hits[r] == nil
-	}
 	t.keepOutputs(keep)
 	t.drop(keep)
 }
@@ -193,12 +200,7 @@ func (t *targeting) destroyTargets() {
 		roots = append(roots, r.node.ID)
 	}
 	for r, need := range users {
-		switch {
-		case need == needsWhole:
-			r.selected = nil
-		case r.selected == nothingSelected || t.hits[r] != nil:
-			r.selected = within.of(r.module)
-		}
+		r.selected = within.of(r.module, need)
 		roots = append(roots, r.node.ID)
 	}
 	t.drop(t.graph.Reach(roots...))
@@ -216,64 +218,6 @@ func (r *resource) hasAny(s *selection) bool {
 	})
 }
 
-// spareExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed. What a module instance needs of
-// itself doesn't keep what its siblings have of the same resources.
-func (t *targeting) spareExcluded() {
-	for _, r := range t.match(t.excludes) {
-		r.selected = newSelection(t.hits[r], false)
-	}
-	var todo []*states.Resource
-	for r := range t.hits {
-		for _, prior := range r.prior {
-			if r.leaves(prior) {
-				todo = append(todo, prior)
-			}
-		}
-	}
-	for len(todo) > 0 {
-		user := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, dep := range storedDependencies(user) {
-			if r := t.byConfig[dep]; r != nil {
-				todo = append(todo, t.spare(r, user.Addr)...)
-			}
-		}
-	}
-}
-
-// leaves tells whether something that the state has of a resource in a module instance is left out.
-func (r *resource) leaves(prior *states.Resource) bool {
-	for key := range prior.Instances {
-		if !r.selected.has(prior.Addr.Instance(key)) {
-			return true
-		}
-	}
-	return false
-}
-
-// spare leaves out what something that stays needs of a resource, and lists what of that was not left out in this way before.
-func (t *targeting) spare(r *resource, user addrs.AbsResource) []*states.Resource {
-	if r.selected == nothingSelected {
-		return nil
-	}
-	if user.Module.Module() != r.addr.Module {
-		r.selected = nothingSelected
-		return r.prior
-	}
-	prior := t.prior.Resource(r.addr.Resource.InInstance(user.Module))
-	if r.selected == nil {
-		r.selected = newSelection(nil, false)
-	}
-	if prior == nil || r.selected.spared[user.Module] {
-		return nil
-	}
-	if r.selected.spared == nil {
-		r.selected.spared = map[addrs.ModuleInstance]bool{}
-	}
-	r.selected.spared[user.Module] = true
-	return []*states.Resource{prior}
-}
-
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*resource {
 	users := map[addrs.ConfigResource][]*resource{}
 	for _, r := range t.resources {
@@ -282,29 +226,6 @@ func (t *targeting) usersByStored() map[addrs.ConfigResource][]*resource {
 		}
 	}
 	return users
-}
-
-// spareNeedsOfGone leaves out what excluded resources without a block depend on by what is stored, directly or not, among resources
-// that have no block either: those would be destroyed, and only after what depends on them.
-func (t *targeting) spareNeedsOfGone(excluded []*resource) {
-	var todo []*resource
-	for _, r := range excluded {
-		if r.cfg == nil {
-			todo = append(todo, r)
-		}
-	}
-	seen := map[*resource]bool{}
-	for len(todo) > 0 {
-		r := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, dep := range r.storedDeps() {
-			if q := t.byConfig[dep]; q != nil && q.cfg == nil && !seen[q] && q != r {
-				seen[q] = true
-				q.selected = nothingSelected
-				todo = append(todo, q)
-			}
-		}
-	}
 }
 
 // storedDeps lists the dependencies of all of a resource's objects, repetitions included only where lists differ.
@@ -322,48 +243,6 @@ func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 		}
 	}
 	return out
-}
-
-func (t *targeting) dropExcluded() {
-	excluded := t.match(t.excludes)
-	var roots []dag.ID
-	for _, r := range excluded {
-		r.selected = newSelection(t.hits[r], false)
-		roots = append(roots, r.node.ID)
-	}
-	t.spareNeedsOfGone(excluded)
-	out := dag.ReachIn(t.graph.Dependents(), roots...)
-	roots = roots[:0]
-	for _, r := range t.resources {
-		switch {
-		case t.hits[r] == nil:
-			if !out[r.node.ID] {
-				roots = append(roots, r.node.ID)
-			}
-		case !t.whole(r) && !t.dependsOnExcluded(r, out):
-			roots = append(roots, r.node.ID) // its other instances stay
-		}
-	}
-	keep := t.graph.Reach(roots...)
-	t.keepOutputs(keep)
-	t.drop(keep)
-}
-
-// whole tells whether every instance that a resource can have is excluded.
-func (t *targeting) whole(r *resource) bool {
-	return slices.ContainsFunc(t.hits[r], func(target addrs.Target) bool {
-		keyed := slices.ContainsFunc(target.Module.Steps(), func(s addrs.Step) bool { return s.Key != addrs.NoKey })
-		return !keyed && (target.IsModule() || !target.HasKey || target.Key == addrs.NoKey)
-	})
-}
-
-func (t *targeting) dependsOnExcluded(r *resource, out []bool) bool {
-	for _, dep := range r.deps {
-		if other := t.byConfig[dep]; other != nil && out[other.node.ID] {
-			return true
-		}
-	}
-	return false
 }
 
 // keepOutputs keeps the root outputs that depend on at least one resource and only on resources that are kept.

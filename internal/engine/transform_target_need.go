@@ -1,22 +1,23 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"tofu/internal/addrs"
 )
 
-// need says how much of a resource others need that are kept.
-type need uint8
+// need is how deep the module is within whose targeted instances a resource is needed: all its instances in those are. At depth 0, the
+// root module, these are all that the resource has.
+type need int
 
 const (
-	needsNothing need = iota
-	needsWithin       // all instances in those instances of the module in which something is targeted
-	needsWhole        // all instances
+	needsWhole   need = 0
+	needsNothing need = math.MaxInt
 )
 
-// keepWhole gives what something kept depends on all of its instances, targeted or not. What is needed within an instance of a module,
-// or of the modules that it calls, keeps to the instances that targets name.
+// keepWhole selects the instances that something kept depends on, targeted or not. Two resources that lie in one module, or in modules
+// that it calls, depend on each other within an instance of it: only the instances in which something is targeted are selected then.
 func (t *targeting) keepWhole(keep []bool) {
 	order, ok := t.graph.Order()
 	if !ok {
@@ -27,81 +28,86 @@ func (t *targeting) keepWhole(keep []bool) {
 	needs := make([]need, len(t.nodes))
 	for _, id := range slices.Backward(order) { // dependents first
 		n := t.nodes[id]
+		needs[id] = needsNothing
 		for _, user := range users[id] {
 			if keep[user] {
-				needs[id] = max(needs[id], t.nodes[user].needOf(n, needs[user]))
+				needs[id] = min(needs[id], t.nodes[user].needOf(n, needs[user]))
 			}
 		}
-		if r := n.resource; r != nil && needs[id] == needsWhole {
-			r.selected = nil
-		} else if r != nil && needs[id] == needsWithin && r.selected != nil {
-			r.selected = within.of(r.module)
+		if n.resource != nil && needs[id] != needsNothing {
+			n.resource.selected = within.of(n.resource.module, needs[id])
 		}
 	}
 }
 
-// needOf says how much a node that is kept needs of one that it waits for, given how much others need of itself.
+// needOf returns what a node that is kept needs of one that it waits for, given what is needed of the node itself.
 func (n *Node) needOf(other *Node, asked need) need {
-	if n.resource != nil && n.resource != other.resource {
-		asked = needsWithin
-		if n.resource.selected == nil {
-			asked = needsWhole
-		}
+	if n.resource != nil && n.resource == other.resource {
+		return asked
 	}
-	if asked == needsWithin && !oneInOther(n.module, other.module) {
-		asked = needsWhole
-	}
-	return asked
+	return min(asked, sharedDepth(n.module, other.module))
 }
 
-// oneInOther tells whether one of two modules is the other or lies in it: then so do their instances, and what these need of each other.
-func oneInOther(a, b *module) bool {
-	if a == nil || b == nil || a.path.IsRoot() || b.path.IsRoot() {
-		return a == b
+// sharedDepth returns the depth of the innermost module that both modules are or lie in.
+func sharedDepth(a, b *module) need {
+	if a == nil || b == nil {
+		return needsWhole
 	}
-	return a.path.Contains(b.path) || b.path.Contains(a.path)
+	return need(sharedNames(a.path.Names(), b.path.Names()))
 }
 
-// targetedInstances are the module instances in which something is targeted, by module.
+// sharedNames returns how many names two paths begin with alike.
+func sharedNames(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// targetedInstances holds the module instances that are targeted or in which something is, by module. Those of an outer module stand
+// for all instances in them.
 type targetedInstances struct {
-	own    map[*module]map[addrs.ModuleInstance]bool // something of the module itself is targeted there
-	around map[*module]map[addrs.ModuleInstance]bool // something is targeted in a module that is called there
-	chosen map[*module]*selection
+	in     map[*module]map[addrs.ModuleInstance]bool
+	chosen map[*module]*selection // all with of, or all with but
 }
 
 func (t *targeting) targetedInstances() *targetedInstances {
-	out := &targetedInstances{
-		own: map[*module]map[addrs.ModuleInstance]bool{}, around: map[*module]map[addrs.ModuleInstance]bool{}, chosen: map[*module]*selection{},
-	}
+	out := &targetedInstances{in: map[*module]map[addrs.ModuleInstance]bool{}, chosen: map[*module]*selection{}}
 	for r, hits := range t.hits {
 		for _, hit := range hits {
-			if hit.Module == addrs.RootInstance || !addInstance(out.own, r.module, hit.Module) {
-				continue
-			}
-			at := hit.Module
-			for m := r.module.parent; m != nil && !m.path.IsRoot(); m = m.parent {
-				for len(at.Steps()) > len(m.path.Names()) {
-					at, _ = at.Parent()
-				}
-				addInstance(out.around, m, at)
-			}
+			out.add(r.module, hit.Module)
 		}
 	}
 	return out
 }
 
-// addInstance notes a module instance and tells whether it is new.
-func addInstance(to map[*module]map[addrs.ModuleInstance]bool, m *module, at addrs.ModuleInstance) bool {
-	if to[m] == nil {
-		to[m] = map[addrs.ModuleInstance]bool{}
+// add notes an instance of a module, or of one around it, and the instances that it lies in.
+func (t *targetedInstances) add(m *module, at addrs.ModuleInstance) {
+	for ; m != nil && !m.path.IsRoot(); m = m.parent {
+		if len(at.Steps()) > len(m.path.Names()) {
+			at, _ = at.Parent()
+		}
+		if t.in[m][at] {
+			return
+		}
+		if t.in[m] == nil {
+			t.in[m] = map[addrs.ModuleInstance]bool{}
+		}
+		t.in[m][at] = true
 	}
-	known := to[m][at]
-	to[m][at] = true
-	return !known
 }
 
-// of selects everything in the targeted instances of a module; nil, which is all, of the root module.
-func (t *targetedInstances) of(m *module) *selection {
+// of selects everything that a module has in the targeted instances of the one around it at some depth: nil, which is all, for the root.
+func (t *targetedInstances) of(m *module, depth need) *selection { return t.choose(m, depth, true) }
+
+// but selects everything that a module has outside those instances.
+func (t *targetedInstances) but(m *module, depth need) *selection { return t.choose(m, depth, false) }
+
+func (t *targetedInstances) choose(m *module, depth need, only bool) *selection {
+	for need(len(m.path.Names())) > depth {
+		m = m.parent
+	}
 	if m.path.IsRoot() {
 		return nil
 	}
@@ -109,20 +115,14 @@ func (t *targetedInstances) of(m *module) *selection {
 		return s
 	}
 	var targets []addrs.Target
-	add := func(instances map[addrs.ModuleInstance]bool) {
-		for at := range instances {
-			targets = append(targets, addrs.Target{Module: at})
-		}
+	for at := range t.in[m] {
+		targets = append(targets, addrs.Target{Module: at})
 	}
-	add(t.around[m])
-	for outer := m; outer != nil; outer = outer.parent {
-		add(t.own[outer])
-	}
-	t.chosen[m] = newSelection(targets, true)
+	t.chosen[m] = newSelection(targets, only)
 	return t.chosen[m]
 }
 
-// neededUsers tells what depends on some resources by what is stored, directly or not, and how much of it goes with them.
+// neededUsers returns what depends on some resources by what is stored, directly or not, and how much of it goes with them.
 func (t *targeting) neededUsers(of []*resource) map[*resource]need {
 	users := t.usersByStored()
 	out := map[*resource]need{}
@@ -130,12 +130,13 @@ func (t *targeting) neededUsers(of []*resource) map[*resource]need {
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		asked, found := out[r]
+		if !found {
+			asked = needsNothing
+		}
 		for _, user := range users[r.addr] {
-			goes := max(needsWithin, out[r])
-			if !oneInOther(user.module, r.module) {
-				goes = needsWhole
-			}
-			if user != r && goes > out[user] {
+			goes := min(asked, sharedDepth(user.module, r.module))
+			if known, found := out[user]; user != r && (!found || goes < known) {
 				out[user] = goes
 				todo = append(todo, user)
 			}

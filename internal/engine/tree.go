@@ -172,8 +172,9 @@ type resource struct {
 	removed   *configs.Removed // the removed block that matches; nil for none
 	hadTarget bool             // made up for an import target whose configuration is to be written
 	selected  *selection       // which instances take part; nil: all
-	// onlyNeeded: it takes part because something that is targeted depends on it. Nothing depends on deposed objects.
-	onlyNeeded bool
+	// unwanted selects the objects that take part though the configuration doesn't want them: instances that are gone and deposed
+	// objects. Nothing depends on them, so only targets that name them select them. Nil: all that selected has.
+	unwanted *selection
 
 	unused bool // an ephemeral resource whose values nobody is going to use
 
