@@ -153,7 +153,7 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 		}
 		fmt.Fprintf(&report, "Successfully removed %d resource instance(s).", len(found))
 		st.Prune()
-		st.InheritDependencies(states.Inheritance{Before: before})
+		st.RepairDependencies(states.DependencyRepair{Before: before})
 		return st, report.String(), nil
 	})
 }

@@ -56,7 +56,7 @@ func moveObjects(from, to *states.State, source, dest addrs.Target) ([][2]string
 	case from == to:
 		m.followDependencies()
 	default:
-		from.InheritDependencies(states.Inheritance{Before: before})
+		from.RepairDependencies(states.DependencyRepair{Before: before})
 	}
 	return moves, diags
 }

@@ -208,7 +208,7 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Applyable = !errored && (w.changesAnything() || plan.Mode == plans.RefreshOnly && w.refreshed())
 	if w.prevRun != nil {
 		w.inheritDependencies(w.prevRun)
-		w.prevRun.InheritDependencies(states.Inheritance{Before: w.prevRun, Moved: w.moves.all(), Present: w.state})
+		w.prevRun.RepairDependencies(states.DependencyRepair{Before: w.prevRun, Moved: w.moves.all(), Present: w.state})
 	}
 	plan.Drift = w.drift()
 	if w.prevRun != nil && w.moves != nil {

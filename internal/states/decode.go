@@ -11,11 +11,11 @@ import (
 	"tofu/internal/jsonscan"
 )
 
-// Every command that plans decodes every object of the state, so this is done in one pass over the text instead of through
-// ctyjson's tokens, which costs several times as much. What isn't exactly as this program or OpenTofu writes it (and every error)
-// is left to ctyjson: the two never disagree on a value.
+// Every plan decodes every object of the state, so decoding scans the text once. Decoding with
+// ctyjson's tokens takes several times as long. Errors and any text that neither this program nor
+// OpenTofu would write are left to ctyjson, so both decoders always agree.
 
-// Unmarshal gives JSON text as a value of a type.
+// Unmarshal decodes JSON text as a value of type ty.
 func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 	d := decoder{jsonscan.Scanner{Data: text}}
 	if v, ok := d.value(ty); ok && d.End() {
@@ -24,14 +24,15 @@ func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 	return unmarshalUnusual(text, ty)
 }
 
-// unmarshalUnusual leaves the text to ctyjson, which panics over a collection whose elements bring different types along, and over a
-// tuple of another length than its type has. Nobody writes such a text, but files get damaged.
+// unmarshalUnusual decodes text with ctyjson, which panics if the elements of a collection have
+// different dynamic types or a tuple has the wrong length. Only damaged files contain such text.
 func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	defer recoverValue(ty, &v, &err)
 	return ctyjson.Unmarshal(text, ty)
 }
 
-// decoder reads values off the front of a text. Its methods give false for whatever is unusual.
+// A decoder decodes values from the start of a text. Its methods report false for any text that
+// ctyjson has to handle.
 type decoder struct{ jsonscan.Scanner }
 
 func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
@@ -63,10 +64,10 @@ func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 
-// precision is that of the numbers that cty parses: calculations go on with it.
+// precision is the precision in bits of the numbers that cty parses.
 const precision = 512
 
-// number reads a number: short whole ones, which most are, directly.
+// number decodes a number. Short integers, the most common case, skip the general parser.
 func (d *decoder) number() (cty.Value, bool) {
 	raw, ok := d.Number()
 	if !ok {
@@ -82,7 +83,7 @@ func (d *decoder) number() (cty.Value, bool) {
 	return v, err == nil
 }
 
-// dynamic reads a value that brings its type along.
+// dynamic decodes a value that is stored together with its type.
 func (d *decoder) dynamic() (cty.Value, bool) {
 	var value, typ []byte
 	ok := d.Members(func(name []byte) bool {
@@ -112,7 +113,7 @@ func (d *decoder) dynamic() (cty.Value, bool) {
 	return v, ok && inner.End()
 }
 
-// dynamicTypes are the types that most values of no fixed type have.
+// dynamicTypes holds the most common types of dynamically typed values by their JSON text.
 var dynamicTypes = map[string]cty.Type{`"string"`: cty.String, `"number"`: cty.Number, `"bool"`: cty.Bool}
 
 func (d *decoder) object(ty cty.Type) (cty.Value, bool) {
@@ -149,7 +150,7 @@ func (d *decoder) mapping(ty cty.Type) (cty.Value, bool) {
 		return ok
 	})
 	switch {
-	case !ok || ty.ElementType().HasDynamicTypes(): // elements may be of different types: a matter for ctyjson
+	case !ok || ty.ElementType().HasDynamicTypes(): // ctyjson reports elements of different types
 		return cty.NilVal, false
 	case len(elems) == 0:
 		return cty.MapValEmpty(ty.ElementType()), true

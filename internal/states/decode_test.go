@@ -16,8 +16,8 @@ var decodedType = cty.Object(map[string]cty.Type{
 	"pair":  cty.Tuple([]cty.Type{cty.String, cty.Bool}), "free": cty.DynamicPseudoType, "mixed": cty.Map(cty.DynamicPseudoType),
 })
 
-// same tells whether the own decoder and ctyjson make the same of a text, errors and panics included.
-func same(text string, ty cty.Type) error {
+// agree returns an error unless Unmarshal and ctyjson return the same value for a text, or both fail.
+func agree(text string, ty cty.Type) error {
 	got, gotErr := Unmarshal([]byte(text), ty)
 	want, wantErr := unmarshalUnusual([]byte(text), ty)
 	switch {
@@ -31,11 +31,13 @@ func same(text string, ty cty.Type) error {
 
 func TestDecodeAgreesWithCtyjson(t *testing.T) {
 	texts := []string{
-		`{}`, `{"id":null}`, `null`, ` {"id" : "a" , "size":1.50,"on":true} `, `{"id":"a","id":"b"}`, `{"what":1}`, `{"id":1,"size":"2","on":"true"}`,
+		`{}`, `{"id":null}`, `null`, ` {"id" : "a" , "size":1.50,"on":true} `, `{"id":"a","id":"b"}`,
+		`{"what":1}`, `{"id":1,"size":"2","on":"true"}`,
 		`{"size":123456789012345678901234567890.125}`, `{"size":-0}`, `{"size":1e3}`, `{"size":01}`, `{"size":-}`, `{"size":12345678901234567}`, `{"size":0}`,
 		`{"id":"a\u0041\n\"\\"}`, `{"id":"é e\u0301 \ud83d\ude00 \ud83d"}`, "{\"id\":\"\xff\"}", "{\"id\":\"\x01\"}", `{"id":"a`, `{"id":"a"`, `{"id"}`,
 		`{"tags":{},"ports":[],"names":[],"rules":[]}`, `{"tags":{"a":"b","c":null},"ports":[1, 2 ,3],"names":["b","a","b"]}`, `{"tags":{"a":"b","a":"c"}}`,
-		`{"rules":[{"port":1,"to":["x"]},{"to":null},{}]}`, `{"pair":["a",true]}`, `{"pair":["a"]}`, `{"free":{"value":["a"],"type":["tuple",["string","bool"]]}}`, `{"pair":["a",true,1]}`, `{"ports":[1,]}`, `{"ports":[,]}`,
+		`{"rules":[{"port":1,"to":["x"]},{"to":null},{}]}`, `{"pair":["a",true]}`, `{"pair":["a"]}`,
+		`{"free":{"value":["a"],"type":["tuple",["string","bool"]]}}`, `{"pair":["a",true,1]}`, `{"ports":[1,]}`, `{"ports":[,]}`,
 		`{"free":{"value":{"a":[1,"}]"]},"type":["object",{"a":["tuple",["number","string"]]}]}}`, `{"free":1}`, `{"free":null}`, `{"free":"x"}`, `{"free":[`,
 		`{"free":{"type":"string","value":"x"}}`, `{"free":{"value":null,"type":"bool"}}`, `{"free":{"value":"x"}}`, `{"free":{"type":"string"}}`,
 		`{"free":{"value":1,"type":"string"}}`, `{"free":{"value":"x","type":"string","more":1}}`, `{"free":{"value":"x","value":"y","type":"string"}}`,
@@ -44,26 +46,26 @@ func TestDecodeAgreesWithCtyjson(t *testing.T) {
 		`{"id":"a"} x`, `{"id":"a"}{}`, ``, `[`, `{,}`, `{"id":"a",}`, `{"on":tru}`, `{"on":nul}`,
 	}
 	for _, text := range texts {
-		if err := same(text, decodedType); err != nil {
+		if err := agree(text, decodedType); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-func TestDecodeAgreesOnMangledText(t *testing.T) {
+func TestDecodeAgreesOnDamagedText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(`{"free":{"value":[1],"type":["tuple",["number"]]},"id":"a\"b","names":["x","y"],"on":false,"pair":["p",true],"ports":[1,-2.5e3],"rules":[{"port":8,"to":[]}],"size":10,"tags":{"k":"v"}}`)
 		for range rapid.IntRange(0, 3).Draw(t, "edits") {
 			at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 			text[at] = rapid.SampledFrom([]byte("\"{}[],:0n\\ e-x")).Draw(t, "byte")
 		}
-		if err := same(string(text), decodedType); err != nil {
+		if err := agree(string(text), decodedType); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 	})
 }
 
-func TestDecodedNumbersCalculateAlike(t *testing.T) {
+func TestDecodedNumberPrecision(t *testing.T) {
 	v, err := Unmarshal([]byte(`1`), cty.Number)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestDecodedNumbersCalculateAlike(t *testing.T) {
 	}
 	three := cty.MustParseNumberVal("3")
 	if !v.Divide(three).RawEquals(w.Divide(three)) {
-		t.Error("1/3 depends on who decoded the 1")
+		t.Error("1/3 depends on the decoder of the 1")
 	}
 }
 
@@ -92,7 +94,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// A damaged file may say that a collection has elements of different types.
+// Only a damaged file has a collection whose elements are of different types.
 func TestElementsOfDifferentTypes(t *testing.T) {
 	one, two := `{"value":1,"type":"number"}`, `{"value":"x","type":"string"}`
 	for text, ty := range map[string]cty.Type{
@@ -102,7 +104,7 @@ func TestElementsOfDifferentTypes(t *testing.T) {
 		`{"value":[` + one + `,` + two + `],"type":["list","dynamic"]}`: cty.DynamicPseudoType,
 	} {
 		if v, err := Unmarshal([]byte(text), ty); err == nil {
-			t.Errorf("%s as %#v gives %#v", text, ty, v)
+			t.Errorf("%s as %#v: got %#v, want an error", text, ty, v)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// CompareDependencies is the order of stored dependencies: by text.
+// CompareDependencies compares the texts of two stored dependencies.
 func CompareDependencies(x, y addrs.ConfigResource) int {
 	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
 		return x.Resource.Compare(y.Resource)
@@ -15,12 +15,14 @@ func CompareDependencies(x, y addrs.ConfigResource) int {
 	return cmp.Compare(x.String(), y.String())
 }
 
-// SameDependencies compares two lists, which are often one.
+// SameDependencies reports whether two dependency lists are equal. Most equal lists share their
+// memory.
 func SameDependencies(a, b []addrs.ConfigResource) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// UnionDependencies unites two sorted lists, sharing a list where it contains the other.
+// UnionDependencies returns the union of two sorted lists. It returns one of them if that contains
+// the other.
 func UnionDependencies(a, b []addrs.ConfigResource) []addrs.ConfigResource {
 	if len(b) == 0 || SameDependencies(a, b) {
 		return a
@@ -43,14 +45,19 @@ func sortedDependencies(list []addrs.ConfigResource) []addrs.ConfigResource {
 	return slices.Compact(list)
 }
 
-// RenameDependencies follows objects to other addresses. from has the old address of each instance that has a new one. What depended on a
-// resource depends on every one that its objects are at now; within a module, where a dependency means the same instance of the
-// module, on those that this instance's objects are at.
+// RenameDependencies updates all dependencies after objects moved to other addresses. The map from
+// holds the old address of each moved instance. An object that depended on a resource then depends
+// on all resources that its instances moved to. A dependency on a resource of the same module means
+// the same instance of that module, so only moves out of that instance count there.
 func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	if len(from) == 0 {
 		return
 	}
-	n := renaming{all: map[addrs.ConfigResource][]addrs.ConfigResource{}, in: map[addrs.AbsResource][]addrs.ConfigResource{}, done: map[sharedList][]addrs.ConfigResource{}}
+	n := dependencyRenaming{
+		byConfig: map[addrs.ConfigResource][]addrs.ConfigResource{},
+		byAbs:    map[addrs.AbsResource][]addrs.ConfigResource{},
+		memo:     map[sharedList][]addrs.ConfigResource{},
+	}
 	old := func(addr addrs.AbsInstance) addrs.AbsInstance {
 		if prev, ok := from[addr]; ok {
 			return prev
@@ -60,8 +67,8 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 	for r := range s.Resources() {
 		for key := range r.Instances {
 			was := old(r.Addr.Instance(key))
-			n.all[was.Config()] = with(n.all[was.Config()], r.Addr.Config())
-			n.in[was.Abs()] = with(n.in[was.Abs()], r.Addr.Config())
+			n.byConfig[was.Config()] = appendUnique(n.byConfig[was.Config()], r.Addr.Config())
+			n.byAbs[was.Abs()] = appendUnique(n.byAbs[was.Abs()], r.Addr.Config())
 		}
 	}
 	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) []addrs.ConfigResource {
@@ -69,42 +76,44 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 	})
 }
 
-// with adds to a list what it doesn't have.
-func with(list []addrs.ConfigResource, addr addrs.ConfigResource) []addrs.ConfigResource {
+// appendUnique appends addr to list unless it is already there.
+func appendUnique(list []addrs.ConfigResource, addr addrs.ConfigResource) []addrs.ConfigResource {
 	if slices.Contains(list, addr) {
 		return list
 	}
 	return append(list, addr)
 }
 
-// renaming says which resources the objects of each resource are at now, altogether and for each instance of its module.
-type renaming struct {
-	all  map[addrs.ConfigResource][]addrs.ConfigResource
-	in   map[addrs.AbsResource][]addrs.ConfigResource
-	done map[sharedList][]addrs.ConfigResource
+// dependencyRenaming holds the new addresses of each resource's objects, for the whole
+// configuration and for each module instance.
+type dependencyRenaming struct {
+	byConfig map[addrs.ConfigResource][]addrs.ConfigResource
+	byAbs    map[addrs.AbsResource][]addrs.ConfigResource
+	memo     map[sharedList][]addrs.ConfigResource
 }
 
-// sharedList is a list of dependencies, which instances mostly have in common, as it is meant in a module instance.
+// sharedList identifies a dependency list as used within one module instance. Most instances of a
+// resource share their list.
 type sharedList struct {
 	first  *addrs.ConfigResource
 	len    int
 	module addrs.ModuleInstance
 }
 
-// rename gives a list as it is now of a dependent that was in a module instance.
-func (n *renaming) rename(module addrs.ModuleInstance, list []addrs.ConfigResource) []addrs.ConfigResource {
+// rename returns the new dependencies of an object that was in module and depended on list.
+func (n *dependencyRenaming) rename(module addrs.ModuleInstance, list []addrs.ConfigResource) []addrs.ConfigResource {
 	if len(list) == 0 {
 		return nil
 	}
 	key := sharedList{&list[0], len(list), module}
-	out, ok := n.done[key]
+	out, ok := n.memo[key]
 	if !ok {
 		inside := module.Module()
 		changes := false
 		for _, dep := range list {
-			now := n.all[dep]
+			now := n.byConfig[dep]
 			if dep.Module == inside {
-				now = n.in[dep.Resource.InInstance(module)]
+				now = n.byAbs[dep.Resource.InInstance(module)]
 			}
 			if len(now) == 0 {
 				now = []addrs.ConfigResource{dep}
@@ -115,20 +124,22 @@ func (n *renaming) rename(module addrs.ModuleInstance, list []addrs.ConfigResour
 		if out = sortedDependencies(out); !changes {
 			out = list
 		}
-		n.done[key] = out
+		n.memo[key] = out
 	}
 	return out
 }
 
-// withDependencies gives the object with another list.
+// withDependencies returns a copy of o that has the dependencies in list.
 func (o *Object) withDependencies(list []addrs.ConfigResource) *Object {
 	out := *o
 	out.Dependencies = list
 	return &out
 }
 
-// changeDependencies puts another list into each object for which change gives one.
-func (s *State) changeDependencies(change func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource) {
+// changeDependencies replaces the dependencies of each object by the result of change.
+func (s *State) changeDependencies(
+	change func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource,
+) {
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {
 			addr := r.Addr.Instance(key)

@@ -1,9 +1,13 @@
-// Package states is the document that records which real objects belong to which resource instances.
+// Package states holds the state: a document that records which real objects belong to which
+// resource instances.
 //
-// A [State] maps resources to their instances, and holds the root module's output values and the results of checks. State files
-// are read and written by statefile; durability, serials and locks are statemgr's.
+// A [State] maps resources to their instances. It also holds the root module's output values and
+// the results of checks. Package statefile reads and writes state files; package statemgr handles
+// persistence, serials and locks.
 //
-// Invariants: an [Object] is immutable once it is in a state, so states share objects and copying a state costs its maps, not
-// its contents; child module outputs, locals and ephemeral objects are never here; a resource without instances may exist while
-// an operation runs and is dropped by Prune; a State is not safe for concurrent writing: the engine guards the one it works on.
+// Invariants: an [Object] is immutable once it is in a state. States share their objects, so
+// copying a state copies its maps only. Output values of child modules, local values and ephemeral
+// objects are never stored. A resource without instances may exist during an operation;
+// [State.Prune] removes it. A State is not safe for concurrent writes: the engine guards the state
+// that it changes.
 package states

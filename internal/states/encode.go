@@ -12,8 +12,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Marshal gives a value of a type as JSON text that Unmarshal reads. Like Unmarshal it does in one pass what is as it should be, and
-// leaves everything else to ctyjson: values that have to be converted first, and those that have no such form.
+// Marshal encodes v as JSON text of type ty, which Unmarshal decodes. Values that need a conversion
+// and values without a JSON form are left to ctyjson.
 func Marshal(v cty.Value, ty cty.Type) ([]byte, error) {
 	if out, ok := appendValue(nil, v, ty); ok {
 		return out, nil
@@ -21,7 +21,8 @@ func Marshal(v cty.Value, ty cty.Type) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// appendValue appends the text of a value; it gives false for whatever is unusual.
+// appendValue appends the JSON text of v to b. It reports false for values that ctyjson has to
+// handle.
 func appendValue(b []byte, v cty.Value, ty cty.Type) ([]byte, bool) {
 	switch is := v.Type(); {
 	case v.IsMarked() || !v.IsKnown():
@@ -59,7 +60,7 @@ func appendPrimitive(b []byte, v cty.Value) ([]byte, bool) {
 	return strconv.AppendBool(b, v.True()), true
 }
 
-// appendDynamic appends a value that brings its type along.
+// appendDynamic appends a value together with its type.
 func appendDynamic(b []byte, v cty.Value) ([]byte, bool) {
 	typ, err := ctyjson.MarshalType(v.Type())
 	if err != nil {
@@ -119,7 +120,7 @@ func appendMap(b []byte, v cty.Value, ty cty.Type) ([]byte, bool) {
 	return append(b, '}'), true
 }
 
-// AppendString appends a text as a JSON string. Texts without special characters, which is nearly all of them, cost no detour.
+// AppendString appends s as a JSON string. Strings without special characters are copied directly.
 func AppendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -135,9 +136,10 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// AppendNumber appends all digits of a number: the shortest decimal that is this number and no other one of its precision. To
-// search for that is dear at the precision that the language calculates with, but most numbers are whole, or were short decimals once:
-// no two decimals of at most 17 digits are the same number there.
+// AppendNumber appends f with all its digits: the shortest decimal that no other number of the same
+// precision has. The general search for it is slow at the precision of the language, so integers
+// and short decimals take faster paths: no two decimals of at most 17 digits are the same number at
+// that precision.
 func AppendNumber(b []byte, f *big.Float) []byte {
 	if f.Prec() < 64 || f.IsInf() {
 		return f.Append(b, 'f', -1)
@@ -151,7 +153,7 @@ func AppendNumber(b []byte, f *big.Float) []byte {
 	return f.Append(b, 'f', -1)
 }
 
-// appendShort appends a number that has at most 17 digits, of which some are behind the point.
+// appendShort appends a number that has at most 17 digits, some of them after the decimal point.
 func appendShort(b []byte, f *big.Float) ([]byte, bool) {
 	near, _ := f.Float64()
 	out := strconv.AppendFloat(b, near, 'f', -1, 64)

@@ -40,8 +40,8 @@ func TestMarshalAgreesWithCtyjson(t *testing.T) {
 	}
 }
 
-// Every number that calculations or files can bring has the digits that big.Float finds for it.
-func TestAppendNumberHasAllDigits(t *testing.T) {
+// AppendNumber returns the same digits as big.Float.
+func TestAppendNumber(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, f *big.Float) {
 		if got, want := string(AppendNumber(nil, f)), f.Text('f', -1); got != want {
 			t.Errorf("%d bits: got %s, want %s", f.Prec(), got, want)
@@ -69,7 +69,8 @@ func TestAppendNumberHasAllDigits(t *testing.T) {
 
 func BenchmarkAppendNumber(b *testing.B) {
 	for name, f := range map[string]*big.Float{
-		"whole": cty.MustParseNumberVal("443").AsBigFloat(), "short": cty.MustParseNumberVal("2.5").AsBigFloat(), "third": cty.NumberIntVal(1).Divide(cty.MustParseNumberVal("3")).AsBigFloat(),
+		"whole": cty.MustParseNumberVal("443").AsBigFloat(), "short": cty.MustParseNumberVal("2.5").AsBigFloat(),
+		"third": cty.NumberIntVal(1).Divide(cty.MustParseNumberVal("3")).AsBigFloat(),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -11,24 +11,26 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// flatmap has attributes as states of version 3 and older have them, whose values are all texts: "tags.%" = "1" and "tags.NAME" for a
-// map, "disks.#" = "2" and "disks.0.size" for a list, "rules.#" = "1" and "rules.HASH.port" for a set. What isn't there is null.
-// Tuples aren't: nobody could declare one at that time.
+// A flatmap holds the attributes of an object as states up to version 3 store them: as strings by
+// path. A map has "tags.%" = "1" and "tags.NAME", a list "disks.#" = "2" and "disks.0.size", a set
+// "rules.#" = "1" and "rules.HASH.port". Missing paths are null values. There are no tuples, as
+// schemas of that time could not have any.
 type flatmap struct {
 	texts map[string]string
 	names []string // sorted
 }
 
-// flatUnknown stands for a value that wasn't known when it was stored.
+// flatUnknown marks a value that was unknown when it was stored.
 const flatUnknown = "74D93920-ED26-11E3-AC10-0800200C9A66"
 
-// expandFlatmap gives a value of the type, for people to look at. To work with such an object takes its provider.
+// expandFlatmap returns the attributes as a value of type ty, for display only. Using the object
+// requires its provider to upgrade it.
 func expandFlatmap(texts map[string]string, ty cty.Type) (cty.Value, error) {
 	f := flatmap{texts, slices.Sorted(maps.Keys(texts))}
 	return f.object("", ty)
 }
 
-// value gives what the name and those below it have.
+// value returns the value at a path.
 func (f *flatmap) value(name string, ty cty.Type) (cty.Value, error) {
 	switch {
 	case ty.IsObjectType():
@@ -63,8 +65,9 @@ func (f *flatmap) object(prefix string, ty cty.Type) (cty.Value, error) {
 	return cty.ObjectVal(attrs), nil
 }
 
-// size is how many elements there are; false when the whole is null. There can't be more than the state has texts, since each has at
-// least one.
+// size returns the number of elements of the collection at a path, and false if the collection is
+// null. The number can't exceed the number of strings in the state, as each element has at least
+// one.
 func (f *flatmap) size(name, sign string) (int, bool, error) {
 	text, ok := f.texts[name+"."+sign]
 	if !ok || text == flatUnknown {
@@ -119,7 +122,7 @@ func (f *flatmap) set(name string, ty cty.Type) (cty.Value, error) {
 	return cty.SetVal(elems), nil
 }
 
-// mapping gives a map, whose keys may have dots.
+// mapping returns a map, whose keys may contain dots.
 func (f *flatmap) mapping(name string, ty cty.Type) (cty.Value, error) {
 	_, ok, err := f.size(name, "%")
 	if err != nil || !ok {
@@ -146,7 +149,7 @@ func (f *flatmap) mapping(name string, ty cty.Type) (cty.Value, error) {
 	return cty.MapVal(elems), nil
 }
 
-// below gives the names that begin with this one and a dot, without these, sorted.
+// below returns the rest of each path that starts with name and a dot, sorted.
 func (f *flatmap) below(name string) []string {
 	prefix := name + "."
 	from, _ := slices.BinarySearch(f.names, prefix)

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/states"
 )
 
-// TestFlatmap reads objects as states before version 4 have them.
+// TestFlatmap decodes objects of states older than version 4.
 func TestFlatmap(t *testing.T) {
 	disk := cty.Object(map[string]cty.Type{"size": cty.Number, "tags": cty.Map(cty.String)})
 	ty := cty.Object(map[string]cty.Type{
@@ -18,14 +18,14 @@ func TestFlatmap(t *testing.T) {
 		"disk": cty.List(disk), "rule": cty.Set(disk), "pair": cty.Tuple([]cty.Type{cty.String, cty.Bool}),
 	})
 	null := func(ty cty.Type) cty.Value { return cty.NullVal(ty) }
-	nothing := map[string]cty.Value{}
+	nulls := map[string]cty.Value{}
 	for name, ty := range ty.AttributeTypes() {
-		nothing[name] = null(ty)
+		nulls[name] = null(ty)
 	}
 	str := cty.StringVal
 	for _, c := range []struct {
 		flat  map[string]string
-		want  map[string]cty.Value // besides nulls
+		want  map[string]cty.Value // all other attributes are null
 		error string
 	}{
 		{flat: map[string]string{}},
@@ -45,7 +45,7 @@ func TestFlatmap(t *testing.T) {
 					"size": cty.NumberIntVal(8), "tags": cty.MapVal(map[string]cty.Value{"a": str("b")})})}),
 				"rule": cty.SetVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"size": cty.NumberIntVal(9), "tags": cty.MapValEmpty(cty.String)})}),
 			}},
-		{flat: map[string]string{"pair.#": "2", "pair.0": "x", "pair.1": "true"}}, // a tuple by now, and a list when it was stored
+		{flat: map[string]string{"pair.#": "2", "pair.0": "x", "pair.1": "true"}}, // a list when it was stored, a tuple now
 		{flat: map[string]string{"count": "many"}, error: "count: a number is required"},
 		{flat: map[string]string{"disk.#": "1", "disk.0.size": "big"}, error: "disk.0.size: a number is required"},
 		{flat: map[string]string{"zones.#": "1000000000"}, error: `zones.#: "1000000000" is not the number of its elements`},
@@ -63,7 +63,7 @@ func TestFlatmap(t *testing.T) {
 			continue
 		}
 		attrs := map[string]cty.Value{}
-		for name, v := range nothing {
+		for name, v := range nulls {
 			attrs[name] = v
 		}
 		for name, v := range c.want {

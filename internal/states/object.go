@@ -13,9 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Decode gives the object's value in its schema's type, with the sensitive mark on every stored sensitive path that exists in
-// it. An object that is still in the form of states older than version 4 is read by its type, which is good enough to look at it;
-// the provider may see it differently when it upgrades it.
+// Decode returns the object's value in its schema's type, with the sensitive mark on each stored
+// sensitive path that exists in the value. An object from a state older than version 4 is decoded
+// for display only: its provider may decode it differently when it upgrades the object.
 func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	if o.Attrs == nil && o.Flatmap != nil {
 		v, err := expandFlatmap(o.Flatmap, ty)
@@ -32,8 +32,9 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	return MarkSensitive(v, o.SensitivePaths), nil
 }
 
-// EncodeValue gives a value as an object's Attrs and SensitivePaths. Unknown parts are stored as null; marks other than the
-// sensitive one are dropped, except that an ephemeral value is an error: it must never get here.
+// EncodeValue encodes v as the Attrs and SensitivePaths of an object. Unknown parts are stored as
+// null. Marks other than sensitive are dropped, but an ephemeral value is an error, because it must
+// never be stored.
 func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, err error) {
 	if marks.Any(v) {
 		if v, sensitive, err = unmark(v); err != nil {
@@ -47,7 +48,7 @@ func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, e
 	return json, sensitive, err
 }
 
-// unmark gives the value without marks and the paths that were sensitive, sorted.
+// unmark returns v without marks and the sorted paths of its sensitive parts.
 func unmark(v cty.Value) (cty.Value, []cty.Path, error) {
 	v, marked := v.UnmarkDeepWithPaths()
 	var sensitive []cty.Path
@@ -63,8 +64,9 @@ func unmark(v cty.Value) (cty.Value, []cty.Path, error) {
 	return v, sensitive, nil
 }
 
-// MarkSensitive gives v with the sensitive mark at each of the paths; paths that lead nowhere are left out. Only what lies on
-// the way to a marked place is rebuilt, so a large object with a few sensitive attributes costs little.
+// MarkSensitive returns v with the sensitive mark at each of the paths. Paths that don't exist in v
+// are ignored. Only values on the way to a marked path are rebuilt, so a large object with few
+// sensitive attributes is cheap.
 func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -134,7 +136,8 @@ func markBelow(v cty.Value, below map[string][]cty.Path) cty.Value {
 	return v
 }
 
-// stepKey is a path step as a map key; the first character keeps attributes, map keys and positions apart.
+// stepKey returns a map key for a path step. Its first character distinguishes attributes, map keys
+// and list indexes.
 func stepKey(step cty.PathStep) string {
 	switch step := step.(type) {
 	case cty.GetAttrStep:
@@ -152,7 +155,7 @@ func stepKey(step cty.PathStep) string {
 	panic("unreachable: a path step is an attribute or an index")
 }
 
-// ComparePaths orders paths step by step: positions (by number), then attributes, then map keys.
+// ComparePaths orders paths step by step: list indexes by number, then attributes, then map keys.
 func ComparePaths(a, b cty.Path) int {
 	for i := range min(len(a), len(b)) {
 		ai, aok := stepPosition(a[i])

@@ -51,7 +51,7 @@ func rule(port int64, secret cty.Value) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"port": cty.NumberIntVal(port), "secret": secret})
 }
 
-// example is an object of exampleType with these attributes; the others are null.
+// example returns an object of exampleType with these attributes. The others are null.
 func example(attrs map[string]cty.Value) cty.Value {
 	all := make(map[string]cty.Value)
 	for name, ty := range exampleType.AttributeTypes() {
@@ -134,7 +134,7 @@ func TestSensitivePathsAreSorted(t *testing.T) {
 	}
 }
 
-func TestOtherMarksAndUnknowns(t *testing.T) {
+func TestEncodeOtherMarksAndUnknowns(t *testing.T) {
 	old := marks.Deprecation{By: "x", Message: "y"}
 	v := example(map[string]cty.Value{"id": cty.UnknownVal(cty.String), "size": cty.Zero.Mark(old)})
 	attrs, sensitive, err := states.EncodeValue(v, exampleType)

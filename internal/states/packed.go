@@ -8,9 +8,10 @@ import (
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// UnmarshalPacked reads a value in MessagePack, as plans, journals and providers write it. Any bytes give a value or an error:
-// ctymsgpack by itself panics if the elements of a collection have different types or the nesting never ends, and makes room
-// for as many elements as the data claim to have.
+// UnmarshalPacked decodes a value in MessagePack, as used by plans, journals and providers. It
+// returns an error for any invalid data. ctymsgpack alone panics if the elements of a collection
+// have different types, overflows the stack if the nesting is too deep, and allocates as many
+// elements as the data claim to have.
 func UnmarshalPacked(data []byte, ty cty.Type) (v cty.Value, err error) {
 	if err := checkPacked(data); err != nil {
 		return cty.NilVal, err
@@ -22,15 +23,16 @@ func UnmarshalPacked(data []byte, ty cty.Type) (v cty.Value, err error) {
 // recoverValue turns the panic of a decoder into an error.
 func recoverValue(ty cty.Type, v *cty.Value, err *error) {
 	if problem := recover(); problem != nil {
-		*v, *err = cty.NilVal, fmt.Errorf("the value can't be of the type %s: %v", ty.FriendlyName(), problem)
+		*v, *err = cty.NilVal, fmt.Errorf("the value is not of type %s: %v", ty.FriendlyName(), problem)
 	}
 }
 
-// UnmarshalType reads a type, as states and plans have it beside values. Any text gives a type or an error.
+// UnmarshalType decodes a type as it is stored beside values in states and plans. It returns an
+// error for any invalid text.
 func UnmarshalType(text []byte) (ty cty.Type, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
-			ty, err = cty.NilType, fmt.Errorf("it is no type: %v", problem)
+			ty, err = cty.NilType, fmt.Errorf("invalid type: %v", problem)
 		}
 	}()
 	return ctyjson.UnmarshalType(text)

@@ -8,14 +8,15 @@ import (
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// texts are bytes that no program of ours writes: elements of one list with different types, types that can't be, values without end.
-var texts = map[string][]byte{
+// invalid holds data that no correct encoder writes: elements of different types, extreme nesting, sizes
+// larger than the data.
+var invalid = map[string][]byte{
 	"mixed list":    {0x92, 0x92, 0xc4, 8, '"', 's', 't', 'r', 'i', 'n', 'g', '"', 0xa1, 'x', 0x92, 0xc4, 8, '"', 'n', 'u', 'm', 'b', 'e', 'r', '"', 1},
 	"mixed map":     {0x82, 0xa1, 'a', 0x92, 0xc4, 6, '"', 'b', 'o', 'o', 'l', '"', 0xc3, 0xa1, 'b', 0x92, 0xc4, 8, '"', 'n', 'u', 'm', 'b', 'e', 'r', '"', 1},
 	"nested":        bytes.Repeat([]byte{0x92, 0xc4, 9, '"', 'd', 'y', 'n', 'a', 'm', 'i', 'c', '"'}, 200_000),
 	"nested arrays": bytes.Repeat([]byte{0x91}, 2<<20),
-	"cut off":       {0x93, 0x01},
-	"nothing":       {},
+	"truncated":     {0x93, 0x01},
+	"empty":         {},
 	"huge array":    {0xdd, 0xff, 0xff, 0xff, 0xff},
 	"huge map":      {0xdf, 0xff, 0xff, 0xff, 0xff},
 	"huge string":   {0xdb, 0xff, 0xff, 0xff, 0xff, 'x'},
@@ -29,22 +30,22 @@ var targets = []cty.Type{
 }
 
 func TestUnmarshalPacked(t *testing.T) {
-	for name, text := range texts {
+	for name, text := range invalid {
 		for _, ty := range targets {
 			if v, err := UnmarshalPacked(text, ty); err == nil && name != "mixed list" && name != "mixed map" {
-				t.Errorf("%s as %#v is %#v", name, ty, v)
+				t.Errorf("%s as %#v: got %#v, want an error", name, ty, v)
 			}
 		}
 	}
 	for _, ty := range []cty.Type{cty.List(cty.DynamicPseudoType), cty.Set(cty.DynamicPseudoType)} {
-		if v, err := UnmarshalPacked(texts["mixed list"], ty); err == nil {
-			t.Errorf("a list of different types is %#v", v)
+		if v, err := UnmarshalPacked(invalid["mixed list"], ty); err == nil {
+			t.Errorf("list of different types: got %#v, want an error", v)
 		}
 	}
-	if v, err := UnmarshalPacked(texts["mixed map"], cty.Map(cty.DynamicPseudoType)); err == nil {
-		t.Errorf("a map of different types is %#v", v)
+	if v, err := UnmarshalPacked(invalid["mixed map"], cty.Map(cty.DynamicPseudoType)); err == nil {
+		t.Errorf("map of different types: got %#v, want an error", v)
 	}
-	// What is large and flat is none of that.
+	// Large flat values are valid.
 	long := cty.ListVal([]cty.Value{cty.StringVal(string(bytes.Repeat([]byte("x"), 2<<20))), cty.StringVal("y")})
 	text, err := ctymsgpack.Marshal(long, cty.DynamicPseudoType)
 	if err != nil {
@@ -67,7 +68,7 @@ func TestUnmarshalType(t *testing.T) {
 }
 
 func FuzzUnmarshalPacked(f *testing.F) {
-	for _, text := range texts {
+	for _, text := range invalid {
 		f.Add(text, []byte(`["list","dynamic"]`))
 	}
 	f.Add([]byte{0xc7, 3, 12, 0x81, 1, 0xc2}, []byte(`"string"`)) // unknown and not null
@@ -81,12 +82,12 @@ func FuzzUnmarshalPacked(f *testing.F) {
 			return
 		}
 		if _, err := ctymsgpack.Marshal(v, v.Type()); err != nil && v.IsWhollyKnown() {
-			t.Errorf("%#v can be read and not be written: %v", v, err)
+			t.Errorf("%#v was decoded but can't be encoded: %v", v, err)
 		}
 	})
 }
 
-// TestCheckPacked reads every form that a value can have, whole and with each number of bytes missing.
+// TestCheckPacked checks every form of a value, complete and truncated at each byte.
 func TestCheckPacked(t *testing.T) {
 	var values []byte
 	count := 0
@@ -119,11 +120,11 @@ func TestCheckPacked(t *testing.T) {
 	}
 	for n := range all {
 		if checkPacked(all[:n]) == nil {
-			t.Errorf("the first %d of %d bytes are taken for a value", n, len(all))
+			t.Errorf("the first %d of %d bytes are accepted as a value", n, len(all))
 		}
 	}
 	if checkPacked([]byte{0xc1}) == nil {
-		t.Error("the code that no value has is taken for one")
+		t.Error("an unused code is accepted")
 	}
 }
 

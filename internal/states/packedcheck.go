@@ -8,12 +8,13 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-const maxNesting = 10_000 // the limit of encoding/json too
+const maxNesting = 10_000 // as in encoding/json
 
-var errCutOff = errors.New("the value is cut off")
+var errCutOff = errors.New("the value is truncated")
 
-// checkPacked returns an error if a document in MessagePack is nested too deeply, or claims to have more elements or bytes
-// than are left of it. It is a loop, since a stack that overflows can't be recovered from.
+// checkPacked returns an error if a MessagePack document is nested too deeply, or claims to have
+// more elements or bytes than data has left. It uses no recursion, because a stack overflow can't
+// be recovered from.
 func checkPacked(data []byte) error {
 	var buf [32]int
 	open := append(buf[:0], 1) // the number of missing values in each open array or map
@@ -44,10 +45,10 @@ func checkPacked(data []byte) error {
 	return nil
 }
 
-// A head is the start of a value.
+// A head describes the start of a value.
 type head struct {
-	size   int // in bytes: of arrays and maps only the head, of anything else the whole value
-	values int // the number of values that an array or a map has
+	size   int // in bytes: the head of an array or map, the whole of any other value
+	values int // the number of values in an array or map; a map entry has two
 }
 
 // readHead reads the head at the start of data.
@@ -93,11 +94,11 @@ func whole(data []byte, size int, n uint64) (head, error) {
 	return head{size + int(n), 0}, nil
 }
 
-// A form says how the values with one code are laid out.
+// A form is the layout of the values with one code.
 type form struct {
-	length int    // the number of bytes of the length that follows the code
-	more   uint64 // the number of bytes that the length leaves out
-	values int    // the number of values for each unit of length; 0 if it counts bytes
+	length int    // the number of bytes of the length after the code
+	more   uint64 // the number of bytes that the length does not count
+	values int    // the number of values for each unit of length; 0 if the length counts bytes
 }
 
 var forms = map[byte]form{
@@ -107,7 +108,7 @@ var forms = map[byte]form{
 	msgpcode.Float: {more: 4}, msgpcode.Double: {more: 8},
 	msgpcode.Str8: {length: 1}, msgpcode.Str16: {length: 2}, msgpcode.Str32: {length: 4},
 	msgpcode.Bin8: {length: 1}, msgpcode.Bin16: {length: 2}, msgpcode.Bin32: {length: 4},
-	// Extensions have a byte for their type.
+	// Extensions have one more byte, for their type.
 	msgpcode.FixExt1: {more: 2}, msgpcode.FixExt2: {more: 3}, msgpcode.FixExt4: {more: 5}, msgpcode.FixExt8: {more: 9}, msgpcode.FixExt16: {more: 17},
 	msgpcode.Ext8: {length: 1, more: 1}, msgpcode.Ext16: {length: 2, more: 1}, msgpcode.Ext32: {length: 4, more: 1},
 	msgpcode.Array16: {length: 2, values: 1}, msgpcode.Array32: {length: 4, values: 1},

@@ -1,6 +1,7 @@
 package states
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -11,75 +12,79 @@ import (
 	"tofu/internal/checks"
 )
 
-// State is one snapshot. The zero value is an empty state.
+// State is a snapshot of a state. The zero value is an empty state.
 type State struct {
 	resources map[addrs.AbsResource]*Resource
 	outputs   map[string]*Output
-	// Checks are the results of the last run's conditions; nil when none were recorded.
+	// Checks holds the results of the last run's checks and conditions; nil if none were recorded.
 	Checks *checks.Results
 }
 
-// Resource is one resource of one module instance.
+// Resource is a resource within one module instance.
 type Resource struct {
 	Addr      addrs.AbsResource
 	Provider  addrs.AbsProviderConfig
 	Instances map[addrs.InstanceKey]*Instance
 }
 
-// Instance is one instance of a resource: at most one current object and any number of deposed ones.
+// Instance is an instance of a resource. It has at most one current object and any number of
+// deposed ones.
 type Instance struct {
 	Current *Object
-	Deposed map[addrs.DeposedKey]*Object // nil when there are none
-	// ProviderKey is the instance of the provider configuration, NoKey unless that has for_each.
+	Deposed map[addrs.DeposedKey]*Object // nil if there are none
+	// ProviderKey is the instance key of the provider configuration, NoKey unless that has
+	// for_each.
 	ProviderKey addrs.InstanceKey
 }
 
-// Status is an object's condition.
+// Status is the condition of an object.
 type Status uint8
 
 const (
-	Ready   Status = iota // as the configuration described it
-	Tainted               // to be replaced: its creation did not go through
+	Ready   Status = iota // the last operation on it was complete
+	Tainted               // to be replaced: its creation was not complete
 )
 
-// Object is what is known of one real object. It never changes once it is in a state.
+// Object is the stored form of one real object. It is immutable once it is in a state.
 type Object struct {
 	Status        Status
 	SchemaVersion int64
-	// Attrs is the object's value as JSON in its schema's type; Flatmap is set instead in states older than version 4.
+	// Attrs is the object's value as JSON in its schema's type. States older than version 4 set
+	// Flatmap instead.
 	Attrs   []byte
 	Flatmap map[string]string
-	// SensitivePaths are the paths whose values were sensitive when the object was stored.
+	// SensitivePaths holds the paths of the values that were sensitive when the object was stored.
 	SensitivePaths []cty.Path
-	// Private is the provider's own note.
+	// Private is opaque data of the provider.
 	Private []byte
-	// Identity is the object's identity as JSON, nil for none.
+	// Identity is the object's identity as JSON; nil if it has none.
 	Identity        []byte
 	IdentityVersion int64
-	// Dependencies are the resources that this object depended on when it was last written: the nearest ones, sorted.
-	// States written by OpenTofu hold the closed list instead.
+	// Dependencies holds the resources that the object depended on when it was last written,
+	// sorted. Only the nearest ones are stored; states written by OpenTofu hold the transitive
+	// closure.
 	Dependencies        []addrs.ConfigResource
 	CreateBeforeDestroy bool
-	// SkipDestroy: the object is to be forgotten instead of destroyed.
+	// SkipDestroy reports whether the object is removed from the state instead of being destroyed.
 	SkipDestroy bool
 }
 
-// Output is a root output value. The value carries no marks.
+// Output is a root module output value. Value has no marks.
 type Output struct {
 	Value      cty.Value
 	Sensitive  bool
 	Deprecated string
 }
 
-// New gives an empty state.
+// New returns an empty state.
 func New() *State { return &State{} }
 
-// Empty tells whether there is nothing in the state.
+// Empty reports whether the state has neither resources nor outputs.
 func (s *State) Empty() bool {
 	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
 }
 
-// Clone gives a state that can be changed on its own; objects are shared.
+// Clone returns an independent copy of the state. The copy shares its objects with the original.
 func (s *State) Clone() *State {
 	if s == nil {
 		return New()
@@ -90,7 +95,11 @@ func (s *State) Clone() *State {
 		Checks:    s.Checks,
 	}
 	for addr, r := range s.resources {
-		c := &Resource{Addr: r.Addr, Provider: r.Provider, Instances: make(map[addrs.InstanceKey]*Instance, len(r.Instances))}
+		c := &Resource{
+			Addr:      r.Addr,
+			Provider:  r.Provider,
+			Instances: make(map[addrs.InstanceKey]*Instance, len(r.Instances)),
+		}
 		for key, inst := range r.Instances {
 			copied := *inst
 			copied.Deposed = maps.Clone(inst.Deposed)
@@ -101,8 +110,8 @@ func (s *State) Clone() *State {
 	return out
 }
 
-// Objects lists the instance's objects, the current one first.
-func (i *Instance) Objects() func(yield func(*Object) bool) {
+// Objects iterates over the instance's objects, the current one first.
+func (i *Instance) Objects() iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		if i.Current != nil && !yield(i.Current) {
 			return
@@ -115,7 +124,7 @@ func (i *Instance) Objects() func(yield func(*Object) bool) {
 	}
 }
 
-// Resource gives a resource, nil when the state has none of that address.
+// Resource returns the resource at addr, or nil if there is none.
 func (s *State) Resource(addr addrs.AbsResource) *Resource {
 	if s == nil {
 		return nil
@@ -123,7 +132,7 @@ func (s *State) Resource(addr addrs.AbsResource) *Resource {
 	return s.resources[addr]
 }
 
-// Instance gives an instance, nil when there is none.
+// Instance returns the instance at addr, or nil if there is none.
 func (s *State) Instance(addr addrs.AbsInstance) *Instance {
 	r := s.Resource(addr.Abs())
 	if r == nil {
@@ -132,8 +141,8 @@ func (s *State) Instance(addr addrs.AbsInstance) *Instance {
 	return r.Instances[addr.Key]
 }
 
-// Resources lists all resources in no particular order.
-func (s *State) Resources() func(yield func(*Resource) bool) {
+// Resources iterates over all resources in no particular order.
+func (s *State) Resources() iter.Seq[*Resource] {
 	return func(yield func(*Resource) bool) {
 		if s == nil {
 			return
@@ -146,7 +155,7 @@ func (s *State) Resources() func(yield func(*Resource) bool) {
 	}
 }
 
-// Sorted lists all resources by address.
+// Sorted returns all resources sorted by address.
 func (s *State) Sorted() []*Resource {
 	if s == nil {
 		return nil
@@ -159,12 +168,13 @@ func (s *State) Sorted() []*Resource {
 	return out
 }
 
-// SortedKeys lists the instance keys in order.
+// SortedKeys returns the instance keys in order.
 func (r *Resource) SortedKeys() []addrs.InstanceKey {
 	return slices.SortedFunc(maps.Keys(r.Instances), addrs.InstanceKey.Compare)
 }
 
-// EnsureResource gives the resource, creating it where needed, and records its provider configuration.
+// EnsureResource returns the resource at addr, which it creates if necessary, and sets its provider
+// configuration.
 func (s *State) EnsureResource(addr addrs.AbsResource, provider addrs.AbsProviderConfig) *Resource {
 	r := s.resources[addr]
 	if r == nil {
@@ -178,12 +188,12 @@ func (s *State) EnsureResource(addr addrs.AbsResource, provider addrs.AbsProvide
 	return r
 }
 
-// SetCurrent records an instance's current object; a nil object removes it.
+// SetCurrent sets the current object of an instance. A nil object removes it.
 func (s *State) SetCurrent(addr addrs.AbsInstance, obj *Object, provider addrs.ProviderInstance) {
 	s.set(addr, provider, obj != nil, func(i *Instance) { i.Current = obj })
 }
 
-// SetDeposed records a deposed object; a nil object removes it.
+// SetDeposed sets a deposed object of an instance. A nil object removes it.
 func (s *State) SetDeposed(addr addrs.AbsInstance, key addrs.DeposedKey, obj *Object, provider addrs.ProviderInstance) {
 	s.set(addr, provider, obj != nil, func(i *Instance) {
 		if obj == nil {
@@ -197,7 +207,7 @@ func (s *State) SetDeposed(addr addrs.AbsInstance, key addrs.DeposedKey, obj *Ob
 	})
 }
 
-// set changes an instance and drops it when nothing is left of it.
+// set changes an instance and removes it if it has no objects left.
 func (s *State) set(addr addrs.AbsInstance, provider addrs.ProviderInstance, create bool, change func(*Instance)) {
 	inst := s.Instance(addr)
 	if inst == nil {
@@ -215,17 +225,17 @@ func (s *State) set(addr addrs.AbsInstance, provider addrs.ProviderInstance, cre
 	s.EnsureResource(addr.Abs(), provider.Config).Instances[addr.Key] = inst
 }
 
-// Forget removes an instance with all its objects.
+// Forget removes an instance and all its objects.
 func (s *State) Forget(addr addrs.AbsInstance) {
 	if r := s.Resource(addr.Abs()); r != nil {
 		delete(r.Instances, addr.Key)
 	}
 }
 
-// RemoveResource removes a resource with all its instances.
+// RemoveResource removes a resource and all its instances.
 func (s *State) RemoveResource(addr addrs.AbsResource) { delete(s.resources, addr) }
 
-// AddResource puts a whole resource into the state, replacing one of the same address.
+// AddResource adds a resource. It replaces a resource that has the same address.
 func (s *State) AddResource(r *Resource) {
 	if s.resources == nil {
 		s.resources = make(map[addrs.AbsResource]*Resource)
@@ -233,12 +243,13 @@ func (s *State) AddResource(r *Resource) {
 	s.resources[r.Addr] = r
 }
 
-// Prune drops resources that have no instances.
+// Prune removes all resources that have no instances.
 func (s *State) Prune() {
 	maps.DeleteFunc(s.resources, func(_ addrs.AbsResource, r *Resource) bool { return len(r.Instances) == 0 })
 }
 
-// PruneSince drops resources that have lost their instances since the state was another one; those that had none then stay.
+// PruneSince removes the resources that have no instances but had some, or did not exist, in
+// before.
 func (s *State) PruneSince(before *State) {
 	maps.DeleteFunc(s.resources, func(addr addrs.AbsResource, r *Resource) bool {
 		had := before.Resource(addr)
@@ -246,7 +257,7 @@ func (s *State) PruneSince(before *State) {
 	})
 }
 
-// Output gives a root output value, nil when there is none.
+// Output returns a root module output value, or nil if there is none.
 func (s *State) Output(name string) *Output {
 	if s == nil {
 		return nil
@@ -254,7 +265,7 @@ func (s *State) Output(name string) *Output {
 	return s.outputs[name]
 }
 
-// OutputNames lists the root outputs, sorted.
+// OutputNames returns the sorted names of the root module's output values.
 func (s *State) OutputNames() []string {
 	if s == nil {
 		return nil
@@ -262,7 +273,7 @@ func (s *State) OutputNames() []string {
 	return slices.Sorted(maps.Keys(s.outputs))
 }
 
-// SetOutput records a root output value; nil removes it.
+// SetOutput sets a root module output value. A nil output removes it.
 func (s *State) SetOutput(name string, o *Output) {
 	if o == nil {
 		delete(s.outputs, name)
@@ -274,7 +285,7 @@ func (s *State) SetOutput(name string, o *Output) {
 	s.outputs[name] = o
 }
 
-// Providers lists the provider configurations that objects in the state belong to, sorted.
+// Providers returns the sorted provider configurations of all resources in the state.
 func (s *State) Providers() []addrs.AbsProviderConfig {
 	seen := map[addrs.AbsProviderConfig]bool{}
 	for r := range s.Resources() {

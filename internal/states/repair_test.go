@@ -11,27 +11,27 @@ import (
 	"tofu/internal/states"
 )
 
-// TestInheritDependencies: each state is a list of "resource: dependencies"; settled resources and the configuration's dependencies
-// are marked with ! and ?; "old>new" is a resource that was moved.
-func TestInheritDependencies(t *testing.T) {
+// Each state is a list of "resource: dependencies", where "old>new" is a resource that was moved. The
+// mark ! stands for a resource that is up to date, ? for dependencies in the configuration.
+func TestRepairDependencies(t *testing.T) {
 	for _, test := range []struct{ name, before, now, want string }{
 		{"nothing changes", "a: b, b: c, c:", "a: b, b: c, c:", "a: b, b: c, c:"},
-		{"a link is gone", "a: b, b: c, c:", "a: b, c:", "a: b c, c:"},
-		{"several links are gone", "a: b, b: c, c: d e, d:, e:", "a: b, d:, e:", "a: b d e, d:, e:"},
-		{"gone as a whole", "a: b, b: c, c:", "a: b", "a: b"},
-		{"a link lets go", "a: b, b: c, c:", "a: b, !b:, c:", "a: b c, b:, c:"},
-		{"a link lets go of several, and is gone", "a: b, b: c d, c: e, d:, e:", "a: b, !c:, d:, e:", "a: b c d e, c:, d:, e:"},
-		{"a link takes over itself", "a: b, b: c, c: d, d:", "a: b, b: c, !c:, d:", "a: b, b: c d, c:, d:"},
-		{"the settled don't look back", "a: b, b: c, c:", "!a: b, !b:, c:", "a: b, b:, c:"},
-		{"the settled go by the configuration", "a: x", "!a: x, ?x: y, y:", "a: x y, y:"},
-		{"the others go by both", "a: x, x: z, z:", "a: x, ?x: y, y:, z:", "a: x y z, y:, z:"},
-		{"without objects, one behind the other", "a: x", "!a: x, ?x: y, ?y: z b, b:, ?b: c", "a: b x y z, b:"},
-		{"a link has moved", "a: b, b>n: c, c:", "a: b, n: c, c:", "a: b c, c:, n: c"},
-		{"round in a circle", "a: b, b: c, c: a", "a: b, c: a", "a: b c, c: a"},
-		{"not oneself", "a: b, b: a c, c:", "a: b, c:", "a: b c, c:"},
+		{"removed between two", "a: b, b: c, c:", "a: b, c:", "a: b c, c:"},
+		{"several removed between two", "a: b, b: c, c: d e, d:, e:", "a: b, d:, e:", "a: b d e, d:, e:"},
+		{"removed with its dependencies", "a: b, b: c, c:", "a: b", "a: b"},
+		{"dependency dropped", "a: b, b: c, c:", "a: b, !b:, c:", "a: b c, b:, c:"},
+		{"several dependencies dropped, one removed", "a: b, b: c d, c: e, d:, e:", "a: b, !c:, d:, e:", "a: b c d e, c:, d:, e:"},
+		{"passed on by a resource that is not up to date", "a: b, b: c, c: d, d:", "a: b, b: c, !c:, d:", "a: b, b: c d, c:, d:"},
+		{"up to date: lost dependencies ignored", "a: b, b: c, c:", "!a: b, !b:, c:", "a: b, b:, c:"},
+		{"up to date: dependencies in the configuration", "a: x", "!a: x, ?x: y, y:", "a: x y, y:"},
+		{"not up to date: both", "a: x, x: z, z:", "a: x, ?x: y, y:, z:", "a: x y z, y:, z:"},
+		{"chain without objects", "a: x", "!a: x, ?x: y, ?y: z b, b:, ?b: c", "a: b x y z, b:"},
+		{"moved", "a: b, b>n: c, c:", "a: b, n: c, c:", "a: b c, c:, n: c"},
+		{"cycle", "a: b, b: c, c: a", "a: b, c: a", "a: b c, c: a"},
+		{"no dependency on itself", "a: b, b: a c, c:", "a: b, c:", "a: b c, c:"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			configured, settled := map[addrs.ConfigResource][]addrs.ConfigResource{}, map[addrs.ConfigResource]bool{}
+			configured, upToDate := map[addrs.ConfigResource][]addrs.ConfigResource{}, map[addrs.ConfigResource]bool{}
 			before, now := states.New(), states.New()
 			moved := map[addrs.AbsInstance]addrs.AbsInstance{}
 			parseDependencies(test.before, func(_ byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
@@ -46,14 +46,14 @@ func TestInheritDependencies(t *testing.T) {
 					configured[addr.Config()] = deps
 					return
 				}
-				settled[addr.Config()] = mark == '!'
+				upToDate[addr.Config()] = mark == '!'
 				now.SetCurrent(addr, &states.Object{Dependencies: deps}, addrs.ProviderInstance{})
 			})
-			now.InheritDependencies(states.Inheritance{
+			now.RepairDependencies(states.DependencyRepair{
 				Before:     before,
 				Moved:      moved,
 				Configured: func(addr addrs.ConfigResource) []addrs.ConfigResource { return configured[addr] },
-				Settled:    func(addr addrs.AbsInstance, _ *states.Object) bool { return settled[addr.Config()] },
+				UpToDate:   func(addr addrs.AbsInstance, _ *states.Object) bool { return upToDate[addr.Config()] },
 			})
 			var got []string
 			for _, r := range now.Sorted() {
