@@ -175,7 +175,7 @@ func (t *targeting) keepTargets() {
 	}
 	keep := t.graph.Reach(roots...)
 	t.keepWhole(keep)
-	t.keepOutputs(keep)
+	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
 	t.drop(keep)
 }
 
@@ -245,8 +245,9 @@ func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 	return out
 }
 
-// keepOutputs keeps the root outputs that depend on at least one resource and only on resources that are kept.
-func (t *targeting) keepOutputs(keep []bool) {
+// keepOutputs keeps the root outputs that depend on at least one resource and only on complete ones:
+// an output that also reads an instance which takes no part would change by half.
+func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
 	order, ok := t.graph.Order()
 	if !ok {
 		return // the cycle is reported at the end
@@ -256,7 +257,7 @@ func (t *targeting) keepOutputs(keep []bool) {
 		n := t.nodes[id]
 		all[id] = true
 		if n.Kind == KindResource {
-			some[id], all[id] = true, keep[id]
+			some[id], all[id] = true, complete(id)
 		}
 		for _, need := range t.graph.Needs(id) {
 			some[id] = some[id] || some[need]

@@ -134,7 +134,7 @@ func (t *targeting) dropExcluded() {
 		roots = append(roots, r.node.ID)
 	}
 	keep := t.graph.Reach(roots...)
-	t.keepOutputs(keep)
+	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] && lost[id] == needsNothing })
 	t.drop(keep)
 }
 
