@@ -93,8 +93,9 @@ func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (di
 	return p.planManaged()
 }
 
-// namesItself tells whether the instance's block refers to its own resource, which would wait for itself. An instance says so where
-// it, or the resource as a whole, is named; an instance without a key is both, and says it twice, as other programs expect.
+// namesItself reports whether the instance's block refers to its own resource, and returns the errors.
+// A reference to one instance is an error of that instance. A reference to the whole resource is one
+// error of a repeated block; a block without repetition reports it twice, as other programs expect.
 func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
 	if p.r.exprs.body == nil {
 		return false, nil
@@ -103,22 +104,44 @@ func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
 		subject, times := ref.Subject, 1
 		if inst, ok := subject.(addrs.ResourceInstance); ok {
 			if _, exists := p.x.has(inst.Key); exists && inst.Key != p.addr.Key {
-				times = 0 // that one says it
+				times = 0 // reported by that instance
 			}
 			subject = inst.Resource
 		} else if p.addr.Key == addrs.NoKey {
 			times = 2
+		} else if p.at > 0 {
+			times = 0 // reported by the first instance
 		}
 		if subject != p.r.addr.Resource {
 			continue
 		}
 		named = true
 		for range times {
-			diags = diags.Append(tfdiags.Errorf("Self-referential block",
-				"The block of %s can't refer to itself by name: it would wait for itself.", p.addr).At(ref.Range))
+			diags = diags.Append(selfReference(p.addr.String(), ref))
 		}
 	}
 	return named, diags
+}
+
+func selfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Self-referential block",
+		"The block of %s can't refer to itself by name: it would wait for itself.", block).At(ref.Range)
+}
+
+// selfReferences returns an error for each reference of a repeated block to all of its own instances.
+// No number of instances can make one valid, so they are found while validating.
+func (r *resource) selfReferences() tfdiags.Diagnostics {
+	if r.exprs.body == nil || !r.exprs.rep.repeats() {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, ref := range r.exprs.body.Refs.Objects {
+		if ref.Subject != r.addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining).HasErrors() {
+			continue // other errors of the reference are reported with the rest of the body
+		}
+		diags = diags.Append(selfReference(r.addr.String(), ref))
+	}
+	return diags
 }
 
 // leftovers are the objects of one resource that the configuration doesn't want (any more).

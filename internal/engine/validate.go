@@ -27,7 +27,7 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 
 // validateResource checks a resource block once per module instance, with unknown repetition.
 func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
-	diags := w.resolveImports(r)
+	diags := w.resolveImports(r).Append(r.selfReferences())
 	for _, in := range r.module.instances {
 		x := newExpansion(*singleInstance)
 		in.resources[r.slot] = x
