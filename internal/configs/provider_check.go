@@ -193,33 +193,13 @@ func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what s
 	}
 	for _, ref := range refs {
 		block := cfg.Module.Providers[ref.Local()]
-		if ref.Key == nil || block == nil || block.ForEach == nil || !sameReference(forEach, block.ForEach) {
+		if ref.Key == nil || block == nil || block.ForEach == nil || !sameExpression(forEach, block.ForEach) {
 			continue
 		}
 		ck.warnf(forEach.Range(), "Provider configuration for_each matches "+what,
 			"The provider configuration %s has the same for_each as this %s. When an element is removed, its objects can't be destroyed any more because their provider configuration is gone too. Use a collection for the providers that keeps elements one run longer.",
 			ref.Local(), what)
 	}
-}
-
-// sameReference tells whether both expressions are the same plain reference.
-func sameReference(a, b hcl.Expression) bool {
-	ta, diags := hcl.AbsTraversalForExpr(a)
-	if diags.HasErrors() {
-		return false
-	}
-	tb, diags := hcl.AbsTraversalForExpr(b)
-	if diags.HasErrors() || len(ta) != len(tb) {
-		return false
-	}
-	for i := range ta {
-		ia, isIndex := ta[i].(hcl.TraverseIndex)
-		ib, otherIsIndex := tb[i].(hcl.TraverseIndex)
-		if isIndex != otherIsIndex || addrs.StepName(ta[i]) != addrs.StepName(tb[i]) || isIndex && !ia.Key.RawEquals(ib.Key) {
-			return false
-		}
-	}
-	return true
 }
 
 // describe names the module in messages.
