@@ -52,15 +52,15 @@ func runStateList(ctx context.Context, app *App, flags any, args []string) error
 	targets, more := parseTargets(args)
 	diags = diags.Append(more)
 	for _, t := range targets {
-		if len(instanceAddrs(st, []addrs.Target{t})) == 0 {
-			diags = diags.Append(noSuchObject(st, t))
+		if len(st.Select([]addrs.Target{t})) == 0 {
+			diags = diags.Append(st.NotFound(t))
 		}
 	}
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	var list ui.Addresses
-	for _, addr := range instanceAddrs(st, targets) {
+	for _, addr := range st.Select(targets) {
 		if f.ID == "" || objectID(st.Instance(addr).Current) == f.ID {
 			list.Addrs = append(list.Addrs, addr.String())
 		}
@@ -130,13 +130,13 @@ func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
 		return diags.Err()
 	}
 	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		found := instanceAddrs(st, targets)
+		found := st.Select(targets)
 		if len(found) == 0 && f.DryRun {
 			return nil, "Would have removed nothing.", nil
 		}
 		if len(found) == 0 {
 			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address",
-				"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.", meantInState(st, targets[0]))}
+				"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.", st.Suggestion(targets[0]))}
 		}
 		if f.DryRun {
 			for _, addr := range found {

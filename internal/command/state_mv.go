@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"tofu/internal/moves"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -69,7 +70,7 @@ func runStateMv(ctx context.Context, app *App, flags any, args []string) error {
 		if out != nil {
 			to = out.State().Clone()
 		}
-		moves, diags := moveObjects(from, to, targets[0], targets[1])
+		renamed, diags := moves.Rename(from, to, targets[0], targets[1])
 		if diags.HasErrors() {
 			return nil, "", diags
 		}
@@ -77,8 +78,8 @@ func runStateMv(ctx context.Context, app *App, flags any, args []string) error {
 		if f.DryRun {
 			verb = "Would move"
 		}
-		for _, m := range moves {
-			app.say("%s %q to %q", verb, m[0], m[1])
+		for _, m := range renamed {
+			app.say("%s %q to %q", verb, m.From, m.To)
 		}
 		if f.DryRun {
 			return nil, "", diags
@@ -88,6 +89,6 @@ func runStateMv(ctx context.Context, app *App, flags any, args []string) error {
 				return nil, "", diags
 			}
 		}
-		return from, fmt.Sprintf("Successfully moved %d object(s).", len(moves)), diags
+		return from, fmt.Sprintf("Successfully moved %d object(s).", len(renamed)), diags
 	})
 }

@@ -77,9 +77,6 @@ func withProviders(st *states.State, change func(addrs.Provider) addrs.Provider)
 			continue
 		}
 		r.Provider.Provider = p
-		for key, inst := range r.Instances {
-			r.Instances[key] = unencoded(inst)
-		}
 		changed = append(changed, r.Addr.String())
 	}
 	return st, changed

@@ -77,7 +77,7 @@ func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
 		return tfdiags.Errorf("An instance key is needed", "%s has %s, and the command is about one: add its key, such as in %s.",
 			addr, ui.Count(len(r.Instances), "instance"), addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
 	}
-	return noSuchObject(st, addr)
+	return st.NotFound(addr)
 }
 
 // viewState puts a state together with its providers' schemas.

@@ -328,7 +328,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	n := len(instanceAddrs(open.State(), nil))
+	n := len(open.State().Select(nil))
 	if n > 0 && !f.Force {
 		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %s. Destroy what is left before "+
 			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.close()).Err()

@@ -131,7 +131,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	r := p.r
 	schema := r.schema.Block
 	ty := schema.ImpliedType()
-	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.moves.origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
+	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.moves.Origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &live{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {

@@ -81,7 +81,7 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 		return markStored(schema, v, nil)
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
-		Addr: p.addr, PrevAddr: p.w.moves.origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
+		Addr: p.addr, PrevAddr: p.w.moves.Origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v,
 	})
 	return markStored(schema, v, nil)

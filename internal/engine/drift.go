@@ -40,7 +40,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	if before == nil || before.Current == nil {
 		return nil
 	}
-	prev := w.moves.origin(addr)
+	prev := w.moves.Origin(addr)
 	after := w.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))

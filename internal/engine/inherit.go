@@ -8,7 +8,7 @@ import (
 
 // inheritDependencies completes the dependencies of the walk's state, which was another one before.
 func (w *walk) inheritDependencies(before *states.State) {
-	w.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.moves.all(), Configured: w.configuredDeps, UpToDate: w.settledObject})
+	w.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.moves.All(), Configured: w.configuredDeps, UpToDate: w.settledObject})
 }
 
 func (w *walk) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {

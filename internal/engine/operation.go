@@ -3,6 +3,8 @@ package engine
 import (
 	"time"
 
+	"tofu/internal/moves"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/plans"
@@ -28,7 +30,7 @@ type operation struct {
 	cliImports   []ImportTarget
 	generate     bool
 	inspection   *Inspection
-	moves        *moveResults
+	moves        *moves.Results
 	timestamp    time.Time
 }
 

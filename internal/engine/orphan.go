@@ -108,7 +108,7 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 
 func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
-		Addr: o.addr, PrevAddr: o.w.moves.origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
+		Addr: o.addr, PrevAddr: o.w.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.schema.Block.ImpliedType()), BeforeIdentity: l.identity,
 	}
 	if action == plans.Delete {
@@ -143,7 +143,7 @@ func (o *orphanPlan) reason() plans.Reason {
 	case o.deposed != "":
 		return plans.NoReason
 	case r.cfg == nil:
-		if _, moved := o.w.moves.prev(o.addr); moved {
+		if _, moved := o.w.moves.Previous(o.addr); moved {
 			return plans.DeleteNoMoveTarget
 		}
 		return plans.DeleteNoResourceConfig

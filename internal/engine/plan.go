@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"tofu/internal/moves"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -82,19 +84,19 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 }
 
 func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool) (*plans.Plan, tfdiags.Diagnostics) {
-	diags := validateMoves(cfg)
+	diags := moves.Validate(cfg)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	moved, moves, more := applyMoves(cfg, prior)
+	moved, results, more := moves.Apply(cfg, prior)
 	diags = diags.Append(more)
 	if opts.Mode == plans.Normal {
-		if more := validateRemoved(cfg); more.HasErrors() {
+		if more := moves.ValidateRemoved(cfg); more.HasErrors() {
 			return nil, diags.Append(more)
 		}
 	}
 	op := opts.operation(cfg, moved, env)
-	op.moves, op.preDestroy = moves, preDestroy
+	op.moves, op.preDestroy = results, preDestroy
 	if more := op.checkMovedTargets(); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
@@ -106,10 +108,10 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	w.prevRun = moved.Clone()
 	walked := w.run()
 	w.orphanOutputs()
-	still := w.checkMovedInstances()
-	if moves.ring.HasErrors() {
+	still := moves.CheckInstances(w.cfg, w.moduleInstances, w.declares)
+	if results.Cycle.HasErrors() {
 		if len(still) == 0 { // else that is what is wrong with the statements
-			still = moves.ring
+			still = results.Cycle
 		}
 		return nil, diags.Append(still)
 	}
@@ -128,6 +130,33 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	return plan, diags
 }
 
+// moduleInstances returns the addresses of a module's instances.
+func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
+	m := w.modules[path]
+	if m == nil || m.cfg == nil {
+		return nil
+	}
+	out := make([]addrs.ModuleInstance, len(m.instances))
+	for i, in := range m.instances {
+		out[i] = in.addr
+	}
+	return out
+}
+
+// declares reports whether the configuration declares a resource instance.
+func (w *walk) declares(addr addrs.AbsInstance) bool {
+	r := w.byConfig[addr.Config()]
+	if r == nil || r.cfg == nil {
+		return false
+	}
+	in := r.module.index[addr.Module]
+	if in == nil {
+		return false
+	}
+	_, ok := in.resources[r.slot].has(addr.Key)
+	return ok
+}
+
 // checkMovedTargets refuses a selection that leaves out one end of a move.
 func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 	if !o.selective() {
@@ -138,7 +167,7 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 		sel = newSelection(o.targets, true)
 	}
 	var missing []string
-	for to, from := range o.moves.from {
+	for to, from := range o.moves.From {
 		for _, addr := range []addrs.AbsInstance{from, to} {
 			if !sel.has(addr) {
 				missing = append(missing, addr.String())
@@ -208,12 +237,12 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Applyable = !errored && (w.changesAnything() || plan.Mode == plans.RefreshOnly && w.refreshed())
 	if w.prevRun != nil {
 		w.inheritDependencies(w.prevRun)
-		w.prevRun.RepairDependencies(states.DependencyRepair{Before: w.prevRun, Moved: w.moves.all(), Present: w.state})
+		w.prevRun.RepairDependencies(states.DependencyRepair{Before: w.prevRun, Moved: w.moves.All(), Present: w.state})
 	}
 	plan.Drift = w.drift()
 	if w.prevRun != nil && w.moves != nil {
 		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
-		w.prevRun.RenameDependencies(w.moves.from)
+		w.prevRun.RenameDependencies(w.moves.From)
 	}
 	if !opts.NotSaved || len(plan.Drift) > 0 {
 		plan.RelevantAttributes = w.relevantAttributes()
@@ -250,11 +279,11 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	start, prevRun := prior, prior
-	var moves *moveResults
+	var results *moves.Results
 	if opts.SkipRefresh || prior.Empty() {
 		var more tfdiags.Diagnostics
-		start, moves, more = applyMoves(cfg, prior)
-		if diags = diags.Append(more).Append(moves.ring); diags.HasErrors() {
+		start, results, more = moves.Apply(cfg, prior)
+		if diags = diags.Append(more).Append(results.Cycle); diags.HasErrors() {
 			return nil, diags
 		}
 		prevRun = start.Clone()
@@ -269,7 +298,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	op := opts.operation(cfg, start, env)
-	op.phase, op.moves = phasePlanDestroy, moves
+	op.phase, op.moves = phasePlanDestroy, results
 	w, more := newWalk(ctx, op, start)
 	diags = diags.Append(more)
 	if w == nil {

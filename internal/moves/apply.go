@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"maps"
@@ -9,44 +9,52 @@ import (
 	"tofu/internal/states"
 )
 
-// mover applies statements to a state. Spots find what a statement means without looking at everything else.
+// mover applies statements to a state. Its tree of module instances finds the objects that a statement
+// means without searching the whole state.
 type mover struct {
-	state     *states.State
-	results   *moveResults
-	cfg       *configs.Config
-	root      *spot
-	mentioned map[endKey][]*endpoint       // ends of explicit statements, by path
-	within    map[addrs.Module][]*endpoint // the same by each module that they lie in
+	state          *states.State
+	results        *Results
+	cfg            *configs.Config
+	root           *stateModule
+	explicit       map[endKey][]*endpoint       // endpoints of explicit statements, by resource or module
+	explicitWithin map[addrs.Module][]*endpoint // the same, by each module that contains them
 }
 
-// spot is a module instance that has something in the state.
-type spot struct {
+// stateModule is a module instance that has objects in the state, or contains one that has.
+type stateModule struct {
 	addr      addrs.ModuleInstance
 	key       addrs.InstanceKey
-	parent    *spot
-	children  map[string]map[addrs.InstanceKey]*spot
+	parent    *stateModule
+	children  map[string]map[addrs.InstanceKey]*stateModule
 	resources map[addrs.Resource]bool
 }
 
-func newMover(cfg *configs.Config, state *states.State, results *moveResults) *mover {
-	m := &mover{state: state, results: results, cfg: cfg, root: &spot{}, mentioned: map[endKey][]*endpoint{}, within: map[addrs.Module][]*endpoint{}}
+func newMover(cfg *configs.Config, state *states.State, results *Results) *mover {
+	m := &mover{
+		state:          state,
+		results:        results,
+		cfg:            cfg,
+		root:           &stateModule{},
+		explicit:       map[endKey][]*endpoint{},
+		explicitWithin: map[addrs.Module][]*endpoint{},
+	}
 	for r := range state.Resources() {
-		m.put(r.Addr)
+		m.insert(r.Addr)
 	}
 	return m
 }
 
-func (m *mover) put(addr addrs.AbsResource) {
+func (m *mover) insert(addr addrs.AbsResource) {
 	p := m.root
 	for _, step := range addr.Module.Steps() {
 		next := p.children[step.Name][step.Key]
 		if next == nil {
-			next = &spot{addr: p.addr.Child(step.Name, step.Key), key: step.Key, parent: p}
+			next = &stateModule{addr: p.addr.Child(step.Name, step.Key), key: step.Key, parent: p}
 			if p.children == nil {
-				p.children = map[string]map[addrs.InstanceKey]*spot{}
+				p.children = map[string]map[addrs.InstanceKey]*stateModule{}
 			}
 			if p.children[step.Name] == nil {
-				p.children[step.Name] = map[addrs.InstanceKey]*spot{}
+				p.children[step.Name] = map[addrs.InstanceKey]*stateModule{}
 			}
 			p.children[step.Name][step.Key] = next
 		}
@@ -58,36 +66,38 @@ func (m *mover) put(addr addrs.AbsResource) {
 	p.resources[addr.Resource] = true
 }
 
-// mention notes what explicit statements speak of: nothing is implied there.
-func (m *mover) mention(list []*moveStatement) {
+// index records the endpoints of explicit statements, which suppress implied moves.
+func (m *mover) index(list []*statement) {
 	for _, st := range list {
 		for _, e := range []*endpoint{&st.from, &st.to} {
 			id := endKey{module: e.module(), res: e.res}
-			m.mentioned[id] = append(m.mentioned[id], e)
+			m.explicit[id] = append(m.explicit[id], e)
 			for n := range e.steps {
 				if in := pathOf(e.steps[:n+1]); n+1 < len(e.steps) || !e.isModule() {
-					m.within[in] = append(m.within[in], e)
+					m.explicitWithin[in] = append(m.explicitWithin[in], e)
 				}
 			}
 		}
 	}
 }
 
-// suppressed tells whether an explicit statement speaks of either end of an implied one at a spot, or of what lies in the module
-// instance that would move.
-func (m *mover) suppressed(st *moveStatement, p *spot) bool {
+// suppressed reports whether an explicit statement names either end of an implied move in p, or
+// something within the module instance that would move.
+func (m *mover) suppressed(st *statement, p *stateModule) bool {
 	at := st.from
 	at.steps = nil
 	for _, s := range p.addr.Steps() {
 		at.steps = append(at.steps, endStep{name: s.Name, key: s.Key})
 	}
-	if st.from.isModule() && slices.ContainsFunc(m.within[st.from.module()], func(e *endpoint) bool { return e.overlaps(&at) }) {
+	if st.from.isModule() &&
+		slices.ContainsFunc(m.explicitWithin[st.from.module()], func(e *endpoint) bool { return e.overlaps(&at) }) {
 		return true
 	}
-	for _, e := range m.mentioned[endKey{module: st.from.module(), res: st.from.res}] {
+	for _, e := range m.explicit[endKey{module: st.from.module(), res: st.from.res}] {
 		for _, end := range []*endpoint{&st.from, &st.to} {
 			here := at
-			if here.key = end.key; end.isModule() {
+			here.key = end.key
+			if end.isModule() {
 				here.steps = append(slices.Clone(at.steps[:len(at.steps)-1]), *end.last())
 			}
 			if e.overlaps(&here) {
@@ -98,7 +108,7 @@ func (m *mover) suppressed(st *moveStatement, p *spot) bool {
 	return false
 }
 
-func (m *mover) apply(st *moveStatement) {
+func (m *mover) apply(st *statement) {
 	for _, p := range m.root.match(st.from.steps, nil) {
 		if st.implied && m.suppressed(st, p) {
 			continue
@@ -111,8 +121,8 @@ func (m *mover) apply(st *moveStatement) {
 	}
 }
 
-// match lists the spots that steps lead to, sorted.
-func (p *spot) match(steps []endStep, out []*spot) []*spot {
+// match appends the module instances that steps lead to, sorted.
+func (p *stateModule) match(steps []endStep, out []*stateModule) []*stateModule {
 	if len(steps) == 0 {
 		return append(out, p)
 	}
@@ -129,12 +139,12 @@ func (p *spot) match(steps []endStep, out []*spot) []*spot {
 	return out
 }
 
-// all lists the resources of a spot and everything below it, sorted.
-func (p *spot) all(out []addrs.AbsResource) []addrs.AbsResource {
+// all appends the resources of a module instance and of those within it, sorted.
+func (p *stateModule) all(out []addrs.AbsResource) []addrs.AbsResource {
 	for _, r := range slices.SortedFunc(maps.Keys(p.resources), addrs.Resource.Compare) {
 		out = append(out, r.InInstance(p.addr))
 	}
-	for _, name := range sortedKeys(p.children) {
+	for _, name := range sortedNames(p.children) {
 		for _, key := range slices.SortedFunc(maps.Keys(p.children[name]), addrs.InstanceKey.Compare) {
 			out = p.children[name][key].all(out)
 		}
@@ -142,8 +152,9 @@ func (p *spot) all(out []addrs.AbsResource) []addrs.AbsResource {
 	return out
 }
 
-// target gives the module instance that a statement moves what is at p to; ok is false where it doesn't move that.
-func (st *moveStatement) target(p *spot) (to addrs.ModuleInstance, ok bool) {
+// target returns the module instance that the statement moves the content of p to. It reports false if
+// the statement does not apply to p.
+func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 	at := p.addr.Steps()
 	for i, s := range st.to.steps {
 		key := s.key
@@ -161,7 +172,7 @@ func (st *moveStatement) target(p *spot) (to addrs.ModuleInstance, ok bool) {
 	return to, true
 }
 
-func (m *mover) moveModule(st *moveStatement, p *spot) {
+func (m *mover) moveModule(st *statement, p *stateModule) {
 	to, ok := st.target(p)
 	if !ok {
 		return
@@ -178,7 +189,7 @@ func (m *mover) moveModule(st *moveStatement, p *spot) {
 	}
 }
 
-func (m *mover) moveResource(st *moveStatement, p *spot) {
+func (m *mover) moveResource(st *statement, p *stateModule) {
 	module, _ := st.target(p)
 	from, to := st.from.res.InInstance(p.addr), st.to.res.InInstance(module)
 	r := m.state.Resource(from)
@@ -204,9 +215,9 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 		return
 	}
 	first := from
-	if prev, ok := m.results.from[from]; ok {
+	if prev, ok := m.results.From[from]; ok {
 		first = prev
-		delete(m.results.from, from)
+		delete(m.results.From, from)
 	}
 	m.noteSource(from, to, r.Provider)
 	target := m.targetProvider(to, r.Provider)
@@ -216,9 +227,9 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 		m.remove(from.Abs())
 	}
 	m.state.EnsureResource(to.Abs(), target).Instances[to.Key] = inst
-	m.put(to.Abs())
+	m.insert(to.Abs())
 	if first != to {
-		m.results.from[to] = first
+		m.results.From[to] = first
 	}
 }
 
@@ -236,19 +247,20 @@ func exactly(m addrs.ModuleInstance) []endStep {
 	return out
 }
 
-// noteSource remembers where an object came from as long as it is of another type or provider there.
+// noteSource records where an object came from while its type there differs.
 func (m *mover) noteSource(from, to addrs.AbsInstance, provider addrs.AbsProviderConfig) {
-	source := m.results.retype[from]
-	delete(m.results.retype, from)
+	source := m.results.sources[from]
+	delete(m.results.sources, from)
 	if source == nil {
-		source = &moveSource{addr: from, provider: provider}
+		source = &Source{Addr: from, Provider: provider}
 	}
-	if source.addr.Resource.Type != to.Resource.Type {
-		m.results.retype[to] = source
+	if source.Addr.Resource.Type != to.Resource.Type {
+		m.results.sources[to] = source
 	}
 }
 
-// targetProvider is the provider configuration of an object's new address: its own as long as the type stays.
+// targetProvider returns the provider configuration for an object's new address. It stays the same unless
+// the new resource belongs to another provider.
 func (m *mover) targetProvider(to addrs.AbsInstance, had addrs.AbsProviderConfig) addrs.AbsProviderConfig {
 	c := m.cfg.Descendant(to.Module.Module())
 	if c == nil {

@@ -1,0 +1,138 @@
+package moves
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Renamed is a move that Rename made.
+type Renamed struct{ From, To string }
+
+// Rename moves the objects that source names in state from to the addresses that dest names in state
+// to, which may be the same state. In the same state, dependencies on the objects are renamed too. Both
+// states are changed unless there are errors.
+func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, tfdiags.Diagnostics) {
+	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
+	before := from.Clone()
+	renamed, diags := r.rename(source, dest)
+	switch {
+	case diags.HasErrors():
+	case from == to:
+		r.renameDependencies()
+	default:
+		from.RepairDependencies(states.DependencyRepair{Before: before})
+	}
+	return renamed, diags
+}
+
+type renamer struct {
+	from, to *states.State
+	was      map[addrs.AbsInstance]addrs.AbsInstance // old address by new address
+}
+
+// renameDependencies updates dependencies on resources all of whose instances were moved. If only some
+// were, the state does not say which of them the dependents need; the next plan finds out.
+func (r *renamer) renameDependencies() {
+	remaining := make(map[addrs.ConfigResource]bool)
+	for res := range r.from.Resources() {
+		remaining[res.Addr.Config()] = true
+	}
+	maps.DeleteFunc(r.was, func(_, old addrs.AbsInstance) bool { return remaining[old.Config()] })
+	r.from.RenameDependencies(r.was)
+}
+
+func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, tfdiags.Diagnostics) {
+	switch {
+	case source.IsModule() && dest.IsModule():
+		return r.module(source.Module, dest.Module)
+	case source.IsModule() != dest.IsModule():
+		return nil, invalidRename(source, dest,
+			"A module can only be moved to the address of a module, and a resource only to that of a resource.")
+	case source.Resource.Mode != dest.Resource.Mode || source.Resource.Type != dest.Resource.Type:
+		return nil, invalidRename(source, dest, "The type of a resource can't be changed.")
+	}
+	res := r.from.Resource(source.Resource.InInstance(source.Module))
+	if res == nil || len(res.Instances) == 0 {
+		return nil, tfdiags.Diagnostics{r.from.NotFound(source)}
+	}
+	_, single := res.Instances[addrs.NoKey]
+	if !source.HasKey && !dest.HasKey && !single {
+		return r.resource(res, dest.Resource.InInstance(dest.Module))
+	}
+	return r.instance(res, source.Key, dest)
+}
+
+// module moves everything in one module instance and in the modules that it calls.
+func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, tfdiags.Diagnostics) {
+	var inside []*states.Resource
+	for res := range r.from.Resources() {
+		if source.Contains(res.Addr.Module) {
+			inside = append(inside, res)
+		}
+	}
+	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
+	if len(inside) == 0 {
+		return nil, tfdiags.Diagnostics{r.from.NotFound(sourceTarget)}
+	}
+	for res := range r.to.Resources() {
+		if dest.Contains(res.Addr.Module) {
+			return nil, invalidRename(sourceTarget, destTarget, "There is something at the destination already.")
+		}
+	}
+	for _, res := range inside {
+		addr := res.Addr
+		addr.Module = dest + addrs.ModuleInstance(strings.TrimPrefix(string(res.Addr.Module), string(source)))
+		r.relocate(res, addr)
+	}
+	return []Renamed{{sourceTarget.String(), destTarget.String()}}, nil
+}
+
+func (r *renamer) resource(res *states.Resource, dest addrs.AbsResource) ([]Renamed, tfdiags.Diagnostics) {
+	if other := r.to.Resource(dest); other != nil && len(other.Instances) > 0 {
+		return nil, invalidRename(res.Addr, dest, "There is a resource at the destination already.")
+	}
+	source := res.Addr.String()
+	r.relocate(res, dest)
+	return []Renamed{{source, dest.String()}}, nil
+}
+
+// relocate moves a resource with all of its instances.
+func (r *renamer) relocate(res *states.Resource, dest addrs.AbsResource) {
+	moved := &states.Resource{Addr: dest, Provider: res.Provider, Instances: maps.Clone(res.Instances)}
+	for key := range res.Instances {
+		r.was[dest.Instance(key)] = res.Addr.Instance(key)
+	}
+	r.from.RemoveResource(res.Addr)
+	r.to.AddResource(moved)
+}
+
+func (r *renamer) instance(
+	res *states.Resource,
+	key addrs.InstanceKey,
+	dest addrs.Target,
+) ([]Renamed, tfdiags.Diagnostics) {
+	source, inst := res.Addr.Instance(key), res.Instances[key]
+	target := dest.Resource.InInstance(dest.Module).Instance(dest.Key)
+	if inst == nil {
+		return nil, tfdiags.Diagnostics{r.from.NotFound(source)}
+	}
+	if r.to.Instance(target) != nil {
+		return nil, invalidRename(source, target, "There is a resource instance at the destination already.")
+	}
+	r.from.Forget(source)
+	if len(res.Instances) == 0 {
+		r.from.RemoveResource(res.Addr)
+	}
+	r.to.EnsureResource(target.Abs(), res.Provider).Instances[target.Key] = inst
+	r.was[target] = source
+	return []Renamed{{source.String(), target.String()}}, nil
+}
+
+func invalidRename(source, dest fmt.Stringer, why string) tfdiags.Diagnostics {
+	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why)}
+}

@@ -1,0 +1,309 @@
+package moves
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Results says what Apply did. A nil pointer means that nothing was moved.
+type Results struct {
+	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
+	sources map[addrs.AbsInstance]*Source           // by new address, of objects that came from another resource type
+	blocked []blockedMove
+	Cycle   tfdiags.Diagnostics // set if the explicit statements form a cycle; then nothing was moved
+}
+
+// Source is where an object of another resource type came from.
+type Source struct {
+	Addr     addrs.AbsInstance
+	Provider addrs.AbsProviderConfig
+}
+
+type blockedMove struct{ want, at string }
+
+// All returns the former address of every moved instance by its new address.
+func (m *Results) All() map[addrs.AbsInstance]addrs.AbsInstance {
+	if m == nil {
+		return nil
+	}
+	return m.From
+}
+
+// Previous returns the former address of the instance at addr, if it was moved.
+func (m *Results) Previous(addr addrs.AbsInstance) (addrs.AbsInstance, bool) {
+	if m == nil {
+		return addrs.AbsInstance{}, false
+	}
+	from, ok := m.From[addr]
+	return from, ok
+}
+
+// Origin returns the former address of the instance at addr; that is addr unless it was moved.
+func (m *Results) Origin(addr addrs.AbsInstance) addrs.AbsInstance {
+	if from, ok := m.Previous(addr); ok {
+		return from
+	}
+	return addr
+}
+
+// Retyped reports whether the object at addr came from another resource type.
+func (m *Results) Retyped(addr addrs.AbsInstance) bool { return m.Source(addr) != nil }
+
+// Source returns where an object of another resource type came from; nil for all other objects.
+func (m *Results) Source(addr addrs.AbsInstance) *Source {
+	if m == nil {
+		return nil
+	}
+	return m.sources[addr]
+}
+
+func (m *Results) blockedWarning() tfdiags.Diagnostics {
+	if len(m.blocked) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, x := range m.blocked {
+		fmt.Fprintf(&b, "\n  - %s could not move to %s", x.at, x.want)
+	}
+	return tfdiags.Diagnostics{tfdiags.Warningf("Unresolved resource instance address changes",
+		"These objects keep their old addresses, because there is another object at the new one:%s\n\n"+
+			"The plan uses the old addresses. To resolve this, move one object of each pair away with \"tofu state mv\".", b.String())}
+}
+
+// statement is a moved block, or a move that is implied by adding or removing count.
+type statement struct {
+	from, to endpoint
+	depth    int // number of leading steps that name the declaring module, in any of its instances
+	implied  bool
+	rng      hcl.Range
+}
+
+// endpoint is one end of a move: the absolute address of a resource or module, in any instance of the
+// declaring module.
+type endpoint struct {
+	steps []endStep
+	res   addrs.Resource // zero for a module
+	key   addrs.InstanceKey
+	whole bool // of resources: written without a key, so that it means all instances
+}
+
+// endStep is a step of an endpoint's module path. any matches all keys: it is set in the path of the
+// declaring module, and in the last step of a module written without a key.
+type endStep struct {
+	name string
+	key  addrs.InstanceKey
+	any  bool
+}
+
+func (e *endpoint) isModule() bool { return e.res == addrs.Resource{} }
+
+func (e *endpoint) last() *endStep { return &e.steps[len(e.steps)-1] }
+
+// module returns the static path of the module, or of the resource's module.
+func (e *endpoint) module() addrs.Module { return pathOf(e.steps) }
+
+func pathOf(steps []endStep) addrs.Module {
+	var m addrs.Module
+	for _, s := range steps {
+		m = m.Child(s.name)
+	}
+	return m
+}
+
+func (e *endpoint) String() string {
+	var m addrs.ModuleInstance
+	for _, s := range e.steps {
+		m = m.Child(s.name, s.key)
+	}
+	return addrs.Target{Module: m, Resource: e.res, Key: e.key, HasKey: !e.isModule() && !e.whole}.String()
+}
+
+// newEndpoint returns the endpoint for an address written in module in.
+func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
+	var e endpoint
+	for _, name := range in.Names() {
+		e.steps = append(e.steps, endStep{name: name, any: true})
+	}
+	for _, s := range t.Module.Steps() {
+		e.steps = append(e.steps, endStep{name: s.Name, key: s.Key})
+	}
+	if t.IsModule() {
+		e.last().any = e.last().key == addrs.NoKey
+		return e
+	}
+	e.res, e.key, e.whole = t.Resource, t.Key, !t.HasKey
+	return e
+}
+
+// covers reports whether two steps may mean the same module instance.
+func (s endStep) covers(o endStep) bool {
+	return s.name == o.name && (s.key == o.key || s.any || o.any)
+}
+
+// overlaps reports whether the same object may be in both endpoints.
+func (e *endpoint) overlaps(o *endpoint) bool {
+	for i := range min(len(e.steps), len(o.steps)) {
+		if !e.steps[i].covers(o.steps[i]) {
+			return false
+		}
+	}
+	switch {
+	case e.isModule() && len(e.steps) <= len(o.steps), o.isModule() && len(o.steps) <= len(e.steps):
+		return true
+	}
+	return len(e.steps) == len(o.steps) && e.res == o.res && (e.whole || o.whole || e.key == o.key)
+}
+
+// collect returns the move statements of all modules.
+func collect(cfg *configs.Config) []*statement {
+	var out []*statement
+	for _, mv := range cfg.Module.Moved {
+		out = append(
+			out,
+			&statement{
+				from:  newEndpoint(cfg.Path, mv.From),
+				to:    newEndpoint(cfg.Path, mv.To),
+				depth: len(cfg.Path.Names()),
+				rng:   mv.Range,
+			},
+		)
+	}
+	for _, name := range sortedNames(cfg.Children) {
+		out = append(out, collect(cfg.Children[name])...)
+	}
+	return out
+}
+
+// Apply returns a state with every object at the address that the configuration's moved blocks give it.
+// Statements are applied in an order in which each sees the moves of those before it. Objects that no
+// statement mentions are not touched. The given state is not changed.
+func Apply(cfg *configs.Config, state *states.State) (*states.State, *Results, tfdiags.Diagnostics) {
+	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
+	explicit := collect(cfg)
+	ordered, cycle := sortStatements(explicit)
+	if cycle.HasErrors() {
+		results.Cycle = cycle
+		return state, results, nil
+	}
+	if implied := impliedMoves(cfg, state); len(implied) > 0 {
+		ordered = insertImplied(ordered, implied)
+	}
+	if len(ordered) == 0 {
+		return state, results, nil
+	}
+	m := newMover(cfg, state.Clone(), results)
+	m.index(explicit)
+	for _, st := range ordered {
+		m.apply(st)
+	}
+	return m.state, results, results.blockedWarning()
+}
+
+// impliedMoves returns the moves that adding or removing count implies, between the instance without a
+// key and the one with index 0 of a resource or module call. Only objects in the state are considered;
+// outer modules come first.
+func impliedMoves(cfg *configs.Config, state *states.State) []*statement {
+	w := impliedFinder{cfg: cfg, seen: map[endKey]bool{}}
+	for r := range state.Resources() {
+		steps := r.Addr.Module.Steps()
+		c := cfg
+		for i, step := range steps {
+			if c = c.Children[step.Name]; c == nil {
+				break
+			}
+			w.call(c, i, step)
+		}
+		if c != nil {
+			w.resource(c, r)
+		}
+	}
+	slices.SortFunc(w.out, func(a, b *statement) int {
+		if n := len(a.from.steps) - len(b.from.steps); n != 0 {
+			return n
+		}
+		return strings.Compare(a.from.String(), b.from.String())
+	})
+	return w.out
+}
+
+// endKey identifies an endpoint or a group of endpoints.
+type endKey struct {
+	module addrs.Module
+	res    addrs.Resource
+	key    addrs.InstanceKey
+	any    bool
+}
+
+type impliedFinder struct {
+	cfg  *configs.Config
+	seen map[endKey]bool
+	out  []*statement
+}
+
+func (w *impliedFinder) call(c *configs.Config, depth int, step addrs.Step) {
+	to, ok := impliedKey(c.Call.Count != nil, c.Call.ForEach != nil, step.Key)
+	if id := (endKey{module: c.Path, key: step.Key}); ok && !w.seen[id] {
+		w.seen[id] = true
+		end := newEndpoint(c.Path, addrs.Target{})
+		st := &statement{
+			from:    end,
+			to:      endpoint{steps: slices.Clone(end.steps)},
+			depth:   depth,
+			implied: true,
+			rng:     c.Call.Range,
+		}
+		*st.from.last() = endStep{name: step.Name, key: step.Key}
+		*st.to.last() = endStep{name: step.Name, key: to}
+		w.out = append(w.out, st)
+	}
+}
+
+func (w *impliedFinder) resource(c *configs.Config, r *states.Resource) {
+	rc := c.Module.Resources[r.Addr.Resource]
+	if rc == nil {
+		return
+	}
+	for _, key := range []addrs.InstanceKey{addrs.NoKey, addrs.IntKey(0)} {
+		to, ok := impliedKey(rc.Count != nil, rc.ForEach != nil, key)
+		id := endKey{module: c.Path, res: r.Addr.Resource, key: key}
+		if !ok || r.Instances[key] == nil || w.seen[id] {
+			continue
+		}
+		w.seen[id] = true
+		from := addrs.Target{Resource: r.Addr.Resource, Key: key, HasKey: true}
+		target := from
+		target.Key = to
+		w.out = append(
+			w.out,
+			&statement{
+				from:    newEndpoint(c.Path, from),
+				to:      newEndpoint(c.Path, target),
+				depth:   len(c.Path.Names()),
+				implied: true,
+				rng:     rc.Range,
+			},
+		)
+	}
+}
+
+// impliedKey returns the key that an instance gets when count is added or removed.
+func impliedKey(count, forEach bool, key addrs.InstanceKey) (addrs.InstanceKey, bool) {
+	switch {
+	case count && key == addrs.NoKey:
+		return addrs.IntKey(0), true
+	case !count && !forEach && key == addrs.IntKey(0):
+		return addrs.NoKey, true
+	}
+	return addrs.NoKey, false
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,176 @@
+package moves
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// Validate checks the moved blocks against each other and against the configuration.
+func Validate(cfg *configs.Config) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	froms, tos := map[endName]*statement{}, map[endName]*statement{}
+	for _, st := range collect(cfg) {
+		from, to := st.from.String(), st.to.String()
+		if from == to {
+			diags = diags.Append(
+				tfdiags.Errorf("Redundant move statement", "This statement moves %s to itself.", from).At(st.rng),
+			)
+			continue
+		}
+		if st.declares(cfg) {
+			diags = diags.Append(st.stillExists(from))
+		}
+		ends := st.ends()
+		here, there := endName{from, ends.from.open()}, endName{to, ends.to.open()}
+		// The same statement may occur twice, as when two branches that both have it are merged.
+		if other := froms[here]; other != nil && other.to.String() != to {
+			diags = diags.Append(tfdiags.Errorf(
+				"Ambiguous move statements",
+				"A statement at %s already declares that %s moved to %s.",
+				tfdiags.Place(other.rng),
+				from,
+				&other.to,
+			).At(st.rng))
+		}
+		if other := tos[there]; other != nil && other.from.String() != from {
+			diags = diags.Append(tfdiags.Errorf(
+				"Ambiguous move statements",
+				"A statement at %s already declares that %s moved to %s.",
+				tfdiags.Place(other.rng),
+				&other.from,
+				to,
+			).At(st.rng))
+		}
+		froms[here], tos[there] = st, st
+	}
+	return diags
+}
+
+// endName identifies what an endpoint names: one instance, or all instances of a resource or call. Two
+// statements contradict each other only if they name the same.
+type endName struct {
+	text string
+	open bool
+}
+
+func (st *statement) stillExists(from string) tfdiags.Diagnostic {
+	return tfdiags.Errorf(
+		"Moved object still exists",
+		"The block says that %[1]s has moved to %[2]s, but the configuration still has %[1]s. "+
+			"Rename it, or remove the moved block.",
+		from,
+		&st.to,
+	).At(st.rng)
+}
+
+// declares reports whether the configuration still declares what the statement moves away. It leaves the
+// instances of repeated modules and resources to CheckInstances.
+func (st *statement) declares(cfg *configs.Config) bool {
+	from, holder := &st.from, st.holder()
+	for i, s := range holder {
+		c := cfg.Descendant(pathOf(holder[:i+1]))
+		if c == nil || repeats(c.Call) || s.key != addrs.NoKey {
+			return false
+		}
+	}
+	c := cfg.Descendant(from.module())
+	switch {
+	case c == nil:
+		return false
+	case from.isModule():
+		return from.last().any && st.leavesCall(c.Call)
+	}
+	rc := c.Module.Resources[from.res]
+	return rc != nil && from.whole && st.leavesResource(rc)
+}
+
+// holder returns the path of the module that declares the old address: the module around a resource or
+// call, but for a module instance the instance itself.
+func (st *statement) holder() []endStep {
+	if st.from.isModule() && st.from.last().any {
+		return st.from.steps[:len(st.from.steps)-1]
+	}
+	return st.from.steps
+}
+
+func repeats(call *configs.ModuleCall) bool {
+	return call.Count != nil || call.ForEach != nil || call.Enabled != nil
+}
+
+// leavesResource reports whether a statement without a key moves objects away from the resource as it is
+// declared, rather than giving its instance without a key a key.
+func (st *statement) leavesResource(rc *configs.Resource) bool {
+	sameBlock := !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
+	return !sameBlock || rc.Count == nil && rc.ForEach == nil
+}
+
+func (st *statement) leavesCall(call *configs.ModuleCall) bool {
+	sameBlock := st.to.isModule() && st.to.module() == st.from.module()
+	return !sameBlock || call.Count == nil && call.ForEach == nil
+}
+
+// CheckInstances returns an error for each statement that moves away an instance which the configuration
+// still declares. It complements Validate: which instances there are is known only once count and
+// for_each have been evaluated. instances lists the instances of a module, and declared reports
+// whether a resource instance is declared.
+func CheckInstances(
+	cfg *configs.Config,
+	instances func(addrs.Module) []addrs.ModuleInstance,
+	declared func(addrs.AbsInstance) bool,
+) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, st := range collect(cfg) {
+		holder := st.holder()
+		c := cfg.Descendant(pathOf(holder))
+		if c == nil {
+			continue
+		}
+		for _, in := range instances(c.Path) {
+			if !coversSteps(holder, in) {
+				continue
+			}
+			if found, ok := st.declaredIn(c, in, declared); ok {
+				diags = diags.Append(st.stillExists(found))
+				break
+			}
+		}
+	}
+	return diags
+}
+
+// declaredIn reports whether an instance of module c is, or declares, what the statement moves away, and
+// returns its address.
+func (st *statement) declaredIn(
+	c *configs.Config,
+	in addrs.ModuleInstance,
+	declared func(addrs.AbsInstance) bool,
+) (string, bool) {
+	from := &st.from
+	if from.isModule() {
+		if !from.last().any {
+			return in.String(), true
+		}
+		child := c.Children[from.last().name]
+		return from.String(), child != nil && st.leavesCall(child.Call)
+	}
+	rc := c.Module.Resources[from.res]
+	if rc == nil {
+		return "", false
+	}
+	if from.whole {
+		return from.res.InInstance(in).String(), st.leavesResource(rc)
+	}
+	addr := from.res.InInstance(in).Instance(from.key)
+	return addr.String(), declared(addr)
+}
+
+// coversSteps reports whether a module path matches a module instance.
+func coversSteps(steps []endStep, m addrs.ModuleInstance) bool {
+	for i, s := range m.Steps() {
+		if !steps[i].covers(endStep{name: s.Name, key: s.Key}) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,47 @@
+package states
+
+import (
+	"fmt"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/spelling"
+	"tofu/internal/tfdiags"
+)
+
+// Select returns the addresses of the instances that the targets cover, in the order of the module
+// tree; without targets, of all instances. A module written without a key covers all of its instances
+// if it is the whole target, but only the instance without a key if a resource follows: a command that
+// changes the state must not change more than was named.
+func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
+	var found []addrs.AbsInstance
+	for r := range s.Resources() {
+		for _, key := range r.SortedKeys() { // keeps the list almost sorted for the sort below
+			addr := r.Addr.Instance(key)
+			covers := func(t addrs.Target) bool {
+				return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
+			}
+			if len(targets) == 0 || slices.ContainsFunc(targets, covers) {
+				found = append(found, addr)
+			}
+		}
+	}
+	addrs.SortByModuleTree(found, func(addr addrs.AbsInstance) addrs.AbsInstance { return addr })
+	return found
+}
+
+// NotFound returns the error for an address that the state has no object for.
+func (s *State) NotFound(addr fmt.Stringer) tfdiags.Diagnostic {
+	return tfdiags.Errorf("No such object in the state",
+		"The state does not contain %s.%s `tofu state list` shows what it contains.", addr, s.Suggestion(addr))
+}
+
+// Suggestion returns a sentence that names the resource or instance with the most similar address, or
+// "" if none is similar.
+func (s *State) Suggestion(addr fmt.Stringer) string {
+	var names []string
+	for _, a := range s.Select(nil) {
+		names = append(names, a.String(), a.Abs().String())
+	}
+	return spelling.DidYouMean(addr.String(), names)
+}
