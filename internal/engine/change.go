@@ -3,12 +3,9 @@ package engine
 import (
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs"
-	"tofu/internal/configs/configschema"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -41,7 +38,7 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	}
 	var path cty.Path
 	var infinite bool
-	if out.config, path, infinite = storedNumbers(out.config); infinite {
+	if out.config, path, infinite = objchange.StorableNumbers(out.config); infinite {
 		d := infiniteNumber(path)
 		d.Path = p.argument(path)
 		return nil, p.explain(diags.Append(d))
@@ -144,7 +141,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 
 	config := prop.config
 	if from.exists() {
-		config = ignoreChanges(r.cfg, schema, fromBare, config)
+		config = p.ignore().InConfig(schema, fromBare, config)
 	}
 	var private []byte
 	if from.exists() {
@@ -155,7 +152,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 		return nil, diags
 	}
 	if resp.LegacyTypes && from.exists() {
-		resp.Planned = ignoreInPlan(r.cfg, fromBare, resp.Planned)
+		resp.Planned = p.ignore().InPlan(fromBare, resp.Planned)
 	} else if !resp.LegacyTypes {
 		diags = diags.Append(p.assertValid(from, prop, config, resp.Planned))
 		if diags.HasErrors() {
@@ -247,7 +244,7 @@ func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *live, confi
 
 func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
 	configMarks := prop.marks
-	if len(p.r.cfg.IgnoreChanges) > 0 || p.r.cfg.IgnoreAll {
+	if p.ignore().Any() {
 		configMarks = keptMarks(configMarks, prop.config, config, from)
 	}
 	if len(configMarks) > 0 {
@@ -326,32 +323,7 @@ func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Dia
 	return unmark(v), diags
 }
 
-// ignoreChanges gives the configuration with the prior value wherever lifecycle.ignore_changes says so.
-func ignoreChanges(cfg *configs.Resource, schema *configschema.Block, prior, config cty.Value) cty.Value {
-	switch {
-	case prior.IsNull() || config.IsNull():
-		return config
-	case cfg.IgnoreAll:
-		return withoutComputed(schema, prior)
-	}
-	for _, tr := range cfg.IgnoreChanges {
-		config = ignoreOne(prior, config, tr)
-	}
-	return config
-}
-
-// ignoreInPlan does the same to what a provider planned, for providers whose plans may differ from the configuration.
-func ignoreInPlan(cfg *configs.Resource, prior, planned cty.Value) cty.Value {
-	if cfg.IgnoreAll && !planned.IsNull() {
-		return prior
-	}
-	for _, tr := range cfg.IgnoreChanges {
-		planned = ignoreOne(prior, planned, tr)
-	}
-	return planned
-}
-
-// ignoreOne puts the prior value at one path.
-func ignoreOne(prior, config cty.Value, tr hcl.Traversal) cty.Value {
-	return replaceAt(prior, config, relativeSteps(tr))
+// ignore returns the changes to ignore.
+func (p *instancePlan) ignore() objchange.Ignore {
+	return objchange.Ignore{All: p.r.cfg.IgnoreAll, Paths: p.r.cfg.IgnoreChanges}
 }

@@ -15,9 +15,6 @@ import (
 // Transformers are the passes in their order.
 func Transformers() []*Transformer { return transformers }
 
-// StripUnknownAttrs takes out of a value's JSON what its type doesn't have.
-var StripUnknownAttrs = stripUnknownAttrs
-
 // CompareOrders orders a plan's steps twice: by barriers over the nearest dependencies, and plainly, pair by pair over closed lists of
 // dependencies. Both must order the same steps. relaxed tells that the order was contradictory, so that there is nothing to compare.
 func CompareOrders(cfg *configs.Config, plan *plans.Plan, env *Env) (relaxed bool, err error) {

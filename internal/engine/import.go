@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/genconfig"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -264,7 +266,7 @@ func (r *resource) storedID(obj *states.Object) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return idOf(v)
+	return genconfig.ID(v)
 }
 
 // importAddress evaluates the address that an import block names: its keys may be expressions.

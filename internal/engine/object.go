@@ -81,7 +81,7 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 	}
 	raw := obj.Attrs
 	if same {
-		raw, _ = stripUnknownAttrs(raw, ty)
+		raw, _ = states.StripUnknownAttrs(raw, ty)
 	}
 	resp := ask(w, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
 		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"tofu/internal/plans/objchange"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -169,11 +171,11 @@ func (r *resource) validateLifecycle() tfdiags.Diagnostics {
 		if more.HasErrors() || len(tr) == 0 {
 			continue
 		}
-		attr := r.schema.Block.Attributes[relativeSteps(tr)[0].AsString()]
+		attr := r.schema.Block.Attributes[objchange.RelativeSteps(tr)[0].AsString()]
 		if attr != nil && attr.Computed && !attr.Optional {
 			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
 				"The provider alone decides about %s, so there are no changes of the configuration to ignore.",
-				relativeSteps(tr)[0].AsString()).At(r.cfg.TypeRange))
+				objchange.RelativeSteps(tr)[0].AsString()).At(r.cfg.TypeRange))
 		}
 	}
 	return diags

@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"strings"
+
+	"tofu/internal/plans/objchange"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
@@ -135,7 +139,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	if root && !w.phase.unknownInputs {
 		var path cty.Path
 		var infinite bool
-		if val, path, infinite = storedNumbers(val); infinite {
+		if val, path, infinite = objchange.StorableNumbers(val); infinite {
 			diags = diags.Append(infiniteNumber(path).At(v.output.Expr.Range()))
 		}
 	}
@@ -244,4 +248,15 @@ func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *pla
 		change.Before = change.Before.Mark(marks.Sensitive)
 	}
 	return change
+}
+
+// infiniteNumber returns the error for a number that can't be stored.
+func infiniteNumber(path cty.Path) tfdiags.Diagnostic {
+	what := "The value"
+	if len(path) > 0 {
+		what += "'s attribute " + strings.TrimPrefix(tfdiags.FormatPath(path), ".")
+	}
+	return tfdiags.Errorf("Number is infinite",
+		"%s is an infinite number, or has hundreds of thousands of digits, so it can't be stored. "+
+			"Functions such as log and pow return infinity if there is no finite result.", what)
 }

@@ -1,20 +1,16 @@
-package engine
+package objchange
 
 import (
-	"strings"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang/funcs"
-	"tofu/internal/tfdiags"
 )
 
-// Some functions give infinite numbers (log(0, 10), pow(0, -1)). JSON has none, so that nothing could be stored of an object or an
-// output that has one, and that would come out only after the change was made. And calculating gives two zeros, of which MessagePack
-// has one only: what is planned would be another text than what comes back from a plugin or a saved plan.
-
-// storedNumbers gives a value as it is where it is stored, with one zero, and tells where it has a number that can't be stored.
-func storedNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
+// StorableNumbers returns v in the form in which it can be stored: negative zero becomes zero, because
+// MessagePack has just one zero and planned and returned values must be equal. It also returns the path
+// of a number that cannot be stored at all, if there is one: an infinite one, which JSON cannot express
+// and which functions such as log(0, 10) return, or one with an absurd number of digits.
+func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
 	if !hasOddNumber(v) {
 		return v, nil, false
 	}
@@ -32,7 +28,7 @@ func storedNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool
 	return stored, infinite, found
 }
 
-// hasOddNumber tells whether storedNumbers has anything to do, which is rare.
+// hasOddNumber reports whether StorableNumbers has anything to do, which is rare.
 func hasOddNumber(v cty.Value) bool {
 	v, _ = v.Unmark()
 	ty := v.Type()
@@ -59,7 +55,7 @@ func hasOddNumber(v cty.Value) bool {
 	return false
 }
 
-// unstorable tells whether a number is infinite, or next to it: one whose digits nobody can write down.
+// unstorable reports whether a number is infinite or has too many digits to be written down.
 func unstorable(v cty.Value) bool {
 	f := v.AsBigFloat()
 	return f.IsInf() || funcs.LongNumber(f)
@@ -68,12 +64,4 @@ func unstorable(v cty.Value) bool {
 func negativeZero(v cty.Value) bool {
 	f := v.AsBigFloat()
 	return f.Sign() == 0 && f.Signbit()
-}
-
-func infiniteNumber(path cty.Path) tfdiags.Diagnostic {
-	what := "The value"
-	if len(path) > 0 {
-		what += "'s attribute " + strings.TrimPrefix(tfdiags.FormatPath(path), ".")
-	}
-	return tfdiags.Errorf("Number is infinite", "%s is an infinite number, or has hundreds of thousands of digits, which can't be stored. Functions such as log and pow give one where there is no finite result.", what)
 }

@@ -1,4 +1,4 @@
-package engine
+package objchange
 
 import (
 	"github.com/hashicorp/hcl/v2"
@@ -7,8 +7,43 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// relativeSteps gives the attribute names and keys of a traversal as values: a name is a string too.
-func relativeSteps(tr hcl.Traversal) []cty.Value {
+// Ignore says which changes of an object are ignored: the argument ignore_changes of a resource block.
+type Ignore struct {
+	All   bool
+	Paths []hcl.Traversal // relative to the object
+}
+
+// Any reports whether any changes are ignored.
+func (ig Ignore) Any() bool { return ig.All || len(ig.Paths) > 0 }
+
+// InConfig returns the configuration with the prior value wherever changes are ignored.
+func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) cty.Value {
+	switch {
+	case prior.IsNull() || config.IsNull():
+		return config
+	case ig.All:
+		return withoutComputed(schema, prior)
+	}
+	for _, tr := range ig.Paths {
+		config = replaceAt(prior, config, RelativeSteps(tr))
+	}
+	return config
+}
+
+// InPlan returns the planned value with the prior value wherever changes are ignored. It is for providers
+// of the legacy SDK, whose plans may differ from the configuration.
+func (ig Ignore) InPlan(prior, planned cty.Value) cty.Value {
+	if ig.All && !planned.IsNull() {
+		return prior
+	}
+	for _, tr := range ig.Paths {
+		planned = replaceAt(prior, planned, RelativeSteps(tr))
+	}
+	return planned
+}
+
+// RelativeSteps returns the steps of a relative traversal as values; an attribute name is a string.
+func RelativeSteps(tr hcl.Traversal) []cty.Value {
 	var out []cty.Value
 	for _, step := range tr {
 		switch step := step.(type) {
@@ -23,8 +58,8 @@ func relativeSteps(tr hcl.Traversal) []cty.Value {
 	return out
 }
 
-// replaceAt gives config with prior's value at the place that the steps lead to. Where they lead nowhere nothing is changed; a map
-// key that prior doesn't have is taken out.
+// replaceAt returns config with prior's value at the given path. If the path leads nowhere, nothing is
+// changed; a map key that prior does not have is removed.
 func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	if len(steps) == 0 {
 		return prior
@@ -61,7 +96,7 @@ func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	return config
 }
 
-// replaceKey is replaceAt for maps: the key may be on either side only.
+// replaceKey is replaceAt for maps, where just one of the values may have the key.
 func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	if key.Type() != cty.String || !prior.IsKnown() {
 		return config
@@ -97,7 +132,7 @@ func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	return cty.MapVal(elems)
 }
 
-// withoutComputed gives an object with what only its provider sets taken out, so that it can stand for a configuration.
+// withoutComputed returns an object as a configuration: attributes that only the provider sets are null.
 func withoutComputed(schema *configschema.Block, v cty.Value) cty.Value {
 	if v.IsNull() || !v.IsKnown() {
 		return v
@@ -114,7 +149,7 @@ func withoutComputed(schema *configschema.Block, v cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// eachBlock changes every block of a nested block value, whatever its nesting.
+// eachBlock returns a nested block value with f applied to each block.
 func eachBlock(v cty.Value, f func(cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	switch {

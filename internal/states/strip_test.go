@@ -1,11 +1,11 @@
-package engine_test
+package states_test
 
 import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/engine"
+	"tofu/internal/states"
 )
 
 // TestRemovedAttributes: what a schema lost without a new version is dropped from stored objects, wherever it is (S87).
@@ -24,7 +24,7 @@ func TestRemovedAttributes(t *testing.T) {
 		`{"rules":"no list","one":[1]}`:                                  `{"rules":"no list","one":[1]}`,
 		`no JSON`:                                                        `no JSON`,
 	} {
-		if got, _ := engine.StripUnknownAttrs([]byte(raw), ty); string(got) != want {
+		if got, _ := states.StripUnknownAttrs([]byte(raw), ty); string(got) != want {
 			t.Errorf("%s\nbecomes %s\nnot     %s", raw, got, want)
 		}
 	}

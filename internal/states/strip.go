@@ -1,4 +1,4 @@
-package engine
+package states
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// stripUnknownAttrs removes attributes that a type doesn't have any more from a value's JSON, from nested objects too: a provider may
-// drop an attribute without a new schema version, and then knows nothing of it in what was stored before. It tells whether there were
-// any.
-func stripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
+// StripUnknownAttrs removes attributes that a type does not have from a value's JSON, in nested objects too.
+// A provider may drop an attribute without a new schema version, and then rejects stored objects that have
+// it. It reports whether it removed any.
+func StripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 	switch {
 	case ty.IsObjectType():
 		return stripEach(raw, func(attrs map[string]json.RawMessage) (stripped bool) {
@@ -17,7 +17,7 @@ func stripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 				if !ty.HasAttribute(name) {
 					delete(attrs, name)
 					stripped = true
-				} else if out, less := stripUnknownAttrs(v, ty.AttributeType(name)); less {
+				} else if out, less := StripUnknownAttrs(v, ty.AttributeType(name)); less {
 					attrs[name], stripped = out, true
 				}
 			}
@@ -26,7 +26,7 @@ func stripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 	case ty.IsMapType() && !ty.ElementType().IsPrimitiveType():
 		return stripEach(raw, func(elems map[string]json.RawMessage) (stripped bool) {
 			for key, v := range elems {
-				if out, less := stripUnknownAttrs(v, ty.ElementType()); less {
+				if out, less := StripUnknownAttrs(v, ty.ElementType()); less {
 					elems[key], stripped = out, true
 				}
 			}
@@ -35,7 +35,7 @@ func stripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 	case (ty.IsListType() || ty.IsSetType()) && !ty.ElementType().IsPrimitiveType():
 		return stripEach(raw, func(elems []json.RawMessage) (stripped bool) {
 			for i, v := range elems {
-				if out, less := stripUnknownAttrs(v, ty.ElementType()); less {
+				if out, less := StripUnknownAttrs(v, ty.ElementType()); less {
 					elems[i], stripped = out, true
 				}
 			}
@@ -45,8 +45,8 @@ func stripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 	return raw, false
 }
 
-// stripEach takes a value apart and puts it together again if something was taken out of its parts. What isn't of the expected form
-// stays as it is: decoding it will say what is wrong.
+// stripEach decodes a value, calls strip, and encodes the value again if strip changed its parts. A value of
+// another form is returned as it is: decoding it will report the error.
 func stripEach[T any](raw []byte, strip func(parts T) bool) ([]byte, bool) {
 	var parts T
 	if json.Unmarshal(raw, &parts) != nil || !strip(parts) {

@@ -1,8 +1,10 @@
-package engine
+package genconfig
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -10,38 +12,58 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
 )
 
-// blockWriter writes the content of one generated block.
-type blockWriter struct {
-	b       strings.Builder
-	refs    map[string]string // what stands for a string: an expression
-	ignored []string          // paths of secrets, which are not written and must not be wiped for that
-	sets    int               // how many sets surround what is written: paths can't lead into them
+// Block is a resource block to generate for an object.
+type Block struct {
+	Addr     addrs.Resource
+	Provider string // local name and alias of the provider configuration; "" for the default one
+	Schema   *configschema.Block
+	Value    cty.Value // unmarked
+	ID       string    // import ID; "" if the object was imported by identity
 }
 
-func (g *generatedBlock) writer(refs map[string]string) *blockWriter { return &blockWriter{refs: refs} }
-
-// text writes a resource block with everything that can be set.
-func (w *blockWriter) text(g *generatedBlock) string {
-	r := g.resource
-	fmt.Fprintf(&w.b, "resource %q %q {\n", r.addr.Resource.Type, r.addr.Resource.Name)
-	if r.cfg.Provider != nil {
-		fmt.Fprintf(&w.b, "provider = %s\n", r.cfg.Provider.Local())
+// Header returns the comment that precedes the block.
+func (b *Block) Header() string {
+	header := "# __generated__ by OpenTofu"
+	if b.ID != "" {
+		header += fmt.Sprintf(" from %q", b.ID)
 	}
-	w.body(r.schema.Block, g.value, "")
+	return header
+}
+
+// Text returns the block with all arguments that can be set. Strings that are keys of refs are replaced by
+// those expressions. Sensitive arguments are null; their paths are returned, and the block ignores changes
+// of them.
+func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
+	w := &writer{refs: refs}
+	fmt.Fprintf(&w.b, "resource %q %q {\n", b.Addr.Type, b.Addr.Name)
+	if b.Provider != "" {
+		fmt.Fprintf(&w.b, "provider = %s\n", b.Provider)
+	}
+	w.body(b.Schema, b.Value, "")
 	if len(w.ignored) > 0 {
-		fmt.Fprintf(&w.b, "lifecycle {\nignore_changes = [%s] # sensitive: not known here, so left as it is\n}\n", strings.Join(w.ignored, ", "))
+		fmt.Fprintf(&w.b, "lifecycle {\nignore_changes = [%s] # sensitive: not known here, so left as it is\n}\n",
+			strings.Join(w.ignored, ", "))
 	}
 	w.b.WriteString("}\n")
-	return string(hclwrite.Format([]byte(w.b.String())))
+	return string(hclwrite.Format([]byte(w.b.String()))), w.ignored
 }
 
-// body writes attributes and nested blocks; at is the path of the body, empty or ending with a dot.
-func (w *blockWriter) body(schema *configschema.Block, v cty.Value, at string) {
+// writer writes the content of one block.
+type writer struct {
+	b       strings.Builder
+	refs    map[string]string // expressions by the strings that they replace
+	ignored []string          // paths of sensitive values, which are not written
+	sets    int               // depth of sets around the current value; no path leads into a set
+}
+
+// body writes attributes and nested blocks. at is the path of the body: "", or ending with a dot.
+func (w *writer) body(schema *configschema.Block, v cty.Value, at string) {
 	w.attrs(schema.Attributes, v, at)
-	for _, name := range sortedKeys(schema.BlockTypes) {
+	for _, name := range slices.Sorted(maps.Keys(schema.BlockTypes)) {
 		nested := schema.BlockTypes[name]
 		value := v.GetAttr(name)
 		if value.IsNull() || !value.IsKnown() {
@@ -70,7 +92,7 @@ func (w *blockWriter) body(schema *configschema.Block, v cty.Value, at string) {
 	}
 }
 
-// elementPath is the path of an element's content. What is in a set has none, so the set stands for it.
+// elementPath returns the path of an element's content; elements of a set have the path of the set.
 func elementPath(at string, nesting configschema.NestingMode, key cty.Value) string {
 	if nesting == configschema.NestingSet {
 		return at
@@ -78,19 +100,22 @@ func elementPath(at string, nesting configschema.NestingMode, key cty.Value) str
 	return fmt.Sprintf("%s[%s].", at, hclwrite.TokensForValue(key).Bytes())
 }
 
-func (w *blockWriter) block(name, label string, schema *configschema.Block, v cty.Value, at string) {
+func (w *writer) block(name, label string, schema *configschema.Block, v cty.Value, at string) {
 	fmt.Fprintf(&w.b, "%s%s {\n", name, label)
 	w.body(schema, v, at)
 	w.b.WriteString("}\n")
 }
 
-// attrs writes the attributes that can be set, less deprecated ones that lose nothing by it. Secrets and write-only values are left for the
-// user to fill in. The id is not for users to set, even where an old SDK lets it look so.
-func (w *blockWriter) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at string) {
-	for _, name := range sortedKeys(attrs) {
+// attrs writes the attributes that can be set. It leaves out deprecated ones if nothing is lost, and the id,
+// which users do not set even if a legacy SDK declares it as optional. Sensitive and write-only values are
+// left for the user to fill in.
+func (w *writer) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at string) {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr, value := attrs[name], v.GetAttr(name)
 		switch {
-		case attr.Computed && !attr.Optional, attr.Deprecated && (attr.Computed || value.IsNull()), attr.Computed && name == "id" && at == "":
+		case attr.Computed && !attr.Optional,
+			attr.Deprecated && (attr.Computed || value.IsNull()),
+			attr.Computed && name == "id" && at == "":
 			continue
 		case attr.WriteOnly:
 			fmt.Fprintf(&w.b, "%s = null # write-only\n", name)
@@ -108,7 +133,7 @@ func (w *blockWriter) attrs(attrs map[string]*configschema.Attribute, v cty.Valu
 	}
 }
 
-func (w *blockWriter) ignore(at, name string) {
+func (w *writer) ignore(at, name string) {
 	path := at + name
 	if w.sets > 0 {
 		path = at
@@ -118,7 +143,7 @@ func (w *blockWriter) ignore(at, name string) {
 	}
 }
 
-func (w *blockWriter) attr(attr *configschema.Attribute, v cty.Value, at string) {
+func (w *writer) attr(attr *configschema.Attribute, v cty.Value, at string) {
 	if attr.NestedType == nil || v.IsNull() {
 		w.b.Write(w.value(v))
 		return
@@ -160,7 +185,7 @@ func (w *blockWriter) attr(attr *configschema.Attribute, v cty.Value, at string)
 	}
 }
 
-// keyText writes a key of a map or object.
+// keyText returns a key of a map or object as it is written.
 func keyText(key string) string {
 	if hclsyntax.ValidIdentifier(key) {
 		return key
@@ -168,16 +193,16 @@ func keyText(key string) string {
 	return string(hclwrite.TokensForValue(cty.StringVal(key)).Bytes())
 }
 
-// value writes a value; a string that holds a JSON document becomes a call that makes it, which people can read.
-func (w *blockWriter) value(v cty.Value) []byte {
+// value returns a value as it is written.
+func (w *writer) value(v cty.Value) []byte {
 	if len(w.refs) > 0 {
 		return w.tokens(v).Bytes()
 	}
 	return literal(v).Bytes()
 }
 
-// tokens writes a value in which strings may be references.
-func (w *blockWriter) tokens(v cty.Value) hclwrite.Tokens {
+// tokens returns a value in which strings may be replaced by references.
+func (w *writer) tokens(v cty.Value) hclwrite.Tokens {
 	ty := v.Type()
 	switch {
 	case v.IsNull():
@@ -195,13 +220,21 @@ func (w *blockWriter) tokens(v cty.Value) hclwrite.Tokens {
 		var attrs []hclwrite.ObjectAttrTokens
 		for it := v.ElementIterator(); it.Next(); {
 			key, elem := it.Element()
-			attrs = append(attrs, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(keyText(key.AsString())), Value: w.tokens(elem)})
+			attrs = append(
+				attrs,
+				hclwrite.ObjectAttrTokens{
+					Name:  hclwrite.TokensForIdentifier(keyText(key.AsString())),
+					Value: w.tokens(elem),
+				},
+			)
 		}
 		return hclwrite.TokensForObject(attrs)
 	}
 	return literal(v)
 }
 
+// literal returns a value as an expression. A string that holds a JSON document becomes a call of jsonencode,
+// which is easier to read.
 func literal(v cty.Value) hclwrite.Tokens {
 	if v.Type() == cty.String && !v.IsNull() && v.IsKnown() {
 		text := strings.TrimSpace(v.AsString())

@@ -1,4 +1,4 @@
-package engine
+package genconfig
 
 import (
 	"testing"
@@ -14,21 +14,25 @@ func TestGeneratedAttributes(t *testing.T) {
 		return &a
 	}
 	schema := &configschema.Block{Attributes: map[string]*configschema.Attribute{
-		"id":           text(configschema.Attribute{Optional: true, Computed: true}),
-		"computed":     text(configschema.Attribute{Computed: true}),
-		"set":          text(configschema.Attribute{Optional: true}),
-		"old_computed": text(configschema.Attribute{Optional: true, Computed: true, Deprecated: true}), // given back in any case
-		"old_set":      text(configschema.Attribute{Optional: true, Deprecated: true}),                 // would be reset
-		"old_unset":    text(configschema.Attribute{Optional: true, Deprecated: true}),
-		"secret":       text(configschema.Attribute{Optional: true, Sensitive: true}),
-		"write":        text(configschema.Attribute{Optional: true, WriteOnly: true}),
+		"id":       text(configschema.Attribute{Optional: true, Computed: true}),
+		"computed": text(configschema.Attribute{Computed: true}),
+		"set":      text(configschema.Attribute{Optional: true}),
+		"old_computed": text(
+			configschema.Attribute{Optional: true, Computed: true, Deprecated: true},
+		), // given back in any case
+		"old_set": text(
+			configschema.Attribute{Optional: true, Deprecated: true},
+		), // would be reset
+		"old_unset": text(configschema.Attribute{Optional: true, Deprecated: true}),
+		"secret":    text(configschema.Attribute{Optional: true, Sensitive: true}),
+		"write":     text(configschema.Attribute{Optional: true, WriteOnly: true}),
 	}}
 	attrs := make(map[string]cty.Value)
 	for name := range schema.Attributes {
 		attrs[name] = cty.StringVal("x")
 	}
 	attrs["old_unset"], attrs["write"] = cty.NullVal(cty.String), cty.NullVal(cty.String)
-	w := &blockWriter{}
+	w := &writer{}
 	w.body(schema, cty.ObjectVal(attrs), "")
 	const want = "old_set = \"x\"\nsecret = null # sensitive\nset = \"x\"\nwrite = null # write-only\n"
 	if got := w.b.String(); got != want {
