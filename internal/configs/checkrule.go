@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/funcs"
 )
 
 var checkRuleSchema = &hcl.BodySchema{
@@ -20,7 +21,7 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	if attr, ok := content.Attributes["condition"]; ok {
 		rule.Condition = attr.Expr
 		// Functions such as timestamp would make a condition without references change its mind, but that is no check of anything.
-		if len(attr.Expr.Variables()) == 0 {
+		if len(funcs.Variables(attr.Expr)) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
 				"The condition refers to nothing, so it is always true or always false. Have it refer to an object of the configuration.")
 		}
@@ -37,7 +38,7 @@ func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string)
 		if expr == nil {
 			continue
 		}
-		for _, traversal := range expr.Variables() {
+		for _, traversal := range funcs.Variables(expr) {
 			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
 			if diags.HasErrors() {
 				continue // evaluation says so

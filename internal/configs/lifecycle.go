@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/funcs"
 )
 
 var lifecycleSchema = &hcl.BodySchema{
@@ -132,7 +133,7 @@ func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 
 func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 	resources := 0
-	for _, traversal := range expr.Variables() {
+	for _, traversal := range funcs.Variables(expr) {
 		ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
 		if diags.HasErrors() {
 			d.add(diags)

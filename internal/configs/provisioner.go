@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/funcs"
 )
 
 var provisionerSchema = &hcl.BodySchema{
@@ -94,7 +95,7 @@ func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *C
 func (d *decoder) onlyOwnReferences(body hcl.Body) {
 	attrs, _ := body.JustAttributes() // nested blocks are the schema's business
 	for _, attr := range sortedAttributes(attrs) {
-		for _, traversal := range attr.Expr.Variables() {
+		for _, traversal := range funcs.Variables(attr.Expr) {
 			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
 			if !diags.HasErrors() && ownReference(ref.Subject) {
 				continue

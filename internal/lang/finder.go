@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/funcs"
 	"tofu/internal/tfdiags"
 )
 
@@ -17,11 +17,13 @@ import (
 type finder struct {
 	variables []hcl.Traversal
 	functions []FunctionRef
+	typeWords funcs.TypeWords // among the variables
 	diags     tfdiags.Diagnostics
 }
 
-// refs gives what was found.
+// refs returns what was found.
 func (f *finder) refs(scope addrs.Scope) Refs {
+	f.variables = f.typeWords.Without(f.variables)
 	objects, problems := references(f.variables, scope)
 	return Refs{
 		Objects: objects, Functions: f.functions, Problems: problems.Append(f.diags),
@@ -35,7 +37,7 @@ func (f *finder) inExpr(expr hcl.Expression) {
 		return
 	}
 	f.variables = append(f.variables, expr.Variables()...)
-	f.callsInJSON(expr)
+	funcs.VisitCalls(expr, f.call)
 }
 
 // inNative goes through the kinds of expressions that most configurations are made of by itself: HCL's walk takes several times as
@@ -63,7 +65,7 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 		f.inEach(e.Args)
 	default:
 		f.variables = append(f.variables, e.Variables()...)
-		f.callsInNode(e)
+		funcs.VisitCallsInNode(e, f.call)
 	}
 }
 
@@ -73,29 +75,15 @@ func (f *finder) inEach(exprs []hclsyntax.Expression) {
 	}
 }
 
-// callsInNode looks for calls wherever HCL's walk goes.
-func (f *finder) callsInNode(node hclsyntax.Node) {
-	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
-		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
-			f.call(call)
-		}
-		return nil
-	})
-}
-
 // callsInBody looks everywhere in a body. One that is put together of several, as override files do, is made of whole blocks.
 func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
 	if node, ok := body.(*hclsyntax.Body); ok {
-		f.callsInNode(node)
+		funcs.VisitCallsInNode(node, f.call)
 		return
 	}
 	attrs, _ := body.JustAttributes() // JSON bodies give everything, blocks included, as attributes
 	for _, attr := range attrs {
-		if node, ok := attr.Expr.(hclsyntax.Node); ok {
-			f.callsInNode(node)
-		} else {
-			f.callsInJSON(attr.Expr)
-		}
+		funcs.VisitCalls(attr.Expr, f.call)
 	}
 	if json.IsJSONBody(body) {
 		return
@@ -126,8 +114,9 @@ func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
 	return out
 }
 
-// call notes a call of a provider-defined function.
+// call records a call of a provider-defined function, or of one that takes a type constraint.
 func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
+	f.typeWords.Add(call)
 	if !strings.HasPrefix(call.Name, "provider::") {
 		return
 	}
@@ -144,28 +133,4 @@ func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
 		return
 	}
 	f.functions = append(f.functions, ref)
-}
-
-// callsInJSON looks for provider functions in every string of a JSON expression, keys included.
-func (f *finder) callsInJSON(expr hcl.Expression) {
-	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
-		for _, pair := range pairs {
-			f.callsInJSON(pair.Key)
-			f.callsInJSON(pair.Value)
-		}
-		return
-	}
-	if elems, diags := hcl.ExprList(expr); !diags.HasErrors() {
-		for _, elem := range elems {
-			f.callsInJSON(elem)
-		}
-		return
-	}
-	raw, hclDiags := expr.Value(nil) // without an evaluation context a string is given as written
-	if hclDiags.HasErrors() || raw.Type() != cty.String || !raw.IsKnown() || raw.IsNull() || !strings.Contains(raw.AsString(), "provider::") {
-		return
-	}
-	if template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, expr.Range().Start); !diags.HasErrors() {
-		f.callsInNode(template)
-	}
 }

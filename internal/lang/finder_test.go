@@ -2,12 +2,18 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/funcs"
 )
 
 // FuzzFinder holds what is found against HCL's own walk.
@@ -27,7 +33,7 @@ func FuzzFinder(f *testing.F) {
 		}
 		var got, calls finder
 		got.inExpr(expr)
-		calls.callsInNode(expr)
+		funcs.VisitCallsInNode(expr, calls.call)
 		if diff := cmp.Diff(places(expr.Variables()), places(got.variables)); diff != "" {
 			t.Errorf("%s: names (-HCL +found):\n%s", src, diff)
 		}
@@ -63,6 +69,53 @@ func TestCallsInJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"one 2", "two 3", "three 3"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTypeConstraints: the words of type constraints are no references, in whatever part of a body they are.
+func TestTypeConstraints(t *testing.T) {
+	native, diags := hclsyntax.ParseConfig([]byte(`
+v = [for x in var.a : convert(x, list(string))]
+dynamic "b" {
+  for_each = convert(var.b, set(string))
+  content {
+    v = core::convert(b.value, object({ n = optional(number, 1), o = any }))
+  }
+}
+b {
+  v = "${convert(number.c, number)}"
+}`), "t.tf", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	inJSON, diags := json.Parse([]byte(`{
+  "v": "${[for x in var.a : convert(x, list(string))]}",
+  "dynamic": {"b": {"for_each": "${convert(var.b, set(string))}", "content": {"v": "${convert(b.value, number)}"}}},
+  "b": {"v": "${convert(number.c, number)}"}
+}`), "t.tf.json")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	attr := map[string]*configschema.Attribute{"v": {Type: cty.DynamicPseudoType, Optional: true}}
+	schema := &configschema.Block{
+		Attributes: attr,
+		BlockTypes: map[string]*configschema.NestedBlock{
+			"b": {Nesting: configschema.NestingList, Block: configschema.Block{Attributes: attr}},
+		},
+	}
+	for name, body := range map[string]hcl.Body{"native": native.Body, "JSON": inJSON.Body} {
+		refs := AnalyseBody(body, schema, addrs.ModuleScope).Refs
+		if refs.Problems.HasErrors() {
+			t.Errorf("%s: %v", name, refs.Problems)
+		}
+		got := []string{}
+		for _, ref := range refs.Objects {
+			got = append(got, ref.Subject.String())
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"number.c", "var.a", "var.b"}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/funcs"
 )
 
 // bindRuns gives a body of the module under test in which run.NAME means the outputs of a test's earlier runs. Everything else in
@@ -68,7 +70,7 @@ func isRun(tr hcl.Traversal) bool { return !tr.IsRelative() && tr.RootName() == 
 
 // Variables implements hcl.Expression: runs are no business of the module.
 func (e *boundExpr) Variables() []hcl.Traversal {
-	return slices.DeleteFunc(slices.Clone(e.Expression.Variables()), isRun)
+	return slices.DeleteFunc(slices.Clone(funcs.Variables(e.Expression)), isRun)
 }
 
 // Value implements hcl.Expression.

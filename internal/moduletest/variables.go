@@ -147,7 +147,7 @@ func (v *variables) expr(at variable) hcl.Expression {
 
 // eval evaluates the expression of a variable. It may use other variables and the outputs of earlier runs.
 func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, tfdiags.Diagnostics) {
-	vars, diags := v.referred(expr.Variables(), at)
+	vars, diags := v.referred(funcs.Variables(expr), at)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}

@@ -12,17 +12,21 @@ import (
 
 // The functions that look for elements of a collection.
 
-// containsFunc is the function of the standard library but for null, which this language does not search for.
+// containsFunc is the function of the standard library, whose result for a null without a type is unknown.
 var containsFunc = function.New(&function.Spec{
-	Description: "`contains` tells whether a list or set has a given value as an element.",
+	Description: "`contains` reports whether a list or set has a given value, which may be null, as an element.",
 	Params: []function.Parameter{
 		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list or set."},
-		{Name: "value", Type: cty.DynamicPseudoType, Description: "The value."},
+		{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true, Description: "The value."},
 	},
 	Type:         function.StaticReturnType(cty.Bool),
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		return stdlib.Contains(args[0], args[1])
+		value := args[1]
+		if value.IsNull() {
+			value = cty.NullVal(cty.String) // all nulls are equal, of whatever type
+		}
+		return stdlib.Contains(args[0], value)
 	},
 })
 

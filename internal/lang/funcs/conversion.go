@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
 )
 
 // Conversions to collections take any element type that all elements convert to.
@@ -102,7 +103,7 @@ func collect(v cty.Value, want cty.Type) cty.Value {
 // conversionError is about a value that does not convert though others of its type do.
 func conversionError(v cty.Value, want cty.Type, err error) error {
 	if v.Type() != cty.String {
-		return fmt.Errorf("cannot convert %s to %s: %w", v.Type().FriendlyName(), want.FriendlyNameForConstraint(), err)
+		return fmt.Errorf("cannot convert %s to %s: %s", v.Type().FriendlyName(), want.FriendlyNameForConstraint(), tfdiags.FormatError(err))
 	}
 	what := "the given string"
 	if !v.IsMarked() && v.IsKnown() && !v.IsNull() {

@@ -3,6 +3,7 @@ package funcs
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -233,6 +234,14 @@ func showUnknown(v cty.Value) string {
 	if v.Type() == cty.String && r.StringPrefix() != "" {
 		s += ", from " + strconv.Quote(r.StringPrefix())
 	}
+	if v.Type().IsCollectionType() {
+		if n := r.LengthLowerBound(); n > 0 {
+			s += fmt.Sprint(", at least ", n)
+		}
+		if n := r.LengthUpperBound(); n < math.MaxInt {
+			s += fmt.Sprint(", at most ", n)
+		}
+	}
 	return s
 }
 
@@ -244,6 +253,8 @@ func TestShow(t *testing.T) {
 		cty.StringVal("a").Mark(marks.Ephemeral), cty.EmptyTupleVal, cty.ListValEmpty(cty.String), cty.SetValEmpty(cty.String),
 		cty.ListValEmpty(cty.Number), cty.EmptyObjectVal, cty.MapValEmpty(cty.String),
 		cty.UnknownVal(cty.String).Refine().StringPrefix("ab").NewValue(),
+		cty.UnknownVal(cty.List(cty.String)), cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthLowerBound(1).NewValue(),
+		cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthUpperBound(1).NewValue(),
 	}
 	seen := make(map[string]cty.Value)
 	for _, v := range values {

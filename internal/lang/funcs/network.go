@@ -147,9 +147,6 @@ var cidrsubnetsFunc = function.New(&function.Spec{
 	},
 })
 
-// maxNewbits is how much longer than the prefix it is given cidrsubnets makes the others, at most.
-const maxNewbits = 32
-
 // subnetLength is the length of the prefix that argument i, a number of new bits, asks for.
 func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	var newbits int
@@ -159,14 +156,11 @@ func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	if newbits < 1 {
 		return 0, function.NewArgErrorf(i, "must extend the prefix by at least one bit")
 	}
-	if newbits > maxNewbits {
-		return 0, function.NewArgErrorf(i, "must not extend the prefix by more than %d bits", maxNewbits)
+	if newbits > addrLen-startLen {
+		return 0, function.NewArgErrorf(i, "must not extend the prefix of %d bits by more than %d: an address has %d bits",
+			startLen, addrLen-startLen, addrLen)
 	}
-	length := startLen + newbits
-	if length > addrLen {
-		return 0, function.NewArgErrorf(i, "would extend the prefix to %d bits, more than the %d bits of an address", length, addrLen)
-	}
-	return length, nil
+	return startLen + newbits, nil
 }
 
 // nextSubnet is the first network with a prefix of the given length after current, or in network if current is nil.

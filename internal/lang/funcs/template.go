@@ -163,7 +163,7 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	}
 	// Checked before evaluation, since that evaluates only what it needs: a name that is missing in one branch of a
 	// directive should not wait for the day that branch is taken.
-	for _, traversal := range expr.Variables() {
+	for _, traversal := range Variables(expr) {
 		name := traversal.RootName()
 		if _, ok := variables[name]; !ok {
 			return cty.DynamicVal, function.NewArgErrorf(1, "there is no variable %q, which the template uses at %s", name, traversal[0].SourceRange())

@@ -1,0 +1,207 @@
+package funcs
+
+import (
+	"math"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/gocty"
+)
+
+// The functions of this file check what their names say. While the value is unknown they refine it instead, so that
+// conditions on it can be known before it is. A null value passes all of them except assumenotnull.
+
+var assumenotnullFunc = function.New(&function.Spec{
+	Description: "`assumenotnull` returns its argument, and fails if that is null.",
+	Params:      anyValue("The value."),
+	Type:        sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if args[0].IsNull() {
+			return cty.NilVal, function.NewArgErrorf(0, "must not be null")
+		}
+		return args[0].RefineNotNull(), nil
+	},
+})
+
+// assumeequalFunc returns the second argument with the marks it has there: those of the first have no part in the result.
+var assumeequalFunc = function.New(&function.Spec{
+	Description: "`assumeequal` returns its second argument, and fails if the first is known not to be equal to it.",
+	Params: append(anyValue("The value."), function.Parameter{
+		Name: "expected", Type: cty.DynamicPseudoType,
+		AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
+		Description: "What it is expected to be.",
+	}),
+	Type: func(args []cty.Value) (cty.Type, error) { return args[1].Type(), nil },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		expected, _ := args[1].UnmarkDeep()
+		actual, _ := args[0].UnmarkDeep()
+		actual, err := convert.Convert(actual, expected.Type())
+		if err != nil {
+			// The error of the conversion may quote a value whose marks are gone.
+			return cty.NilVal, function.NewArgErrorf(0, "must be of the type of the second argument, %s", expected.Type().FriendlyName())
+		}
+		if differ(actual, expected) {
+			return cty.NilVal, function.NewArgErrorf(0, "is not equal to the second argument")
+		}
+		return args[1], nil
+	},
+})
+
+// differ reports whether a and b, values of one type without marks, are known to differ. Their method Equals stops at the
+// first elements that may be equal, and takes those of an object in no order.
+func differ(a, b cty.Value) bool {
+	ty := a.Type()
+	if !a.CanIterateElements() || !b.CanIterateElements() || ty.IsSetType() || !ty.Equals(b.Type()) {
+		equal := a.Equals(b)
+		return equal.IsKnown() && equal.False()
+	}
+	if a.LengthInt() != b.LengthInt() {
+		return true
+	}
+	for key, x := range a.Elements() {
+		switch {
+		case ty.IsObjectType():
+			if differ(x, b.GetAttr(key.AsString())) {
+				return true
+			}
+		case b.HasIndex(key).False() || differ(x, b.Index(key)):
+			return true
+		}
+	}
+	return false
+}
+
+var assumestringprefixFunc = function.New(&function.Spec{
+	Description: "`assumestringprefix` returns its first argument, and fails if that does not start with a given prefix.",
+	Params: []function.Parameter{
+		{Name: "string", Type: cty.String, AllowUnknown: true, AllowNull: true, AllowMarked: true, Description: "The string."},
+		{Name: "expected_prefix", Type: cty.String, AllowUnknown: true, Description: "The prefix."},
+	},
+	Type: function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		str, _ := args[0].Unmark()
+		if str.IsNull() {
+			return args[0], nil
+		}
+		prefix, starts := knownPrefix(args[1]), knownPrefix(str)
+		if n := min(len(starts), len(prefix)); starts[:n] != prefix[:n] || str.IsKnown() && n < len(prefix) {
+			return cty.NilVal, function.NewArgErrorf(0, "does not start with the expected prefix")
+		}
+		return args[0].Refine().StringPrefixFull(prefix).NewValue(), nil
+	},
+})
+
+// knownPrefix returns what a string, which may be unknown, starts with.
+func knownPrefix(str cty.Value) string {
+	str, _ = str.Unmark()
+	if str.IsKnown() {
+		return str.AsString()
+	}
+	return str.Range().StringPrefix()
+}
+
+// A lengthCheck describes one of the functions that check the length of a collection.
+type lengthCheck struct {
+	what     string // the collection: list, set or map
+	ty       cty.Type
+	min, max bool // the bounds that the function takes
+}
+
+var (
+	anyList = cty.List(cty.DynamicPseudoType)
+	anySet  = cty.Set(cty.DynamicPseudoType)
+	anyMap  = cty.Map(cty.DynamicPseudoType)
+
+	assumelistlengthFunc    = lengthCheck{"list", anyList, true, true}.function("assumelistlength")
+	assumelistlengthmaxFunc = lengthCheck{"list", anyList, false, true}.function("assumelistlengthmax")
+	assumelistlengthminFunc = lengthCheck{"list", anyList, true, false}.function("assumelistlengthmin")
+	assumemaplengthFunc     = lengthCheck{"map", anyMap, true, true}.function("assumemaplength")
+	assumemaplengthmaxFunc  = lengthCheck{"map", anyMap, false, true}.function("assumemaplengthmax")
+	assumemaplengthminFunc  = lengthCheck{"map", anyMap, true, false}.function("assumemaplengthmin")
+	assumesetlengthFunc     = lengthCheck{"set", anySet, true, true}.function("assumesetlength")
+	assumesetlengthmaxFunc  = lengthCheck{"set", anySet, false, true}.function("assumesetlengthmax")
+	assumesetlengthminFunc  = lengthCheck{"set", anySet, true, false}.function("assumesetlengthmin")
+)
+
+func (c lengthCheck) function(name string) function.Function {
+	params := []function.Parameter{{
+		Name: c.what, Type: c.ty, AllowUnknown: true, AllowNull: true, AllowMarked: true, Description: "The " + c.what + ".",
+	}}
+	bound := func(name, desc string) {
+		params = append(params, function.Parameter{Name: name, Type: cty.Number, AllowUnknown: true, Description: desc})
+	}
+	if c.min {
+		bound("min_length", "The least number of elements.")
+	}
+	if c.max {
+		bound("max_length", "The greatest number of elements.")
+	}
+	return function.New(&function.Spec{
+		Description: "`" + name + "` returns a " + c.what + ", and fails if its length is not within the given bounds.",
+		Params:      params,
+		Type:        sameType,
+		Impl:        func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.check(args) },
+	})
+}
+
+// check returns the collection that is the first argument if its length is, or may be, within the bounds.
+func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
+	least, most, err := c.bounds(args)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	coll, ms := args[0].Unmark()
+	if coll.IsNull() {
+		return args[0], nil
+	}
+	length := coll.Length().Range()
+	if low, _ := length.NumberLowerBound(); low.GreaterThan(cty.NumberIntVal(int64(most))).True() {
+		return cty.NilVal, function.NewArgErrorf(0, "must have at most %d elements", most)
+	}
+	if high, _ := length.NumberUpperBound(); high.LessThan(cty.NumberIntVal(int64(least))).True() {
+		return cty.NilVal, function.NewArgErrorf(0, "must have at least %d elements", least)
+	}
+	if coll.IsKnown() {
+		return args[0], nil
+	}
+	return coll.Refine().CollectionLengthLowerBound(least).CollectionLengthUpperBound(most).NewValue().WithMarks(ms), nil
+}
+
+// bounds returns the bounds that the arguments state. An unknown one is none.
+func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
+	most = math.MaxInt
+	last := len(args) - 1
+	if c.min {
+		if err = lengthArg(args, 1, &least); err != nil {
+			return 0, 0, err
+		}
+		// A list that is known to be of some length has that many elements, unknown ones.
+		if least > maxElements {
+			return 0, 0, function.NewArgErrorf(1, "must not be greater than %d", maxElements)
+		}
+	}
+	if c.max {
+		if err = lengthArg(args, last, &most); err != nil {
+			return 0, 0, err
+		}
+	}
+	if least > most {
+		return 0, 0, function.NewArgErrorf(last, "must not be less than the minimum length")
+	}
+	return least, most, nil
+}
+
+// lengthArg reads argument i, a number of elements, into n unless it is unknown.
+func lengthArg(args []cty.Value, i int, n *int) error {
+	if !args[i].IsKnown() {
+		return nil
+	}
+	if err := gocty.FromCtyValue(args[i], n); err != nil {
+		return function.NewArgError(i, err)
+	}
+	if *n < 0 {
+		return function.NewArgErrorf(i, "must not be negative")
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package funcs
+
+import (
+	"reflect"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// A typeConstraint is the second argument of convert.
+type typeConstraint struct {
+	ty       cty.Type // with its optional attributes
+	defaults *typeexpr.Defaults
+}
+
+// typeConstraintType is the type of parameters whose argument is written as a type constraint. What it is made of looks like
+// references and function calls to HCL; see TypeWords.
+var typeConstraintType = newTypeConstraintType()
+
+func newTypeConstraintType() cty.Type {
+	var ty cty.Type
+	decode := func(expr hcl.Expression, _ *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(expr)
+		return cty.CapsuleVal(ty, &typeConstraint{constraint, defaults}), diags
+	}
+	ty = cty.CapsuleWithOps("type constraint", reflect.TypeFor[typeConstraint](), &cty.CapsuleOps{
+		ExtensionData: func(key any) any {
+			if key == customdecode.CustomExpressionDecoder {
+				return customdecode.CustomExpressionDecoderFunc(decode)
+			}
+			return nil
+		},
+	})
+	return ty
+}
+
+// convertFunc has a dynamic return type, since the type of a result with defaults is known only once they are filled in.
+var convertFunc = function.New(&function.Spec{
+	Description: "`convert` converts a value to a type constraint, which is written as in the declaration of a variable.",
+	Params: append(anyValue("The value."),
+		function.Parameter{Name: "type", Type: typeConstraintType, Description: "The type constraint."}),
+	Type: function.StaticReturnType(cty.DynamicPseudoType),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		want := args[1].EncapsulatedValue().(*typeConstraint)
+		v := args[0]
+		if want.defaults != nil && !v.IsNull() {
+			v = want.defaults.Apply(v)
+		}
+		if !v.IsNull() && v.IsKnown() && uniform(v.Type(), want.ty) {
+			return collect(v, want.ty), nil
+		}
+		ret, err := convert.Convert(v, want.ty)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(0, conversionError(v, want.ty, err))
+		}
+		return ret, nil
+	},
+})

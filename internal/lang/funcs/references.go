@@ -1,0 +1,88 @@
+package funcs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Variables returns the traversals of expr, as its method does, but for the words of type constraints: in
+// convert(var.x, list(string)) that is var.x alone.
+func Variables(expr hcl.Expression) []hcl.Traversal {
+	var words TypeWords
+	VisitCalls(expr, words.Add)
+	return words.Without(expr.Variables())
+}
+
+// TypeWords are the places of the words in type constraints, which HCL takes for references.
+type TypeWords map[hcl.Range]bool
+
+// Add adds the words of the type constraints among the arguments of a call.
+func (w *TypeWords) Add(call *hclsyntax.FunctionCallExpr) {
+	if strings.TrimPrefix(call.Name, Namespace) != "convert" || len(call.Args) != 2 {
+		return
+	}
+	for _, tr := range call.Args[1].Variables() {
+		if *w == nil {
+			*w = TypeWords{}
+		}
+		(*w)[tr.SourceRange()] = true
+	}
+}
+
+// Without returns the traversals that are not words of type constraints.
+func (w TypeWords) Without(traversals []hcl.Traversal) []hcl.Traversal {
+	if len(w) == 0 {
+		return traversals
+	}
+	return slices.DeleteFunc(slices.Clone(traversals), func(tr hcl.Traversal) bool { return w[tr.SourceRange()] })
+}
+
+// VisitCalls calls visit for each function call in expr.
+func VisitCalls(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExpr)) {
+	if node, ok := expr.(hclsyntax.Node); ok {
+		VisitCallsInNode(node, visit)
+	} else {
+		visitCallsInJSON(expr, visit)
+	}
+}
+
+// VisitCallsInNode calls visit for each function call in node.
+func VisitCallsInNode(node hclsyntax.Node, visit func(*hclsyntax.FunctionCallExpr)) {
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
+			visit(call)
+		}
+		return nil
+	})
+}
+
+// visitCallsInJSON looks in every string, keys included.
+func visitCallsInJSON(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExpr)) {
+	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
+		for _, pair := range pairs {
+			VisitCalls(pair.Key, visit)
+			VisitCalls(pair.Value, visit)
+		}
+		return
+	}
+	if elems, diags := hcl.ExprList(expr); !diags.HasErrors() {
+		for _, elem := range elems {
+			VisitCalls(elem, visit)
+		}
+		return
+	}
+	raw, diags := expr.Value(nil) // without an evaluation context a string is given as written
+	if diags.HasErrors() || raw.Type() != cty.String || !raw.IsKnown() || raw.IsNull() || !strings.Contains(raw.AsString(), "(") {
+		return
+	}
+	start := expr.Range().Start
+	start.Byte++ // the quotation mark, as HCL counts it
+	start.Column++
+	if template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, start); !diags.HasErrors() {
+		VisitCallsInNode(template, visit)
+	}
+}
