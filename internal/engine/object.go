@@ -67,13 +67,16 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 		resp := ask(w, prov, "MoveResourceState", addr, func() providers.MoveResponse {
 			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
 				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
-				SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, TargetType: r.addr.Resource.Type,
+				SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, SourceIdentityVersion: obj.IdentityVersion,
+				TargetType: r.addr.Resource.Type,
 			})
 		})
 		if resp.Diagnostics.HasErrors() {
 			return cty.NilVal, nil, r.explain(addr, resp.Diagnostics)
 		}
-		out := changed(obj, func(o *states.Object) { o.Private, o.SensitivePaths, o.Identity = resp.Private, nil, nil })
+		out := changed(obj, func(o *states.Object) {
+			o.Private, o.SensitivePaths, o.Identity, o.IdentityVersion = resp.Private, nil, nil, 0
+		})
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.schema.IdentityVersion
 		}

@@ -23,7 +23,7 @@ type Cloud struct {
 	Fail map[string]string
 	// On is run when a call starts; keys are those of Fail.
 	On map[string]func()
-	// SchemaVersion is the version of all resource types.
+	// SchemaVersion is the version of all resource types and identities.
 	SchemaVersion int64
 	// Applying turns the plan calls' keys from "plan NAME" into "final NAME".
 	Applying bool

@@ -32,7 +32,8 @@ var Address = addrs.DefaultProvider("fake")
 //	tags   a map, rule { port }: blocks
 //	wait   milliseconds that create, update and delete take
 //
-// fake_unit is the same with an identity, and takes over objects of fake_thing. The data source fake_read reads the newest object of
+// fake_unit is the same with an identity of its own, and takes over objects of fake_thing and of units of other providers; those
+// it identifies when they are read. The data source fake_read reads the newest object of
 // a name, its s as secret; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; with
 // renew it has to be renewed once, right away, which takes four times as long as other calls. The function echo gives its argument. It keeps
 // private data with each object, and refuses to plan where a computed value is configured.
@@ -129,8 +130,9 @@ func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.Upgra
 }
 
 // UpgradeResourceIdentity implements providers.Interface.
-func (p *Provider) UpgradeResourceIdentity(context.Context, providers.UpgradeRequest) providers.UpgradeResponse {
-	return providers.UpgradeResponse{}
+func (p *Provider) UpgradeResourceIdentity(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
+	v, err := ctyjson.Unmarshal(req.JSON, identity.ImpliedType())
+	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.Diagnostics{}.Append(err)}
 }
 
 // ReadResource implements providers.Interface.
@@ -338,15 +340,23 @@ func (p *Provider) ImportResourceState(_ context.Context, req providers.ImportRe
 
 // MoveResourceState implements providers.Interface.
 func (p *Provider) MoveResourceState(ctx context.Context, req providers.MoveRequest) providers.MoveResponse {
-	p.Cloud.note(ctx, fmt.Sprintf("move %s from %s version %d of %s with %s", idOf(req.SourceJSON), req.SourceType, req.SourceSchemaVersion, req.SourceProvider, req.SourcePrivate))
-	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" {
+	what := fmt.Sprintf("move %s from %s version %d of %s with %s", idOf(req.SourceJSON), req.SourceType, req.SourceSchemaVersion, req.SourceProvider, req.SourcePrivate)
+	if req.SourceIdentity != nil {
+		what += fmt.Sprintf(" and %s version %d", req.SourceIdentity, req.SourceIdentityVersion)
+	}
+	p.Cloud.note(ctx, what)
+	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" && !strings.HasSuffix(req.SourceType, "_unit") {
 		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.")}}
 	}
 	v, err := ctyjson.Unmarshal(req.SourceJSON, thing.ImpliedType())
 	if err != nil {
 		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{}.Append(err)}
 	}
-	return providers.MoveResponse{State: v, Private: req.SourcePrivate, Identity: p.identity(req.TargetType, textOf(v, "id"))}
+	out := providers.MoveResponse{State: v, Private: req.SourcePrivate}
+	if req.SourceType == p.Type+"_thing" {
+		out.Identity = p.identity(req.TargetType, textOf(v, "id"))
+	}
+	return out
 }
 
 // ReadDataSource implements providers.Interface.

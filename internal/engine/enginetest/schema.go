@@ -60,13 +60,13 @@ var functions = map[string]*providers.Function{
 	"echo": {Params: []providers.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},
 }
 
-// schemas are those of a provider of a type name, at a schema version.
+// schemas returns the schemas of a provider; version is that of its resource types and identities.
 func schemas(typ string, version int64) *providers.Schema {
 	return &providers.Schema{
 		Provider: config,
 		Resources: providers.Types{
 			typ + "_thing": {Block: thing, Version: version},
-			typ + "_unit":  {Block: thing, Version: version, Identity: identity},
+			typ + "_unit":  {Block: thing, Version: version, Identity: identity, IdentityVersion: version},
 		},
 		DataSources: providers.Types{typ + "_read": {Block: reading}, typ + "_find": {Block: finding}},
 		Ephemerals:  providers.Types{typ + "_token": {Block: token}},
