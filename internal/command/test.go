@@ -76,7 +76,9 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	diags = diags.Append(filterTests(suite, f.Filter))
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without any, nothing is to be run
-		addTestRequirements(reqs, suite)
+		for _, c := range suite.Configs() { // a provider that only a test file configures fails its runs
+			addRequirements(reqs, c)
+		}
 	}
 	running, more := app.openProviders(reqs)
 	diags = diags.Append(more)

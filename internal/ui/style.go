@@ -70,29 +70,30 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// printable replaces control characters, which could move the cursor or hide text, with visible ones. Line ends and tabs stay.
+// printable replaces control characters, which could move the cursor or hide text, with visible ones. Tabs
+// and line ends, of Windows too, stay.
 func printable(text string) string {
-	clean := utf8.ValidString(text)
-	for _, r := range text {
-		if isControl(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, isControl) {
 		return text
 	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case !isControl(r):
-			return r
-		case r < 0x20:
-			return 0x2400 + r
-		case r == 0x7f:
-			return 0x2421
-		}
-		return unicode.ReplacementChar
-	}, text)
+	lines := strings.Split(text, "\r\n")
+	for i, line := range lines {
+		lines[i] = strings.Map(controlSymbol, line)
+	}
+	return strings.Join(lines, "\r\n")
+}
+
+// controlSymbol returns the symbol for a control character, and other characters as they are.
+func controlSymbol(r rune) rune {
+	switch {
+	case !isControl(r):
+		return r
+	case r < 0x20:
+		return 0x2400 + r
+	case r == 0x7f:
+		return 0x2421
+	}
+	return unicode.ReplacementChar
 }
 
 // printableText is printable for text that may have colours of this program in it.
