@@ -44,6 +44,10 @@ func (a *App) readBackendRecord() (*backendRecord, error) {
 		return nil, fmt.Errorf("%s, where init notes the backend's settings, is damaged: %w; run `tofu init -reconfigure` to write it anew",
 			a.backendRecordPath(), err)
 	}
+	if file.Version != 3 {
+		return nil, fmt.Errorf("%s, where init notes the backend's settings, has version %d instead of 3, so something else was put there: move the file away",
+			a.backendRecordPath(), file.Version)
+	}
 	if file.Backend != nil && file.Backend.Type == "" {
 		return nil, nil
 	}

@@ -228,7 +228,7 @@ func (o *openedState) save(ctx context.Context, st *states.State) tfdiags.Diagno
 	if o.backup != "" {
 		text, err := o.Encode(&statefile.File{Serial: o.snapshot.Serial, Lineage: o.snapshot.Lineage, State: o.snapshot.State})
 		if err == nil {
-			err = staging.WriteSynced(o.backup, text, 0o600)
+			err = staging.WriteNamed(o.backup, text, 0o600)
 		}
 		if err != nil {
 			return tfdiags.Diagnostics{tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err)}

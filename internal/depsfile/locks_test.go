@@ -54,24 +54,47 @@ func TestParseAndWrite(t *testing.T) {
 	}
 }
 
-func TestSaveKeepsSymbolicLinkAndMode(t *testing.T) {
-	dir := t.TempDir()
-	real, link := filepath.Join(dir, "real"), filepath.Join(dir, FileName)
-	if err := os.WriteFile(real, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("real", link); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&Locks{}).Save(link); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(real)
-	if err != nil || info.Size() != int64(len(header)) || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
-	if got, err := os.Readlink(link); got != "real" {
-		t.Errorf("link: %q %v", got, err)
+// TestSaveOverLinks saves where a symbolic link is: one to a lock file is followed, and the file keeps its mode.
+func TestSaveOverLinks(t *testing.T) {
+	for _, test := range []struct {
+		name, target string
+		present      bool
+		followed     bool
+	}{
+		{"another lock file", "shared/" + FileName, true, true},
+		{"no lock file", "shared/notes", true, false},
+		{"nothing there", "shared/" + FileName, false, false},
+		{"a directory", "shared", false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			target, link := filepath.Join(dir, test.target), filepath.Join(dir, FileName)
+			if err := os.Mkdir(filepath.Join(dir, "shared"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if test.present {
+				if err := os.WriteFile(target, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(test.target, link); err != nil {
+				t.Skip("no symbolic links: ", err)
+			}
+			if err := (&Locks{}).Save(link); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(link); err != nil || string(got) != header {
+				t.Errorf("saved: %q, %v", got, err)
+			}
+			to, _ := os.Readlink(link)
+			info, err := os.Stat(target)
+			switch {
+			case test.followed && (to != test.target || err != nil || info.Size() != int64(len(header)) || info.Mode().Perm() != 0o600):
+				t.Errorf("the link leads to %q; the file there is %v, %v", to, info, err)
+			case !test.followed && (to != "" || test.present && info.Size() != 0 || !test.present && err == nil && !info.IsDir()):
+				t.Errorf("the link leads to %q; what was there is %v, %v", to, info, err)
+			}
+		})
 	}
 }
 

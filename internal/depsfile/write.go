@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
@@ -53,8 +54,19 @@ func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringV
 // Save writes the lock file, so that a reader sees the old one or the new one.
 func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 
+// save replaces a lock file. A symbolic link to another lock file, one of the same name, is followed; any other is replaced, for
+// a repository can hold links to files that nobody wants to see overwritten.
 func save(path string, content []byte) error {
-	if err := staging.Rewrite(path, content); err != nil {
+	target, err := staging.Resolve(path)
+	if err == nil && target != path {
+		if info, gone := os.Stat(target); gone != nil || !info.Mode().IsRegular() || filepath.Base(target) != filepath.Base(path) {
+			err = staging.RemoveLink(path)
+		}
+	}
+	if err == nil {
+		err = staging.Rewrite(path, content)
+	}
+	if err != nil {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
+	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -47,9 +48,9 @@ type Installer struct {
 
 // NewInstaller reads what is installed already. The context bounds all that the installer does.
 func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagnostics) {
-	if err := staysBelow(opts.Dir); err != nil {
+	if err := checkDir(opts.Dir); err != nil {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Modules can't be installed",
-			"%s. Installing modules deletes and replaces what is there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)}
+			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)}
 	}
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
@@ -70,22 +71,19 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 	return in, nil
 }
 
-// staysBelow returns an error if a symbolic link makes dir lie outside of its parent directory. The parent may be a link
-// itself, since the user chooses it; links below it can come with a repository that nobody has looked at.
-func staysBelow(dir string) error {
-	target, err := filepath.EvalSymlinks(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+// checkDir returns an error if modules may not be installed in dir. A link below the data directory may not lead out of it. If
+// the data directory is itself a link, the files in dir must be modules: it could be any directory with that name.
+func checkDir(dir string) error {
+	data := filepath.Dir(dir)
+	if err := staging.CheckBelow(data, dir); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(data); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	if rel, err := filepath.Rel(parent, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
-		return fmt.Errorf("%s is a symbolic link that leads out of %s", dir, filepath.Dir(dir))
+	_, err := os.Stat(manifestFile(dir))
+	if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
+		return fmt.Errorf("%s is a symbolic link, and the directory modules at its target holds other files than installed modules", data)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Write makes the file at path, in place of one that is there. The system's mask applies to its permissions.
+// Write makes the file at path, in place of a file or symbolic link that is there. The system's mask applies to its permissions.
 func Write(path string, content []byte, perm fs.FileMode) error {
 	return put(path, bytes.NewReader(content), perm, nil)
 }
@@ -41,6 +41,9 @@ func Rewrite(path string, content []byte) error {
 	before, err := os.Stat(path)
 	if err != nil {
 		return WriteSynced(path, content, 0o666)
+	}
+	if isDevice(before, nil) {
+		return pour(path, bytes.NewReader(content))
 	}
 	err = put(path, bytes.NewReader(content), before.Mode().Perm(), func(f *os.File) error {
 		if err := f.Chmod(before.Mode().Perm()); err != nil {
@@ -90,13 +93,16 @@ func SyncFolder(dir string) {
 	}
 }
 
-// WriteNamed is Write for a path that the user gave: a symbolic link is followed.
+// WriteNamed is WriteSynced for a path that the user gave: a symbolic link is followed, also one to a device.
 func WriteNamed(path string, content []byte, perm fs.FileMode) error {
 	path, err := Resolve(path)
 	if err != nil {
 		return err
 	}
-	return put(path, bytes.NewReader(content), perm, nil)
+	if isDevice(os.Stat(path)) {
+		return pour(path, bytes.NewReader(content))
+	}
+	return WriteSynced(path, content, perm)
 }
 
 // Resolve follows symbolic links, so that the file they lead to is replaced and not the link. The file need not exist. A link to a
@@ -122,7 +128,7 @@ func Resolve(path string) (string, error) {
 // put writes a file, lets finish look after it before it is closed, and gives it its name. A device or a pipe is written to: a file
 // in the place of /dev/null would break the machine.
 func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File) error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	if isDevice(os.Lstat(path)) {
 		return pour(path, content)
 	}
 	f, err := create(filepath.Dir(path), perm)
@@ -141,6 +147,11 @@ func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File)
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+// isDevice reports whether a path that was looked up is a device, a pipe or the like.
+func isDevice(info fs.FileInfo, err error) bool {
+	return err == nil && info.Mode().Type()&^(fs.ModeSymlink|fs.ModeDir) != 0
 }
 
 func pour(path string, content io.Reader) error {

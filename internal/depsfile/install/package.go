@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/staging"
 )
 
 // atHand uses a locked version that is in place, in the cache or in the store with one of the locked checksums: no
@@ -124,6 +125,9 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 // put lets place fill the package's folder, in the plugin cache if there is one, and checks that it has a program.
 func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error) error {
 	target := pkgstore.PackageDir(in.Dir, p, v, in.Platform)
+	if err := in.checkTarget(target); err != nil {
+		return err
+	}
 	if in.Cache == "" {
 		if err := place(target); err != nil {
 			return err
@@ -153,5 +157,17 @@ func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	if _, err := pkgstore.Executable(cached, p); err != nil {
 		return err
 	}
+	if err := in.checkTarget(target); err != nil {
+		return err
+	}
 	return in.Store.Link(cached, target)
+}
+
+// checkTarget returns an error if the directory that a package goes to is, over a link below the data directory, outside of it.
+// The package itself may be a link.
+func (in *installer) checkTarget(target string) error {
+	if err := staging.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
+		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or plugin_cache_dir", err)
+	}
+	return nil
 }

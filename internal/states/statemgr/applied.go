@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tofu/internal/staging"
 )
 
 // Applied tells whether a change of the saved plan with that ID was made from this data directory before. On a machine that has
@@ -32,6 +34,9 @@ func Applied(dataDir, planID string) (bool, error) {
 // noteApplied adds a plan to the list.
 func noteApplied(dataDir, planID string) error {
 	if err := os.MkdirAll(dataDir, 0o755); err != nil {
+		return err
+	}
+	if err := staging.RemoveLink(appliedPath(dataDir)); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(appliedPath(dataDir), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tofu/internal/filelock"
+	"tofu/internal/staging"
 )
 
 const (
@@ -67,6 +68,9 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		text = append(text, line...)
 	}
 	temp := path + ".new"
+	if err := staging.RemoveLink(temp); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tofu/internal/backend"
+	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -214,6 +215,17 @@ func (m *Manager) journalPath() string {
 	// Workspaces are named as their backend likes: such a name may be too long for a file, or differ from another in case only.
 	id := sha256.Sum256([]byte(m.opts.StoreID + "\x00" + m.workspace))
 	return filepath.Join(m.opts.DataDir, "journal", hex.EncodeToString(id[:16]))
+}
+
+// openJournal makes this state's journal.
+func (m *Manager) openJournal(fail func(error), first []*entry) (*journal, error) {
+	path := m.journalPath()
+	if _, beside := m.store.(backend.Filer); !beside {
+		if err := staging.CheckBelow(m.opts.DataDir, filepath.Dir(path)); err != nil {
+			return nil, fmt.Errorf("making the journal: %w: remove the link", err)
+		}
+	}
+	return openJournal(path, m.opts.Codec, fail, first)
 }
 
 // erroredPath is where a state goes that its store doesn't take: a new file, since an earlier one may be all that is known of another

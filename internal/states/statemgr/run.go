@@ -64,7 +64,7 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 			first, start = append(first, moves...), run.State
 		}
 	}
-	if m.journal, err = openJournal(m.journalPath(), m.opts.Codec, m.opts.Fail, first); err != nil {
+	if m.journal, err = m.openJournal(m.opts.Fail, first); err != nil {
 		return fmt.Errorf("preparing the journal: %w", err)
 	}
 	m.journal.carries = len(carried) > 0

@@ -226,7 +226,7 @@ func (m *Manager) leaveOpen(steps map[objectID]openStep) {
 	for _, step := range steps {
 		entries = append(entries, step.start)
 	}
-	j, err := openJournal(m.journalPath(), m.opts.Codec, nil, entries)
+	j, err := m.openJournal(nil, entries)
 	if err != nil {
 		m.log.Warn("could not record which operations were given up", "error", err)
 		return

@@ -1,0 +1,45 @@
+package staging
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// CheckBelow returns an error if a symbolic link below the directory root makes path lie outside of it. Root itself may be
+// reached over links, since the user chooses it; a link below it can come with a repository. Path, which begins with root,
+// need not exist.
+func CheckBelow(root, path string) error {
+	root, present := filepath.Clean(root), filepath.Clean(path)
+	for present != root && present != filepath.Dir(present) {
+		if _, err := os.Lstat(present); err == nil {
+			break
+		}
+		present = filepath.Dir(present)
+	}
+	if present == root {
+		return nil
+	}
+	inside, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return err
+	}
+	target, err := filepath.EvalSymlinks(present)
+	if err != nil {
+		return fmt.Errorf("%s is a symbolic link that leads nowhere", present)
+	}
+	if rel, err := filepath.Rel(inside, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return fmt.Errorf("%s is a symbolic link that leads out of %s", present, root)
+	}
+	return nil
+}
+
+// RemoveLink removes path if it is a symbolic link, so that a file opened for writing there afterwards is a file of that
+// directory.
+func RemoveLink(path string) error {
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	return os.Remove(path)
+}
