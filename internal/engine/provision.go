@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -77,7 +78,7 @@ func hides(v cty.Value) bool {
 	return marks.Contains(v, marks.Sensitive) || marks.Contains(v, marks.Ephemeral)
 }
 
-// checkConnection finds what the connection of a provisioner lacks.
+// checkConnection reports what is missing in the connection of a provisioner, and one of a type that is not supported.
 func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
 	block := p.cfg.Connection
 	if block == nil {
@@ -91,13 +92,13 @@ func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.V
 		}
 		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(at))
 	}
-	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && typ.AsString() == "winrm" {
+	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && strings.EqualFold(typ.AsString(), "winrm") {
 		rng := block.Range
 		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
 			rng = attrs["type"].Expr.Range()
 		}
-		diags = diags.Append(tfdiags.Warningf("WinRM connection type is deprecated",
-			"Connections with WinRM are going away. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
+		diags = diags.Append(tfdiags.Errorf("Unsupported connection type",
+			"Connections with WinRM are not supported. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
 	}
 	return diags
 }

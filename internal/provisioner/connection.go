@@ -114,6 +114,11 @@ func decodeConnection(r *request) (*connection, error) {
 		return nil, fmt.Errorf("the connection's target_platform %q is unknown; it is either \"unix\" or \"windows\"", platform)
 	}
 	c.windows = windows
+	if c.windows {
+		if err := checkWindowsScript(c.scriptPath); err != nil {
+			return nil, err
+		}
+	}
 	if agent := attribute(v, "agent"); !agent.IsNull() && agent.IsKnown() {
 		use := agent.True()
 		c.agent = &use

@@ -148,6 +148,38 @@ func TestRelativeScriptPath(t *testing.T) {
 	}
 }
 
+// TestScriptPathIsOneWord: a path can't bring further commands to the other machine.
+func TestScriptPathIsOneWord(t *testing.T) {
+	t.Parallel()
+	s := startSSHD(t)
+	for _, name := range []string{
+		"a b.sh", "a; touch pwned; b.sh", "$(touch pwned).sh", "`touch pwned`", "a' ; touch pwned; '.sh", `a" & touch pwned & "`, "a|b&c.sh",
+	} {
+		conn := s.connection().with(values{"script_path": str(s.path(name))})
+		if got := mustRun(t, "remote-exec", values{"inline": list("echo ran")}, conn); !slices.Equal(got, []string{"ran"}) {
+			t.Errorf("%s printed %q", name, got)
+		}
+		mustRun(t, "file", values{"content": str("x"), "destination": str(s.path(name))}, conn)
+		if _, err := os.Stat(s.path(name)); err != nil {
+			t.Error(err)
+		}
+
+		onWindows := conn.with(values{"target_platform": str("windows")})
+		_, diags := run(t, "remote-exec", values{"inline": list("echo ran")}, onWindows)
+		wantError(t, diags, "can't be run on Windows because of the character")
+	}
+	home, err := os.UserHomeDir()
+	check(t, err)
+	if found, _ := filepath.Glob(filepath.Join(home, "*pwned*")); len(found) > 0 {
+		t.Errorf("commands in a path were run: %s", found)
+	}
+	windows := s.connection().with(values{"target_platform": str("windows")})
+	for _, dst := range []string{`C:/x" & touch pwned & "`, "C:/$(touch pwned)", "C:/`touch pwned`"} {
+		_, diags := run(t, "file", values{"content": str("x"), "destination": str(dst)}, windows)
+		wantError(t, diags, "can't be used on Windows")
+	}
+}
+
 func TestRemoteExecInterrupted(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)

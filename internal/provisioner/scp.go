@@ -121,6 +121,24 @@ func (s *scp) answer() error {
 
 var homeDir = regexp.MustCompile(`^~[A-Za-z0-9._-]*(/|$)`)
 
+// checkWindowsPath returns an error for a path that doesn't stay one word in the double quotes of cmd.exe or PowerShell.
+func checkWindowsPath(path string) error {
+	if strings.ContainsAny(path, "\"`\r\n") || strings.Contains(path, "$(") {
+		return fmt.Errorf("the path %q can't be used on Windows: it has a quotation mark, a backquote, a line break or \"$(\"", path)
+	}
+	return nil
+}
+
+// checkWindowsScript returns an error for a script's path that would be more than one word of a command. It is run without
+// quotes, since cmd.exe would take them for part of the command and PowerShell for a string.
+func checkWindowsScript(path string) error {
+	if i := strings.IndexAny(path, " \t\r\n\"'`&|<>^;,=(){}"); i >= 0 {
+		return fmt.Errorf("the connection's script_path %q can't be run on Windows because of the character %q: "+
+			"choose a path of letters, digits and the characters / \\ : . - _", path, path[i])
+	}
+	return nil
+}
+
 // quote makes one word of a path for the shell of the other machine, which expands a leading ~ only.
 func quote(path string, windows bool) string {
 	if windows {

@@ -185,6 +185,11 @@ func (t *sshTarget) uploadDir(dst, src string) error {
 
 // send runs the scp program on the other machine and sends what send has to say.
 func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
+	if t.conn.windows {
+		if err := checkWindowsPath(dst); err != nil {
+			return err
+		}
+	}
 	session, done, err := t.session()
 	if err != nil {
 		return err
