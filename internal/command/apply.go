@@ -150,7 +150,9 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 			return condition
 		})
 	}
-	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors})
+	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{
+		Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
+	})
 	diags = diags.Without(more).Append(more) // what holds before and after is said once
 	if diags.HasErrors() {
 		return diags.Err()

@@ -57,6 +57,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	}
 	if opts != nil {
 		op.inspection = opts.Inspect
+		op.showSensitive = opts.ShowSensitive
 		for name := range plan.EphemeralVariables {
 			if v, ok := opts.Variables[name]; ok {
 				op.variables[name] = v

@@ -96,6 +96,8 @@ type ApplyOptions struct {
 	// Variables are given again; ephemeral ones must be, others must agree with the plan's.
 	Variables            map[string]Variable
 	SuppressForgetErrors bool
+	// ShowSensitive has provisioners print their output also where their configuration is sensitive.
+	ShowSensitive bool
 	// Inspect looks at the values that result.
 	Inspect *Inspection
 }

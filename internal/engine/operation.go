@@ -19,19 +19,20 @@ type operation struct {
 	prior *states.State // what is known before the walk
 	plan  *plans.Plan   // what is to be carried out; nil unless the phase has Steps
 
-	mode         plans.Mode
-	skipRefresh  bool
-	preDestroy   bool // the plan only refreshes what will be destroyed
-	variables    map[string]Variable
-	targets      []addrs.Target
-	excludes     []addrs.Target
-	forceReplace map[addrs.AbsInstance]bool
-	forceWhole   map[addrs.ConfigResource][]addrs.AbsInstance // those of forceReplace that have no key
-	cliImports   []ImportTarget
-	generate     bool
-	inspection   *Inspection
-	moves        *moves.Results
-	timestamp    time.Time
+	mode          plans.Mode
+	skipRefresh   bool
+	preDestroy    bool // the plan only refreshes what will be destroyed
+	variables     map[string]Variable
+	targets       []addrs.Target
+	excludes      []addrs.Target
+	forceReplace  map[addrs.AbsInstance]bool
+	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // those of forceReplace that have no key
+	cliImports    []ImportTarget
+	generate      bool
+	showSensitive bool // output of provisioners, too
+	inspection    *Inspection
+	moves         *moves.Results
+	timestamp     time.Time
 }
 
 // selective tells whether there are targets, or what is excluded.

@@ -40,7 +40,6 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 	if diags.HasErrors() {
 		return diags
 	}
-	hidden := hides(marked)
 	connection := cty.NullVal(ConnectionType())
 	if prov.connection != nil {
 		v, more := c.evalBody(prov.connection)
@@ -53,8 +52,8 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 	what := Object{Addr: addr}
 	w.observe(ProvisionStart{what, prov.cfg.Type})
 	out := func(line string) { w.observe(ProvisionOutput{what, prov.cfg.Type, line}) }
-	if hidden {
-		out("(output suppressed due to sensitive or ephemeral value in config)")
+	if cause := w.hides(marked); cause != "" {
+		out("(output suppressed due to " + cause + " value in config)")
 		out = nil
 	}
 	more := ask(w, provisionerName(prov.cfg.Type), "Run", addr, func() tfdiags.Diagnostics {
@@ -74,8 +73,15 @@ type provisionerName string
 
 func (n provisionerName) label() string { return "provisioner " + string(n) }
 
-func hides(v cty.Value) bool {
-	return marks.Contains(v, marks.Sensitive) || marks.Contains(v, marks.Ephemeral)
+// hides returns why the output of a provisioner with this configuration is not shown: "sensitive", "ephemeral", or "" if it is.
+func (o *operation) hides(config cty.Value) string {
+	switch {
+	case marks.Contains(config, marks.Ephemeral):
+		return "ephemeral"
+	case marks.Contains(config, marks.Sensitive) && !o.showSensitive:
+		return "sensitive"
+	}
+	return ""
 }
 
 // checkConnection reports what is missing in the connection of a provisioner, and one of a type that is not supported.

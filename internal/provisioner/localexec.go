@@ -104,7 +104,7 @@ func runLocalExec(ctx context.Context, r *request) error {
 	return nil
 }
 
-// commandError says what came of a command. The command and its output are left out where they may hold secrets.
+// commandError returns the error of a command. The command and its output are left out where they may hold secrets.
 func commandError(r *request, command string, err error, output string) error {
 	switch {
 	case r.hidden:

@@ -450,6 +450,30 @@ func TestProxy(t *testing.T) {
 	wantError(t, diags, "proxy_scheme")
 }
 
+// TestProxyHangsUp: a proxy that closes the connection instead of answering is an error that names it.
+func TestProxyHangsUp(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	addr := listener.Addr().(*net.TCPAddr)
+	conn := values{
+		"host": str("127.0.0.1"), "password": str("x"), "agent": cty.False, "timeout": str("1s"),
+		"proxy_host": str(addr.IP.String()), "proxy_port": cty.NumberIntVal(int64(addr.Port)),
+	}
+	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn)
+	wantError(t, diags, "proxy: ")
+}
+
 // TestSecretConnection: what is sensitive in a connection isn't announced.
 func TestSecretConnection(t *testing.T) {
 	secret := func(s string) cty.Value { return str(s).Mark(marks.Sensitive) }
