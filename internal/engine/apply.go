@@ -46,11 +46,11 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 // applyOperation is the one that makes a plan's changes.
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
 	op := &operation{
-		phase: phaseApply, env: env, cfg: cfg, prior: plan.Prior, plan: plan, mode: plan.Mode,
+		phase: PhaseApply, env: env, cfg: cfg, prior: plan.Prior, plan: plan, mode: plan.Mode,
 		targets: plan.Targets, excludes: plan.Excludes, timestamp: plan.Timestamp, variables: map[string]Variable{},
 	}
 	if plan.Mode == plans.Destroy {
-		op.phase = phaseDestroy
+		op.phase = PhaseDestroy
 	}
 	for name, v := range plan.Variables {
 		op.variables[name] = Variable{Value: v}

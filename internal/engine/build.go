@@ -90,7 +90,7 @@ func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	if b.phase.steps {
+	if b.phase.Applies() {
 		diags = nil // planning said them
 	}
 	for _, t := range passes {

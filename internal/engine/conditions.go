@@ -18,7 +18,7 @@ import (
 // declareChecks lists everything that has conditions, so that the results name it even when it is never reached. Where everything is
 // destroyed nothing is.
 func (w *walk) declareChecks() {
-	if !w.phase.conditions && !w.phase.destroy {
+	if !w.phase.Checks() && !w.phase.Destroys() {
 		return
 	}
 	for _, m := range w.modules {
@@ -29,7 +29,7 @@ func (w *walk) declareChecks() {
 	for _, v := range w.values {
 		if len(v.rules) > 0 {
 			block := w.checks.Declare(v.checkKind(), v.node.Name)
-			if w.phase.destroy && v.kind == outputValue && v.module == w.root {
+			if w.phase.Destroys() && v.kind == outputValue && v.module == w.root {
 				block.Set(v.node.Name, checks.Unknown, nil)
 			}
 		}
@@ -43,7 +43,7 @@ func (w *walk) declareChecks() {
 
 // nothingToCheck records that a block turned out to have no objects: none of its conditions fails.
 func (w *walk) nothingToCheck(kind checks.Kind, config string) {
-	if !w.phase.conditions {
+	if !w.phase.Checks() {
 		return
 	}
 	w.mu.Lock()
@@ -71,13 +71,13 @@ type ruleSet struct {
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
 func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diagnostics {
-	if len(rules) == 0 || !w.phase.conditions && !w.phase.applying {
+	if len(rules) == 0 || !w.phase.Checks() && !w.phase.Applies() {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && !w.phase.steps && set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && !w.phase.Applies() && set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := w.evalRule(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
@@ -98,7 +98,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 		}
 	}
 	w.record(set, status, messages)
-	if w.phase.unknownInputs && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+	if w.phase == PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
 		diags = withoutDeprecations(diags)
 	}
 	return diags
@@ -106,7 +106,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 
 // record merges an outcome with what is known of the object already: preconditions come before postconditions.
 func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
-	if !w.phase.conditions {
+	if !w.phase.Checks() {
 		return
 	}
 	w.mu.Lock()
@@ -138,7 +138,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 		return fail("The condition must be true or false: %s.", err)
 	}
 	if !result.IsKnown() {
-		if set.kind == checks.KindCheck && !w.phase.unknownInputs {
+		if set.kind == checks.KindCheck && w.phase != PhaseValidate {
 			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
 				Detail: "The condition depends on values that are known only after apply, so it is checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
@@ -159,7 +159,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	case result.True():
 		return checks.Pass, "", diags
 	}
-	if w.phase.unknownInputs && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
+	if w.phase == PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
 		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
 	detail := message
@@ -241,7 +241,7 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 
 // checkRules evaluates an output value's preconditions.
 func (w *walk) checkRules(in *moduleInstance, v *value) tfdiags.Diagnostics {
-	if w.phase.destroy {
+	if w.phase.Destroys() {
 		return nil
 	}
 	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
@@ -258,7 +258,7 @@ func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	}
 	for _, in := range k.module.instances {
 		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
-			failed: "Check block assertion failed", warnOnly: !w.phase.unknownInputs}
+			failed: "Check block assertion failed", warnOnly: w.phase != PhaseValidate}
 		if k.cfg.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {
 			continue
 		}

@@ -50,7 +50,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 		text.WriteString("These objects wait for each other, so none of them can come first:")
 		for i, id := range way {
 			n, next := b.nodes[id], b.nodes[way[(i+1)%len(way)]]
-			if n.Kind != KindBarrier || n.Range != nil {
+			if !n.Kind.isBarrier() || n.Range != nil {
 				names = append(names, n.Name)
 			}
 			if at, ok := b.places.of[[2]dag.ID{n.ID, next.ID}]; ok {

@@ -177,7 +177,7 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
 		}
 	})
-	if w.phase.recordsOutputs && w.mode == plans.Normal {
+	if w.phase.Plans() && w.mode == plans.Normal {
 		w.mu.Lock()
 		w.checkReads = append(w.checkReads, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
@@ -283,7 +283,7 @@ func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 			continue
 		}
 		seen[id] = true
-		if n := w.nodes[id]; n.Kind == KindResource && is(n.resource) {
+		if n := w.nodes[id]; n.Kind.isResource() && is(n.Resource) {
 			return true
 		}
 		todo = append(todo, w.graph.Needs(id)...)

@@ -21,7 +21,7 @@ import (
 // deprecatesAny tells whether any called module has a deprecated output, or any resource a deprecated attribute; without one nobody needs
 // to look for marks.
 func (w *walk) deprecatesAny() bool {
-	if w.phase.stateOnly {
+	if w.phase == PhaseEval {
 		return false
 	}
 	for _, r := range w.resources {
@@ -29,7 +29,7 @@ func (w *walk) deprecatesAny() bool {
 			return true
 		}
 	}
-	return !w.phase.unknownInputs && deprecatesOutputs(w.cfg)
+	return w.phase != PhaseValidate && deprecatesOutputs(w.cfg)
 }
 
 func deprecatesOutputs(cfg *configs.Config) bool {

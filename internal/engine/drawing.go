@@ -36,7 +36,6 @@ type drawer struct {
 
 	variables map[*Node]bool // true for those of the root module
 	outputs   map[*Node]bool // of the root module, which are drawn even when nothing evaluates them
-	stepOf    map[*Node]*step
 	root      dag.ID
 	loose     []dag.ID // what only the root waits for
 }
@@ -45,7 +44,7 @@ const notDrawn dag.ID = -1
 
 func (b *build) draw() *Drawing {
 	d := &drawer{build: b, tops: make([]dag.ID, len(b.nodes)), ends: make([]dag.ID, len(b.nodes)),
-		variables: map[*Node]bool{}, outputs: map[*Node]bool{}, stepOf: map[*Node]*step{}}
+		variables: map[*Node]bool{}, outputs: map[*Node]bool{}}
 	for _, v := range b.values {
 		if v.kind == variableValue {
 			d.variables[v.node] = v.module == b.tree.root
@@ -53,11 +52,6 @@ func (b *build) draw() *Drawing {
 	}
 	for _, v := range b.tree.root.outputs {
 		d.outputs[v.node] = true
-	}
-	for _, steps := range b.steps {
-		for _, s := range steps {
-			d.stepOf[s.node] = s
-		}
 	}
 	unread := b.unread()
 	order, _ := b.graph.Order()
@@ -108,7 +102,7 @@ func (d *drawer) chain(names ...string) (top, end dag.ID) {
 func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 	inRoot, isVariable := d.variables[n]
 	switch {
-	case n.Kind == KindBarrier:
+	case n.Kind.isBarrier():
 		if !d.awaits(n) && n.Name != rootName && !n.closesModule() {
 			return notDrawn, notDrawn
 		}
@@ -117,12 +111,12 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 			d.root = end
 		}
 		return top, end
-	case n.Run == nil && inRoot:
+	case n.Dropped && inRoot:
 		v := d.add(n.Name, n.Name, KindValue)
 		return v, v
-	case n.Run == nil && d.outputs[n]:
+	case n.Dropped && d.outputs[n]:
 		return d.chain(n.Name + " (expand)")
-	case n.Run == nil:
+	case n.Dropped:
 		return notDrawn, notDrawn
 	case inRoot: // its users wait for what its rules refer to, and its value does not
 		top = d.add(n.Name+" (expand, reference)", "", KindValue)
@@ -130,7 +124,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return top, top
 	case isVariable:
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
-	case n.Kind == KindValue:
+	case n.Kind.isValue():
 		return d.chain(n.Name + " (expand)")
 	case n.Kind == KindModule:
 		return d.chain(n.Name)
@@ -138,7 +132,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		p := d.add(n.Name, n.Name, KindProvider)
 		return p, p
 	case n.Kind == KindStep:
-		s := d.add(d.stepOf[n].drawnName(), n.resource.addr.String(), KindStep)
+		s := d.add(n.Object.(*step).drawnName(), n.Resource.addr.String(), KindStep)
 		if d.forgets(n.ID) {
 			d.loose = append(d.loose, s)
 			return notDrawn, s
@@ -158,8 +152,8 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 	switch to.Kind {
 	case KindProvider:
 		return d.forgets(from)
-	case KindResource:
-		return d.phase.fromState && d.nodes[from].closesModule()
+	case KindExpand, KindResource, KindResourceIn:
+		return d.phase == PhasePlanDestroy && d.nodes[from].closesModule()
 	}
 	return false
 }
@@ -167,18 +161,18 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 // forgets reports whether a node is a Step that takes a data source out of the state: nothing waits for it, and it needs
 // no provider.
 func (d *drawer) forgets(id dag.ID) bool {
-	s := d.stepOf[d.nodes[id]]
-	return s != nil && s.deletes() && s.resource.addr.Resource.Mode == addrs.Data
+	s, ok := d.nodes[id].Object.(*step)
+	return ok && s.deletes() && s.resource.addr.Resource.Mode == addrs.Data
 }
 
 // closesModule reports whether a node is a Barrier that waits for everything in a module.
-func (n *Node) closesModule() bool { return n.module != nil && n == n.module.closed }
+func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.closed }
 
 // unread marks the variables and locals of modules, in a graph that leaves out what isn't read, that nothing waits for
 // but the end of their module.
 func (b *build) unread() []bool {
 	out := make([]bool, len(b.nodes))
-	if !b.phase.prune {
+	if !b.phase.prunes() {
 		return out
 	}
 	for _, v := range b.values {
@@ -188,7 +182,7 @@ func (b *build) unread() []bool {
 	order, _ := b.graph.Order()
 	for _, id := range slices.Backward(order) {
 		n := b.nodes[id]
-		if out[id] || n.Kind == KindBarrier && (n.closesModule() || n.Name == rootName) {
+		if out[id] || n.Kind.isBarrier() && (n.closesModule() || n.Name == rootName) {
 			continue
 		}
 		for _, to := range b.graph.Needs(id) {
@@ -200,13 +194,13 @@ func (b *build) unread() []bool {
 
 // addResource adds what is drawn for a Resource node: its block, or the instances of it that the state has.
 func (d *drawer) addResource(n *Node) (top, end dag.ID) {
-	r := n.resource
+	r := n.Resource
 	switch {
-	case d.phase.fromState && len(r.prior) > 0:
+	case d.phase == PhasePlanDestroy && len(r.prior) > 0:
 		return d.addInstances(r, " (destroy)")
-	case d.phase.fromState:
+	case d.phase == PhasePlanDestroy:
 		return d.chain(r.addr.String() + " (expand)")
-	case r.cfg == nil && !d.phase.steps:
+	case r.cfg == nil && !d.phase.Applies():
 		return d.addInstances(r, " (orphan)")
 	case r.cfg != nil && n == r.expand:
 		e := d.add(r.addr.String()+" (expand)", r.addr.String(), KindResource)
@@ -233,7 +227,7 @@ func (d *drawer) addInstances(r *resource, suffix string) (top, end dag.ID) {
 
 // barrierName returns the name under which a Barrier is drawn: none for those that other programs don't know.
 func (d *drawer) barrierName(n *Node) string {
-	if n.Run != nil || n.closesModule() || n.Name == rootName || n.Name == checksStartName {
+	if n.Kind != KindBarrier || n.closesModule() || n.Name == rootName || n.Name == checksStartName {
 		return n.Name
 	}
 	return ""
@@ -252,7 +246,7 @@ func (s *step) drawnName() string {
 
 // addReports adds, to graphs of planning, what announces each check before it is made.
 func (d *drawer) addReports() {
-	if !d.phase.conditions || d.phase.steps {
+	if !d.phase.Checks() || d.phase.Applies() {
 		return
 	}
 	reports := map[*configs.Check]dag.ID{}
@@ -275,7 +269,7 @@ func (d *drawer) addReports() {
 
 // addDeposed adds the deposed objects of the state to graphs of planning.
 func (d *drawer) addDeposed() {
-	if d.phase.steps {
+	if d.phase.Applies() {
 		return
 	}
 	for _, r := range d.resources {

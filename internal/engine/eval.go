@@ -147,7 +147,7 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		case "workspace":
 			return cty.StringVal(c.walk.env.Workspace), nil
 		case "applying":
-			return cty.BoolVal(c.walk.phase.applying).Mark(marks.Ephemeral), nil
+			return cty.BoolVal(c.walk.phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
 	// Something that doesn't exist gets here only where no graph was built of the references before.
@@ -199,9 +199,9 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 		outputs = nil
 	}
 	switch {
-	case c.walk.phase.unknownInputs && !keyless && !child.rep.repeats():
+	case c.walk.phase == PhaseValidate && !keyless && !child.rep.repeats():
 		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
-	case c.walk.phase.unknownInputs:
+	case c.walk.phase == PhaseValidate:
 		return child.unknownValue(outputs), nil
 	}
 	instances := c.in.calls[child.callSlot]
@@ -280,7 +280,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	w, use := c.walk, functionUse{c.in.module, ref}
 	p := w.functions[use]
 	switch {
-	case p == nil && w.phase.unknownInputs:
+	case p == nil && w.phase == PhaseValidate:
 		return unknownFunction, nil
 	case p == nil:
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
@@ -301,7 +301,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		diags = diags.Append(more)
 		spec = listed[ref.Function]
 	}
-	if spec == nil && w.phase.unknownInputs {
+	if spec == nil && w.phase == PhaseValidate {
 		return unknownFunction, diags // an unconfigured provider may not know all of its functions
 	}
 	if spec == nil {

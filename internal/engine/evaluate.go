@@ -48,7 +48,7 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 	if st == nil {
 		st = states.New()
 	}
-	op := &operation{phase: phaseEval, env: env, cfg: cfg, prior: st, mode: plans.Normal, variables: vars}
+	op := &operation{phase: PhaseEval, env: env, cfg: cfg, prior: st, mode: plans.Normal, variables: vars}
 	w, diags := newWalk(ctx, op, st)
 	if w == nil {
 		return nil, diags

@@ -19,7 +19,7 @@ func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
 			continue
 		}
 		ci := &callInstances{instances: *x}
-		if w.phase.unknownInputs && (m.rep.repeats() || x.mode == repeatUnknown) {
+		if w.phase == PhaseValidate && (m.rep.repeats() || x.mode == repeatUnknown) {
 			ci.mode = repeatUnknown
 			w.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.rep))
 		} else {

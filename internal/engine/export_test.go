@@ -49,7 +49,9 @@ func GraphText(ctx context.Context, cfg *configs.Config, prior *states.State, en
 	}
 	reduced := b.graph.TransitiveReduction()
 	used := make([]bool, len(b.nodes))
-	shown := func(n *Node) bool { return n.Run != nil || n.Kind == KindBarrier && used[n.ID] && n.Name != rootName }
+	shown := func(n *Node) bool {
+		return !n.Dropped && n.Kind != KindBarrier || n.Kind == KindBarrier && used[n.ID] && n.Name != rootName
+	}
 	for _, n := range b.nodes {
 		for _, to := range reduced.Needs(n.ID) {
 			used[n.ID], used[to] = true, true
@@ -94,7 +96,7 @@ func (b *build) stepOrder() map[string]string {
 
 // connectPairwise is the order as transform_destroy.go words it, without barriers.
 func connectPairwise(b *build) tfdiags.Diagnostics {
-	if !b.phase.steps || !b.deletesAnything() {
+	if !b.phase.Applies() || !b.deletesAnything() {
 		return nil
 	}
 	d := newDestroyOrder(b)

@@ -42,7 +42,7 @@ func buildGraph(ctx context.Context, cfg *configs.Config, prior *states.State, e
 		op = applyOperation(cfg, plan, env, nil)
 	case kind == GraphPlanDestroy:
 		op = (&PlanOptions{Mode: plans.Destroy}).operation(cfg, prior, env)
-		op.phase = phasePlanDestroy
+		op.phase = PhasePlanDestroy
 	default:
 		op = (&PlanOptions{}).operation(cfg, prior, env)
 	}
@@ -87,12 +87,12 @@ func (b *build) dropIdle() {
 	var busy []dag.ID
 	for id, n := range b.nodes {
 		switch {
-		case n.Kind == KindStep, n.Kind == KindResource && (changed[n.resource] || b.phase.fromState && len(n.resource.prior) > 0),
-			n.Kind == KindResource && n.resource.nested() && b.phase.conditions:
+		case n.Kind == KindStep, n.Kind.isResource() && (changed[n.Resource] || b.phase == PhasePlanDestroy && len(n.Resource.prior) > 0),
+			n.Kind.isResource() && n.Resource.nested() && b.phase.Checks():
 			busy = append(busy, dag.ID(id))
-		case n.Kind == KindValue && n.final && !b.phase.destroy:
+		case n.Kind.isValue() && n.kept && !b.phase.Destroys():
 			for _, need := range b.graph.Needs(dag.ID(id)) {
-				if b.nodes[need].Kind != KindResource {
+				if !b.nodes[need].Kind.isResource() {
 					busy = append(busy, need)
 				}
 			}
@@ -100,7 +100,7 @@ func (b *build) dropIdle() {
 	}
 	keep := b.graph.Reach(busy...)
 	for id, n := range b.nodes {
-		if n.Kind != KindResource && n.Kind != KindProvider {
+		if !n.Kind.isResource() && n.Kind != KindProvider {
 			keep[id] = true
 		}
 	}

@@ -90,7 +90,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 		return c.undecided("for_each", t.forEach, diags)
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
-	if unknown && w.phase.unknownInputs {
+	if unknown && w.phase == PhaseValidate {
 		return diags.Append(w.addImportRequest(out, t, w.context(root, unknownRepetition(repetitionExprs{forEach: t.forEach}))))
 	}
 	if unknown {
@@ -112,7 +112,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *importTarget, c *EvalContext) tfdiags.Diagnostics {
 	req := &importRequest{target: t}
 	diags := c.importedAs(req)
-	if diags.HasErrors() || !req.decided() || w.phase.unknownInputs {
+	if diags.HasErrors() || !req.decided() || w.phase == PhaseValidate {
 		return diags
 	}
 	addr, more := c.importAddress(t)
@@ -141,7 +141,7 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	}
 	problem := ""
 	switch {
-	case !v.IsWhollyKnown() && c.walk.phase.unknownInputs:
+	case !v.IsWhollyKnown() && c.walk.phase == PhaseValidate:
 		return diags
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)

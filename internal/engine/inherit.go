@@ -24,5 +24,5 @@ func (w *walk) settledObject(addr addrs.AbsInstance, obj *states.Object) bool {
 		return true
 	}
 	r := w.byConfig[addr.Config()]
-	return w.phase.steps && r != nil && len(r.deps) > 0 && len(obj.Dependencies) == len(r.deps) && &obj.Dependencies[0] == &r.deps[0]
+	return w.phase.Applies() && r != nil && len(r.deps) > 0 && len(obj.Dependencies) == len(r.deps) && &obj.Dependencies[0] == &r.deps[0]
 }

@@ -6,7 +6,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
 	"tofu/internal/providers"
-	"tofu/internal/tfdiags"
 )
 
 // Inspection looks at values of the root module once an operation has them: the assertions of a test do.
@@ -28,15 +27,11 @@ type Mocks interface {
 
 // connectInspection adds a node that waits for what the inspection reads.
 func (b *build) connectInspection() {
-	if b.inspection == nil || b.phase.destroy {
+	if b.inspection == nil || b.phase.Destroys() {
 		return
 	}
-	n := b.node(KindValue, b.root, "(inspection)", nil)
-	n.final = true
-	n.Run = func(w *walk) tfdiags.Diagnostics {
-		w.inspect()
-		return nil
-	}
+	n := b.node(KindInspection, b.root, "(inspection)", nil)
+	n.kept = true
 	b.connectRefs(n, b.root, &b.inspection.Refs, blockScope{})
 }
 
@@ -50,7 +45,7 @@ func (w *walk) inspect() {
 // inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
 // part. Resources that took no part have the values of the state; so have those that were applied and failed.
 func (w *walk) inspectLate() {
-	if w.inspection == nil || w.inspected || w.phase.destroy || len(w.root.instances) == 0 {
+	if w.inspection == nil || w.inspected || w.phase.Destroys() || len(w.root.instances) == 0 {
 		return
 	}
 	for _, ref := range w.inspection.Refs.Objects {
@@ -62,7 +57,7 @@ func (w *walk) inspectLate() {
 		switch x := w.root.instances[0].resources[r.slot]; {
 		case x == nil:
 			_ = w.stateValues(r)
-		case x.value == cty.NilVal && w.phase.steps:
+		case x.value == cty.NilVal && w.phase.Applies():
 			_ = w.settleResource(r)
 		}
 	}

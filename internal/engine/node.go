@@ -3,47 +3,75 @@ package engine
 import (
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/tfdiags"
 )
 
-// Kind is what a node stands for. There are no others, in any phase.
+// Kind says what a node stands for, and what a walk does when it visits the node.
 type Kind uint8
 
 const (
-	KindValue    Kind = iota + 1 // variable, local, output, check: evaluated once per module instance
-	KindModule                   // module call: decides the module's instances
-	KindResource                 // resource block (or what is left of one in the state): decides and visits its instances
-	KindStep                     // one change to one object
-	KindProvider                 // provider configuration: starts and configures its instances
-	KindBarrier                  // ordering point: nothing, or closes something
+	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
+	KindCheck                      // check block
+	KindInspection                 // evaluates expressions that are not part of the configuration
+	KindModule                     // module call: decides the module's instances
+
+	KindExpand        // decides a resource's instances before their Steps run; only graphs with Steps have it
+	KindResource      // completes a resource: its value is final afterwards
+	KindResourceIn    // completes a resource within one instance of its module
+	KindStep          // one change to one object
+	KindProvider      // starts and configures the instances of a provider configuration
+	KindBarrier       // does nothing; orders others
+	KindProviderClose // Barrier that closes a provider configuration after its last user
+	KindEphemeralEnd  // Barrier that closes the objects of an ephemeral resource after their last user
 )
+
+// isValue reports whether the node evaluates expressions and nothing else.
+func (k Kind) isValue() bool { return k <= KindInspection }
+
+// isResource reports whether the node stands for a resource as a whole.
+func (k Kind) isResource() bool { return k >= KindExpand && k <= KindResourceIn }
+
+// isBarrier reports whether the node orders others, whatever else it does.
+func (k Kind) isBarrier() bool { return k >= KindBarrier }
 
 // Node is a vertex of the graph.
 type Node struct {
 	ID    dag.ID
 	Kind  Kind
-	Name  string     // unique and readable: for cycles, graphs and logs
+	Name  string     // unique and readable: for cycles, drawings and logs
 	Range *hcl.Range // where it is declared; nil for what is not in the configuration
 
-	// Run does the node's work during a walk; nil for nothing. What it returns is the operation's result as well.
-	Run func(*walk) tfdiags.Diagnostics
+	Module   *module   // that the node belongs to; nil for nodes of no module
+	Resource *resource // of nodes for resources and Steps, and of Barriers that belong to a resource
+	Object   any       // *value, *check, *module, *step or *providerConfig, according to Kind; *instanceBarrier
 
-	// problems were found while the node's expressions were analysed. A node with errors among them does not run.
-	problems tfdiags.Diagnostics
+	// In is the module instance of a KindResourceIn node.
+	In addrs.ModuleInstance
 
-	resource *resource    // of Resource and Step nodes
-	module   *module      // that the node belongs to; nil for nodes of no module
-	settles  bool         // what waits for it has the resource's objects, or some of them
-	single   *oneInstance // of Barriers that settle one instance
-	deletes  bool         // of Steps: it takes an object away
-	final    bool         // of Values: it is evaluated for its own sake or read from outside the graph, so it is never pruned
-	isCheck  bool         // a check block: nobody waits for it
+	// Problems were found while the node's expressions were analysed. A node with errors is not executed.
+	Problems tfdiags.Diagnostics
+
+	Dropped bool // nothing is done when the node is visited
+	kept    bool // of values: evaluated even if no other node reads them
+}
+
+// completes reports whether the objects of a resource, or of one of its instances, are final after the node.
+func (n *Node) completes() bool {
+	_, one := n.Object.(*oneInstance)
+	return n.Kind == KindResource || n.Kind == KindResourceIn || one
+}
+
+// deletes reports whether the node is a Step that removes an object.
+func (n *Node) deletes() bool {
+	s, ok := n.Object.(*step)
+	return ok && s.part != stepApply
 }
 
 // node adds a vertex.
 func (b *build) node(kind Kind, m *module, name string, rng *hcl.Range) *Node {
-	n := &Node{ID: b.graph.Add(), Kind: kind, Name: name, Range: rng, module: m}
+	n := &Node{ID: b.graph.Add(), Kind: kind, Name: name, Range: rng, Module: m}
 	b.nodes = append(b.nodes, n)
 	return n
 }

@@ -13,7 +13,7 @@ import (
 
 // operation is what is asked for: everything that a graph is built from and that a walk goes by. Neither changes it.
 type operation struct {
-	phase *phase
+	phase Phase
 	env   *Env
 	cfg   *configs.Config
 	prior *states.State // what is known before the walk

@@ -66,7 +66,7 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
 	op := &operation{
-		phase: phasePlan, env: env, cfg: cfg, prior: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
+		phase: PhasePlan, env: env, cfg: cfg, prior: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
 		targets: o.Targets, excludes: o.Excludes, cliImports: o.Imports, generate: o.GenerateConfig, inspection: o.Inspect,
 		timestamp: env.now().UTC().Truncate(time.Second),
 	}
@@ -298,7 +298,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	op := opts.operation(cfg, start, env)
-	op.phase, op.moves = phasePlanDestroy, results
+	op.phase, op.moves = PhasePlanDestroy, results
 	w, more := newWalk(ctx, op, start)
 	diags = diags.Append(more)
 	if w == nil {

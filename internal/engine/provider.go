@@ -25,7 +25,7 @@ func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 
 func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
 	mocked := w.env.Mocks != nil && w.env.Mocks.Configuration(p.addr)
-	if mocked && !w.callsFunctions(p) && !w.phase.unknownInputs {
+	if mocked && !w.callsFunctions(p) && w.phase != PhaseValidate {
 		p.mu.Lock()
 		p.instances[key] = nil
 		p.mu.Unlock()
@@ -45,7 +45,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	w.mu.Lock()
 	w.running[p] = true
 	w.mu.Unlock()
-	if w.phase.stateOnly || p.functionsOnly || p.assumed || mocked {
+	if w.phase == PhaseEval || p.functionsOnly || p.assumed || mocked {
 		return nil
 	}
 	config, diags := w.providerValue(p, key)
@@ -54,7 +54,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	}
 	return diags.Append(p.explain(ask(w, p, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 		diags := impl.ValidateProviderConfig(w.ctx, config)
-		if diags.HasErrors() || !w.phase.configure {
+		if diags.HasErrors() || w.phase == PhaseValidate {
 			return diags
 		}
 		return diags.Append(impl.Configure(w.ctx, config))
@@ -169,7 +169,7 @@ func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalCont
 	p.mu.Lock()
 	impl, there := p.instances[key]
 	p.mu.Unlock()
-	if there && w.env.Mocks != nil && !w.phase.unknownInputs {
+	if there && w.env.Mocks != nil && w.phase != PhaseValidate {
 		if mock := w.env.Mocks.Instance(addr, p.addr); mock != nil {
 			impl = mock
 		}

@@ -78,7 +78,7 @@ func undeclared[V any](what, name string, m *module, declared map[string]V, hint
 
 // inCheckOf tells whether a node belongs to the check block that a scoped data source is nested in.
 func (n *Node) inCheckOf(r *resource) bool {
-	return n.Kind == KindValue && n.module == r.module && n.Name == inModule(r.module.path, "check."+r.cfg.Check.Name)
+	return n.Kind == KindCheck && n.Module == r.module && n.Name == inModule(r.module.path, "check."+r.cfg.Check.Name)
 }
 
 // checkAccess holds a reference against the block's repetition and the type's schema.

@@ -22,10 +22,10 @@ type unit struct {
 func (b *build) refuse(n *Node, u unit, problems tfdiags.Diagnostics) {
 	switch {
 	case len(problems) == 0:
-	case b.phase.unknownInputs:
+	case b.phase == PhaseValidate:
 		b.refused[u] = b.refused[u].Append(problems)
 	default:
-		n.problems = n.problems.Append(problems)
+		n.Problems = n.Problems.Append(problems)
 	}
 }
 
@@ -142,7 +142,7 @@ func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key 
 		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
 			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.cfg.Check.Name)}}
 	}
-	if keyed && b.phase.steps {
+	if keyed && b.phase.Applies() {
 		b.after(n, b.single(r, key))
 	} else {
 		b.after(n, r.node)

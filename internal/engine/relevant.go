@@ -32,11 +32,11 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			}
 			continue
 		}
-		if v.failed || w.phase.destroy && !ofProviders[v.node.ID] {
+		if v.failed || w.phase.Destroys() && !ofProviders[v.node.ID] {
 			continue
 		}
 		for _, in := range v.module.instances {
-			if val := in.values[v.slot]; v.node.Run != nil && val != cty.NilVal && !unmark(val).IsNull() {
+			if val := in.values[v.slot]; !v.node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
 				t.value(v, in.addr)
 			}
 		}
@@ -50,7 +50,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 
 // valuesOfProviders finds the values that provider configurations are made from: when everything is destroyed, no others matter.
 func (w *walk) valuesOfProviders() map[dag.ID]bool {
-	if !w.phase.destroy {
+	if !w.phase.Destroys() {
 		return nil
 	}
 	found := map[dag.ID]bool{}
@@ -62,7 +62,7 @@ func (w *walk) valuesOfProviders() map[dag.ID]bool {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, need := range w.graph.Needs(id) {
-			if w.nodes[need].Kind == KindValue && !found[need] {
+			if w.nodes[need].Kind.isValue() && !found[need] {
 				found[need] = true
 				todo = append(todo, need)
 			}

@@ -39,7 +39,7 @@ var analysisTransformer = &Transformer{
 				if b.importsOnly(r) {
 					r.exprs = &resourceExprs{rep: r.exprs.rep, itself: r.exprs.itself}
 				}
-				r.open.problems = r.open.problems.Append(r.exprs.problems)
+				r.open.Problems = r.open.Problems.Append(r.exprs.problems)
 			}
 		}
 		for _, p := range b.providers {
@@ -86,12 +86,12 @@ func (b *build) analyseValue(v *value) {
 			v.expr = b.callArg(call, v.name)
 			v.perCall = v.expr != nil && usesRepetition(v.expr.Refs)
 		}
-		v.node.final = len(v.rules) > 0
+		v.node.kept = len(v.rules) > 0
 	case localValue:
 		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr)
 	case outputValue:
 		if v.output.Ephemeral && v.module.parent == nil && !v.module.cfg.Called {
-			v.node.problems = v.node.problems.Append(tfdiags.Errorf("Invalid output configuration",
+			v.node.Problems = v.node.Problems.Append(tfdiags.Errorf("Invalid output configuration",
 				"Root modules can't have ephemeral outputs: there is no module to take the value.").At(v.output.Range))
 		}
 		v.expr = b.expr(v.output.Expr)

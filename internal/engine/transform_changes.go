@@ -42,7 +42,7 @@ var changesTransformer = &Transformer{
 	Doc:   "adds the Steps of each planned change",
 	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.steps {
+		if !b.phase.Applies() {
 			return nil
 		}
 		var diags tfdiags.Diagnostics
@@ -83,9 +83,8 @@ func (b *build) addStep(s *step) {
 		name += " (apply)"
 	}
 	s.node = b.node(KindStep, r.module, name+stepNames[s.part], r.node.Range)
-	s.node.resource, s.node.deletes = r, s.part != stepApply
-	s.node.problems = r.node.problems
-	s.node.Run = func(w *walk) tfdiags.Diagnostics { return w.runStep(s) }
+	s.node.Resource, s.node.Object = r, s
+	s.node.Problems = r.node.Problems
 	b.after(s.node, r.provider.node)
 	if s.part == stepApply {
 		r.module.noteSteps(s.change.Addr.Module)

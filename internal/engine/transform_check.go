@@ -12,7 +12,7 @@ var checkTransformer = &Transformer{
 	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
 	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.conditions || !b.phase.steps {
+		if !b.phase.Checks() || !b.phase.Applies() {
 			return nil
 		}
 		var start *Node

@@ -18,8 +18,8 @@ var closeTransformer = &Transformer{
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.nodes) {
-			if n.resource != nil && n.resource.provider != nil {
-				b.after(n.resource.provider.close, n)
+			if n.Resource != nil && n.Resource.provider != nil {
+				b.after(n.Resource.provider.close, n)
 			}
 		}
 		root := b.node(KindBarrier, nil, rootName, nil)
@@ -34,7 +34,7 @@ var closeTransformer = &Transformer{
 func (b *build) closeEphemerals() {
 	var u *ephemeralUsers
 	for _, r := range b.resources {
-		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.phase.unknownInputs {
+		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.phase == PhaseValidate {
 			continue
 		}
 		if u == nil {
@@ -51,8 +51,8 @@ func (b *build) closeEphemerals() {
 func (b *build) providerUsers() map[*Node][]*Node {
 	users := map[*Node][]*Node{}
 	for _, n := range b.nodes {
-		if n.resource != nil && n.resource.provider != nil {
-			users[n.resource.provider.node] = append(users[n.resource.provider.node], n)
+		if n.Resource != nil && n.Resource.provider != nil {
+			users[n.Resource.provider.node] = append(users[n.Resource.provider.node], n)
 		}
 	}
 	return users
@@ -74,22 +74,21 @@ func (u *ephemeralUsers) of(n *Node) *Node {
 	}
 	end := u.node(KindBarrier, nil, n.Name+" (used)", nil)
 	u.done[n] = end
-	if r := n.resource; r != nil && n == r.node && r.addr.Resource.Mode == addrs.Ephemeral {
-		end.Name = r.addr.String() + " (close)"
-		end.Run = func(w *walk) tfdiags.Diagnostics { return w.closeEphemeral(r) }
+	if r := n.Resource; r != nil && n == r.node && r.addr.Resource.Mode == addrs.Ephemeral {
+		end.Kind, end.Name, end.Object = KindEphemeralEnd, r.addr.String()+" (close)", r
 		u.after(end, n)
 		u.after(r.provider.close, end)
 	}
 	for _, id := range u.dependents[n.ID] {
 		user := u.nodes[id]
-		if user.Kind == KindBarrier && user.resource == nil {
+		if user.Kind.isBarrier() && user.Resource == nil {
 			continue
 		}
 		u.after(end, user)
 		switch {
 		case user.Kind == KindProvider:
 			u.after(end, u.ofProvider[user]...) // whatever the provider does may need the value
-		case user.Kind == KindStep, user.settles && user.resource.addr.Resource.Mode != addrs.Ephemeral:
+		case user.Kind == KindStep, user.completes() && user.Resource.addr.Resource.Mode != addrs.Ephemeral:
 		default:
 			u.after(end, u.of(user))
 		}

@@ -36,7 +36,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 		m.callSlot = len(parent.calls)
 		parent.calls[cfg.Call.Name] = m
 		m.expand = b.node(KindModule, parent, m.path.String()+" (expand)", &cfg.Call.Range)
-		m.expand.Run = func(w *walk) tfdiags.Diagnostics { return w.expandModule(m) }
+		m.expand.Object = m
 		m.closed = b.node(KindBarrier, m, m.path.String()+" (close)", &cfg.Call.Range)
 	}
 	mod := cfg.Module
@@ -50,7 +50,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 	for _, name := range sortedKeys(mod.Outputs) {
 		o := mod.Outputs[name]
 		v := b.addValue(m, m.outputs, &value{kind: outputValue, name: name, output: o}, "output."+name, o.Range)
-		v.node.final = parent == nil
+		v.node.kept = parent == nil
 	}
 	for _, addr := range mod.SortedResources() {
 		b.addResource(m, mod.Resources[addr])
@@ -68,7 +68,7 @@ func (b *build) addValue(m *module, table map[string]*value, v *value, name stri
 	v.module, v.slot = m, m.valueSlots
 	m.valueSlots++
 	v.node = b.node(KindValue, m, inModule(m.path, name), &rng)
-	v.node.Run = func(w *walk) tfdiags.Diagnostics { return w.evalValue(v) }
+	v.node.Object = v
 	table[v.name] = v
 	b.values = append(b.values, v)
 	return v
@@ -76,9 +76,8 @@ func (b *build) addValue(m *module, table map[string]*value, v *value, name stri
 
 func (b *build) addCheck(m *module, c *configs.Check) {
 	check := &check{cfg: c, module: m}
-	check.node = b.node(KindValue, m, inModule(m.path, "check."+c.Name), &c.Range)
-	check.node.final, check.node.isCheck = true, true
-	check.node.Run = func(w *walk) tfdiags.Diagnostics { return w.evalCheck(check) }
+	check.node = b.node(KindCheck, m, inModule(m.path, "check."+c.Name), &c.Range)
+	check.node.kept, check.node.Object = true, check
 	m.checks = append(m.checks, check)
 }
 
@@ -86,10 +85,9 @@ func (b *build) addCheck(m *module, c *configs.Check) {
 func (b *build) addResource(m *module, cfg *configs.Resource) *resource {
 	r := &resource{addr: cfg.Addr.In(m.path), module: m, cfg: cfg}
 	b.addResourceNode(r, &cfg.Range)
-	if b.phase.opens != nil {
-		r.open = b.node(KindResource, m, r.addr.String()+" (expand)", &cfg.Range)
-		r.open.resource = r
-		r.open.Run = func(w *walk) tfdiags.Diagnostics { return w.phase.opens(w, r) }
+	if b.phase.Applies() {
+		r.open = b.node(KindExpand, m, r.addr.String()+" (expand)", &cfg.Range)
+		r.open.Resource = r
 		b.after(r.node, r.open)
 		r.expand = r.open
 	}
@@ -101,8 +99,7 @@ func (b *build) addResourceNode(r *resource, rng *hcl.Range) {
 	r.slot = m.resourceSlots
 	m.resourceSlots++
 	r.node = b.node(KindResource, m, r.addr.String(), rng)
-	r.node.resource, r.node.settles = r, true
-	r.node.Run = func(w *walk) tfdiags.Diagnostics { return w.phase.resource(w, r) }
+	r.node.Resource = r
 	r.open, r.expand = r.node, r.node
 	m.resources[r.addr.Resource] = r
 	b.byConfig[r.addr] = r
@@ -114,7 +111,7 @@ var stateTransformer = &Transformer{
 	Doc:   "attaches what the state has to the Resource nodes, and adds nodes for resources that are in the state only",
 	After: []*Transformer{configTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.readsState {
+		if !b.phase.Plans() && !b.phase.Applies() {
 			return nil
 		}
 		inState := map[addrs.ConfigResource][]*states.Resource{}

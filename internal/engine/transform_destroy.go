@@ -42,7 +42,7 @@ var destroySplitTransformer = &Transformer{
 	Doc:   "orders what is destroyed: among itself, and before or after what is created",
 	After: []*Transformer{changesTransformer, referenceTransformer, replaceTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if b.phase.steps && b.deletesAnything() {
+		if b.phase.Applies() && b.deletesAnything() {
 			newDestroyOrder(b).connect()
 		}
 		return nil
@@ -114,7 +114,7 @@ func (d *destroyOrder) flagged(s *step) bool {
 // letGo tells whether some of what depends on x by the stored dependencies stays and is changed, and none of it refers to x any
 // more.
 func (d *destroyOrder) letGo(x *related) bool {
-	if d.b.phase.destroy {
+	if d.b.phase.Destroys() {
 		return false
 	}
 	some := false

@@ -48,7 +48,7 @@ var importTransformer = &Transformer{
 	Doc:   "attaches import targets to the Resource nodes that they fill",
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.imports || b.mode != plans.Normal || b.preDestroy {
+		if !(b.phase == PhaseValidate || b.phase == PhasePlan) || b.mode != plans.Normal || b.preDestroy {
 			return nil
 		}
 		var diags tfdiags.Diagnostics
@@ -74,7 +74,7 @@ var importTransformer = &Transformer{
 func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	r := b.byConfig[cfg.ToResource]
 	if r == nil || r.cfg == nil {
-		if b.phase.unknownInputs {
+		if b.phase == PhaseValidate {
 			return nil // the configuration may yet be generated
 		}
 		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {

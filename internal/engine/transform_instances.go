@@ -58,9 +58,9 @@ func (b *build) separate(r *resource) {
 	if !independent || !r.module.stepsVary || len(b.steps[r]) == 0 {
 		return
 	}
-	r.expand = b.node(KindResource, r.module, r.open.Name, r.open.Range)
-	r.expand.resource, r.expand.Run = r, r.open.Run
-	r.open.Kind, r.open.Name, r.open.Run = KindBarrier, r.addr.String()+" (needs)", nil
+	r.expand = b.node(KindExpand, r.module, r.open.Name, r.open.Range)
+	r.expand.Resource = r
+	r.open.Kind, r.open.Name = KindBarrier, r.addr.String()+" (needs)"
 	r.places = map[addrs.ModuleInstance]*placement{}
 	for _, s := range b.steps[r] {
 		if s.part == stepApply {
@@ -93,7 +93,7 @@ func (b *build) connectSteps(r *resource) {
 		p := r.place(in)
 		if p.open == nil {
 			p.open = b.node(KindBarrier, nil, r.addr.Resource.InInstance(in).String()+" (needs)", nil)
-			p.open.resource = r
+			p.open.Resource = r
 			b.after(p.open, others)
 			for _, n := range local {
 				b.after(p.open, b.within(n, in)...)
@@ -110,7 +110,7 @@ func (b *build) localNeeds(r *resource) (local []*Node, others *Node) {
 	}
 	var rest []*Node
 	for _, id := range b.graph.Needs(r.open.ID) {
-		if n := b.nodes[id]; n.settles {
+		if n := b.nodes[id]; n.completes() {
 			local = append(local, n)
 		} else {
 			rest = append(rest, n)
@@ -118,7 +118,7 @@ func (b *build) localNeeds(r *resource) (local []*Node, others *Node) {
 	}
 	if local != nil {
 		others = b.node(KindBarrier, nil, r.addr.String()+" (values)", nil)
-		others.resource = r
+		others.Resource = r
 		b.after(others, rest...)
 	}
 	return local, others
@@ -126,22 +126,21 @@ func (b *build) localNeeds(r *resource) (local []*Node, others *Node) {
 
 // within gives what there is to wait for of a resource, or of a single instance of it, in one instance of the module.
 func (b *build) within(n *Node, in addrs.ModuleInstance) []*Node {
-	r := n.resource
+	r := n.Resource
 	if r.places == nil {
 		return []*Node{n}
 	}
-	if n.single != nil {
+	if one, ok := n.Object.(*oneInstance); ok {
 		out := []*Node{r.expand}
-		if s := n.single.steps[in]; s != nil {
+		if s := one.steps[in]; s != nil {
 			out = append(out, s.node)
 		}
 		return out
 	}
 	p := r.place(in)
 	if p.node == nil {
-		p.node = b.node(KindResource, nil, r.addr.Resource.InInstance(in).String(), r.node.Range)
-		p.node.resource, p.node.settles = r, true
-		p.node.Run = func(w *walk) tfdiags.Diagnostics { return w.settleIn(r, r.module.index[in]) }
+		p.node = b.node(KindResourceIn, nil, r.addr.Resource.InInstance(in).String(), r.node.Range)
+		p.node.Resource, p.node.In = r, in
 		b.after(p.node, r.expand)
 		for _, s := range p.steps {
 			b.after(p.node, s.node)
@@ -167,7 +166,7 @@ func (b *build) single(r *resource, key addrs.InstanceKey) *Node {
 		return r.node
 	}
 	s := &oneInstance{node: b.node(KindBarrier, nil, r.addr.String()+key.String(), nil), steps: map[addrs.ModuleInstance]*step{}}
-	s.node.resource, s.node.settles, s.node.single = r, true, s
+	s.node.Resource, s.node.Object = r, s
 	b.after(s.node, r.open)
 	for _, st := range steps {
 		s.steps[st.change.Addr.Module] = st

@@ -10,8 +10,8 @@ var moduleTransformer = &Transformer{
 	After: []*Transformer{referenceTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, n := range b.nodes {
-			if n.module != nil && n.module.closed != nil && n.endsModule() {
-				b.after(n.module.closed, n)
+			if n.Module != nil && n.Module.closed != nil && n.endsModule() {
+				b.after(n.Module.closed, n)
 			}
 		}
 		for _, m := range b.modules {
@@ -52,11 +52,11 @@ func (b *build) awaitWholeCalls() {
 // deletions, which may themselves have to wait for what depends on the module.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
-	case KindProvider, KindBarrier:
+	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:
 		return false
-	case KindValue:
-		return !n.isCheck
+	case KindValue, KindInspection:
+		return true
 	}
-	inCheck := n.resource != nil && n.resource.nested()
-	return !inCheck && !(n.Kind == KindStep && n.deletes)
+	inCheck := n.Resource != nil && n.Resource.nested()
+	return !inCheck && !(n.Kind == KindStep && n.deletes())
 }

@@ -31,14 +31,14 @@ func (b *build) nearest(order []dag.ID) {
 				set = call.implied(m, set)
 			}
 		}
-		if m := n.module; m != nil && n == m.closed {
+		if m := n.Module; m != nil && n == m.closed {
 			set = call.ends(call.implied(m, set))
 		}
-		if r := n.resource; r != nil && n == r.open {
+		if r := n.Resource; r != nil && n == r.open {
 			r.deps = b.depAddrs(set, lists)
 			call.deps[index[r]] = set
 		}
-		if r := n.resource; r != nil && n.settles {
+		if r := n.Resource; r != nil && n.completes() {
 			var own []int32 // what is in the state only goes, and nothing depends on it any more
 			if r.cfg != nil {
 				own = []int32{index[r]}

@@ -53,7 +53,7 @@ var providerTransformer = &Transformer{
 func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	if r.cfg != nil {
 		use, ok := r.module.cfg.ProviderOf(r.cfg)
-		assumed := use.Expected && b.phase.unknownInputs // a module that is made to be called is validated by itself
+		assumed := use.Expected && b.phase == PhaseValidate // a module that is made to be called is validated by itself
 		if !ok && !assumed {
 			return tfdiags.Diagnostics{missingProvider(r.cfg.ProviderConfig(), r.module.path).InText(r.cfg.Range)}
 		}
@@ -139,9 +139,8 @@ func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *con
 		p.each = m.cfg.ProviderInstances[addrs.LocalProviderConfig{LocalName: cfg.Name, Alias: cfg.Alias}]
 	}
 	p.node = b.node(KindProvider, m, addr.String(), rng)
-	p.node.Run = func(w *walk) tfdiags.Diagnostics { return w.startProvider(p) }
-	p.close = b.node(KindBarrier, m, addr.String()+" (close)", nil)
-	p.close.Run = func(w *walk) tfdiags.Diagnostics { return w.closeProvider(p) }
+	p.close = b.node(KindProviderClose, m, addr.String()+" (close)", nil)
+	p.node.Object, p.close.Object = p, p
 	b.after(p.close, p.node)
 	b.providers[addr] = p
 	return p
@@ -215,7 +214,7 @@ func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	if r.cfg == nil {
-		r.node.problems = r.node.problems.Append(tfdiags.Errorf("Unknown "+kind, "The provider %s does not know the %s %q of %s, which is in the state.",
+		r.node.Problems = r.node.Problems.Append(tfdiags.Errorf("Unknown "+kind, "The provider %s does not know the %s %q of %s, which is in the state.",
 			r.provider.addr.Provider.ForDisplay(), kind, r.addr.Resource.Type, r.addr))
 		return nil
 	}
@@ -225,7 +224,7 @@ func (b *build) attachSchema(r *resource) tfdiags.Diagnostics {
 	}
 	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.provider.addr.Provider.ForDisplay(), kind,
 		r.addr.Resource.Type, spelling.DidYouMean(r.addr.Resource.Type, names)).At(r.cfg.TypeRange)
-	r.open.problems = r.open.problems.Append(d)
+	r.open.Problems = r.open.Problems.Append(d)
 	return nil
 }
 

@@ -11,7 +11,7 @@ var pruneTransformer = &Transformer{
 	Doc:   "drops values that nobody reads, in one sweep",
 	After: []*Transformer{closeTransformer, targetTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.prune {
+		if !b.phase.prunes() {
 			return nil
 		}
 		var roots []dag.ID
@@ -21,10 +21,10 @@ var pruneTransformer = &Transformer{
 			}
 		}
 		keep := b.graph.Reach(roots...)
-		if b.phase.fromState {
+		if b.phase == PhasePlanDestroy {
 			b.fillModules(keep)
 		}
-		if b.phase.steps {
+		if b.phase.Applies() {
 			b.restEphemerals(keep)
 		}
 		b.drop(keep)
@@ -53,25 +53,25 @@ func (b *build) restEphemerals(keep []bool) {
 		}
 	}
 	for _, r := range b.resources {
-		r.unused = r.addr.Resource.Mode == addrs.Ephemeral && !used[r.node.ID] && !r.node.final && !r.hasConditions()
+		r.unused = r.addr.Resource.Mode == addrs.Ephemeral && !used[r.node.ID] && !r.node.kept && !r.hasConditions()
 	}
 }
 
 // works tells whether a node does something with the values that it waits for, other than handing them on.
 func (b *build) works(n *Node) bool {
 	switch {
-	case n.Kind == KindProvider, n.final:
+	case n.Kind == KindProvider, n.kept:
 		return true
-	case n.resource == nil:
+	case n.Resource == nil:
 		return false
 	}
-	return len(b.steps[n.resource]) > 0 || n.resource.addr.Resource.Mode == addrs.Ephemeral && n.resource.hasConditions()
+	return len(b.steps[n.Resource]) > 0 || n.Resource.addr.Resource.Mode == addrs.Ephemeral && n.Resource.hasConditions()
 }
 
 // handsOn tells whether what waits for a node may have the values from it that the node waits for itself.
 func (n *Node) handsOn() bool {
-	ephemeral := n.resource != nil && n.resource.addr.Resource.Mode == addrs.Ephemeral
-	return n.Kind == KindValue || ephemeral || n.Kind == KindBarrier && n.resource == nil
+	ephemeral := n.Resource != nil && n.Resource.addr.Resource.Mode == addrs.Ephemeral
+	return n.Kind.isValue() || ephemeral || n.Kind.isBarrier() && n.Resource == nil
 }
 
 // fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have
@@ -89,10 +89,10 @@ func (b *build) wanted(n *Node) bool {
 	switch n.Kind {
 	case KindStep:
 		return true
-	case KindValue:
-		return n.final && !b.phase.destroy
-	case KindResource:
-		return n.final || b.phase.fromState && len(n.resource.prior) > 0
+	case KindValue, KindCheck, KindInspection:
+		return n.kept && !b.phase.Destroys()
+	case KindExpand, KindResource, KindResourceIn:
+		return n.kept || b.phase == PhasePlanDestroy && len(n.Resource.prior) > 0
 	}
 	return false
 }
@@ -100,10 +100,10 @@ func (b *build) wanted(n *Node) bool {
 // drop takes the work out of nodes that are not kept; they stay as empty vertices without edges.
 func (b *build) drop(keep []bool) {
 	for id, n := range b.nodes {
-		if keep[id] || n.Kind == KindBarrier {
+		if keep[id] || n.Kind.isBarrier() {
 			continue
 		}
-		n.Run, n.problems = nil, nil
+		n.Dropped, n.Problems = true, nil
 		b.graph.Disconnect(dag.ID(id))
 	}
 }

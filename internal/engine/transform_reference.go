@@ -98,7 +98,7 @@ func (b *build) connectValue(v *value) {
 		scope.except = addrs.LocalValue{Name: v.name}
 		for _, ref := range v.expr.Refs.Objects {
 			if ref.Subject == scope.except {
-				v.node.problems = v.node.problems.Append(tfdiags.Errorf("Self-referencing local value",
+				v.node.Problems = v.node.Problems.Append(tfdiags.Errorf("Self-referencing local value",
 					"The local value local.%s can't use its own result in its expression.", v.name).At(ref.Range))
 			}
 		}
@@ -120,7 +120,7 @@ func (m *module) refuseItself(ref *addrs.Reference) bool {
 	if !ok || m.parent.calls[call] != m {
 		return false
 	}
-	m.expand.problems = m.expand.problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
+	m.expand.Problems = m.expand.Problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
 		"What a module call needs before anything else can't be the call itself: %s refers to itself at %s.",
 		m.expand.Name, tfdiags.Place(ref.Range)))
 	return true
@@ -171,7 +171,7 @@ func (b *build) connectResource(r *resource) {
 	selfScope := r.without(scope)
 	selfScope.self = r
 	for _, p := range e.provisioners {
-		if p.cfg.Destroy && !b.phase.unknownInputs {
+		if p.cfg.Destroy && b.phase != PhaseValidate {
 			continue // evaluated from the object itself when it is destroyed
 		}
 		for _, body := range p.bodies() {
@@ -183,7 +183,7 @@ func (b *build) connectResource(r *resource) {
 // onlyDestroyed tells whether the destruction of a resource's objects is planned from the state alone. What its block says doesn't
 // matter then, except for prevent_destroy, and it could not always be evaluated: some of what it refers to may be gone already.
 func (b *build) onlyDestroyed(r *resource) bool {
-	return b.phase.fromState && r.addr.Resource.Mode != addrs.Ephemeral
+	return b.phase == PhasePlanDestroy && r.addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects what says which instance of a provider configuration the resource belongs to.

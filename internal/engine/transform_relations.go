@@ -199,7 +199,7 @@ func (d *relations) stored(x *related) (lists [][]addrs.ConfigResource, guess []
 	for _, inst := range prior.Instances {
 		for o := range inst.Objects() {
 			switch list := o.Dependencies; {
-			case len(list) == 0 && (!managed || d.b.phase.destroy):
+			case len(list) == 0 && (!managed || d.b.phase.Destroys()):
 				guess = x.resource.deps
 			case len(list) > 0 && !seen[&list[0]]:
 				seen[&list[0]] = true

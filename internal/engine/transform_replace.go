@@ -22,7 +22,7 @@ var replaceTransformer = &Transformer{
 			r.createFirst = r.asksToCreateFirst()
 		}
 		for _, id := range slices.Backward(order) { // dependents first
-			r := b.nodes[id].resource
+			r := b.nodes[id].Resource
 			if r == nil || b.nodes[id] != r.node || !r.createFirst {
 				continue
 			}
@@ -48,7 +48,7 @@ func (b *build) forceSteps(order []dag.ID) {
 	}
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.nodes[id]
-		if n.Kind == KindStep && !n.deletes && n.resource.asksToCreateFirst() {
+		if n.Kind == KindStep && !n.deletes() && n.Resource.asksToCreateFirst() {
 			forced[id] = true
 		}
 		if forced[id] {
@@ -77,7 +77,7 @@ var flagTransformer = &Transformer{
 		}
 		order, _ := b.graph.Order()
 		for _, id := range slices.Backward(order) { // dependents first
-			if r := b.nodes[id].resource; r != nil && b.nodes[id] == r.node && r.noteFirst && r.node.Run != nil {
+			if r := b.nodes[id].Resource; r != nil && b.nodes[id] == r.node && r.noteFirst && !r.node.Dropped {
 				for _, dep := range r.deps {
 					b.byConfig[dep].noteFirst = true
 				}

@@ -19,11 +19,11 @@ var targetTransformer = &Transformer{
 		}
 		t := &targeting{build: b}
 		switch {
-		case b.phase.steps:
+		case b.phase.Applies():
 			t.leaveUnplanned() // the planned changes are the selection already
-		case b.phase.destroy && len(b.targets) > 0:
+		case b.phase.Destroys() && len(b.targets) > 0:
 			t.destroyTargets()
-		case b.phase.destroy:
+		case b.phase.Destroys():
 			t.spareExcluded()
 		case len(b.targets) > 0:
 			t.keepTargets()
@@ -146,14 +146,14 @@ func (t *targeting) match(list []addrs.Target) []*resource {
 // change needs is evaluated all the same.
 func (t *targeting) leaveUnplanned() {
 	for _, n := range t.nodes {
-		if n.isCheck {
-			n.final = false
+		if n.Kind == KindCheck {
+			n.kept = false
 		}
 	}
 	for _, v := range t.values {
 		root := v.kind == outputValue && v.module.parent == nil
 		if root && t.plan.Changes.Output(v.name) == nil || !root && len(v.rules) > 0 {
-			v.node.final = false
+			v.node.kept = false
 		}
 	}
 }
@@ -256,7 +256,7 @@ func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
 	for _, id := range order {
 		n := t.nodes[id]
 		all[id] = true
-		if n.Kind == KindResource {
+		if n.Kind.isResource() {
 			some[id], all[id] = true, complete(id)
 		}
 		for _, need := range t.graph.Needs(id) {

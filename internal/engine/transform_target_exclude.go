@@ -149,15 +149,15 @@ func (t *targeting) lostNeeds() (lost []need, ok bool) {
 		for _, dep := range t.graph.Needs(id) {
 			other := t.nodes[dep]
 			missing := lost[dep]
-			switch r := other.resource; {
-			case r == nil || t.hits[r] == nil || r == n.resource:
+			switch r := other.Resource; {
+			case r == nil || t.hits[r] == nil || r == n.Resource:
 			case t.whole(r):
 				missing = needsWhole
 			default:
-				missing = min(missing, sharedDepth(n.module, other.module))
+				missing = min(missing, sharedDepth(n.Module, other.Module))
 			}
 			if missing != needsNothing {
-				lost[id] = min(lost[id], missing, sharedDepth(n.module, other.module))
+				lost[id] = min(lost[id], missing, sharedDepth(n.Module, other.Module))
 			}
 		}
 	}

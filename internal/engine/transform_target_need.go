@@ -34,18 +34,18 @@ func (t *targeting) keepWhole(keep []bool) {
 				needs[id] = min(needs[id], t.nodes[user].needOf(n, needs[user]))
 			}
 		}
-		if n.resource != nil && needs[id] != needsNothing {
-			n.resource.selected = within.of(n.resource.module, needs[id])
+		if n.Resource != nil && needs[id] != needsNothing {
+			n.Resource.selected = within.of(n.Resource.module, needs[id])
 		}
 	}
 }
 
 // needOf returns what a node that is kept needs of one that it waits for, given what is needed of the node itself.
 func (n *Node) needOf(other *Node, asked need) need {
-	if n.resource != nil && n.resource == other.resource {
+	if n.Resource != nil && n.Resource == other.Resource {
 		return asked
 	}
-	return min(asked, sharedDepth(n.module, other.module))
+	return min(asked, sharedDepth(n.Module, other.Module))
 }
 
 // sharedDepth returns the depth of the innermost module that both modules are or lie in.

@@ -20,7 +20,7 @@ import (
 // of configurations that may be partly unknown.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
 	defer env.Timings.Phase("validate")()
-	w, diags := newWalk(ctx, &operation{phase: phaseValidate, env: env, cfg: cfg, prior: states.New(), mode: plans.Normal}, nil)
+	w, diags := newWalk(ctx, &operation{phase: PhaseValidate, env: env, cfg: cfg, prior: states.New(), mode: plans.Normal}, nil)
 	if w == nil {
 		return diags
 	}

@@ -35,7 +35,7 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 			if !more.HasErrors() {
 				more = more.Append(w.validateVariable(v, in))
 			}
-			if w.phase.unknownInputs {
+			if w.phase == PhaseValidate {
 				in.values[v.slot] = unknownVariable(v.variable) // a module is validated for whatever it may be called with
 			}
 		case localValue:
@@ -72,14 +72,14 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
-	if w.phase.unknownInputs && !more.HasErrors() {
+	if w.phase == PhaseValidate && !more.HasErrors() {
 		more = more.Append(configs.UnusedAttributes(v.expr.Expression, v.variable.Type.Type))
 	}
 	return out, diags.Append(more)
 }
 
 func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
-	if w.phase.unknownInputs {
+	if w.phase == PhaseValidate {
 		return unknownVariable(v.variable), nil
 	}
 	given, ok := w.variables[v.name]
@@ -136,7 +136,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	diags = diags.Append(w.refusals(v.module, &v.dependsOn))
 	val, more := w.outputValue(v, in, root)
 	diags = diags.Append(more)
-	if root && !w.phase.unknownInputs {
+	if root && w.phase != PhaseValidate {
 		var path cty.Path
 		var infinite bool
 		if val, path, infinite = objchange.StorableNumbers(val); infinite {
@@ -167,7 +167,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 
 // outputValue evaluates the expression, except that a root output whose planned value is known already is taken from the plan.
 func (w *walk) outputValue(v *value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
-	if root && w.phase.storesOutputs {
+	if root && w.phase.Applies() {
 		if change := w.plan.Changes.Output(v.name); change != nil && change.After.IsWhollyKnown() {
 			return change.After, nil
 		}
@@ -184,7 +184,7 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 			Subject: &o.Range})
 	}
 	ephemeral := marks.Contains
-	if w.phase.unknownInputs {
+	if w.phase == PhaseValidate {
 		ephemeral = marks.Has // what lies deeper is found where there are values
 	}
 	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
@@ -203,13 +203,13 @@ func (w *walk) rootOutput(v *value, val cty.Value) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.phase.recordsOutputs:
+	case w.phase.Plans():
 		w.changes.AddOutput(outputChange(v.output, w.prior.Output(v.name), val))
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.preDestroy || w.mode == plans.RefreshOnly) {
 			// What only takes note of how things are takes note of outputs too.
 			w.storeOutput(v.output, val)
 		}
-	case w.phase.storesOutputs:
+	case w.phase.Applies():
 		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.selective() && w.state.Output(v.name) != nil {
 			return // it tells of a gap between counted instances; what was stored stays until that is closed
 		}

@@ -79,7 +79,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 		parallelism = defaultParallelism
 	}
 	w.calls = make(chan struct{}, parallelism)
-	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.impure && !w.phase.stateOnly, PlanTimestamp: w.timestamp})
+	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.Applies() && w.phase != PhaseEval, PlanTimestamp: w.timestamp})
 	w.ephemeral = map[*resource][]*openEphemeral{}
 	w.running = map[*providerConfig]bool{}
 	w.deprecates = w.deprecatesAny()
@@ -87,7 +87,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 	stop := w.watchSignals()
 	defer stop()
 	defer w.env.Timings.Phase("walk")()
-	w.times = w.env.Timings.Walk(w.phase.name, len(w.nodes))
+	w.times = w.env.Timings.Walk(w.phase.String(), len(w.nodes))
 
 	// A node that waits for a call holds no place that a value could be computed in.
 	dag.Walk(w.begin, &w.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
@@ -137,15 +137,59 @@ func (w *walk) visit(id dag.ID) bool {
 			break
 		}
 	}
-	diags := n.problems
-	if !diags.HasErrors() && n.Run != nil {
-		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return n.Run(w) })...)
+	diags := n.Problems
+	if !diags.HasErrors() && !n.Dropped {
+		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return w.execute(n) })...)
 	}
-	if n.resource != nil && n.resource.pending.any() {
+	if n.Resource != nil && n.Resource.pending.any() {
 		w.pendingUp[id] = true
 	}
 	w.report(diags)
 	return !diags.HasErrors()
+}
+
+// execute does what the node stands for.
+func (w *walk) execute(n *Node) tfdiags.Diagnostics {
+	switch n.Kind {
+	case KindValue:
+		return w.evalValue(n.Object.(*value))
+	case KindCheck:
+		return w.evalCheck(n.Object.(*check))
+	case KindInspection:
+		w.inspect()
+	case KindModule:
+		return w.expandModule(n.Object.(*module))
+	case KindExpand:
+		return w.openResource(n.Resource)
+	case KindResource:
+		return w.visitResource(n.Resource)
+	case KindResourceIn:
+		return w.settleIn(n.Resource, n.Resource.module.index[n.In])
+	case KindStep:
+		return w.runStep(n.Object.(*step))
+	case KindProvider:
+		return w.startProvider(n.Object.(*providerConfig))
+	case KindProviderClose:
+		return w.closeProvider(n.Object.(*providerConfig))
+	case KindEphemeralEnd:
+		return w.closeEphemeral(n.Object.(*resource))
+	}
+	return nil
+}
+
+// visitResource does for a resource as a whole what the phase requires.
+func (w *walk) visitResource(r *resource) tfdiags.Diagnostics {
+	switch w.phase {
+	case PhaseValidate:
+		return w.validateResource(r)
+	case PhasePlan:
+		return w.planResource(r)
+	case PhasePlanDestroy:
+		return w.planDestroyResource(r)
+	case PhaseEval:
+		return w.evalResource(r)
+	}
+	return w.settleResource(r)
 }
 
 // guard turns a panic into an error, and has nothing new started after it: what was done before, and what others are at, is still
