@@ -103,11 +103,11 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 
 // observeImports reports the objects that the plan takes over: they are in the state already, but for their dependencies.
 func (w *walk) observeImports() {
-	for _, c := range w.plan.Changes.Instances {
+	for _, c := range w.op.plan.Changes.Instances {
 		if c.Importing == nil {
 			continue
 		}
-		inst, r := w.state.Instance(c.Addr), w.byConfig[c.Addr.Config()]
+		inst, r := w.state.Instance(c.Addr), w.graph.byConfig[c.Addr.Config()]
 		if inst == nil || inst.Current == nil || r == nil {
 			continue
 		}

@@ -40,7 +40,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(prior.value)
 	planned := unmark(final.After)
-	a.start = w.env.now()
+	a.start = w.op.env.now()
 	w.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned, Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
 	var old *states.Object
 	if a.planned.Action == plans.CreateThenDelete {
@@ -73,7 +73,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 		a.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(value)
-	w.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
+	w.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
 	if obj := w.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
 		diags = diags.Append(a.postconditions(a.x.objs[a.at]))
 	}

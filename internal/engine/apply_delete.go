@@ -96,7 +96,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	}
 	what := Object{Addr: d.addr, Deposed: d.deposed}
 	what.IDKey, what.IDValue = identify(l.value)
-	start := w.env.now()
+	start := w.op.env.now()
 	null := cty.NullVal(r.schema.Block.ImpliedType())
 	w.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if d.deposed == "" && l.obj.Status != states.Tainted {
@@ -105,7 +105,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	if !diags.HasErrors() {
 		diags = diags.Append(d.call(l, null))
 	}
-	w.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.env.now().Sub(start), Abandoned: d.abandoned})
+	w.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
 	return diags
 }
 

@@ -19,7 +19,7 @@ func (w *walk) openResource(r *resource) tfdiags.Diagnostics {
 	switch {
 	case r.addr.Resource.Mode == addrs.Ephemeral:
 		return w.planResource(r)
-	case w.phase.Destroys():
+	case w.op.phase.Destroys():
 		return w.stateValues(r)
 	}
 	var diags tfdiags.Diagnostics
@@ -49,7 +49,7 @@ func (w *walk) declare(r *resource, in *moduleInstance) {
 
 // settleResource gives a resource its value after all of its Steps.
 func (w *walk) settleResource(r *resource) tfdiags.Diagnostics {
-	if r.cfg == nil || w.phase.Destroys() || r.addr.Resource.Mode == addrs.Ephemeral {
+	if r.cfg == nil || w.op.phase.Destroys() || r.addr.Resource.Mode == addrs.Ephemeral {
 		return nil
 	}
 	var diags tfdiags.Diagnostics

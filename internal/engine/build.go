@@ -29,9 +29,9 @@ var transformers = []*Transformer{
 
 // build is a tree under construction. What it has besides the tree is needed only until that is finished: no walk sees it.
 type build struct {
-	*operation
-	*tree
-	*analysis
+	op    *operation
+	g     *tree
+	known *analysis
 
 	ctx     context.Context // of the calls for schemas
 	schemas map[addrs.Provider]*providers.Schema
@@ -48,7 +48,7 @@ type build struct {
 }
 
 func newBuild(ctx context.Context, op *operation) *build {
-	return &build{operation: op, ctx: ctx, analysis: op.env.Known.expressions(), steps: map[*resource][]*step{}, tree: &tree{
+	return &build{op: op, ctx: ctx, known: op.env.Known.expressions(), steps: map[*resource][]*step{}, g: &tree{
 		modules: map[addrs.Module]*module{}, byConfig: map[addrs.ConfigResource]*resource{},
 		providers: map[addrs.AbsProviderConfig]*providerConfig{},
 		functions: map[functionUse]*providerConfig{}, functionKeys: map[functionUse]*keyExpr{},
@@ -86,11 +86,11 @@ func (k *Known) expressions() *analysis {
 func (b *build) transform() tfdiags.Diagnostics { return b.runPasses(transformers) }
 
 func (b *build) runPasses(passes []*Transformer) tfdiags.Diagnostics {
-	diags := b.cfg.CheckArguments()
+	diags := b.op.cfg.CheckArguments()
 	if diags.HasErrors() {
 		return diags
 	}
-	if b.phase.Applies() {
+	if b.op.phase.Applies() {
 		diags = nil // planning said them
 	}
 	for _, t := range passes {

@@ -112,7 +112,7 @@ func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.I
 	if more.HasErrors() {
 		return nil, diags
 	}
-	change, more := p.plan(prior, prop, planWishes{forced: w.forceReplace[p.addr], triggered: triggered})
+	change, more := p.plan(prior, prop, planWishes{forced: w.op.forceReplace[p.addr], triggered: triggered})
 	diags = diags.Append(more)
 	if change != nil {
 		change.Importing = importing
@@ -128,7 +128,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	r := p.r
 	schema := r.schema.Block
 	ty := schema.ImpliedType()
-	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.moves.Origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
+	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &live{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {

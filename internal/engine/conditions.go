@@ -18,23 +18,23 @@ import (
 // declareChecks lists everything that has conditions, so that the results name it even when it is never reached. Where everything is
 // destroyed nothing is.
 func (w *walk) declareChecks() {
-	if !w.phase.Checks() && !w.phase.Destroys() {
+	if !w.op.phase.Checks() && !w.op.phase.Destroys() {
 		return
 	}
-	for _, m := range w.modules {
+	for _, m := range w.graph.modules {
 		for _, c := range m.checks {
 			w.checks.Declare(checks.KindCheck, inModule(m.path, "check."+c.cfg.Name))
 		}
 	}
-	for _, v := range w.values {
+	for _, v := range w.graph.values {
 		if len(v.rules) > 0 {
 			block := w.checks.Declare(v.checkKind(), v.node.Name)
-			if w.phase.Destroys() && v.kind == outputValue && v.module == w.root {
+			if w.op.phase.Destroys() && v.kind == outputValue && v.module == w.graph.root {
 				block.Set(v.node.Name, checks.Unknown, nil)
 			}
 		}
 	}
-	for _, r := range w.resources {
+	for _, r := range w.graph.resources {
 		if r.hasConditions() {
 			w.checks.Declare(checks.KindResource, r.addr.String())
 		}
@@ -43,7 +43,7 @@ func (w *walk) declareChecks() {
 
 // nothingToCheck records that a block turned out to have no objects: none of its conditions fails.
 func (w *walk) nothingToCheck(kind checks.Kind, config string) {
-	if !w.phase.Checks() {
+	if !w.op.phase.Checks() {
 		return
 	}
 	w.mu.Lock()
@@ -71,13 +71,13 @@ type ruleSet struct {
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
 func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diagnostics {
-	if len(rules) == 0 || !w.phase.Checks() && !w.phase.Applies() {
+	if len(rules) == 0 || !w.op.phase.Checks() && !w.op.phase.Applies() {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || w.preDestroy || w.mode == plans.RefreshOnly && !w.phase.Applies() && set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || w.op.preDestroy || w.op.mode == plans.RefreshOnly && !w.op.phase.Applies() && set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := w.evalRule(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
@@ -98,7 +98,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 		}
 	}
 	w.record(set, status, messages)
-	if w.phase == PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+	if w.op.phase == PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
 		diags = withoutDeprecations(diags)
 	}
 	return diags
@@ -106,7 +106,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 
 // record merges an outcome with what is known of the object already: preconditions come before postconditions.
 func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
-	if !w.phase.Checks() {
+	if !w.op.phase.Checks() {
 		return
 	}
 	w.mu.Lock()
@@ -138,7 +138,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 		return fail("The condition must be true or false: %s.", err)
 	}
 	if !result.IsKnown() {
-		if set.kind == checks.KindCheck && w.phase != PhaseValidate {
+		if set.kind == checks.KindCheck && w.op.phase != PhaseValidate {
 			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
 				Detail: "The condition depends on values that are known only after apply, so it is checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
@@ -159,7 +159,7 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	case result.True():
 		return checks.Pass, "", diags
 	}
-	if w.phase == PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
+	if w.op.phase == PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
 		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
 	detail := message
@@ -213,7 +213,7 @@ func (w *walk) validateVariable(v *value, in *moduleInstance) tfdiags.Diagnostic
 	at, given := v.variable.Range, ""
 	if v.expr != nil {
 		at = v.expr.Range()
-	} else if val, ok := w.variables[v.name]; ok && in.parent == nil && val.Range != nil {
+	} else if val, ok := w.op.variables[v.name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
 	return joinFailures(w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
@@ -241,7 +241,7 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 
 // checkRules evaluates an output value's preconditions.
 func (w *walk) checkRules(in *moduleInstance, v *value) tfdiags.Diagnostics {
-	if w.phase.Destroys() {
+	if w.op.phase.Destroys() {
 		return nil
 	}
 	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
@@ -258,7 +258,7 @@ func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	}
 	for _, in := range k.module.instances {
 		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
-			failed: "Check block assertion failed", warnOnly: w.phase != PhaseValidate}
+			failed: "Check block assertion failed", warnOnly: w.op.phase != PhaseValidate}
 		if k.cfg.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {
 			continue
 		}
@@ -282,10 +282,10 @@ func (w *walk) dataFailed(set ruleSet) bool {
 
 // dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
 func (w *walk) dataFailedBefore(k *check, in *moduleInstance, set ruleSet) bool {
-	if w.plan == nil || w.plan.Changes.Instance(k.cfg.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
+	if w.op.plan == nil || w.op.plan.Changes.Instance(k.cfg.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
 	}
-	planned := w.plan.Checks.Object(set.kind, set.config, set.object)
+	planned := w.op.plan.Checks.Object(set.kind, set.config, set.object)
 	if planned == nil || planned.Status != checks.Fail {
 		return false
 	}

@@ -35,10 +35,10 @@ func (p *referencePlaces) reference(at *hcl.Range) {
 
 // cycles words each cycle as a way that can be followed in the source.
 func (b *build) cycles() tfdiags.Diagnostics {
-	if _, ok := b.graph.Order(); ok {
+	if _, ok := b.g.edges.Order(); ok {
 		return nil
 	}
-	ways := b.graph.Cycles()
+	ways := b.g.edges.Cycles()
 	b.places = &referencePlaces{of: map[[2]dag.ID]hcl.Range{}}
 	b.wholeCalls = nil
 	_ = referenceTransformer.Run(b) // reports nothing itself
@@ -49,7 +49,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 		var text strings.Builder
 		text.WriteString("These objects wait for each other, so none of them can come first:")
 		for i, id := range way {
-			n, next := b.nodes[id], b.nodes[way[(i+1)%len(way)]]
+			n, next := b.g.nodes[id], b.g.nodes[way[(i+1)%len(way)]]
 			if !n.Kind.isBarrier() || n.Range != nil {
 				names = append(names, n.Name)
 			}

@@ -77,11 +77,11 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 		v = v.MarkWithPaths(pvms)
 	}
 	p.w.setState(p.addr, "", nil, p.prov.addr)
-	if p.w.mode == plans.RefreshOnly {
+	if p.w.op.mode == plans.RefreshOnly {
 		return markStored(schema, v, nil)
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
-		Addr: p.addr, PrevAddr: p.w.moves.Origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
+		Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v,
 	})
 	return markStored(schema, v, nil)
@@ -95,7 +95,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
-	start := w.env.now()
+	start := w.op.env.now()
 	w.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
 	v, more := p.callData(config, meta)
 	diags = diags.Append(more)
@@ -105,7 +105,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		}
 		what.IDKey, what.IDValue = identify(markStored(r.schema.Block, v, nil))
 	}
-	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.env.now().Sub(start)})
+	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start)})
 	return v, diags
 }
 
@@ -177,7 +177,7 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
 		}
 	})
-	if w.phase.Plans() && w.mode == plans.Normal {
+	if w.op.phase.Plans() && w.op.mode == plans.Normal {
 		w.mu.Lock()
 		w.checkReads = append(w.checkReads, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
@@ -194,13 +194,13 @@ func (w *walk) planCheckReads() {
 		return
 	}
 	for _, c := range w.checkReads {
-		w.addChange(w.byConfig[c.Addr.Config()], c)
+		w.addChange(w.graph.byConfig[c.Addr.Config()], c)
 	}
 }
 
 // pendingBefore tells whether something that a node waits for has a pending change.
 func (w *walk) pendingBefore(n *Node) bool {
-	for _, need := range w.graph.Needs(n.ID) {
+	for _, need := range w.graph.edges.Needs(n.ID) {
 		if w.pendingUp[need] {
 			return true
 		}
@@ -283,10 +283,10 @@ func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 			continue
 		}
 		seen[id] = true
-		if n := w.nodes[id]; n.Kind.isResource() && is(n.Resource) {
+		if n := w.graph.nodes[id]; n.Kind.isResource() && is(n.Resource) {
 			return true
 		}
-		todo = append(todo, w.graph.Needs(id)...)
+		todo = append(todo, w.graph.edges.Needs(id)...)
 	}
 	return false
 }

@@ -21,15 +21,15 @@ import (
 // deprecatesAny tells whether any called module has a deprecated output, or any resource a deprecated attribute; without one nobody needs
 // to look for marks.
 func (w *walk) deprecatesAny() bool {
-	if w.phase == PhaseEval {
+	if w.op.phase == PhaseEval {
 		return false
 	}
-	for _, r := range w.resources {
+	for _, r := range w.graph.resources {
 		if r.schema != nil && r.schema.Block.ContainsDeprecated() {
 			return true
 		}
 	}
-	return w.phase != PhaseValidate && deprecatesOutputs(w.cfg)
+	return w.op.phase != PhaseValidate && deprecatesOutputs(w.op.cfg)
 }
 
 func deprecatesOutputs(cfg *configs.Config) bool {

@@ -43,27 +43,27 @@ type drawer struct {
 const notDrawn dag.ID = -1
 
 func (b *build) draw() *Drawing {
-	d := &drawer{build: b, tops: make([]dag.ID, len(b.nodes)), ends: make([]dag.ID, len(b.nodes)),
+	d := &drawer{build: b, tops: make([]dag.ID, len(b.g.nodes)), ends: make([]dag.ID, len(b.g.nodes)),
 		variables: map[*Node]bool{}, outputs: map[*Node]bool{}}
-	for _, v := range b.values {
+	for _, v := range b.g.values {
 		if v.kind == variableValue {
-			d.variables[v.node] = v.module == b.tree.root
+			d.variables[v.node] = v.module == b.g.root
 		}
 	}
-	for _, v := range b.tree.root.outputs {
+	for _, v := range b.g.root.outputs {
 		d.outputs[v.node] = true
 	}
 	unread := b.unread()
-	order, _ := b.graph.Order()
+	order, _ := b.g.edges.Order()
 	for _, id := range order {
 		d.tops[id], d.ends[id] = notDrawn, notDrawn
 		if !unread[id] {
-			d.tops[id], d.ends[id] = d.addNode(b.nodes[id])
+			d.tops[id], d.ends[id] = d.addNode(b.g.nodes[id])
 		}
 	}
 	for _, id := range order {
-		for _, to := range b.graph.Needs(id) {
-			if d.ends[id] != notDrawn && d.tops[to] != notDrawn && !d.passes(id, b.nodes[to]) {
+		for _, to := range b.g.edges.Needs(id) {
+			if d.ends[id] != notDrawn && d.tops[to] != notDrawn && !d.passes(id, b.g.nodes[to]) {
 				d.graph.Connect(d.ends[id], d.tops[to])
 			}
 		}
@@ -144,7 +144,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 
 // awaits reports whether a node needs one that is drawn.
 func (d *drawer) awaits(n *Node) bool {
-	return slices.ContainsFunc(d.build.graph.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
+	return slices.ContainsFunc(d.build.g.edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
 }
 
 // passes reports whether an edge isn't drawn, though both of its nodes are.
@@ -153,7 +153,7 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 	case KindProvider:
 		return d.forgets(from)
 	case KindExpand, KindResource, KindResourceIn:
-		return d.phase == PhasePlanDestroy && d.nodes[from].closesModule()
+		return d.op.phase == PhasePlanDestroy && d.g.nodes[from].closesModule()
 	}
 	return false
 }
@@ -161,7 +161,7 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 // forgets reports whether a node is a Step that takes a data source out of the state: nothing waits for it, and it needs
 // no provider.
 func (d *drawer) forgets(id dag.ID) bool {
-	s, ok := d.nodes[id].Object.(*step)
+	s, ok := d.g.nodes[id].Object.(*step)
 	return ok && s.deletes() && s.resource.addr.Resource.Mode == addrs.Data
 }
 
@@ -171,21 +171,21 @@ func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.clo
 // unread marks the variables and locals of modules, in a graph that leaves out what isn't read, that nothing waits for
 // but the end of their module.
 func (b *build) unread() []bool {
-	out := make([]bool, len(b.nodes))
-	if !b.phase.prunes() {
+	out := make([]bool, len(b.g.nodes))
+	if !b.op.phase.prunes() {
 		return out
 	}
-	for _, v := range b.values {
+	for _, v := range b.g.values {
 		checked := v.kind == variableValue && len(v.variable.Validations) > 0
-		out[v.node.ID] = v.kind != outputValue && v.module != b.tree.root && !checked
+		out[v.node.ID] = v.kind != outputValue && v.module != b.g.root && !checked
 	}
-	order, _ := b.graph.Order()
+	order, _ := b.g.edges.Order()
 	for _, id := range slices.Backward(order) {
-		n := b.nodes[id]
+		n := b.g.nodes[id]
 		if out[id] || n.Kind.isBarrier() && (n.closesModule() || n.Name == rootName) {
 			continue
 		}
-		for _, to := range b.graph.Needs(id) {
+		for _, to := range b.g.edges.Needs(id) {
 			out[to] = false
 		}
 	}
@@ -196,11 +196,11 @@ func (b *build) unread() []bool {
 func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 	r := n.Resource
 	switch {
-	case d.phase == PhasePlanDestroy && len(r.prior) > 0:
+	case d.op.phase == PhasePlanDestroy && len(r.prior) > 0:
 		return d.addInstances(r, " (destroy)")
-	case d.phase == PhasePlanDestroy:
+	case d.op.phase == PhasePlanDestroy:
 		return d.chain(r.addr.String() + " (expand)")
-	case r.cfg == nil && !d.phase.Applies():
+	case r.cfg == nil && !d.op.phase.Applies():
 		return d.addInstances(r, " (orphan)")
 	case r.cfg != nil && n == r.expand:
 		e := d.add(r.addr.String()+" (expand)", r.addr.String(), KindResource)
@@ -246,11 +246,11 @@ func (s *step) drawnName() string {
 
 // addReports adds, to graphs of planning, what announces each check before it is made.
 func (d *drawer) addReports() {
-	if !d.phase.Checks() || d.phase.Applies() {
+	if !d.op.phase.Checks() || d.op.phase.Applies() {
 		return
 	}
 	reports := map[*configs.Check]dag.ID{}
-	for _, m := range d.modules {
+	for _, m := range d.g.modules {
 		for _, c := range m.checks {
 			report := d.add(inModule(m.path, "check."+c.cfg.Name+" (report)"), "", KindValue)
 			reports[c.cfg] = report
@@ -269,10 +269,10 @@ func (d *drawer) addReports() {
 
 // addDeposed adds the deposed objects of the state to graphs of planning.
 func (d *drawer) addDeposed() {
-	if d.phase.Applies() {
+	if d.op.phase.Applies() {
 		return
 	}
-	for _, r := range d.resources {
+	for _, r := range d.g.resources {
 		for _, prior := range r.prior {
 			for _, key := range prior.SortedKeys() {
 				for _, deposed := range slices.Sorted(maps.Keys(prior.Instances[key].Deposed)) {
@@ -288,8 +288,8 @@ func (d *drawer) addDeposed() {
 
 // addGone adds the outputs and modules that only the state still has. No walk has nodes for them.
 func (d *drawer) addGone() {
-	for _, name := range d.prior.OutputNames() {
-		if d.cfg.Module.Outputs[name] == nil {
+	for _, name := range d.op.prior.OutputNames() {
+		if d.op.cfg.Module.Outputs[name] == nil {
 			gone := "output." + name + " (destroy)"
 			d.graph.Connect(d.root, d.add(gone, gone, KindValue))
 		}
@@ -300,7 +300,7 @@ func (d *drawer) addGone() {
 		if id, ok := ends[path]; ok {
 			return id
 		}
-		if m := d.modules[path]; m != nil && m.closed != nil {
+		if m := d.g.modules[path]; m != nil && m.closed != nil {
 			ends[path] = d.ends[m.closed.ID]
 			return ends[path]
 		}
@@ -310,7 +310,7 @@ func (d *drawer) addGone() {
 		d.graph.Connect(from, ends[path])
 		return ends[path]
 	}
-	for _, r := range d.resources {
+	for _, r := range d.g.resources {
 		closed(r.addr.Module)
 	}
 }

@@ -21,7 +21,7 @@ func (w *walk) drift() []*plans.InstanceChange {
 		if res.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
-		r := w.byConfig[res.Addr.Config()]
+		r := w.graph.byConfig[res.Addr.Config()]
 		if r == nil || r.schema == nil {
 			continue
 		}
@@ -40,11 +40,11 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	if before == nil || before.Current == nil {
 		return nil
 	}
-	prev := w.moves.Origin(addr)
+	prev := w.op.moves.Origin(addr)
 	after := w.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
-	moveOnly := prev != addr && w.mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
+	moveOnly := prev != addr && w.op.mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
 	if same && !moveOnly {
 		return nil
 	}

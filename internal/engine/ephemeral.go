@@ -55,7 +55,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	}
 	config, pvms := marked.UnmarkDeepWithPaths()
 	schema := r.schema.Block
-	if !config.IsWhollyKnown() || !w.phase.Destroys() && w.dependencyPending(r, p.c.in) {
+	if !config.IsWhollyKnown() || !w.op.phase.Destroys() && w.dependencyPending(r, p.c.in) {
 		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
 		return diags
 	}

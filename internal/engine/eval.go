@@ -145,9 +145,9 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	case addrs.TerraformAttr:
 		switch s.Name {
 		case "workspace":
-			return cty.StringVal(c.walk.env.Workspace), nil
+			return cty.StringVal(c.walk.op.env.Workspace), nil
 		case "applying":
-			return cty.BoolVal(c.walk.phase.Applies()).Mark(marks.Ephemeral), nil
+			return cty.BoolVal(c.walk.op.phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
 	// Something that doesn't exist gets here only where no graph was built of the references before.
@@ -180,11 +180,11 @@ func (c *EvalContext) namedValue(v *value, subject addrs.Referenceable, rng hcl.
 func (c *EvalContext) path(name string) string {
 	switch name {
 	case "cwd":
-		return filepath.ToSlash(cmp.Or(c.walk.env.WorkDir, "."))
+		return filepath.ToSlash(cmp.Or(c.walk.op.env.WorkDir, "."))
 	case "module":
 		return filepath.ToSlash(cmp.Or(c.in.module.cfg.Module.Dir, "."))
 	case "root":
-		return filepath.ToSlash(cmp.Or(c.walk.env.RootModule, "."))
+		return filepath.ToSlash(cmp.Or(c.walk.op.env.RootModule, "."))
 	}
 	return ""
 }
@@ -199,9 +199,9 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 		outputs = nil
 	}
 	switch {
-	case c.walk.phase == PhaseValidate && !keyless && !child.rep.repeats():
+	case c.walk.op.phase == PhaseValidate && !keyless && !child.rep.repeats():
 		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
-	case c.walk.phase == PhaseValidate:
+	case c.walk.op.phase == PhaseValidate:
 		return child.unknownValue(outputs), nil
 	}
 	instances := c.in.calls[child.callSlot]
@@ -278,15 +278,15 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 // Function implements lang.Data.
 func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
 	w, use := c.walk, functionUse{c.in.module, ref}
-	p := w.functions[use]
+	p := w.graph.functions[use]
 	switch {
-	case p == nil && w.phase == PhaseValidate:
+	case p == nil && w.op.phase == PhaseValidate:
 		return unknownFunction, nil
 	case p == nil:
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
 		return function.Function{}, tfdiags.Diagnostics{missingProvider(local, c.in.module.path).At(rng)}
 	}
-	instKey, diags := w.providerKeyValue(w.functionKeys[use], c)
+	instKey, diags := w.providerKeyValue(w.graph.functionKeys[use], c)
 	if diags.HasErrors() {
 		return function.Function{}, diags
 	}
@@ -301,7 +301,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		diags = diags.Append(more)
 		spec = listed[ref.Function]
 	}
-	if spec == nil && w.phase == PhaseValidate {
+	if spec == nil && w.op.phase == PhaseValidate {
 		return unknownFunction, diags // an unconfigured provider may not know all of its functions
 	}
 	if spec == nil {

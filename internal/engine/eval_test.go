@@ -14,7 +14,7 @@ import (
 // TestPaths: paths have slashes, but a backslash that is part of a name stays one.
 func TestPaths(t *testing.T) {
 	m := &module{cfg: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
-	w := &walk{operation: &operation{env: &Env{WorkDir: `/a\b`}}}
+	w := &walk{op: &operation{env: &Env{WorkDir: `/a\b`}}}
 	c := w.context(newModuleInstance(m, addrs.RootInstance), repetition{})
 	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`), "module": filepath.ToSlash(`modules\x`), "root": "."} {
 		if v, diags := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); diags.HasErrors() || !v.RawEquals(cty.StringVal(want)) {

@@ -21,7 +21,7 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 	if w == nil {
 		return nil, diags
 	}
-	return w.context(w.root.instances[0], repetition{}).scope(), diags
+	return w.context(w.graph.root.instances[0], repetition{}).scope(), diags
 }
 
 // WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
@@ -31,8 +31,8 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 	if w == nil {
 		return st
 	}
-	for _, v := range w.root.outputs {
-		val := w.root.instances[0].values[v.slot]
+	for _, v := range w.graph.root.outputs {
+		val := w.graph.root.instances[0].values[v.slot]
 		if val == cty.NilVal {
 			continue
 		}
@@ -54,7 +54,7 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 		return nil, diags
 	}
 	diags = diags.Append(w.run())
-	if len(w.root.instances) == 0 {
+	if len(w.graph.root.instances) == 0 {
 		return nil, diags
 	}
 	return w, diags

@@ -24,7 +24,7 @@ func (c *EvalContext) expand(rep repetitionExprs, what string) (*instances, tfdi
 	case rep.enabled != nil:
 		out, diags = c.expandEnabled(rep.enabled, what)
 	}
-	if c.walk.phase == PhaseValidate {
+	if c.walk.op.phase == PhaseValidate {
 		diags = withoutDeprecations(diags)
 	}
 	return out, diags
@@ -51,7 +51,7 @@ func (c *EvalContext) expandCount(e *lang.Expr, what string) (*instances, tfdiag
 		return fail("The given \"count\" is unsuitable: %s.", err)
 	}
 	if !n.IsKnown() {
-		if c.walk.phase == PhaseValidate {
+		if c.walk.op.phase == PhaseValidate {
 			out.mode = repeatUnknown
 			return out, diags
 		}
@@ -85,7 +85,7 @@ func (c *EvalContext) expandForEach(e *lang.Expr, what string) (*instances, tfdi
 	case diags.HasErrors():
 		return out, diags
 	}
-	if unknown && c.walk.phase == PhaseValidate {
+	if unknown && c.walk.op.phase == PhaseValidate {
 		out.mode = repeatUnknown
 		return out, diags
 	}
@@ -175,7 +175,7 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 
 // undecided adds to the reasons why an argument has no value what that means for the instances.
 func (c *EvalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if c.walk.phase == PhaseValidate {
+	if c.walk.op.phase == PhaseValidate {
 		return reasons
 	}
 	return reasons.Append(tfdiags.Errorf("Invalid "+name+" argument",
@@ -190,7 +190,7 @@ func withArticle(noun string) string {
 }
 
 func (c *EvalContext) expandEnabled(e *lang.Expr, what string) (*instances, tfdiags.Diagnostics) {
-	if c.walk.phase == PhaseValidate {
+	if c.walk.op.phase == PhaseValidate {
 		return &instances{mode: repeatUnknown}, nil // looked at when planning
 	}
 	v, diags := c.eval(e, cty.DynamicPseudoType)

@@ -19,7 +19,7 @@ func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
 			continue
 		}
 		ci := &callInstances{instances: *x}
-		if w.phase == PhaseValidate && (m.rep.repeats() || x.mode == repeatUnknown) {
+		if w.op.phase == PhaseValidate && (m.rep.repeats() || x.mode == repeatUnknown) {
 			ci.mode = repeatUnknown
 			w.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.rep))
 		} else {
@@ -49,7 +49,7 @@ func newModuleInstance(m *module, addr addrs.ModuleInstance) *moduleInstance {
 
 // expandRoot makes the root module's only instance.
 func (w *walk) expandRoot() {
-	inst := newModuleInstance(w.root, addrs.RootInstance)
-	w.root.instances = []*moduleInstance{inst}
-	w.root.index = map[addrs.ModuleInstance]*moduleInstance{addrs.RootInstance: inst}
+	inst := newModuleInstance(w.graph.root, addrs.RootInstance)
+	w.graph.root.instances = []*moduleInstance{inst}
+	w.graph.root.index = map[addrs.ModuleInstance]*moduleInstance{addrs.RootInstance: inst}
 }

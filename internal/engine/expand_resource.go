@@ -28,7 +28,7 @@ func (w *walk) expandResource(r *resource, in *moduleInstance) (*expansion, tfdi
 // is left out, and what is not wanted any more but stays is added. Of counted ones, those before one that is there keep their places.
 func (w *walk) standing(r *resource, in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
 	rep := r.exprs.rep
-	if !w.partial() || !rep.repeats() && rep.enabled == nil {
+	if !w.op.partial() || !rep.repeats() && rep.enabled == nil {
 		return x, nil
 	}
 	there := map[addrs.InstanceKey]cty.Value{}
@@ -97,7 +97,7 @@ func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.
 // only will not make is not even of a known type: nothing ever says that it will have one.
 func (w *walk) valueOf(r *resource, x *expansion) cty.Value {
 	ty := r.schema.Block.ImpliedType()
-	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.mode == plans.RefreshOnly {
+	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.op.mode == plans.RefreshOnly {
 		return cty.DynamicVal
 	}
 	objs := slices.Clone(w.seen(r, x.objs))

@@ -47,25 +47,25 @@ func GraphText(ctx context.Context, cfg *configs.Config, prior *states.State, en
 	if diags.HasErrors() {
 		return "", diags
 	}
-	reduced := b.graph.TransitiveReduction()
-	used := make([]bool, len(b.nodes))
+	reduced := b.g.edges.TransitiveReduction()
+	used := make([]bool, len(b.g.nodes))
 	shown := func(n *Node) bool {
 		return !n.Dropped && n.Kind != KindBarrier || n.Kind == KindBarrier && used[n.ID] && n.Name != rootName
 	}
-	for _, n := range b.nodes {
+	for _, n := range b.g.nodes {
 		for _, to := range reduced.Needs(n.ID) {
 			used[n.ID], used[to] = true, true
 		}
 	}
 	var out []string
-	for _, n := range b.nodes {
+	for _, n := range b.g.nodes {
 		if !shown(n) {
 			continue
 		}
 		var needs []string
 		for _, to := range reduced.Needs(n.ID) {
-			if shown(b.nodes[to]) {
-				needs = append(needs, "  "+b.nodes[to].Name+"\n")
+			if shown(b.g.nodes[to]) {
+				needs = append(needs, "  "+b.g.nodes[to].Name+"\n")
 			}
 		}
 		slices.Sort(needs)
@@ -78,13 +78,13 @@ func GraphText(ctx context.Context, cfg *configs.Config, prior *states.State, en
 // stepOrder lists, for every step, the steps that come before it.
 func (b *build) stepOrder() map[string]string {
 	out := map[string]string{}
-	for _, n := range b.nodes {
+	for _, n := range b.g.nodes {
 		if n.Kind != KindStep {
 			continue
 		}
 		var before []string
-		for id, reached := range b.graph.Reach(n.ID) {
-			if other := b.nodes[id]; reached && other.Kind == KindStep && other != n {
+		for id, reached := range b.g.edges.Reach(n.ID) {
+			if other := b.g.nodes[id]; reached && other.Kind == KindStep && other != n {
 				before = append(before, other.Name)
 			}
 		}
@@ -96,7 +96,7 @@ func (b *build) stepOrder() map[string]string {
 
 // connectPairwise is the order as transform_destroy.go words it, without barriers.
 func connectPairwise(b *build) tfdiags.Diagnostics {
-	if !b.phase.Applies() || !b.deletesAnything() {
+	if !b.op.phase.Applies() || !b.deletesAnything() {
 		return nil
 	}
 	d := newDestroyOrder(b)

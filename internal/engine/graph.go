@@ -62,15 +62,15 @@ func buildGraph(ctx context.Context, cfg *configs.Config, prior *states.State, e
 
 // drawDestruction turns the graph of planning a destruction, which has no order, into one of the order in which it would be done.
 func (b *build) drawDestruction() {
-	for _, r := range b.resources {
-		b.graph.Disconnect(r.node.ID)
+	for _, r := range b.g.resources {
+		b.g.edges.Disconnect(r.node.ID)
 		if len(r.prior) > 0 {
 			b.after(r.node, r.provider.node)
 		}
 	}
-	for _, r := range b.resources {
+	for _, r := range b.g.resources {
 		for _, dep := range r.storedDeps() {
-			if other := b.byConfig[dep]; other != nil {
+			if other := b.g.byConfig[dep]; other != nil {
 				b.after(other.node, r.node)
 			}
 		}
@@ -85,21 +85,21 @@ func (b *build) dropIdle() {
 		changed[r] = slices.ContainsFunc(steps, func(s *step) bool { return s.part == stepApply })
 	}
 	var busy []dag.ID
-	for id, n := range b.nodes {
+	for id, n := range b.g.nodes {
 		switch {
-		case n.Kind == KindStep, n.Kind.isResource() && (changed[n.Resource] || b.phase == PhasePlanDestroy && len(n.Resource.prior) > 0),
-			n.Kind.isResource() && n.Resource.nested() && b.phase.Checks():
+		case n.Kind == KindStep, n.Kind.isResource() && (changed[n.Resource] || b.op.phase == PhasePlanDestroy && len(n.Resource.prior) > 0),
+			n.Kind.isResource() && n.Resource.nested() && b.op.phase.Checks():
 			busy = append(busy, dag.ID(id))
-		case n.Kind.isValue() && n.kept && !b.phase.Destroys():
-			for _, need := range b.graph.Needs(dag.ID(id)) {
-				if !b.nodes[need].Kind.isResource() {
+		case n.Kind.isValue() && n.kept && !b.op.phase.Destroys():
+			for _, need := range b.g.edges.Needs(dag.ID(id)) {
+				if !b.g.nodes[need].Kind.isResource() {
 					busy = append(busy, need)
 				}
 			}
 		}
 	}
-	keep := b.graph.Reach(busy...)
-	for id, n := range b.nodes {
+	keep := b.g.edges.Reach(busy...)
+	for id, n := range b.g.nodes {
 		if !n.Kind.isResource() && n.Kind != KindProvider {
 			keep[id] = true
 		}

@@ -80,7 +80,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 		out[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
 		return nil
 	}
-	root := w.root.instances[0]
+	root := w.graph.root.instances[0]
 	c := w.context(root, repetition{})
 	if t.forEach == nil {
 		return w.addImportRequest(out, t, c)
@@ -90,7 +90,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 		return c.undecided("for_each", t.forEach, diags)
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
-	if unknown && w.phase == PhaseValidate {
+	if unknown && w.op.phase == PhaseValidate {
 		return diags.Append(w.addImportRequest(out, t, w.context(root, unknownRepetition(repetitionExprs{forEach: t.forEach}))))
 	}
 	if unknown {
@@ -112,7 +112,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *importTarget, c *EvalContext) tfdiags.Diagnostics {
 	req := &importRequest{target: t}
 	diags := c.importedAs(req)
-	if diags.HasErrors() || !req.decided() || w.phase == PhaseValidate {
+	if diags.HasErrors() || !req.decided() || w.op.phase == PhaseValidate {
 		return diags
 	}
 	addr, more := c.importAddress(t)
@@ -141,7 +141,7 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	}
 	problem := ""
 	switch {
-	case !v.IsWhollyKnown() && c.walk.phase == PhaseValidate:
+	case !v.IsWhollyKnown() && c.walk.op.phase == PhaseValidate:
 		return diags
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
@@ -221,7 +221,7 @@ func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
 	owners := map[object][]addrs.AbsInstance{}
 	var objects []object // in order of address
 	for _, res := range w.state.Sorted() {
-		r := w.byConfig[res.Addr.Config()]
+		r := w.graph.byConfig[res.Addr.Config()]
 		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.schema == nil {
 			continue
 		}

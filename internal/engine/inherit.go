@@ -8,11 +8,11 @@ import (
 
 // inheritDependencies completes the dependencies of the walk's state, which was another one before.
 func (w *walk) inheritDependencies(before *states.State) {
-	w.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.moves.All(), Configured: w.configuredDeps, UpToDate: w.settledObject})
+	w.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: w.configuredDeps, UpToDate: w.settledObject})
 }
 
 func (w *walk) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
-	if r := w.byConfig[addr]; r != nil && r.cfg != nil {
+	if r := w.graph.byConfig[addr]; r != nil && r.cfg != nil {
 		return r.deps
 	}
 	return nil
@@ -23,6 +23,6 @@ func (w *walk) settledObject(addr addrs.AbsInstance, obj *states.Object) bool {
 	if change := w.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
 		return true
 	}
-	r := w.byConfig[addr.Config()]
-	return w.phase.Applies() && r != nil && len(r.deps) > 0 && len(obj.Dependencies) == len(r.deps) && &obj.Dependencies[0] == &r.deps[0]
+	r := w.graph.byConfig[addr.Config()]
+	return w.op.phase.Applies() && r != nil && len(r.deps) > 0 && len(obj.Dependencies) == len(r.deps) && &obj.Dependencies[0] == &r.deps[0]
 }

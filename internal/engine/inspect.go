@@ -27,37 +27,37 @@ type Mocks interface {
 
 // connectInspection adds a node that waits for what the inspection reads.
 func (b *build) connectInspection() {
-	if b.inspection == nil || b.phase.Destroys() {
+	if b.op.inspection == nil || b.op.phase.Destroys() {
 		return
 	}
-	n := b.node(KindInspection, b.root, "(inspection)", nil)
+	n := b.node(KindInspection, b.g.root, "(inspection)", nil)
 	n.kept = true
-	b.connectRefs(n, b.root, &b.inspection.Refs, blockScope{})
+	b.connectRefs(n, b.g.root, &b.op.inspection.Refs, blockScope{})
 }
 
 func (w *walk) inspect() {
 	w.inspected = true
-	if w.inspection.Do != nil && len(w.root.instances) > 0 {
-		w.inspection.Do(w.context(w.root.instances[0], repetition{}).scope())
+	if w.op.inspection.Do != nil && len(w.graph.root.instances) > 0 {
+		w.op.inspection.Do(w.context(w.graph.root.instances[0], repetition{}).scope())
 	}
 }
 
 // inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
 // part. Resources that took no part have the values of the state; so have those that were applied and failed.
 func (w *walk) inspectLate() {
-	if w.inspection == nil || w.inspected || w.phase.Destroys() || len(w.root.instances) == 0 {
+	if w.op.inspection == nil || w.inspected || w.op.phase.Destroys() || len(w.graph.root.instances) == 0 {
 		return
 	}
-	for _, ref := range w.inspection.Refs.Objects {
-		r := w.root.resourceOf(ref.Subject)
+	for _, ref := range w.op.inspection.Refs.Objects {
+		r := w.graph.root.resourceOf(ref.Subject)
 		if r == nil || r.schema == nil {
 			continue
 		}
 		// A value that can't be had stays unknown.
-		switch x := w.root.instances[0].resources[r.slot]; {
+		switch x := w.graph.root.instances[0].resources[r.slot]; {
 		case x == nil:
 			_ = w.stateValues(r)
-		case x.value == cty.NilVal && w.phase.Applies():
+		case x.value == cty.NilVal && w.op.phase.Applies():
 			_ = w.settleResource(r)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // triggered tells whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
-	if p.w.plan != nil {
+	if p.w.op.plan != nil {
 		return false, nil // decided while planning
 	}
 	for _, e := range p.r.exprs.triggers {
@@ -189,7 +189,7 @@ func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diag
 // preventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
 // can be evaluated matters always. It protects what was in a module instance that is gone as well, unless the block is gone too.
 func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
-	if r.cfg == nil || r.exprs.preventDestroy == nil || w.preDestroy {
+	if r.cfg == nil || r.exprs.preventDestroy == nil || w.op.preDestroy {
 		return nil // what is about to be destroyed as a whole is looked at then
 	}
 	e, gone := r.exprs.preventDestroy, in == nil

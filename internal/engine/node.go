@@ -71,8 +71,8 @@ func (n *Node) deletes() bool {
 
 // node adds a vertex.
 func (b *build) node(kind Kind, m *module, name string, rng *hcl.Range) *Node {
-	n := &Node{ID: b.graph.Add(), Kind: kind, Name: name, Range: rng, Module: m}
-	b.nodes = append(b.nodes, n)
+	n := &Node{ID: b.g.edges.Add(), Kind: kind, Name: name, Range: rng, Module: m}
+	b.g.nodes = append(b.g.nodes, n)
 	return n
 }
 
@@ -80,7 +80,7 @@ func (b *build) node(kind Kind, m *module, name string, rng *hcl.Range) *Node {
 func (b *build) after(n *Node, others ...*Node) {
 	for _, o := range others {
 		if o != nil && o != n {
-			b.graph.Connect(n.ID, o.ID)
+			b.g.edges.Connect(n.ID, o.ID)
 			b.places.note(n.ID, o.ID)
 		}
 	}

@@ -20,13 +20,13 @@ import (
 // owns the form of its objects; the built-in provider's need nothing.
 func (w *walk) upgrade(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object) (*live, tfdiags.Diagnostics) {
 	schema := r.schema
-	if obj.SchemaVersion > schema.Version && !w.moves.Retyped(addr) {
+	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Resource instance managed by newer provider version",
 			"%s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.",
 			addr, prov.addr.Config.Provider.Type)}
 	}
 	ty := schema.Block.ImpliedType()
-	same := obj.SchemaVersion == schema.Version && obj.Flatmap == nil && !w.moves.Retyped(addr)
+	same := obj.SchemaVersion == schema.Version && obj.Flatmap == nil && !w.op.moves.Retyped(addr)
 	if same && prov.addr.Config.Provider.IsBuiltin() {
 		v, err := obj.Decode(ty)
 		if err == nil {
@@ -63,7 +63,7 @@ func sameJSON(a, b []byte) bool {
 // upgradeValue asks the provider for the object in its current form.
 func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
 	ty := r.schema.Block.ImpliedType()
-	if from := w.moves.Source(addr); from != nil {
+	if from := w.op.moves.Source(addr); from != nil {
 		resp := ask(w, prov, "MoveResourceState", addr, func() providers.MoveResponse {
 			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
 				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,

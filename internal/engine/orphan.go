@@ -45,7 +45,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 		return diags
 	}
 	w.setPrevRun(o.addr, o.deposed, l.obj, o.prov.addr)
-	if !w.skipRefresh {
+	if !w.op.skipRefresh {
 		l, more = w.refresh(r, o.prov, Object{Addr: o.addr, Deposed: o.deposed}, l, nil)
 		diags = diags.Append(r.explain(o.addr, more))
 		if more.HasErrors() {
@@ -55,12 +55,12 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	w.setState(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !l.exists() {
 		l.identity = cty.NilVal
-		if o.deposed != "" && w.mode != plans.RefreshOnly {
+		if o.deposed != "" && w.op.mode != plans.RefreshOnly {
 			w.addChange(r, o.change(l, plans.NoOp, plans.NoReason))
 		}
 		return diags
 	}
-	if w.mode == plans.RefreshOnly {
+	if w.op.mode == plans.RefreshOnly {
 		return diags
 	}
 	return diags.Append(o.planGone(l))
@@ -69,7 +69,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 // providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
 // provider configuration by now, one without keys.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
-	if p := o.r.provider; p.each == nil && o.w.prior.Resource(o.addr.Abs()).Provider != p.addr {
+	if p := o.r.provider; p.each == nil && o.w.op.prior.Resource(o.addr.Abs()).Provider != p.addr {
 		return addrs.NoKey
 	}
 	return o.stored.ProviderKey
@@ -108,7 +108,7 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 
 func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
-		Addr: o.addr, PrevAddr: o.w.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
+		Addr: o.addr, PrevAddr: o.w.op.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.schema.Block.ImpliedType()), BeforeIdentity: l.identity,
 	}
 	if action == plans.Delete {
@@ -143,7 +143,7 @@ func (o *orphanPlan) reason() plans.Reason {
 	case o.deposed != "":
 		return plans.NoReason
 	case r.cfg == nil:
-		if _, moved := o.w.moves.Previous(o.addr); moved {
+		if _, moved := o.w.op.moves.Previous(o.addr); moved {
 			return plans.DeleteNoMoveTarget
 		}
 		return plans.DeleteNoResourceConfig

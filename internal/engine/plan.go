@@ -108,7 +108,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	w.prevRun = moved.Clone()
 	walked := w.run()
 	w.orphanOutputs()
-	still := moves.CheckInstances(w.cfg, w.moduleInstances, w.declares)
+	still := moves.CheckInstances(w.op.cfg, w.moduleInstances, w.declares)
 	if results.Cycle.HasErrors() {
 		if len(still) == 0 { // else that is what is wrong with the statements
 			still = results.Cycle
@@ -132,7 +132,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 
 // moduleInstances returns the addresses of a module's instances.
 func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
-	m := w.modules[path]
+	m := w.graph.modules[path]
 	if m == nil || m.cfg == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 
 // declares reports whether the configuration declares a resource instance.
 func (w *walk) declares(addr addrs.AbsInstance) bool {
-	r := w.byConfig[addr.Config()]
+	r := w.graph.byConfig[addr.Config()]
 	if r == nil || r.cfg == nil {
 		return false
 	}
@@ -188,11 +188,11 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 
 // orphanOutputs plans the removal of root outputs that the configuration doesn't have any more.
 func (w *walk) orphanOutputs() {
-	for _, name := range w.prior.OutputNames() {
-		if w.cfg.Module.Outputs[name] != nil && w.mode != plans.Destroy || w.selective() {
+	for _, name := range w.op.prior.OutputNames() {
+		if w.op.cfg.Module.Outputs[name] != nil && w.op.mode != plans.Destroy || w.op.selective() {
 			continue
 		}
-		prior := w.prior.Output(name)
+		prior := w.op.prior.Output(name)
 		change := &plans.OutputChange{Name: name, Action: plans.Delete, Before: prior.Value, After: cty.NullVal(cty.DynamicPseudoType), Sensitive: prior.Sensitive}
 		if prior.Sensitive {
 			change.Before = change.Before.Mark(marks.Sensitive)
@@ -203,17 +203,17 @@ func (w *walk) orphanOutputs() {
 
 // finishPlan puts together what the walk has found out.
 func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
-	w.state.PruneSince(w.prior)
+	w.state.PruneSince(w.op.prior)
 	if w.prevRun != nil {
 		w.prevRun.Prune()
 	}
 	plan := &plans.Plan{
-		Mode: opts.Mode, Errored: errored, Complete: !w.selective(), Timestamp: w.timestamp,
+		Mode: opts.Mode, Errored: errored, Complete: !w.op.selective(), Timestamp: w.op.timestamp,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks,
 	}
-	for name, v := range w.cfg.Module.Variables {
+	for name, v := range w.op.cfg.Module.Variables {
 		given, ok := opts.Variables[name]
 		switch {
 		case v.Ephemeral:
@@ -237,12 +237,12 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Applyable = !errored && (w.changesAnything() || plan.Mode == plans.RefreshOnly && w.refreshed())
 	if w.prevRun != nil {
 		w.inheritDependencies(w.prevRun)
-		w.prevRun.RepairDependencies(states.DependencyRepair{Before: w.prevRun, Moved: w.moves.All(), Present: w.state})
+		w.prevRun.RepairDependencies(states.DependencyRepair{Before: w.prevRun, Moved: w.op.moves.All(), Present: w.state})
 	}
 	plan.Drift = w.drift()
-	if w.prevRun != nil && w.moves != nil {
+	if w.prevRun != nil && w.op.moves != nil {
 		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
-		w.prevRun.RenameDependencies(w.moves.From)
+		w.prevRun.RenameDependencies(w.op.moves.From)
 	}
 	if !opts.NotSaved || len(plan.Drift) > 0 {
 		plan.RelevantAttributes = w.relevantAttributes()

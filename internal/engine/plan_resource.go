@@ -184,7 +184,7 @@ func (w *walk) checkForced(r *resource, done []*expansion) tfdiags.Diagnostics {
 	warn := func(format string, args ...any) {
 		diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
 	}
-	for _, addr := range w.forceWhole[r.addr] {
+	for _, addr := range w.op.forceWhole[r.addr] {
 		keyed := slices.IndexFunc(done, func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
 		switch {
 		case keyed >= 0:
@@ -219,7 +219,7 @@ func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
 
 // keep leaves an instance that doesn't take part as the state has it.
 func (p *instancePlan) keep() tfdiags.Diagnostics {
-	inst := p.w.prior.Instance(p.addr)
+	inst := p.w.op.prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.schema == nil {
 		return nil
 	}
@@ -259,10 +259,10 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if more.HasErrors() {
 		return diags
 	}
-	if w.mode == plans.RefreshOnly {
+	if w.op.mode == plans.RefreshOnly {
 		return diags.Append(p.refreshOnly(prior))
 	}
-	if w.importsOnly(r) {
+	if w.op.importsOnly(r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: prov.addr, Before: prior.value, After: prior.value, Action: plans.NoOp, Importing: importing,
@@ -304,7 +304,7 @@ func (p *instancePlan) rules(failed string) ruleSet {
 // prior finds the object that the change starts from: imported, or from the state and refreshed.
 func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
-	stored := w.prior.Instance(p.addr)
+	stored := w.op.prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
 		req := p.r.requests[p.addr]
 		if req == nil {
@@ -320,7 +320,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	w.setPrevRun(p.addr, "", l.obj, p.prov.addr)
 	l.obj = p.r.withFlags(l.obj)
 	deps := l.obj.Dependencies
-	if !w.skipRefresh {
+	if !w.op.skipRefresh {
 		deps = states.UnionDependencies(p.r.deps, deps)
 		var more tfdiags.Diagnostics
 		l, more = w.refresh(p.r, p.prov, Object{Addr: p.addr}, l, p.c)

@@ -24,8 +24,8 @@ func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 }
 
 func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
-	mocked := w.env.Mocks != nil && w.env.Mocks.Configuration(p.addr)
-	if mocked && !w.callsFunctions(p) && w.phase != PhaseValidate {
+	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.addr)
+	if mocked && !w.graph.callsFunctions(p) && w.op.phase != PhaseValidate {
 		p.mu.Lock()
 		p.instances[key] = nil
 		p.mu.Unlock()
@@ -33,7 +33,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	}
 	var err error
 	impl := ask(w, p, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
-		impl, err = w.env.Provider(w.ctx, p.addr.Provider)
+		impl, err = w.op.env.Provider(w.ctx, p.addr.Provider)
 		return impl
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	w.mu.Lock()
 	w.running[p] = true
 	w.mu.Unlock()
-	if w.phase == PhaseEval || p.functionsOnly || p.assumed || mocked {
+	if w.op.phase == PhaseEval || p.functionsOnly || p.assumed || mocked {
 		return nil
 	}
 	config, diags := w.providerValue(p, key)
@@ -54,7 +54,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	}
 	return diags.Append(p.explain(ask(w, p, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 		diags := impl.ValidateProviderConfig(w.ctx, config)
-		if diags.HasErrors() || w.phase == PhaseValidate {
+		if diags.HasErrors() || w.op.phase == PhaseValidate {
 			return diags
 		}
 		return diags.Append(impl.Configure(w.ctx, config))
@@ -120,7 +120,7 @@ func (w *walk) closeProvider(p *providerConfig) tfdiags.Diagnostics {
 
 // closeAll ends what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
-	for _, r := range w.resources {
+	for _, r := range w.graph.resources {
 		w.report(w.closeEphemeral(r))
 	}
 	for p := range w.running {
@@ -169,8 +169,8 @@ func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalCont
 	p.mu.Lock()
 	impl, there := p.instances[key]
 	p.mu.Unlock()
-	if there && w.env.Mocks != nil && w.phase != PhaseValidate {
-		if mock := w.env.Mocks.Instance(addr, p.addr); mock != nil {
+	if there && w.op.env.Mocks != nil && w.op.phase != PhaseValidate {
+		if mock := w.op.env.Mocks.Instance(addr, p.addr); mock != nil {
 			impl = mock
 		}
 	}

@@ -57,7 +57,7 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		out = nil
 	}
 	more := ask(w, provisionerName(prov.cfg.Type), "Run", addr, func() tfdiags.Diagnostics {
-		return w.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
+		return w.op.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
 	})
 	w.observe(ProvisionDone{what, prov.cfg.Type, more.HasErrors()})
 	more = more.Each(func(d *tfdiags.Diagnostic) {
@@ -126,7 +126,7 @@ func (w *walk) destroyProvisioners(r *resource, addr addrs.AbsInstance, self cty
 	if in == nil {
 		m := r.module
 		if m.cfg == nil {
-			m = w.root
+			m = w.graph.root
 		}
 		in = newModuleInstance(m, addr.Module)
 	}
@@ -146,7 +146,7 @@ func (w *walk) removedProvisioners(cfg *configs.Removed) []*provisionerExprs {
 	var problems tfdiags.Diagnostics
 	out := make([]*provisionerExprs, 0, len(cfg.Provisioners))
 	for _, prov := range cfg.Provisioners {
-		out = append(out, w.provisionerExprs(prov, nil, &problems))
+		out = append(out, w.op.provisionerExprs(prov, nil, &problems))
 	}
 	return out
 }

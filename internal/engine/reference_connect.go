@@ -22,8 +22,8 @@ type unit struct {
 func (b *build) refuse(n *Node, u unit, problems tfdiags.Diagnostics) {
 	switch {
 	case len(problems) == 0:
-	case b.phase == PhaseValidate:
-		b.refused[u] = b.refused[u].Append(problems)
+	case b.op.phase == PhaseValidate:
+		b.g.refused[u] = b.g.refused[u].Append(problems)
 	default:
 		n.Problems = n.Problems.Append(problems)
 	}
@@ -142,7 +142,7 @@ func (b *build) connectResourceRef(n *Node, m *module, addr addrs.Resource, key 
 		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
 			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.cfg.Check.Name)}}
 	}
-	if keyed && b.phase.Applies() {
+	if keyed && b.op.phase.Applies() {
 		b.after(n, b.single(r, key))
 	} else {
 		b.after(n, r.node)
@@ -229,13 +229,13 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 	}
 	p, key := b.provider(use)
 	if key != nil {
-		b.functionKeys[functionUse{m, f.Func}] = key
+		b.g.functionKeys[functionUse{m, f.Func}] = key
 	}
-	b.functions[functionUse{m, f.Func}] = p
+	b.g.functions[functionUse{m, f.Func}] = p
 	if p.schema == nil {
 		addr := p.addr.Provider
 		if b.schemas[addr] == nil {
-			schema, more := b.env.Schema(b.ctx, addr)
+			schema, more := b.op.env.Schema(b.ctx, addr)
 			if more.HasErrors() {
 				return more
 			}

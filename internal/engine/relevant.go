@@ -15,24 +15,24 @@ import (
 // variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
 // once for each module instance, so the cost is that of the references.
 func (w *walk) relevantAttributes() []plans.RelevantAttribute {
-	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}, exprs: w.env.Known.expressions()}
+	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.env.Known.expressions()}
 	for _, change := range w.changes.Instances {
 		if change.Action != plans.NoOp {
-			t.resource(w.byConfig[change.Addr.Config()], change.Addr.Module)
+			t.resource(w.graph.byConfig[change.Addr.Config()], change.Addr.Module)
 		}
 	}
 	ofProviders := w.valuesOfProviders()
-	for _, v := range w.values {
+	for _, v := range w.graph.values {
 		if v.kind != outputValue {
 			continue
 		}
-		if v.module == w.root {
+		if v.module == w.graph.root {
 			if change := w.changes.Output(v.name); change != nil && change.Action != plans.NoOp {
 				t.value(v, addrs.RootInstance)
 			}
 			continue
 		}
-		if v.failed || w.phase.Destroys() && !ofProviders[v.node.ID] {
+		if v.failed || w.op.phase.Destroys() && !ofProviders[v.node.ID] {
 			continue
 		}
 		for _, in := range v.module.instances {
@@ -50,19 +50,19 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 
 // valuesOfProviders finds the values that provider configurations are made from: when everything is destroyed, no others matter.
 func (w *walk) valuesOfProviders() map[dag.ID]bool {
-	if !w.phase.Destroys() {
+	if !w.op.phase.Destroys() {
 		return nil
 	}
 	found := map[dag.ID]bool{}
 	var todo []dag.ID
-	for _, p := range w.providers {
+	for _, p := range w.graph.providers {
 		todo = append(todo, p.node.ID)
 	}
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, need := range w.graph.Needs(id) {
-			if w.nodes[need].Kind.isValue() && !found[need] {
+		for _, need := range w.graph.edges.Needs(id) {
+			if w.graph.nodes[need].Kind.isValue() && !found[need] {
 				found[need] = true
 				todo = append(todo, need)
 			}

@@ -15,7 +15,7 @@ type removedKey struct {
 // resource takes precedence over one that names a module around it.
 func (w *walk) matchRemoved() {
 	blocks := map[removedKey]*configs.Removed{}
-	for _, m := range w.modules {
+	for _, m := range w.graph.modules {
 		if m.cfg == nil {
 			continue
 		}
@@ -30,7 +30,7 @@ func (w *walk) matchRemoved() {
 	if len(blocks) == 0 {
 		return
 	}
-	for _, r := range w.resources {
+	for _, r := range w.graph.resources {
 		if r.addr.Resource.Mode != addrs.Managed {
 			continue
 		}

@@ -57,7 +57,7 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	for _, in := range r.module.instances {
-		stored := w.prior.Resource(r.addr.Resource.InInstance(in.addr))
+		stored := w.op.prior.Resource(r.addr.Resource.InInstance(in.addr))
 		x := newExpansion(instances{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(stored)})
 		diags = diags.Append(w.fillFromState(r, in, x))
 		x.value = w.valueOf(r, x)

@@ -21,7 +21,7 @@ var analysisTransformer = &Transformer{
 	Doc:   "finds what every expression refers to, once per configuration object however many modules share it",
 	After: []*Transformer{configTransformer, schemaTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		for _, m := range b.modules {
+		for _, m := range b.g.modules {
 			if m.call != nil {
 				m.rep = b.repetition(m.call.Count, m.call.ForEach, m.call.Enabled)
 			}
@@ -29,20 +29,20 @@ var analysisTransformer = &Transformer{
 				c.rules = b.rules(c.cfg.Asserts)
 			}
 		}
-		for _, v := range b.values {
+		for _, v := range b.g.values {
 			b.analyseValue(v)
 		}
 		b.analyseBodies()
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			if r.cfg != nil {
-				r.exprs = b.resourceExprs[r.bodyKey()]
-				if b.importsOnly(r) {
+				r.exprs = b.known.resourceExprs[r.bodyKey()]
+				if b.op.importsOnly(r) {
 					r.exprs = &resourceExprs{rep: r.exprs.rep, itself: r.exprs.itself}
 				}
 				r.open.Problems = r.open.Problems.Append(r.exprs.problems)
 			}
 		}
-		for _, p := range b.providers {
+		for _, p := range b.g.providers {
 			b.analyseProvider(p)
 		}
 		return nil
@@ -67,13 +67,13 @@ func (a *analysis) expr(e hcl.Expression) *lang.Expr {
 }
 
 func (b *build) repetition(count, forEach, enabled hcl.Expression) repetitionExprs {
-	return repetitionExprs{b.expr(count), b.expr(forEach), b.expr(enabled)}
+	return repetitionExprs{b.known.expr(count), b.known.expr(forEach), b.known.expr(enabled)}
 }
 
 func (b *build) rules(cfgs []*configs.CheckRule) []rule {
 	out := make([]rule, len(cfgs))
 	for i, c := range cfgs {
-		out[i] = rule{c, b.expr(c.Condition), b.expr(c.ErrorMessage)}
+		out[i] = rule{c, b.known.expr(c.Condition), b.known.expr(c.ErrorMessage)}
 	}
 	return out
 }
@@ -88,27 +88,27 @@ func (b *build) analyseValue(v *value) {
 		}
 		v.node.kept = len(v.rules) > 0
 	case localValue:
-		v.expr = b.expr(v.module.cfg.Module.Locals[v.name].Expr)
+		v.expr = b.known.expr(v.module.cfg.Module.Locals[v.name].Expr)
 	case outputValue:
 		if v.output.Ephemeral && v.module.parent == nil && !v.module.cfg.Called {
 			v.node.Problems = v.node.Problems.Append(tfdiags.Errorf("Invalid output configuration",
 				"Root modules can't have ephemeral outputs: there is no module to take the value.").At(v.output.Range))
 		}
-		v.expr = b.expr(v.output.Expr)
+		v.expr = b.known.expr(v.output.Expr)
 		v.rules = b.rules(v.output.Preconditions)
 	}
 }
 
 // callArg gives the expression that a module call has for a variable; nil when it has none.
 func (b *build) callArg(call *configs.ModuleCall, name string) *lang.Expr {
-	args, ok := b.callArgs[call]
+	args, ok := b.known.callArgs[call]
 	if !ok {
 		args = map[string]*lang.Expr{}
 		attrs, _ := call.Config.JustAttributes() // its errors were reported when the module was loaded
 		for name, attr := range attrs {
-			args[name] = b.expr(attr.Expr)
+			args[name] = b.known.expr(attr.Expr)
 		}
-		b.callArgs[call] = args
+		b.known.callArgs[call] = args
 	}
 	return args[name]
 }
@@ -141,24 +141,24 @@ func (r *resource) bodyKey() bodyKey {
 // to do before the first thing can be planned.
 func (b *build) analyseBodies() {
 	var todo []bodyKey
-	for _, r := range b.resources {
+	for _, r := range b.g.resources {
 		if r.cfg == nil {
 			continue
 		}
-		if key := r.bodyKey(); b.resourceExprs[key] == nil {
-			b.resourceExprs[key] = &resourceExprs{}
+		if key := r.bodyKey(); b.known.resourceExprs[key] == nil {
+			b.known.resourceExprs[key] = &resourceExprs{}
 			todo = append(todo, key)
 		}
 	}
 	parallel.Each(len(todo), runtime.GOMAXPROCS(0), func(i int) {
 		if key := todo[i]; key.schema != nil {
-			e := b.resourceExprs[key]
+			e := b.known.resourceExprs[key]
 			e.body = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
 			e.body.Meta = key.cfg.Meta()
 		}
 	})
 	for _, key := range todo {
-		b.analyseMeta(key.cfg, b.resourceExprs[key])
+		b.analyseMeta(key.cfg, b.known.resourceExprs[key])
 	}
 }
 
@@ -168,12 +168,12 @@ func (b *build) analyseMeta(c *configs.Resource, e *resourceExprs) {
 	e.itself = e.rep.refuse(c.Addr)
 	e.pre, e.post = b.rules(c.Preconditions), b.rules(c.Postconditions)
 	for _, t := range c.ReplaceTriggeredBy {
-		e.triggers = append(e.triggers, b.expr(t))
+		e.triggers = append(e.triggers, b.known.expr(t))
 	}
-	e.preventDestroy = b.expr(c.PreventDestroy)
+	e.preventDestroy = b.known.expr(c.PreventDestroy)
 	e.dependsOn = lang.DependsOn(c.DependsOn)
 	for _, prov := range c.Provisioners {
-		e.provisioners = append(e.provisioners, b.provisionerExprs(prov, c.Connection, &e.problems))
+		e.provisioners = append(e.provisioners, b.op.provisionerExprs(prov, c.Connection, &e.problems))
 	}
 }
 

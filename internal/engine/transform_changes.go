@@ -42,12 +42,12 @@ var changesTransformer = &Transformer{
 	Doc:   "adds the Steps of each planned change",
 	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.Applies() {
+		if !b.op.phase.Applies() {
 			return nil
 		}
 		var diags tfdiags.Diagnostics
-		for _, change := range b.plan.Changes.Instances {
-			r := b.byConfig[change.Addr.Config()]
+		for _, change := range b.op.plan.Changes.Instances {
+			r := b.g.byConfig[change.Addr.Config()]
 			if r == nil {
 				diags = diags.Append(tfdiags.Errorf("Planned object unknown",
 					"The plan has a change for %s, which is neither in the configuration nor in the state that the plan was made from.", change.Addr))

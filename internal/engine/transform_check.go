@@ -12,17 +12,17 @@ var checkTransformer = &Transformer{
 	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
 	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.Checks() || !b.phase.Applies() {
+		if !b.op.phase.Checks() || !b.op.phase.Applies() {
 			return nil
 		}
 		var start *Node
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			if !r.nested() {
 				continue
 			}
 			if start == nil {
 				start = b.node(KindBarrier, nil, checksStartName, nil)
-				for _, other := range b.resources {
+				for _, other := range b.g.resources {
 					if !other.nested() && (len(b.steps[other]) > 0 || other.hasConditions()) {
 						b.after(start, other.node)
 						for _, s := range b.steps[other] {

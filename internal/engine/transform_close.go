@@ -17,13 +17,13 @@ var closeTransformer = &Transformer{
 	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.closeEphemerals()
-		for _, n := range slices.Clone(b.nodes) {
+		for _, n := range slices.Clone(b.g.nodes) {
 			if n.Resource != nil && n.Resource.provider != nil {
 				b.after(n.Resource.provider.close, n)
 			}
 		}
 		root := b.node(KindBarrier, nil, rootName, nil)
-		for _, n := range b.nodes {
+		for _, n := range b.g.nodes {
 			b.after(root, n)
 		}
 		return nil
@@ -33,15 +33,15 @@ var closeTransformer = &Transformer{
 // closeEphemerals adds a Barrier that closes each ephemeral resource, after everything that its value may have reached.
 func (b *build) closeEphemerals() {
 	var u *ephemeralUsers
-	for _, r := range b.resources {
-		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.phase == PhaseValidate {
+	for _, r := range b.g.resources {
+		if r.addr.Resource.Mode != addrs.Ephemeral || r.cfg == nil || b.op.phase == PhaseValidate {
 			continue
 		}
 		if u == nil {
-			if _, ok := b.graph.Order(); !ok {
+			if _, ok := b.g.edges.Order(); !ok {
 				return // the cycle is reported at the end
 			}
-			u = &ephemeralUsers{build: b, dependents: b.graph.Dependents(), done: map[*Node]*Node{}, ofProvider: b.providerUsers()}
+			u = &ephemeralUsers{build: b, dependents: b.g.edges.Dependents(), done: map[*Node]*Node{}, ofProvider: b.providerUsers()}
 		}
 		u.of(r.node)
 	}
@@ -50,7 +50,7 @@ func (b *build) closeEphemerals() {
 // providerUsers lists the nodes of each provider's resources by the provider's node.
 func (b *build) providerUsers() map[*Node][]*Node {
 	users := map[*Node][]*Node{}
-	for _, n := range b.nodes {
+	for _, n := range b.g.nodes {
 		if n.Resource != nil && n.Resource.provider != nil {
 			users[n.Resource.provider.node] = append(users[n.Resource.provider.node], n)
 		}
@@ -80,7 +80,7 @@ func (u *ephemeralUsers) of(n *Node) *Node {
 		u.after(r.provider.close, end)
 	}
 	for _, id := range u.dependents[n.ID] {
-		user := u.nodes[id]
+		user := u.g.nodes[id]
 		if user.Kind.isBarrier() && user.Resource == nil {
 			continue
 		}

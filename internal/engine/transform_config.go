@@ -18,7 +18,7 @@ var configTransformer = &Transformer{
 	Name: "Config",
 	Doc:  "adds Value, Module and Resource nodes for everything in the module tree",
 	Run: func(b *build) tfdiags.Diagnostics {
-		b.root = b.addModule(b.cfg, nil)
+		b.g.root = b.addModule(b.op.cfg, nil)
 		return nil
 	},
 }
@@ -31,7 +31,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 		calls: map[string]*module{}, resources: map[addrs.Resource]*resource{},
 	}
 	m.gone = sync.OnceValue(func() *moduleInstance { return newModuleInstance(m, m.path.UnkeyedInstance()) })
-	b.modules[m.path] = m
+	b.g.modules[m.path] = m
 	if parent != nil {
 		m.callSlot = len(parent.calls)
 		parent.calls[cfg.Call.Name] = m
@@ -70,7 +70,7 @@ func (b *build) addValue(m *module, table map[string]*value, v *value, name stri
 	v.node = b.node(KindValue, m, inModule(m.path, name), &rng)
 	v.node.Object = v
 	table[v.name] = v
-	b.values = append(b.values, v)
+	b.g.values = append(b.g.values, v)
 	return v
 }
 
@@ -85,7 +85,7 @@ func (b *build) addCheck(m *module, c *configs.Check) {
 func (b *build) addResource(m *module, cfg *configs.Resource) *resource {
 	r := &resource{addr: cfg.Addr.In(m.path), module: m, cfg: cfg}
 	b.addResourceNode(r, &cfg.Range)
-	if b.phase.Applies() {
+	if b.op.phase.Applies() {
 		r.open = b.node(KindExpand, m, r.addr.String()+" (expand)", &cfg.Range)
 		r.open.Resource = r
 		b.after(r.node, r.open)
@@ -102,8 +102,8 @@ func (b *build) addResourceNode(r *resource, rng *hcl.Range) {
 	r.node.Resource = r
 	r.open, r.expand = r.node, r.node
 	m.resources[r.addr.Resource] = r
-	b.byConfig[r.addr] = r
-	b.resources = append(b.resources, r)
+	b.g.byConfig[r.addr] = r
+	b.g.resources = append(b.g.resources, r)
 }
 
 var stateTransformer = &Transformer{
@@ -111,18 +111,18 @@ var stateTransformer = &Transformer{
 	Doc:   "attaches what the state has to the Resource nodes, and adds nodes for resources that are in the state only",
 	After: []*Transformer{configTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.Plans() && !b.phase.Applies() {
+		if !b.op.phase.Plans() && !b.op.phase.Applies() {
 			return nil
 		}
 		inState := map[addrs.ConfigResource][]*states.Resource{}
-		for r := range b.prior.Resources() {
+		for r := range b.op.prior.Resources() {
 			addr := r.Addr.Config()
 			inState[addr] = append(inState[addr], r)
 		}
 		for _, addr := range slices.SortedFunc(maps.Keys(inState), addrs.ConfigResource.Compare) {
 			found := inState[addr]
 			slices.SortFunc(found, func(x, y *states.Resource) int { return x.Addr.Compare(y.Addr) })
-			r := b.byConfig[addr]
+			r := b.g.byConfig[addr]
 			if r == nil {
 				r = &resource{addr: addr, module: b.stateModule(addr.Module)}
 				b.addResourceNode(r, nil)
@@ -135,11 +135,11 @@ var stateTransformer = &Transformer{
 
 // stateModule gives a module of the tree, making one up for what is in the state only.
 func (b *build) stateModule(path addrs.Module) *module {
-	if m := b.modules[path]; m != nil {
+	if m := b.g.modules[path]; m != nil {
 		return m
 	}
 	m := &module{path: path, resources: map[addrs.Resource]*resource{}}
-	b.modules[path] = m
+	b.g.modules[path] = m
 	return m
 }
 

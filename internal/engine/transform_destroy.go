@@ -42,7 +42,7 @@ var destroySplitTransformer = &Transformer{
 	Doc:   "orders what is destroyed: among itself, and before or after what is created",
 	After: []*Transformer{changesTransformer, referenceTransformer, replaceTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if b.phase.Applies() && b.deletesAnything() {
+		if b.op.phase.Applies() && b.deletesAnything() {
 			newDestroyOrder(b).connect()
 		}
 		return nil
@@ -105,7 +105,7 @@ func (d *destroyOrder) late(s *step, letGo bool) bool {
 
 // flagged tells whether the object was stored, or else is configured, as one to be replaced by creating first.
 func (d *destroyOrder) flagged(s *step) bool {
-	if inst := d.b.prior.Instance(s.change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
+	if inst := d.b.op.prior.Instance(s.change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
 		return true
 	}
 	return s.resource.cfg != nil && s.resource.createFirst
@@ -114,7 +114,7 @@ func (d *destroyOrder) flagged(s *step) bool {
 // letGo tells whether some of what depends on x by the stored dependencies stays and is changed, and none of it refers to x any
 // more.
 func (d *destroyOrder) letGo(x *related) bool {
-	if d.b.phase.Destroys() {
+	if d.b.op.phase.Destroys() {
 		return false
 	}
 	some := false
@@ -250,19 +250,19 @@ func (d *destroyOrder) relax() {
 			continue
 		}
 		for _, c := range cuts[i] {
-			d.b.graph.Disconnect(c.gate)
+			d.b.g.edges.Disconnect(c.gate)
 		}
 	}
 }
 
 func (d *destroyOrder) ordered() bool {
-	_, ok := d.b.graph.Order()
+	_, ok := d.b.g.edges.Order()
 	return ok
 }
 
 func (d *destroyOrder) mend(c cutGate) {
 	for _, need := range c.needs {
-		d.b.graph.Connect(c.gate, need)
+		d.b.g.edges.Connect(c.gate, need)
 	}
 }
 
@@ -277,11 +277,11 @@ func (d *destroyOrder) cut(kind gateKind) []cutGate {
 		return nil
 	}
 	var out []cutGate
-	cyclic := d.b.graph.Cyclic()
+	cyclic := d.b.g.edges.Cyclic()
 	for _, gate := range d.gates[kind] {
 		if cyclic[gate.ID] {
-			out = append(out, cutGate{gate.ID, d.b.graph.Needs(gate.ID)})
-			d.b.graph.Disconnect(gate.ID)
+			out = append(out, cutGate{gate.ID, d.b.g.edges.Needs(gate.ID)})
+			d.b.g.edges.Disconnect(gate.ID)
 		}
 	}
 	return out

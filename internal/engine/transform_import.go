@@ -48,18 +48,18 @@ var importTransformer = &Transformer{
 	Doc:   "attaches import targets to the Resource nodes that they fill",
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !(b.phase == PhaseValidate || b.phase == PhasePlan) || b.mode != plans.Normal || b.preDestroy {
+		if !(b.op.phase == PhaseValidate || b.op.phase == PhasePlan) || b.op.mode != plans.Normal || b.op.preDestroy {
 			return nil
 		}
 		var diags tfdiags.Diagnostics
-		for _, cfg := range b.cfg.Module.Imports {
-			if len(b.cliImports) > 0 {
+		for _, cfg := range b.op.cfg.Module.Imports {
+			if len(b.op.cliImports) > 0 {
 				break // nothing but what the command line asks for
 			}
 			diags = diags.Append(b.addImport(cfg))
 		}
-		for _, cli := range b.cliImports {
-			r := b.byConfig[cli.Addr.Config()]
+		for _, cli := range b.op.cliImports {
+			r := b.g.byConfig[cli.Addr.Config()]
 			if r == nil || r.cfg == nil {
 				diags = diags.Append(tfdiags.Errorf("Resource configuration missing",
 					"%s has no configuration to import into. Write a resource block for it first.", cli.Addr))
@@ -72,12 +72,12 @@ var importTransformer = &Transformer{
 }
 
 func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
-	r := b.byConfig[cfg.ToResource]
+	r := b.g.byConfig[cfg.ToResource]
 	if r == nil || r.cfg == nil {
-		if b.phase == PhaseValidate {
+		if b.op.phase == PhaseValidate {
 			return nil // the configuration may yet be generated
 		}
-		if b.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
+		if b.op.generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)
 		} else {
 			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist",
@@ -85,7 +85,7 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 		}
 	}
 	t := &importTarget{cfg: cfg, resource: r}
-	t.to, t.id, t.identity, t.forEach = b.expr(cfg.To), b.expr(cfg.ID), b.expr(cfg.Identity), b.expr(cfg.ForEach)
+	t.to, t.id, t.identity, t.forEach = b.known.expr(cfg.To), b.known.expr(cfg.ID), b.known.expr(cfg.Identity), b.known.expr(cfg.ForEach)
 	if t.to != nil {
 		t.to = indexesOf(t.to)
 	}
@@ -130,9 +130,9 @@ func (b *build) addGenerated(cfg *configs.Import) *resource {
 		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider, ProviderAddr: cfg.ProviderAddr,
 		TypeRange: cfg.Range, Range: cfg.Range,
 	}
-	r := b.byConfig[cfg.ToResource]
+	r := b.g.byConfig[cfg.ToResource]
 	if r == nil {
-		r = b.addResource(b.root, res)
+		r = b.addResource(b.g.root, res)
 	} else {
 		r.cfg = res
 	}

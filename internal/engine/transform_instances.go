@@ -29,7 +29,7 @@ var instancesTransformer = &Transformer{
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
 	After: []*Transformer{changesTransformer, referenceTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			if len(b.steps[r]) > 0 {
 				b.connectSteps(r)
 			}
@@ -109,8 +109,8 @@ func (b *build) localNeeds(r *resource) (local []*Node, others *Node) {
 		return nil, nil
 	}
 	var rest []*Node
-	for _, id := range b.graph.Needs(r.open.ID) {
-		if n := b.nodes[id]; n.completes() {
+	for _, id := range b.g.edges.Needs(r.open.ID) {
+		if n := b.g.nodes[id]; n.completes() {
 			local = append(local, n)
 		} else {
 			rest = append(rest, n)

@@ -9,12 +9,12 @@ var moduleTransformer = &Transformer{
 	Doc:   "makes the end of each module wait for what is in it: depends_on of a module call waits for that",
 	After: []*Transformer{referenceTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		for _, n := range b.nodes {
+		for _, n := range b.g.nodes {
 			if n.Module != nil && n.Module.closed != nil && n.endsModule() {
 				b.after(n.Module.closed, n)
 			}
 		}
-		for _, m := range b.modules {
+		for _, m := range b.g.modules {
 			if m.closed != nil && m.parent.closed != nil {
 				b.after(m.parent.closed, m.closed)
 			}
@@ -30,7 +30,7 @@ func (b *build) awaitWholeCalls() {
 	if len(b.wholeCalls) == 0 {
 		return
 	}
-	g := b.graph.Clone()
+	g := b.g.edges.Clone()
 	for _, ref := range b.wholeCalls {
 		g.Connect(ref.from.ID, ref.call.closed.ID)
 	}

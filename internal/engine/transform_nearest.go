@@ -11,22 +11,22 @@ import (
 // nearest finds, for every resource, the resources that are reached from it without passing through another managed one. Values
 // hand on what they reach; sets that are the same are shared.
 func (b *build) nearest(order []dag.ID) {
-	index := make(map[*resource]int32, len(b.resources))
-	for i, r := range b.resources {
+	index := make(map[*resource]int32, len(b.g.resources))
+	for i, r := range b.g.resources {
 		index[r] = int32(i)
 	}
-	reached := make([][]int32, b.graph.Len())
-	call := callDependencies{b: b, reached: reached, by: map[dag.ID]*module{}, without: map[setInModule][]int32{}, deps: make([][]int32, len(b.resources))}
-	for _, m := range b.modules {
+	reached := make([][]int32, b.g.edges.Len())
+	call := callDependencies{b: b, reached: reached, by: map[dag.ID]*module{}, without: map[setInModule][]int32{}, deps: make([][]int32, len(b.g.resources))}
+	for _, m := range b.g.modules {
 		if m.expand != nil {
 			call.by[m.expand.ID] = m
 		}
 	}
 	lists := map[*int32][]addrs.ConfigResource{} // by the first element of a set: sets are shared, so lists are
 	for _, id := range order {
-		n := b.nodes[id]
-		set := b.union(reached, b.graph.Needs(id))
-		for _, to := range b.graph.Needs(id) {
+		n := b.g.nodes[id]
+		set := b.union(reached, b.g.edges.Needs(id))
+		for _, to := range b.g.edges.Needs(id) {
 			if m := call.by[to]; m != nil {
 				set = call.implied(m, set)
 			}
@@ -79,7 +79,7 @@ func (c *callDependencies) implied(m *module, set []int32) []int32 {
 		return out
 	}
 	out := set
-	if slices.ContainsFunc(set, func(i int32) bool { return c.b.resources[i].managedIn(m) }) {
+	if slices.ContainsFunc(set, func(i int32) bool { return c.b.g.resources[i].managedIn(m) }) {
 		out = slices.DeleteFunc(slices.Clone(set), func(i int32) bool {
 			_, found := slices.BinarySearch(outer, i)
 			return found
@@ -95,7 +95,7 @@ func (c *callDependencies) ends(set []int32) []int32 {
 	inner := map[int32]bool{}
 	seen := map[*int32]bool{} // resources share sets
 	for _, i := range set {
-		if deps := c.deps[i]; c.b.resources[i].addr.Resource.Mode == addrs.Managed && len(deps) > 0 && !seen[&deps[0]] {
+		if deps := c.deps[i]; c.b.g.resources[i].addr.Resource.Mode == addrs.Managed && len(deps) > 0 && !seen[&deps[0]] {
 			seen[&deps[0]] = true
 			for _, dep := range deps {
 				inner[dep] = true
@@ -192,7 +192,7 @@ func (b *build) depAddrs(set []int32, lists map[*int32][]addrs.ConfigResource) [
 	}
 	out := make([]addrs.ConfigResource, len(set))
 	for i, n := range set {
-		out[i] = b.resources[n].addr
+		out[i] = b.g.resources[n].addr
 	}
 	slices.SortFunc(out, states.CompareDependencies)
 	lists[&set[0]] = out

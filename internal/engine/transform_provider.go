@@ -43,7 +43,7 @@ var providerTransformer = &Transformer{
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		var diags tfdiags.Diagnostics
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			diags = diags.Append(b.connectProvider(r))
 		}
 		return diags
@@ -53,7 +53,7 @@ var providerTransformer = &Transformer{
 func (b *build) connectProvider(r *resource) tfdiags.Diagnostics {
 	if r.cfg != nil {
 		use, ok := r.module.cfg.ProviderOf(r.cfg)
-		assumed := use.Expected && b.phase == PhaseValidate // a module that is made to be called is validated by itself
+		assumed := use.Expected && b.op.phase == PhaseValidate // a module that is made to be called is validated by itself
 		if !ok && !assumed {
 			return tfdiags.Diagnostics{missingProvider(r.cfg.ProviderConfig(), r.module.path).InText(r.cfg.Range)}
 		}
@@ -90,11 +90,11 @@ func missingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Di
 
 // provider gives the node of a configuration that was resolved, and the key of the instance that is meant.
 func (b *build) provider(use configs.ProviderUse) (*providerConfig, *keyExpr) {
-	p := b.providerConfig(use.Config, b.modules[use.Module.Path], use.Block)
+	p := b.providerConfig(use.Config, b.g.modules[use.Module.Path], use.Block)
 	if use.Key == nil {
 		return p, nil
 	}
-	key := &keyExpr{expr: b.expr(use.Key), module: b.modules[use.KeyModule.Path]}
+	key := &keyExpr{expr: b.known.expr(use.Key), module: b.g.modules[use.KeyModule.Path]}
 	if use.KeyCall != nil {
 		key.call = use.KeyCall.Name
 	}
@@ -110,10 +110,10 @@ func localName(m *configs.Module, p addrs.Provider) string {
 
 // stateProvider finds the configuration at an absolute address.
 func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*providerConfig, bool) {
-	if p := b.providers[addr]; p != nil {
+	if p := b.g.providers[addr]; p != nil {
 		return p, true
 	}
-	m := b.modules[addr.Module]
+	m := b.g.modules[addr.Module]
 	if m == nil || m.cfg == nil {
 		return nil, false
 	}
@@ -129,7 +129,7 @@ func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*providerConfig, bo
 
 // providerConfig gives the configuration's node, adding it when it is first used.
 func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *configs.Provider) *providerConfig {
-	if p := b.providers[addr]; p != nil {
+	if p := b.g.providers[addr]; p != nil {
 		return p
 	}
 	p := &providerConfig{addr: addr, module: m, cfg: cfg, instances: map[addrs.InstanceKey]providers.Interface{}}
@@ -142,12 +142,12 @@ func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *con
 	p.close = b.node(KindProviderClose, m, addr.String()+" (close)", nil)
 	p.node.Object, p.close.Object = p, p
 	b.after(p.close, p.node)
-	b.providers[addr] = p
+	b.g.providers[addr] = p
 	return p
 }
 
 func (b *build) sortedProviders() []*providerConfig {
-	return slices.SortedFunc(maps.Values(b.providers), func(x, y *providerConfig) int {
+	return slices.SortedFunc(maps.Values(b.g.providers), func(x, y *providerConfig) int {
 		return strings.Compare(x.addr.String(), y.addr.String())
 	})
 }
@@ -161,10 +161,10 @@ var schemaTransformer = &Transformer{
 		if diags.HasErrors() {
 			return diags
 		}
-		for _, p := range b.providers {
+		for _, p := range b.g.providers {
 			p.schema = b.schemas[p.addr.Provider]
 		}
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			diags = diags.Append(b.attachSchema(r))
 		}
 		return diags
@@ -173,14 +173,14 @@ var schemaTransformer = &Transformer{
 
 func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	b.schemas = make(map[addrs.Provider]*providers.Schema)
-	for addr := range b.providers {
+	for addr := range b.g.providers {
 		b.schemas[addr.Provider] = nil
 	}
 	needed := slices.SortedFunc(maps.Keys(b.schemas), addrs.Provider.Compare)
-	defer b.env.Timings.Phase("schemas")()
+	defer b.op.env.Timings.Phase("schemas")()
 	schemas := make([]*providers.Schema, len(needed))
 	problems := make([]tfdiags.Diagnostics, len(needed))
-	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], problems[i] = b.env.Schema(b.ctx, needed[i]) })
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], problems[i] = b.op.env.Schema(b.ctx, needed[i]) })
 	var diags tfdiags.Diagnostics
 	for i, addr := range needed {
 		b.schemas[addr] = schemas[i]

@@ -11,20 +11,20 @@ var pruneTransformer = &Transformer{
 	Doc:   "drops values that nobody reads, in one sweep",
 	After: []*Transformer{closeTransformer, targetTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.phase.prunes() {
+		if !b.op.phase.prunes() {
 			return nil
 		}
 		var roots []dag.ID
-		for _, n := range b.nodes {
+		for _, n := range b.g.nodes {
 			if b.wanted(n) {
 				roots = append(roots, n.ID)
 			}
 		}
-		keep := b.graph.Reach(roots...)
-		if b.phase == PhasePlanDestroy {
+		keep := b.g.edges.Reach(roots...)
+		if b.op.phase == PhasePlanDestroy {
 			b.fillModules(keep)
 		}
-		if b.phase.Applies() {
+		if b.op.phase.Applies() {
 			b.restEphemerals(keep)
 		}
 		b.drop(keep)
@@ -35,9 +35,9 @@ var pruneTransformer = &Transformer{
 // restEphemerals finds the ephemeral resources whose values nobody is going to use: a resource of which nothing is done has its stored
 // value, whatever its block refers to. They stay closed.
 func (b *build) restEphemerals(keep []bool) {
-	used := make([]bool, len(b.nodes))
+	used := make([]bool, len(b.g.nodes))
 	var todo []dag.ID
-	for _, n := range b.nodes {
+	for _, n := range b.g.nodes {
 		if keep[n.ID] && b.works(n) {
 			todo = append(todo, n.ID)
 		}
@@ -45,14 +45,14 @@ func (b *build) restEphemerals(keep []bool) {
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, need := range b.graph.Needs(id) {
-			if !used[need] && b.nodes[need].handsOn() {
+		for _, need := range b.g.edges.Needs(id) {
+			if !used[need] && b.g.nodes[need].handsOn() {
 				used[need] = true
 				todo = append(todo, need)
 			}
 		}
 	}
-	for _, r := range b.resources {
+	for _, r := range b.g.resources {
 		r.unused = r.addr.Resource.Mode == addrs.Ephemeral && !used[r.node.ID] && !r.node.kept && !r.hasConditions()
 	}
 }
@@ -77,7 +77,7 @@ func (n *Node) handsOn() bool {
 // fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have
 // in the state becomes their values there.
 func (b *build) fillModules(keep []bool) {
-	for _, r := range b.resources {
+	for _, r := range b.g.resources {
 		if m := r.module; m.expand != nil && keep[m.expand.ID] {
 			b.after(r.node, m.expand)
 		}
@@ -90,20 +90,20 @@ func (b *build) wanted(n *Node) bool {
 	case KindStep:
 		return true
 	case KindValue, KindCheck, KindInspection:
-		return n.kept && !b.phase.Destroys()
+		return n.kept && !b.op.phase.Destroys()
 	case KindExpand, KindResource, KindResourceIn:
-		return n.kept || b.phase == PhasePlanDestroy && len(n.Resource.prior) > 0
+		return n.kept || b.op.phase == PhasePlanDestroy && len(n.Resource.prior) > 0
 	}
 	return false
 }
 
 // drop takes the work out of nodes that are not kept; they stay as empty vertices without edges.
 func (b *build) drop(keep []bool) {
-	for id, n := range b.nodes {
+	for id, n := range b.g.nodes {
 		if keep[id] || n.Kind.isBarrier() {
 			continue
 		}
 		n.Dropped, n.Problems = true, nil
-		b.graph.Disconnect(dag.ID(id))
+		b.g.edges.Disconnect(dag.ID(id))
 	}
 }

@@ -16,14 +16,14 @@ var referenceTransformer = &Transformer{
 	Doc:   "adds an edge for every reference, depends_on and provider function, and for what a module's content owes its call",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		b.refused = map[unit]tfdiags.Diagnostics{}
-		for _, path := range sortedModules(b.modules) {
-			b.connectModule(b.modules[path])
+		b.g.refused = map[unit]tfdiags.Diagnostics{}
+		for _, path := range sortedModules(b.g.modules) {
+			b.connectModule(b.g.modules[path])
 		}
-		for _, v := range b.values {
+		for _, v := range b.g.values {
 			b.connectValue(v)
 		}
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			if r.cfg != nil {
 				b.connectResource(r)
 			}
@@ -129,7 +129,7 @@ func (m *module) refuseItself(ref *addrs.Reference) bool {
 // connectImport connects the expressions of an import block.
 func (b *build) connectImport(t *importTarget) {
 	for _, e := range t.exprs() {
-		b.connectRefs(t.resource.open, b.root, &e.Refs, inEach(t.forEach != nil))
+		b.connectRefs(t.resource.open, b.g.root, &e.Refs, inEach(t.forEach != nil))
 	}
 }
 
@@ -171,7 +171,7 @@ func (b *build) connectResource(r *resource) {
 	selfScope := r.without(scope)
 	selfScope.self = r
 	for _, p := range e.provisioners {
-		if p.cfg.Destroy && b.phase != PhaseValidate {
+		if p.cfg.Destroy && b.op.phase != PhaseValidate {
 			continue // evaluated from the object itself when it is destroyed
 		}
 		for _, body := range p.bodies() {
@@ -183,7 +183,7 @@ func (b *build) connectResource(r *resource) {
 // onlyDestroyed tells whether the destruction of a resource's objects is planned from the state alone. What its block says doesn't
 // matter then, except for prevent_destroy, and it could not always be evaluated: some of what it refers to may be gone already.
 func (b *build) onlyDestroyed(r *resource) bool {
-	return b.phase == PhasePlanDestroy && r.addr.Resource.Mode != addrs.Ephemeral
+	return b.op.phase == PhasePlanDestroy && r.addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects what says which instance of a provider configuration the resource belongs to.

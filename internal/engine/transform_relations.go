@@ -60,7 +60,7 @@ func (x *related) allUsers() func(yield func(*related) bool) {
 func newRelations(b *build) relations {
 	d := relations{b: b, at: map[addrs.AbsResource]*related{}, of: map[addrs.ConfigResource][]*related{},
 		hub: map[addrs.ConfigResource]*related{}, lists: map[sharedList]*related{}}
-	for _, r := range b.resources {
+	for _, r := range b.g.resources {
 		if r.nested() {
 			continue // it judges what the others have become, so it waits for all of them, deletions too
 		}
@@ -90,8 +90,8 @@ func newRelations(b *build) relations {
 
 // addVanished adds what somebody else deleted: the order between what depended on it and what it depended on passes through it.
 func (d *relations) addVanished() {
-	for prior := range d.b.plan.PrevRun.Resources() {
-		r := d.b.byConfig[prior.Addr.Config()]
+	for prior := range d.b.op.plan.PrevRun.Resources() {
+		r := d.b.g.byConfig[prior.Addr.Config()]
 		if r == nil || r.nested() || len(prior.Instances) == 0 {
 			continue
 		}
@@ -183,7 +183,7 @@ func (d *relations) shared(x *related, list []addrs.ConfigResource) *related {
 // that is destroyed as it stands may come from a program that stored none.
 func (d *relations) stored(x *related) (lists [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
 	managed := x.addr.Resource.Mode == addrs.Managed
-	prior := d.b.plan.PrevRun.Resource(x.addr)
+	prior := d.b.op.plan.PrevRun.Resource(x.addr)
 	switch {
 	case prior == nil && managed:
 		return [][]addrs.ConfigResource{x.resource.deps}, nil
@@ -199,7 +199,7 @@ func (d *relations) stored(x *related) (lists [][]addrs.ConfigResource, guess []
 	for _, inst := range prior.Instances {
 		for o := range inst.Objects() {
 			switch list := o.Dependencies; {
-			case len(list) == 0 && (!managed || d.b.phase.Destroys()):
+			case len(list) == 0 && (!managed || d.b.op.phase.Destroys()):
 				guess = x.resource.deps
 			case len(list) > 0 && !seen[&list[0]]:
 				seen[&list[0]] = true

@@ -13,21 +13,21 @@ var replaceTransformer = &Transformer{
 	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
 	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		order, ok := b.graph.Order()
+		order, ok := b.g.edges.Order()
 		if !ok {
 			return nil // the cycle is reported at the end
 		}
 		b.nearest(order)
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			r.createFirst = r.asksToCreateFirst()
 		}
 		for _, id := range slices.Backward(order) { // dependents first
-			r := b.nodes[id].Resource
-			if r == nil || b.nodes[id] != r.node || !r.createFirst {
+			r := b.g.nodes[id].Resource
+			if r == nil || b.g.nodes[id] != r.node || !r.createFirst {
 				continue
 			}
 			for _, dep := range r.deps {
-				b.byConfig[dep].createFirst = true
+				b.g.byConfig[dep].createFirst = true
 			}
 		}
 		b.forceSteps(order)
@@ -40,19 +40,19 @@ func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
 	}
-	forced := make([]bool, len(b.nodes))
+	forced := make([]bool, len(b.g.nodes))
 	for _, steps := range b.steps {
 		for _, s := range steps { // what forced this one need not have a step itself
 			forced[s.node.ID] = s.part == stepApply && s.change.Action == plans.CreateThenDelete
 		}
 	}
 	for _, id := range slices.Backward(order) { // dependents first
-		n := b.nodes[id]
+		n := b.g.nodes[id]
 		if n.Kind == KindStep && !n.deletes() && n.Resource.asksToCreateFirst() {
 			forced[id] = true
 		}
 		if forced[id] {
-			for _, need := range b.graph.Needs(id) {
+			for _, need := range b.g.edges.Needs(id) {
 				forced[need] = true
 			}
 		}
@@ -72,14 +72,14 @@ var flagTransformer = &Transformer{
 	Doc:   "finds the resources whose objects are to be noted as created before destroyed: a part that is left out forces nobody",
 	After: []*Transformer{replaceTransformer, targetTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		for _, r := range b.resources {
+		for _, r := range b.g.resources {
 			r.noteFirst = r.asksToCreateFirst()
 		}
-		order, _ := b.graph.Order()
+		order, _ := b.g.edges.Order()
 		for _, id := range slices.Backward(order) { // dependents first
-			if r := b.nodes[id].Resource; r != nil && b.nodes[id] == r.node && r.noteFirst && !r.node.Dropped {
+			if r := b.g.nodes[id].Resource; r != nil && b.g.nodes[id] == r.node && r.noteFirst && !r.node.Dropped {
 				for _, dep := range r.deps {
-					b.byConfig[dep].noteFirst = true
+					b.g.byConfig[dep].noteFirst = true
 				}
 			}
 		}

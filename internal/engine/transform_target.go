@@ -14,18 +14,18 @@ var targetTransformer = &Transformer{
 	Doc:   "keeps what is targeted and what that depends on, or drops what is excluded and what depends on that",
 	After: []*Transformer{referenceTransformer, closeTransformer, importTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
-		if !b.selective() {
+		if !b.op.selective() {
 			return nil
 		}
 		t := &targeting{build: b}
 		switch {
-		case b.phase.Applies():
+		case b.op.phase.Applies():
 			t.leaveUnplanned() // the planned changes are the selection already
-		case b.phase.Destroys() && len(b.targets) > 0:
+		case b.op.phase.Destroys() && len(b.op.targets) > 0:
 			t.destroyTargets()
-		case b.phase.Destroys():
+		case b.op.phase.Destroys():
 			t.spareExcluded()
-		case len(b.targets) > 0:
+		case len(b.op.targets) > 0:
 			t.keepTargets()
 		default:
 			t.dropExcluded()
@@ -126,7 +126,7 @@ func (t *targeting) match(list []addrs.Target) []*resource {
 	}
 	t.hits = map[*resource][]addrs.Target{}
 	var out []*resource
-	for _, r := range t.resources {
+	for _, r := range t.g.resources {
 		hits := byResource[r.addr]
 		for m := r.addr.Module; ; m, _ = m.Parent() {
 			hits = append(hits[:len(hits):len(hits)], byModule[m]...)
@@ -145,14 +145,14 @@ func (t *targeting) match(list []addrs.Target) []*resource {
 // leaveUnplanned leaves alone, while applying a part, the outputs, checks and conditions that were no part of the plan: what a planned
 // change needs is evaluated all the same.
 func (t *targeting) leaveUnplanned() {
-	for _, n := range t.nodes {
+	for _, n := range t.g.nodes {
 		if n.Kind == KindCheck {
 			n.kept = false
 		}
 	}
-	for _, v := range t.values {
+	for _, v := range t.g.values {
 		root := v.kind == outputValue && v.module.parent == nil
-		if root && t.plan.Changes.Output(v.name) == nil || !root && len(v.rules) > 0 {
+		if root && t.op.plan.Changes.Output(v.name) == nil || !root && len(v.rules) > 0 {
 			v.node.kept = false
 		}
 	}
@@ -161,11 +161,11 @@ func (t *targeting) leaveUnplanned() {
 // keepTargets keeps what is targeted and what that depends on. What only the state knows goes alone: nobody asked for what depends on it.
 func (t *targeting) keepTargets() {
 	var roots []dag.ID
-	for _, r := range t.match(t.targets) {
+	for _, r := range t.match(t.op.targets) {
 		r.selected = newSelection(t.hits[r], true)
 		roots = append(roots, r.node.ID)
 	}
-	for _, r := range t.resources {
+	for _, r := range t.g.resources {
 		switch {
 		case t.hits[r] != nil:
 			r.unwanted = r.selected
@@ -173,7 +173,7 @@ func (t *targeting) keepTargets() {
 			r.unwanted = nothingSelected
 		}
 	}
-	keep := t.graph.Reach(roots...)
+	keep := t.g.edges.Reach(roots...)
 	t.keepWhole(keep)
 	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
 	t.drop(keep)
@@ -182,7 +182,7 @@ func (t *targeting) keepTargets() {
 // destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values. Nothing depends on
 // what a target names and the state doesn't have.
 func (t *targeting) destroyTargets() {
-	targeted := t.match(t.targets)
+	targeted := t.match(t.op.targets)
 	selected := map[*resource]*selection{}
 	for _, r := range targeted {
 		selected[r] = newSelection(t.hits[r], true)
@@ -190,7 +190,7 @@ func (t *targeting) destroyTargets() {
 	users := t.neededUsers(slices.DeleteFunc(slices.Clone(targeted), func(r *resource) bool { return !r.hasAny(selected[r]) }))
 	within := t.targetedInstances()
 	var roots []dag.ID
-	for _, r := range t.resources {
+	for _, r := range t.g.resources {
 		if r.addr.Resource.Mode != addrs.Ephemeral { // what a provider is configured with is opened all the same
 			r.selected = nothingSelected
 		}
@@ -203,7 +203,7 @@ func (t *targeting) destroyTargets() {
 		r.selected = within.of(r.module, need)
 		roots = append(roots, r.node.ID)
 	}
-	t.drop(t.graph.Reach(roots...))
+	t.drop(t.g.edges.Reach(roots...))
 }
 
 // hasAny tells whether the state has an instance that belongs to a selection.
@@ -220,7 +220,7 @@ func (r *resource) hasAny(s *selection) bool {
 
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*resource {
 	users := map[addrs.ConfigResource][]*resource{}
-	for _, r := range t.resources {
+	for _, r := range t.g.resources {
 		for _, dep := range r.storedDeps() {
 			users[dep] = append(users[dep], r)
 		}
@@ -248,29 +248,29 @@ func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 // keepOutputs keeps the root outputs that depend on at least one resource and only on complete ones:
 // an output that also reads an instance which takes no part would change by half.
 func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
-	order, ok := t.graph.Order()
+	order, ok := t.g.edges.Order()
 	if !ok {
 		return // the cycle is reported at the end
 	}
-	some, all := make([]bool, len(t.nodes)), make([]bool, len(t.nodes))
+	some, all := make([]bool, len(t.g.nodes)), make([]bool, len(t.g.nodes))
 	for _, id := range order {
-		n := t.nodes[id]
+		n := t.g.nodes[id]
 		all[id] = true
 		if n.Kind.isResource() {
 			some[id], all[id] = true, complete(id)
 		}
-		for _, need := range t.graph.Needs(id) {
+		for _, need := range t.g.edges.Needs(id) {
 			some[id] = some[id] || some[need]
 			all[id] = all[id] && all[need]
 		}
 	}
 	var roots []dag.ID
-	for _, v := range t.root.outputs {
+	for _, v := range t.g.root.outputs {
 		if some[v.node.ID] && all[v.node.ID] {
 			roots = append(roots, v.node.ID)
 		}
 	}
-	for id, reached := range t.graph.Reach(roots...) {
+	for id, reached := range t.g.edges.Reach(roots...) {
 		keep[id] = keep[id] || reached
 	}
 }

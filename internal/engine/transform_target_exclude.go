@@ -11,7 +11,7 @@ import (
 // spareExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed. What a module instance needs of
 // itself doesn't keep what its siblings have of the same resources.
 func (t *targeting) spareExcluded() {
-	for _, r := range t.match(t.excludes) {
+	for _, r := range t.match(t.op.excludes) {
 		r.selected = newSelection(t.hits[r], false)
 	}
 	var todo []*states.Resource
@@ -26,7 +26,7 @@ func (t *targeting) spareExcluded() {
 		user := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, dep := range storedDependencies(user) {
-			if r := t.byConfig[dep]; r != nil {
+			if r := t.g.byConfig[dep]; r != nil {
 				todo = append(todo, t.spare(r, user.Addr)...)
 			}
 		}
@@ -101,7 +101,7 @@ func (t *targeting) spareNeedsOfGone(excluded []*resource) {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, dep := range r.storedDeps() {
-			if q := t.byConfig[dep]; q != nil && q.cfg == nil && !seen[q] && q != r {
+			if q := t.g.byConfig[dep]; q != nil && q.cfg == nil && !seen[q] && q != r {
 				seen[q] = true
 				q.selected = nothingSelected
 				todo = append(todo, q)
@@ -112,7 +112,7 @@ func (t *targeting) spareNeedsOfGone(excluded []*resource) {
 
 // dropExcluded drops what is excluded and what depends on it, in the instances of the innermost module around both.
 func (t *targeting) dropExcluded() {
-	excluded := t.match(t.excludes)
+	excluded := t.match(t.op.excludes)
 	for _, r := range excluded {
 		r.selected = newSelection(t.hits[r], false)
 	}
@@ -123,7 +123,7 @@ func (t *targeting) dropExcluded() {
 	}
 	within := t.targetedInstances()
 	var roots []dag.ID
-	for _, r := range t.resources {
+	for _, r := range t.g.resources {
 		depth := lost[r.node.ID]
 		if depth == needsWhole || t.hits[r] != nil && t.whole(r) {
 			continue
@@ -133,7 +133,7 @@ func (t *targeting) dropExcluded() {
 		}
 		roots = append(roots, r.node.ID)
 	}
-	keep := t.graph.Reach(roots...)
+	keep := t.g.edges.Reach(roots...)
 	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] && lost[id] == needsNothing })
 	t.drop(keep)
 }
@@ -141,13 +141,13 @@ func (t *targeting) dropExcluded() {
 // lostNeeds returns, for each node, the depth of the module within whose excluded instances it lacks something that it depends on. It
 // reports whether the graph has no cycle.
 func (t *targeting) lostNeeds() (lost []need, ok bool) {
-	order, ok := t.graph.Order()
-	lost = make([]need, len(t.nodes))
+	order, ok := t.g.edges.Order()
+	lost = make([]need, len(t.g.nodes))
 	for _, id := range order {
-		n := t.nodes[id]
+		n := t.g.nodes[id]
 		lost[id] = needsNothing
-		for _, dep := range t.graph.Needs(id) {
-			other := t.nodes[dep]
+		for _, dep := range t.g.edges.Needs(id) {
+			other := t.g.nodes[dep]
 			missing := lost[dep]
 			switch r := other.Resource; {
 			case r == nil || t.hits[r] == nil || r == n.Resource:

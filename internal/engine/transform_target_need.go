@@ -19,19 +19,19 @@ const (
 // keepWhole selects the instances that something kept depends on, targeted or not. Two resources that lie in one module, or in modules
 // that it calls, depend on each other within an instance of it: only the instances in which something is targeted are selected then.
 func (t *targeting) keepWhole(keep []bool) {
-	order, ok := t.graph.Order()
+	order, ok := t.g.edges.Order()
 	if !ok {
 		return // the cycle is reported at the end
 	}
 	within := t.targetedInstances()
-	users := t.graph.Dependents()
-	needs := make([]need, len(t.nodes))
+	users := t.g.edges.Dependents()
+	needs := make([]need, len(t.g.nodes))
 	for _, id := range slices.Backward(order) { // dependents first
-		n := t.nodes[id]
+		n := t.g.nodes[id]
 		needs[id] = needsNothing
 		for _, user := range users[id] {
 			if keep[user] {
-				needs[id] = min(needs[id], t.nodes[user].needOf(n, needs[user]))
+				needs[id] = min(needs[id], t.g.nodes[user].needOf(n, needs[user]))
 			}
 		}
 		if n.Resource != nil && needs[id] != needsNothing {

@@ -20,7 +20,7 @@ import (
 // what is done about them. It is finished before the walk begins. What the walk finds out about a place lies there too, in fields that
 // say so.
 type tree struct {
-	graph dag.Graph
+	edges dag.Graph
 	nodes []*Node // by their ID
 
 	root      *module

@@ -77,7 +77,7 @@ func (w *walk) validateRepetition(r *resource, in *moduleInstance) tfdiags.Diagn
 
 // refusals gives what is wrong with the references of a unit.
 func (w *walk) refusals(m *module, refs *lang.Refs) tfdiags.Diagnostics {
-	return slices.Clip(w.refused[unit{m, refs}])
+	return slices.Clip(w.graph.refused[unit{m, refs}])
 }
 
 // validate evaluates and checks the block itself, and gives what references to it see.
@@ -149,7 +149,7 @@ func (p *instancePlan) validateProvisioner(prov *provisionerExprs, self cty.Valu
 		v, more := p.withSelf(self).evalBody(prov.body)
 		diags = diags.Append(more)
 		if v.IsKnown() { // what is missing in it is null
-			diags = diags.Append(p.w.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
+			diags = diags.Append(p.w.op.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
 		}
 	}
 	if prov.connection != nil {

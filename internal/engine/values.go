@@ -35,7 +35,7 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 			if !more.HasErrors() {
 				more = more.Append(w.validateVariable(v, in))
 			}
-			if w.phase == PhaseValidate {
+			if w.op.phase == PhaseValidate {
 				in.values[v.slot] = unknownVariable(v.variable) // a module is validated for whatever it may be called with
 			}
 		case localValue:
@@ -72,21 +72,21 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 		return cty.UnknownVal(v.variable.Type.Type), diags
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
-	if w.phase == PhaseValidate && !more.HasErrors() {
+	if w.op.phase == PhaseValidate && !more.HasErrors() {
 		more = more.Append(configs.UnusedAttributes(v.expr.Expression, v.variable.Type.Type))
 	}
 	return out, diags.Append(more)
 }
 
 func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
-	if w.phase == PhaseValidate {
+	if w.op.phase == PhaseValidate {
 		return unknownVariable(v.variable), nil
 	}
-	given, ok := w.variables[v.name]
+	given, ok := w.op.variables[v.name]
 	if !ok || given.Value == cty.NilVal {
-		return finalValue(v, w.root.instances[0], Variable{})
+		return finalValue(v, w.graph.root.instances[0], Variable{})
 	}
-	return finalValue(v, w.root.instances[0], given)
+	return finalValue(v, w.graph.root.instances[0], given)
 }
 
 // finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is
@@ -136,7 +136,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	diags = diags.Append(w.refusals(v.module, &v.dependsOn))
 	val, more := w.outputValue(v, in, root)
 	diags = diags.Append(more)
-	if root && w.phase != PhaseValidate {
+	if root && w.op.phase != PhaseValidate {
 		var path cty.Path
 		var infinite bool
 		if val, path, infinite = objchange.StorableNumbers(val); infinite {
@@ -167,8 +167,8 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 
 // outputValue evaluates the expression, except that a root output whose planned value is known already is taken from the plan.
 func (w *walk) outputValue(v *value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
-	if root && w.phase.Applies() {
-		if change := w.plan.Changes.Output(v.name); change != nil && change.After.IsWhollyKnown() {
+	if root && w.op.phase.Applies() {
+		if change := w.op.plan.Changes.Output(v.name); change != nil && change.After.IsWhollyKnown() {
 			return change.After, nil
 		}
 	}
@@ -184,7 +184,7 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 			Subject: &o.Range})
 	}
 	ephemeral := marks.Contains
-	if w.phase == PhaseValidate {
+	if w.op.phase == PhaseValidate {
 		ephemeral = marks.Has // what lies deeper is found where there are values
 	}
 	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
@@ -203,14 +203,14 @@ func (w *walk) rootOutput(v *value, val cty.Value) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.phase.Plans():
-		w.changes.AddOutput(outputChange(v.output, w.prior.Output(v.name), val))
-		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.preDestroy || w.mode == plans.RefreshOnly) {
+	case w.op.phase.Plans():
+		w.changes.AddOutput(outputChange(v.output, w.op.prior.Output(v.name), val))
+		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.op.preDestroy || w.op.mode == plans.RefreshOnly) {
 			// What only takes note of how things are takes note of outputs too.
 			w.storeOutput(v.output, val)
 		}
-	case w.phase.Applies():
-		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.selective() && w.state.Output(v.name) != nil {
+	case w.op.phase.Applies():
+		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.op.selective() && w.state.Output(v.name) != nil {
 			return // it tells of a gap between counted instances; what was stored stays until that is closed
 		}
 		w.storeOutput(v.output, val)

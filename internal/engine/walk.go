@@ -23,8 +23,8 @@ import (
 // walk is one run over a finished tree. Values and module instances are written by the node that makes them and read by nodes that
 // wait for it, so they need no lock; what every node may write has one: mu.
 type walk struct {
-	*operation
-	*tree
+	op    *operation
+	graph *tree
 
 	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
 	ctx, begin context.Context
@@ -60,7 +60,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{operation: op, tree: b.tree, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{}}
+	w := &walk{op: op, graph: b.g, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{}}
 	if state != nil {
 		w.state = state.Clone()
 	}
@@ -74,24 +74,24 @@ const defaultParallelism = 10
 
 // run walks the graph and gives everything that went wrong.
 func (w *walk) run() tfdiags.Diagnostics {
-	parallelism := w.env.Parallelism
+	parallelism := w.op.env.Parallelism
 	if parallelism <= 0 {
 		parallelism = defaultParallelism
 	}
 	w.calls = make(chan struct{}, parallelism)
-	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.phase.Applies() && w.phase != PhaseEval, PlanTimestamp: w.timestamp})
+	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.phase.Applies() && w.op.phase != PhaseEval, PlanTimestamp: w.op.timestamp})
 	w.ephemeral = map[*resource][]*openEphemeral{}
 	w.running = map[*providerConfig]bool{}
 	w.deprecates = w.deprecatesAny()
-	w.pendingUp = make([]bool, w.graph.Len())
+	w.pendingUp = make([]bool, w.graph.edges.Len())
 	stop := w.watchSignals()
 	defer stop()
-	defer w.env.Timings.Phase("walk")()
-	w.times = w.env.Timings.Walk(w.phase.String(), len(w.nodes))
+	defer w.op.env.Timings.Phase("walk")()
+	w.times = w.op.env.Timings.Walk(w.op.phase.String(), len(w.graph.nodes))
 
 	// A node that waits for a call holds no place that a value could be computed in.
-	dag.Walk(w.begin, &w.graph, parallelism+runtime.GOMAXPROCS(0), w.visit)
-	w.times.End(&w.graph, func(id dag.ID) string { return w.nodes[id].Name })
+	dag.Walk(w.begin, &w.graph.edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.times.End(&w.graph.edges, func(id dag.ID) string { return w.graph.nodes[id].Name })
 	w.inspectLate()
 	w.closeAll()
 	if w.begin.Err() != nil && !w.diags.HasErrors() {
@@ -107,7 +107,7 @@ func (w *walk) watchSignals() (end func()) {
 	begin, stop := context.WithCancel(calls)
 	w.ctx, w.begin, w.halt = calls, begin, stop
 	done := make(chan struct{})
-	onStop, onKill := w.env.Stop, w.env.Kill // the caller may use its environment again before the goroutine has ended
+	onStop, onKill := w.op.env.Stop, w.op.env.Kill // the caller may use its environment again before the goroutine has ended
 	go func() {
 		select {
 		case <-done:
@@ -130,8 +130,8 @@ func (w *walk) watchSignals() (end func()) {
 
 func (w *walk) visit(id dag.ID) bool {
 	defer w.times.Visit(id)()
-	n := w.nodes[id]
-	for _, need := range w.graph.Needs(id) {
+	n := w.graph.nodes[id]
+	for _, need := range w.graph.edges.Needs(id) {
 		if w.pendingUp[need] {
 			w.pendingUp[id] = true
 			break
@@ -179,7 +179,7 @@ func (w *walk) execute(n *Node) tfdiags.Diagnostics {
 
 // visitResource does for a resource as a whole what the phase requires.
 func (w *walk) visitResource(r *resource) tfdiags.Diagnostics {
-	switch w.phase {
+	switch w.op.phase {
 	case PhaseValidate:
 		return w.validateResource(r)
 	case PhasePlan:
@@ -216,23 +216,23 @@ func (w *walk) report(diags tfdiags.Diagnostics) {
 }
 
 func (w *walk) observe(e Event) {
-	if w.env.Observe != nil {
-		w.env.Observe(e)
+	if w.op.env.Observe != nil {
+		w.op.env.Observe(e)
 	}
 }
 
 // ask makes a call to a provider or provisioner, as soon as there is a place for it. About is the instance that it is about, if any. The
 // place is given up when call returns: what has to be done before another call begins belongs into it.
 func ask[T any](w *walk, on callee, method string, about addrs.AbsInstance, call func() T) T {
-	if w.env.Timings == nil {
+	if w.op.env.Timings == nil {
 		w.calls <- struct{}{}
 		defer func() { <-w.calls }()
 		return call()
 	}
 	asked := time.Now()
 	w.calls <- struct{}{}
-	w.env.Timings.Waited("for one of -parallelism places", time.Since(asked))
-	end := w.env.Timings.Call(timings.Call{Provider: on.label(), Method: method}, about)
+	w.op.env.Timings.Waited("for one of -parallelism places", time.Since(asked))
+	end := w.op.env.Timings.Call(timings.Call{Provider: on.label(), Method: method}, about)
 	defer func() {
 		<-w.calls
 		end()
@@ -245,10 +245,10 @@ type callee interface{ label() string }
 
 // work takes note of the work on an instance; the result ends it, looking at what came of it by then.
 func (w *walk) work(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
-	if w.env.Timings == nil {
+	if w.op.env.Timings == nil {
 		return func(*tfdiags.Diagnostics) {}
 	}
-	ended := w.env.Timings.Work(what, addr)
+	ended := w.op.env.Timings.Work(what, addr)
 	return func(diags *tfdiags.Diagnostics) { ended(diags.HasErrors()) }
 }
 
