@@ -23,7 +23,7 @@ func (w *walk) openResource(r *resource) tfdiags.Diagnostics {
 		return w.stateValues(r)
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range r.module.instances {
+	for _, in := range w.instances(r.module) {
 		x, more := w.expandResource(r, in)
 		diags = diags.Append(more)
 		if !more.HasErrors() {
@@ -53,7 +53,7 @@ func (w *walk) settleResource(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range r.module.instances {
+	for _, in := range w.instances(r.module) {
 		diags = diags.Append(w.settleIn(r, in))
 	}
 	return diags
@@ -112,7 +112,7 @@ type applyStep struct {
 
 func (w *walk) newApply(s *step) (*applyStep, tfdiags.Diagnostics) {
 	r, addr := s.resource, s.change.Addr
-	in := r.module.index[addr.Module]
+	in := w.instanceAt(r.module, addr.Module)
 	var x *expansion
 	if in != nil {
 		x = in.resources[r.slot]

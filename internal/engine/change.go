@@ -25,7 +25,7 @@ type proposal struct {
 // evaluate gives the instance's configuration as a value, checked by its provider.
 func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
-	marked, diags := p.c.resourceBody(r)
+	marked, diags := p.evalBody()
 	if diags.HasErrors() {
 		return nil, diags.WithAddress(p.addr.String())
 	}
@@ -310,10 +310,10 @@ func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Dia
 			"The provider %s takes no provider_meta block.", r.provider.addr.Provider.ForDisplay()).At(meta.Range)}
 	}
 	if c == nil {
-		if len(r.module.instances) == 0 {
+		if len(w.instances(r.module)) == 0 {
 			return cty.NilVal, nil
 		}
-		c = w.context(r.module.instances[0], repetition{})
+		c = w.context(w.instances(r.module)[0], repetition{})
 	}
 	body := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
 	if body.Refs.Problems.HasErrors() {
@@ -325,5 +325,16 @@ func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Dia
 
 // ignore returns the changes to ignore.
 func (p *instancePlan) ignore() objchange.Ignore {
+	if p.generated != nil {
+		return objchange.Ignore{Paths: p.generated.ignored}
+	}
 	return objchange.Ignore{All: p.r.cfg.IgnoreAll, Paths: p.r.cfg.IgnoreChanges}
+}
+
+// evalBody evaluates the instance's body.
+func (p *instancePlan) evalBody() (cty.Value, tfdiags.Diagnostics) {
+	if p.generated != nil {
+		return p.c.evalBody(p.generated.body)
+	}
+	return p.c.resourceBody(p.r)
 }

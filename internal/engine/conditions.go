@@ -253,10 +253,10 @@ func (w *walk) checkRules(in *moduleInstance, v *value) tfdiags.Diagnostics {
 // evalCheck evaluates the assertions of a check block in every instance of its module. None of its problems stops anything.
 func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	if len(k.module.instances) == 0 {
+	if len(w.instances(k.module)) == 0 {
 		w.nothingToCheck(checks.KindCheck, k.node.Name)
 	}
-	for _, in := range k.module.instances {
+	for _, in := range w.instances(k.module) {
 		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
 			failed: "Check block assertion failed", warnOnly: w.op.phase != PhaseValidate}
 		if k.cfg.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {

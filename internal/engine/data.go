@@ -201,7 +201,7 @@ func (w *walk) planCheckReads() {
 // pendingBefore tells whether something that a node waits for has a pending change.
 func (w *walk) pendingBefore(n *Node) bool {
 	for _, need := range w.graph.edges.Needs(n.ID) {
-		if w.pendingUp[need] {
+		if w.upstreamPending[need] {
 			return true
 		}
 	}
@@ -214,17 +214,17 @@ func (w *walk) dependencyPending(r *resource, in *moduleInstance) bool {
 	if !w.pendingBefore(r.open) {
 		return false
 	}
-	r.deferralOnce.Do(func() { r.deferral = r.findDeferral() }) // the instances of a data source ask at the same time
+	deferral := w.result(r).deferral
 	pending := func(other *resource) bool {
 		switch {
 		case other == r || other.addr.Resource.Mode != addrs.Managed:
 			return false
 		case other.addr.Module == r.addr.Module:
-			return other.pending.has(in.addr)
+			return w.result(other).pending.in(in.addr)
 		}
-		return other.pending.any()
+		return w.result(other).pending.exist()
 	}
-	return slices.ContainsFunc(r.deferral.direct, pending) || w.anyReached(r.deferral.from, pending)
+	return slices.ContainsFunc(deferral.direct, pending) || w.anyReached(deferral.from, pending)
 }
 
 // deferral says whose pending changes put off the reading of a data source: resources, and those that nodes wait for, directly or not.
@@ -233,8 +233,8 @@ type deferral struct {
 	from   []dag.ID
 }
 
-func (r *resource) findDeferral() deferral {
-	var d deferral
+func findDeferral(r *resource) *deferral {
+	d := &deferral{}
 	if r.hasConditions() {
 		d.from = append(d.from, r.open.ID)
 		return d
@@ -279,7 +279,7 @@ func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if seen[id] || !w.pendingUp[id] {
+		if seen[id] || !w.upstreamPending[id] {
 			continue
 		}
 		seen[id] = true

@@ -290,9 +290,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	if diags.HasErrors() {
 		return function.Function{}, diags
 	}
-	p.mu.Lock()
-	provider := p.instances[instKey]
-	p.mu.Unlock()
+	provider, _ := w.providers.get(p, instKey)
 	listed := p.schema.Functions
 	spec := listed[ref.Function]
 	if spec == nil && provider != nil {

@@ -21,7 +21,7 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 	if w == nil {
 		return nil, diags
 	}
-	return w.context(w.graph.root.instances[0], repetition{}).scope(), diags
+	return w.context(w.instances(w.graph.root)[0], repetition{}).scope(), diags
 }
 
 // WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
@@ -32,7 +32,7 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 		return st
 	}
 	for _, v := range w.graph.root.outputs {
-		val := w.graph.root.instances[0].values[v.slot]
+		val := w.instances(w.graph.root)[0].values[v.slot]
 		if val == cty.NilVal {
 			continue
 		}
@@ -54,7 +54,7 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 		return nil, diags
 	}
 	diags = diags.Append(w.run())
-	if len(w.graph.root.instances) == 0 {
+	if len(w.instances(w.graph.root)) == 0 {
 		return nil, diags
 	}
 	return w, diags
@@ -66,7 +66,7 @@ func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range r.module.instances {
+	for _, in := range w.instances(r.module) {
 		x, more := w.expandResource(r, in)
 		if more.HasErrors() {
 			diags = diags.Append(more)

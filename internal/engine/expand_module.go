@@ -10,8 +10,8 @@ import (
 // expandModule decides the instances of a module call in every instance of the calling module.
 func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
 	diags := w.refusals(m.parent, &m.dependsOn)
-	m.index = map[addrs.ModuleInstance]*moduleInstance{}
-	for _, parent := range m.parent.instances {
+	w.modules[m.num].byAddr = map[addrs.ModuleInstance]*moduleInstance{}
+	for _, parent := range w.instances(m.parent) {
 		c := w.context(parent, repetition{})
 		x, more := c.expand(m.rep, m.path.String())
 		diags = diags.Append(more)
@@ -35,8 +35,9 @@ func (w *walk) expandModule(m *module) tfdiags.Diagnostics {
 func (w *walk) addInstance(m *module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition) {
 	inst := newModuleInstance(m, parent.addr.Child(m.call.Name, key))
 	inst.parent, inst.rep = parent, rep
-	m.instances = append(m.instances, inst)
-	m.index[inst.addr] = inst
+	res := &w.modules[m.num]
+	res.instances = append(res.instances, inst)
+	res.byAddr[inst.addr] = inst
 	ci.of = append(ci.of, inst)
 }
 
@@ -47,9 +48,10 @@ func newModuleInstance(m *module, addr addrs.ModuleInstance) *moduleInstance {
 	}
 }
 
-// expandRoot makes the root module's only instance.
+// expandRoot adds the root module's only instance.
 func (w *walk) expandRoot() {
 	inst := newModuleInstance(w.graph.root, addrs.RootInstance)
-	w.graph.root.instances = []*moduleInstance{inst}
-	w.graph.root.index = map[addrs.ModuleInstance]*moduleInstance{addrs.RootInstance: inst}
+	res := &w.modules[w.graph.root.num]
+	res.instances = []*moduleInstance{inst}
+	res.byAddr = map[addrs.ModuleInstance]*moduleInstance{addrs.RootInstance: inst}
 }

@@ -17,8 +17,15 @@ import (
 
 // generatedBlocks holds the blocks that are generated for imported objects without configuration.
 type generatedBlocks struct {
-	mu  sync.Mutex // guards all
-	all map[addrs.AbsInstance]*genconfig.Block
+	mu     sync.Mutex // guards all and bodies
+	all    map[addrs.AbsInstance]*genconfig.Block
+	bodies map[*resource]*lang.Body
+}
+
+// generatedBody is the configuration of an instance that was generated in this walk.
+type generatedBody struct {
+	body    *lang.Body
+	ignored []hcl.Traversal // changes to ignore
 }
 
 // generate writes the configuration of an imported object that has none, and makes it the instance's
@@ -31,7 +38,7 @@ func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags
 	g := &p.w.generated
 	g.mu.Lock()
 	if g.all == nil {
-		g.all = map[addrs.AbsInstance]*genconfig.Block{}
+		g.all, g.bodies = map[addrs.AbsInstance]*genconfig.Block{}, map[*resource]*lang.Body{}
 	}
 	g.all[p.addr] = block
 	g.mu.Unlock()
@@ -45,15 +52,17 @@ func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags
 	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
 	delete(inner.Attributes, "provider")
 	inner.Blocks = withoutLifecycle(inner.Blocks)
-	exprs := *p.r.exprs
-	exprs.body = lang.AnalyseBody(inner, p.r.schema.Block, addrs.ModuleScope)
-	p.r.exprs = &exprs
+	body := lang.AnalyseBody(inner, p.r.schema.Block, addrs.ModuleScope)
+	p.generated = &generatedBody{body: body}
+	g.mu.Lock()
+	g.bodies[p.r] = body
+	g.mu.Unlock()
 	for _, path := range ignored {
 		tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(path), "generated.tf", hcl.InitialPos)
 		diags = diags.Append(hclDiags)
-		p.r.cfg.IgnoreChanges = append(p.r.cfg.IgnoreChanges, tr)
+		p.generated.ignored = append(p.generated.ignored, tr)
 	}
-	return diags.Append(exprs.body.Refs.Problems)
+	return diags.Append(body.Refs.Problems)
 }
 
 // withoutLifecycle removes the lifecycle block, which is not part of the resource type's schema.

@@ -30,9 +30,10 @@ func (w *walk) resolveImports(r *resource) tfdiags.Diagnostics {
 	}
 	slices.SortStableFunc(r.imports, func(a, b *importTarget) int { return cmp.Compare(a.repeats(), b.repeats()) })
 	var diags tfdiags.Diagnostics
-	r.requests = map[addrs.AbsInstance]*importRequest{}
+	requests := map[addrs.AbsInstance]*importRequest{}
+	w.result(r).imports = requests
 	for _, t := range r.imports {
-		diags = diags.Append(w.resolveImport(r.requests, t))
+		diags = diags.Append(w.resolveImport(requests, t))
 	}
 	return diags
 }
@@ -47,14 +48,15 @@ func (t *importTarget) repeats() int {
 // checkImports looks for import targets that the configuration has no instance for.
 func (w *walk) checkImports(r *resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	for _, addr := range slices.SortedFunc(maps.Keys(r.requests), addrs.AbsInstance.Compare) {
-		if in := r.module.index[addr.Module]; in != nil {
+	requests := w.result(r).imports
+	for _, addr := range slices.SortedFunc(maps.Keys(requests), addrs.AbsInstance.Compare) {
+		if in := w.instanceAt(r.module, addr.Module); in != nil {
 			if _, ok := in.resources[r.slot].has(addr.Key); ok {
 				continue
 			}
 		}
 		diags = diags.Append(tfdiags.Errorf("Import block target does not exist",
-			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.addr, addr, r.requests[addr].target.where()))
+			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.addr, addr, requests[addr].target.where()))
 	}
 	return diags
 }
@@ -80,7 +82,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 		out[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
 		return nil
 	}
-	root := w.graph.root.instances[0]
+	root := w.instances(w.graph.root)[0]
 	c := w.context(root, repetition{})
 	if t.forEach == nil {
 		return w.addImportRequest(out, t, c)

@@ -37,15 +37,15 @@ func (b *build) connectInspection() {
 
 func (w *walk) inspect() {
 	w.inspected = true
-	if w.op.inspection.Do != nil && len(w.graph.root.instances) > 0 {
-		w.op.inspection.Do(w.context(w.graph.root.instances[0], repetition{}).scope())
+	if w.op.inspection.Do != nil && len(w.instances(w.graph.root)) > 0 {
+		w.op.inspection.Do(w.context(w.instances(w.graph.root)[0], repetition{}).scope())
 	}
 }
 
 // inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
 // part. Resources that took no part have the values of the state; so have those that were applied and failed.
 func (w *walk) inspectLate() {
-	if w.op.inspection == nil || w.inspected || w.op.phase.Destroys() || len(w.graph.root.instances) == 0 {
+	if w.op.inspection == nil || w.inspected || w.op.phase.Destroys() || len(w.instances(w.graph.root)) == 0 {
 		return
 	}
 	for _, ref := range w.op.inspection.Refs.Objects {
@@ -54,7 +54,7 @@ func (w *walk) inspectLate() {
 			continue
 		}
 		// A value that can't be had stays unknown.
-		switch x := w.graph.root.instances[0].resources[r.slot]; {
+		switch x := w.instances(w.graph.root)[0].resources[r.slot]; {
 		case x == nil:
 			_ = w.stateValues(r)
 		case x.value == cty.NilVal && w.op.phase.Applies():

@@ -194,7 +194,7 @@ func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsIns
 	}
 	e, gone := r.exprs.preventDestroy, in == nil
 	if gone {
-		in = r.module.gone()
+		in = w.goneInstance(r.module)
 	}
 	c := w.context(in, repetition{})
 	v, diags := c.eval(e, cty.DynamicPseudoType)

@@ -202,7 +202,7 @@ func (w *walk) planDestroyResource(r *resource) tfdiags.Diagnostics {
 			if !r.selected.has(addr) {
 				continue
 			}
-			o := orphanPlan{w: w, r: r, addr: addr, in: r.module.index[prior.Addr.Module], stored: inst}
+			o := orphanPlan{w: w, r: r, addr: addr, in: w.instanceAt(r.module, prior.Addr.Module), stored: inst}
 			if inst.Current != nil {
 				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
 			}

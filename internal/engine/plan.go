@@ -136,8 +136,9 @@ func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 	if m == nil || m.cfg == nil {
 		return nil
 	}
-	out := make([]addrs.ModuleInstance, len(m.instances))
-	for i, in := range m.instances {
+	instances := w.instances(m)
+	out := make([]addrs.ModuleInstance, len(instances))
+	for i, in := range instances {
 		out[i] = in.addr
 	}
 	return out
@@ -149,7 +150,7 @@ func (w *walk) declares(addr addrs.AbsInstance) bool {
 	if r == nil || r.cfg == nil {
 		return false
 	}
-	in := r.module.index[addr.Module]
+	in := w.instanceAt(r.module, addr.Module)
 	if in == nil {
 		return false
 	}

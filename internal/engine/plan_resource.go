@@ -21,10 +21,13 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
+	if r.cfg != nil && r.addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.open) {
+		w.result(r).deferral = findDeferral(r)
+	}
 	var broken map[addrs.ModuleInstance]bool
 	var done []*expansion
 	if r.cfg != nil {
-		for _, in := range r.module.instances {
+		for _, in := range w.instances(r.module) {
 			x, more := w.expandResource(r, in)
 			diags = diags.Append(more)
 			if more.HasErrors() {
@@ -44,7 +47,8 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	if len(jobs) == 0 && len(broken) == 0 && r.hasConditions() {
 		w.nothingToCheck(checks.KindResource, r.addr.String())
 	}
-	if diags = diags.Append(w.checkForced(r, done)); len(broken) == 0 && len(r.requests) > 0 {
+	diags = diags.Append(w.checkForced(r, done))
+	if len(broken) == 0 && len(w.result(r).imports) > 0 {
 		diags = diags.Append(w.checkImports(r))
 	}
 	for _, prior := range r.prior {
@@ -58,7 +62,7 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	if r.schema == nil || r.cfg == nil {
 		return diags
 	}
-	for _, in := range r.module.instances {
+	for _, in := range w.instances(r.module) {
 		x := in.resources[r.slot]
 		if x == nil {
 			continue
@@ -148,7 +152,7 @@ func (r *resource) selfReferences() tfdiags.Diagnostics {
 func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.Diagnostics {
 	var jobs []func() tfdiags.Diagnostics
 	var x *expansion
-	in := r.module.index[prior.Addr.Module]
+	in := w.instanceAt(r.module, prior.Addr.Module)
 	if in != nil && r.cfg != nil {
 		x = in.resources[r.slot]
 	}
@@ -205,6 +209,8 @@ type instancePlan struct {
 	x    *expansion
 	at   int // position in x
 	prov *providerInstance
+
+	generated *generatedBody // nil: the configuration's own block
 }
 
 // withSelf gives the instance's context in which self is its object.
@@ -306,7 +312,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
 	stored := w.op.prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
-		req := p.r.requests[p.addr]
+		req := p.w.result(p.r).imports[p.addr]
 		if req == nil {
 			return &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}, nil, nil
 		}
@@ -379,7 +385,7 @@ func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 
 func (w *walk) addChange(r *resource, change *plans.InstanceChange) {
 	if change.Action != plans.NoOp && change.Deposed == "" { // nobody reads what is left of a predecessor
-		r.pending.add(change.Addr.Module)
+		w.result(r).pending.add(change.Addr.Module)
 	}
 	w.mu.Lock()
 	w.changes.Add(change)

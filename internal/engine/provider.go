@@ -26,9 +26,7 @@ func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
 func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
 	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.addr)
 	if mocked && !w.graph.callsFunctions(p) && w.op.phase != PhaseValidate {
-		p.mu.Lock()
-		p.instances[key] = nil
-		p.mu.Unlock()
+		w.providers.add(p, key, nil)
 		return nil
 	}
 	var err error
@@ -39,12 +37,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.addr.Provider.ForDisplay(), err)}
 	}
-	p.mu.Lock()
-	p.instances[key] = impl
-	p.mu.Unlock()
-	w.mu.Lock()
-	w.running[p] = true
-	w.mu.Unlock()
+	w.providers.add(p, key, impl)
 	if w.op.phase == PhaseEval || p.functionsOnly || p.assumed || mocked {
 		return nil
 	}
@@ -73,7 +66,7 @@ func (t *tree) callsFunctions(p *providerConfig) bool {
 
 // providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
 func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
-	in := p.module.instances
+	in := w.instances(p.module)
 	if len(in) == 0 {
 		// A configuration in a module without instances can only use what is known without one.
 		return cty.NullVal(p.body.Schema.ImpliedType()), nil
@@ -102,48 +95,21 @@ func (p *providerConfig) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics 
 	return diags.InConfigBody(p.cfg.Config, p.addr.String())
 }
 
-// closeProvider ends a provider configuration's processes when its last user is done.
-func (w *walk) closeProvider(p *providerConfig) tfdiags.Diagnostics {
-	w.mu.Lock()
-	delete(w.running, p)
-	w.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for key, impl := range p.instances {
-		if impl != nil {
-			_ = impl.Close()
-		}
-		delete(p.instances, key)
-	}
-	return nil
-}
-
-// closeAll ends what an interrupted or failed walk has left open.
+// closeAll closes what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
 	for _, r := range w.graph.resources {
 		w.report(w.closeEphemeral(r))
 	}
-	for p := range w.running {
-		p.mu.Lock()
-		for key, impl := range p.instances {
-			_ = impl.Close()
-			delete(p.instances, key)
-		}
-		p.mu.Unlock()
+	for _, p := range w.graph.providers {
+		w.providers.close(p)
 	}
 }
 
-// stopProviders asks every running provider to end what it is doing.
+// stopProviders asks all running providers to end their current calls.
 func (w *walk) stopProviders() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p := range w.running {
-		p.mu.Lock()
-		for _, impl := range p.instances {
-			go func() { _ = impl.Stop(w.ctx) }()
-		}
-		p.mu.Unlock()
-	}
+	w.providers.each(func(impl providers.Interface) {
+		go func() { _ = impl.Stop(w.ctx) }()
+	})
 }
 
 // providerInstance is a provider that can be called for one resource instance.
@@ -166,9 +132,7 @@ func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalCont
 		}
 	}
 	p := r.provider
-	p.mu.Lock()
-	impl, there := p.instances[key]
-	p.mu.Unlock()
+	impl, there := w.providers.get(p, key)
 	if there && w.op.env.Mocks != nil && w.op.phase != PhaseValidate {
 		if mock := w.op.env.Mocks.Instance(addr, p.addr); mock != nil {
 			impl = mock

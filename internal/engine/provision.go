@@ -122,7 +122,7 @@ func (w *walk) destroyProvisioners(r *resource, addr addrs.AbsInstance, self cty
 	if len(list) == 0 {
 		return nil
 	}
-	in := r.module.index[addr.Module]
+	in := w.instanceAt(r.module, addr.Module)
 	if in == nil {
 		m := r.module
 		if m.cfg == nil {

@@ -32,10 +32,10 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			}
 			continue
 		}
-		if v.failed || w.op.phase.Destroys() && !ofProviders[v.node.ID] {
+		if w.failed[v.node.ID] || w.op.phase.Destroys() && !ofProviders[v.node.ID] {
 			continue
 		}
-		for _, in := range v.module.instances {
+		for _, in := range w.instances(v.module) {
 			if val := in.values[v.slot]; !v.node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
 				t.value(v, in.addr)
 			}
@@ -96,11 +96,15 @@ func (t *tracer) resource(r *resource, at addrs.ModuleInstance) {
 	if r == nil || r.cfg == nil || r.exprs.body == nil || t.blocks[r][at] {
 		return
 	}
+	body := r.exprs.body
+	if generated := t.w.generated.bodies[r]; generated != nil {
+		body = generated
+	}
 	if t.blocks[r] == nil {
 		t.blocks[r] = map[addrs.ModuleInstance]bool{}
 	}
 	t.blocks[r][at] = true
-	t.refs(r.exprs.body.Refs, r.module, at, r.exprs.rep)
+	t.refs(body.Refs, r.module, at, r.exprs.rep)
 }
 
 func (t *tracer) value(v *value, at addrs.ModuleInstance) {

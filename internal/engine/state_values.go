@@ -56,7 +56,7 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 	if r.cfg == nil {
 		return nil
 	}
-	for _, in := range r.module.instances {
+	for _, in := range w.instances(r.module) {
 		stored := w.op.prior.Resource(r.addr.Resource.InInstance(in.addr))
 		x := newExpansion(instances{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(stored)})
 		diags = diags.Append(w.fillFromState(r, in, x))

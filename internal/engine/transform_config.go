@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -30,7 +29,7 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 		variables: map[string]*value{}, locals: map[string]*value{}, outputs: map[string]*value{},
 		calls: map[string]*module{}, resources: map[addrs.Resource]*resource{},
 	}
-	m.gone = sync.OnceValue(func() *moduleInstance { return newModuleInstance(m, m.path.UnkeyedInstance()) })
+	m.num = len(b.g.modules)
 	b.g.modules[m.path] = m
 	if parent != nil {
 		m.callSlot = len(parent.calls)
@@ -103,6 +102,7 @@ func (b *build) addResourceNode(r *resource, rng *hcl.Range) {
 	r.open, r.expand = r.node, r.node
 	m.resources[r.addr.Resource] = r
 	b.g.byConfig[r.addr] = r
+	r.num = len(b.g.resources)
 	b.g.resources = append(b.g.resources, r)
 }
 
@@ -129,6 +129,7 @@ var stateTransformer = &Transformer{
 			}
 			r.prior = found
 		}
+		b.matchRemoved()
 		return nil
 	},
 }
@@ -138,7 +139,7 @@ func (b *build) stateModule(path addrs.Module) *module {
 	if m := b.g.modules[path]; m != nil {
 		return m
 	}
-	m := &module{path: path, resources: map[addrs.Resource]*resource{}}
+	m := &module{path: path, num: len(b.g.modules), resources: map[addrs.Resource]*resource{}}
 	b.g.modules[path] = m
 	return m
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -31,10 +30,6 @@ type providerConfig struct {
 	assumed       bool // a caller that isn't there would pass it: it can only be validated with
 
 	node, close *Node
-
-	// walk:
-	mu        sync.Mutex
-	instances map[addrs.InstanceKey]providers.Interface
 }
 
 var providerTransformer = &Transformer{
@@ -132,7 +127,7 @@ func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *module, cfg *con
 	if p := b.g.providers[addr]; p != nil {
 		return p
 	}
-	p := &providerConfig{addr: addr, module: m, cfg: cfg, instances: map[addrs.InstanceKey]providers.Interface{}}
+	p := &providerConfig{addr: addr, module: m, cfg: cfg}
 	var rng *hcl.Range
 	if cfg != nil {
 		rng = &cfg.Range

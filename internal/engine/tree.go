@@ -48,6 +48,7 @@ type functionUse struct {
 // module is a place in the module tree during one operation. What is below "walk" is written by the module's own node and read by
 // nodes that wait for it.
 type module struct {
+	num    int // position among the graph's modules
 	path   addrs.Module
 	cfg    *configs.Config // nil: the module is in the state only
 	parent *module
@@ -70,11 +71,6 @@ type module struct {
 	resources                  map[addrs.Resource]*resource
 	checks                     []*check
 	valueSlots, resourceSlots  int
-
-	// walk:
-	instances []*moduleInstance
-	index     map[addrs.ModuleInstance]*moduleInstance
-	gone      func() *moduleInstance // stands for those that the configuration doesn't want any more: nothing in it has a value
 }
 
 // moduleInstance is one instance of a module.
@@ -121,8 +117,6 @@ type value struct {
 	dependsOn lang.Refs  // an output's
 	perCall   bool       // expr uses count or each, so that it differs between the instances of the call
 	rules     []rule     // validations or preconditions
-
-	failed bool // walk: it could not be evaluated in some instance of its module
 }
 
 // check is a check block.
@@ -142,6 +136,7 @@ type rule struct {
 
 // resource is a resource block, or what the state has of one that is gone.
 type resource struct {
+	num    int // position among the graph's resources
 	addr   addrs.ConfigResource
 	module *module
 	cfg    *configs.Resource // nil: the state only
@@ -177,12 +172,6 @@ type resource struct {
 	unwanted *selection
 
 	unused bool // an ephemeral resource whose values nobody is going to use
-
-	deferralOnce sync.Once
-	deferral     deferral // walk: whose pending changes put off a data source's reading
-
-	pending  pendingChanges                       // walk: which module instances have changes
-	requests map[addrs.AbsInstance]*importRequest // walk: what is to be imported
 }
 
 // resourceExprs are a resource block's analysed expressions, shared by all places of the tree that its module has.

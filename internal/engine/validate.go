@@ -30,7 +30,7 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 // validateResource checks a resource block once per module instance, with unknown repetition.
 func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 	diags := w.resolveImports(r).Append(r.selfReferences())
-	for _, in := range r.module.instances {
+	for _, in := range w.instances(r.module) {
 		x := newExpansion(*singleInstance)
 		in.resources[r.slot] = x
 		diags = diags.Append(w.validateRepetition(r, in))

@@ -20,10 +20,10 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	var shared cty.Value // a variable's value that is the same for all instances of one call
 	var sharedIn *moduleInstance
-	if len(v.rules) > 0 && len(v.module.instances) == 0 {
+	if len(v.rules) > 0 && len(w.instances(v.module)) == 0 {
 		w.nothingToCheck(v.checkKind(), v.node.Name)
 	}
-	for _, in := range v.module.instances {
+	for _, in := range w.instances(v.module) {
 		var more tfdiags.Diagnostics
 		switch v.kind {
 		case variableValue:
@@ -45,7 +45,6 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 		}
 		diags = diags.Append(more)
 	}
-	v.failed = diags.HasErrors()
 	return diags
 }
 
@@ -84,9 +83,9 @@ func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
 	}
 	given, ok := w.op.variables[v.name]
 	if !ok || given.Value == cty.NilVal {
-		return finalValue(v, w.graph.root.instances[0], Variable{})
+		return finalValue(v, w.instances(w.graph.root)[0], Variable{})
 	}
-	return finalValue(v, w.graph.root.instances[0], given)
+	return finalValue(v, w.instances(w.graph.root)[0], given)
 }
 
 // finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is

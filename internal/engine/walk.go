@@ -34,8 +34,15 @@ type walk struct {
 	deprecates bool                         // there are deprecated outputs or attributes to warn of
 	times      *timings.Walk
 
-	pendingUp []bool // by node, which writes its own: something it waits for, directly or not, has a pending change
-	inspected bool   // the inspection was made in its place
+	// By the number of the node, module or resource. Each node writes its own entries.
+	upstreamPending []bool // a resource that the node waits for, directly or not, has a pending change
+	failed          []bool
+	modules         []moduleResult
+	resources       []resourceResult
+
+	providers providerPool
+
+	inspected bool // the inspection was made in its place
 	generated generatedBlocks
 
 	mu         sync.Mutex    // guards all that follow while nodes run
@@ -46,7 +53,6 @@ type walk struct {
 	diags      tfdiags.Diagnostics
 	forgotten  int // objects
 	ephemeral  map[*resource][]*openEphemeral
-	running    map[*providerConfig]bool
 	checkReads []*plans.InstanceChange // of data sources in checks that were read while planning
 }
 
@@ -60,11 +66,11 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{op: op, graph: b.g, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{}}
+	w := &walk{op: op, graph: b.g, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{},
+		modules: make([]moduleResult, len(b.g.modules)), resources: make([]resourceResult, len(b.g.resources))}
 	if state != nil {
 		w.state = state.Clone()
 	}
-	w.matchRemoved()
 	w.declareChecks()
 	w.expandRoot()
 	return w, diags
@@ -81,9 +87,9 @@ func (w *walk) run() tfdiags.Diagnostics {
 	w.calls = make(chan struct{}, parallelism)
 	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.phase.Applies() && w.op.phase != PhaseEval, PlanTimestamp: w.op.timestamp})
 	w.ephemeral = map[*resource][]*openEphemeral{}
-	w.running = map[*providerConfig]bool{}
 	w.deprecates = w.deprecatesAny()
-	w.pendingUp = make([]bool, w.graph.edges.Len())
+	w.upstreamPending = make([]bool, w.graph.edges.Len())
+	w.failed = make([]bool, w.graph.edges.Len())
 	stop := w.watchSignals()
 	defer stop()
 	defer w.op.env.Timings.Phase("walk")()
@@ -132,8 +138,8 @@ func (w *walk) visit(id dag.ID) bool {
 	defer w.times.Visit(id)()
 	n := w.graph.nodes[id]
 	for _, need := range w.graph.edges.Needs(id) {
-		if w.pendingUp[need] {
-			w.pendingUp[id] = true
+		if w.upstreamPending[need] {
+			w.upstreamPending[id] = true
 			break
 		}
 	}
@@ -141,11 +147,12 @@ func (w *walk) visit(id dag.ID) bool {
 	if !diags.HasErrors() && !n.Dropped {
 		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return w.execute(n) })...)
 	}
-	if n.Resource != nil && n.Resource.pending.any() {
-		w.pendingUp[id] = true
+	if n.Resource != nil && w.result(n.Resource).pending.exist() {
+		w.upstreamPending[id] = true
 	}
 	w.report(diags)
-	return !diags.HasErrors()
+	w.failed[id] = diags.HasErrors()
+	return !w.failed[id]
 }
 
 // execute does what the node stands for.
@@ -164,13 +171,13 @@ func (w *walk) execute(n *Node) tfdiags.Diagnostics {
 	case KindResource:
 		return w.visitResource(n.Resource)
 	case KindResourceIn:
-		return w.settleIn(n.Resource, n.Resource.module.index[n.In])
+		return w.settleIn(n.Resource, w.instanceAt(n.Resource.module, n.In))
 	case KindStep:
 		return w.runStep(n.Object.(*step))
 	case KindProvider:
 		return w.startProvider(n.Object.(*providerConfig))
 	case KindProviderClose:
-		return w.closeProvider(n.Object.(*providerConfig))
+		w.providers.close(n.Object.(*providerConfig))
 	case KindEphemeralEnd:
 		return w.closeEphemeral(n.Object.(*resource))
 	}
@@ -271,39 +278,4 @@ func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostic
 		diags = append(diags, d...)
 	}
 	return diags
-}
-
-// pendingChanges remembers in which module instances a resource has changes that are still to be made. Most resources have them in
-// one, so that one needs no map.
-type pendingChanges struct {
-	mu    sync.Mutex
-	some  bool
-	first addrs.ModuleInstance
-	more  map[addrs.ModuleInstance]bool
-}
-
-func (p *pendingChanges) add(m addrs.ModuleInstance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case !p.some:
-		p.some, p.first = true, m
-	case m == p.first:
-	case p.more == nil:
-		p.more = map[addrs.ModuleInstance]bool{m: true}
-	default:
-		p.more[m] = true
-	}
-}
-
-func (p *pendingChanges) any() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.some
-}
-
-func (p *pendingChanges) has(m addrs.ModuleInstance) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.some && (m == p.first || p.more[m])
 }

@@ -13,9 +13,9 @@ type removedKey struct {
 
 // matchRemoved attaches removed blocks to the resources that they cover. A block that names the
 // resource takes precedence over one that names a module around it.
-func (w *walk) matchRemoved() {
+func (b *build) matchRemoved() {
 	blocks := map[removedKey]*configs.Removed{}
-	for _, m := range w.graph.modules {
+	for _, m := range b.g.modules {
 		if m.cfg == nil {
 			continue
 		}
@@ -30,7 +30,7 @@ func (w *walk) matchRemoved() {
 	if len(blocks) == 0 {
 		return
 	}
-	for _, r := range w.graph.resources {
+	for _, r := range b.g.resources {
 		if r.addr.Resource.Mode != addrs.Managed {
 			continue
 		}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/providers"
+)
+
+// providerPool holds the providers that a walk has started. An instance that is mocked as a whole is in the
+// pool as nil.
+type providerPool struct {
+	mu      sync.Mutex
+	running map[*providerConfig]map[addrs.InstanceKey]providers.Interface
+}
+
+func (p *providerPool) add(cfg *providerConfig, key addrs.InstanceKey, impl providers.Interface) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil {
+		p.running = map[*providerConfig]map[addrs.InstanceKey]providers.Interface{}
+	}
+	if p.running[cfg] == nil {
+		p.running[cfg] = map[addrs.InstanceKey]providers.Interface{}
+	}
+	p.running[cfg][key] = impl
+}
+
+// get returns an instance of a provider configuration, and reports whether it is in the pool.
+func (p *providerPool) get(cfg *providerConfig, key addrs.InstanceKey) (providers.Interface, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	impl, ok := p.running[cfg][key]
+	return impl, ok
+}
+
+// each calls f for all instances in the pool, except those that are mocked.
+func (p *providerPool) each(f func(providers.Interface)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, instances := range p.running {
+		for _, impl := range instances {
+			if impl != nil {
+				f(impl)
+			}
+		}
+	}
+}
+
+// close ends the processes of a provider configuration.
+func (p *providerPool) close(cfg *providerConfig) {
+	p.mu.Lock()
+	instances := p.running[cfg]
+	delete(p.running, cfg)
+	p.mu.Unlock()
+	for _, impl := range instances {
+		if impl != nil {
+			_ = impl.Close()
+		}
+	}
+}
