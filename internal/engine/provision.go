@@ -52,7 +52,7 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 	what := Object{Addr: addr}
 	w.observe(ProvisionStart{what, prov.cfg.Type})
 	out := func(line string) { w.observe(ProvisionOutput{what, prov.cfg.Type, line}) }
-	if cause := w.hides(marked); cause != "" {
+	if cause := w.op.hides(marked); cause != "" {
 		out("(output suppressed due to " + cause + " value in config)")
 		out = nil
 	}
