@@ -157,7 +157,8 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		r.b.WriteString("{\n        # (the provider's schema isn't known)\n    }\n")
 		return r.b.String()
 	}
-	before, after := markSecrets(c.Before, sch), markSecrets(c.After, sch)
+	shown := func(v cty.Value) cty.Value { return markShown(v, sch, c.Provider.Config.Provider, c.Addr.Resource) }
+	before, after := shown(c.Before), shown(c.After)
 	if action == plans.Forget { // nothing happens to the object itself
 		after, action = before, plans.NoOp
 	}

@@ -69,7 +69,7 @@ func stateObject(v *StateView, d *differ, s style, item stateItem, obj *states.O
 	if err != nil {
 		return r.b.String() + "{\n    # (" + printable(err.Error()) + ")\n}\n"
 	}
-	value = markSecrets(value, sch)
+	value = markShown(value, sch, item.provider, item.addr.Resource)
 	r.block(d.resource(plans.NoOp, value, value, sch.Block, nil), 0)
 	return r.b.String() + "\n"
 }

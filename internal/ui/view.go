@@ -57,6 +57,32 @@ func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	return states.MarkSensitive(v, paths)
 }
 
+// markShown is markSecrets for people, from whom it also hides the output of a terraform_data whose input is sensitive. The
+// documents for programs, like the state, have no such mark, and neither have references to the output: OpenTofu has none, and
+// would refuse root outputs or plan updates for its sake.
+func markShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) cty.Value {
+	v = markSecrets(v, sch)
+	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() || !v.IsKnown() {
+		return v
+	}
+	input := v.GetAttr("input")
+	if !marks.Contains(input, marks.Sensitive) {
+		return v
+	}
+	_, secrets := input.UnmarkDeepWithPaths()
+	output := v.GetAttr("output")
+	whole := cty.GetAttrPath("output")
+	var paths []cty.Path
+	for _, secret := range secrets {
+		if _, err := secret.Path.Apply(output); err == nil {
+			paths = append(paths, append(whole.Copy(), secret.Path...))
+		} else if output.IsKnown() {
+			paths = append(paths, whole) // the output of another input, as when an apply fails
+		}
+	}
+	return states.MarkSensitive(v, paths)
+}
+
 // PlanView is a plan with what is needed to show it.
 type PlanView struct {
 	Plan    *plans.Plan
