@@ -260,10 +260,14 @@ func (p *planText) driftSection() bool {
 // rule is a line across the screen.
 func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
 
-// noChanges says that nothing is to be done.
+// noChanges says that nothing is to be done, and what that means where it isn't obvious.
 func (p *planText) noChanges(drift bool) {
-	title := func(text string) {
-		p.b.WriteString("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+text) + "\n\n")
+	none := func(what, detail string) {
+		p.b.WriteString("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+what) + "\n")
+		if detail != "" {
+			p.b.WriteString("\n")
+			p.para(detail)
+		}
 	}
 	switch {
 	case p.Plan.Errored:
@@ -271,18 +275,16 @@ func (p *planText) noChanges(drift bool) {
 	case p.Plan.Mode == plans.RefreshOnly && drift:
 		p.refreshNote()
 	case p.Plan.Mode == plans.RefreshOnly:
-		title("The objects still are as the state says.")
-		p.para("All objects were read again: none was changed outside of tofu.")
+		none("The objects still are as the state says.", "All objects were read again: none was changed outside of tofu.")
 	case p.Plan.Mode == plans.Destroy:
-		title("No objects need to be destroyed.")
-		p.para("The state has no objects that still exist: none were created so far, or they were destroyed already.")
+		none("No objects need to be destroyed.",
+			"The state has no objects that still exist: none were created so far, or they were destroyed already.")
 	case drift:
 		p.b.WriteString("\n" + rule(p.width) + "\n")
-		title("Your infrastructure matches the configuration.")
-		p.para("The configuration already asks for the changes above. Applying this plan only records them in the state.")
+		none("Your infrastructure matches the configuration.",
+			"The configuration already asks for the changes above. Applying this plan only records them in the state.")
 	default:
-		title("Your infrastructure matches the configuration.")
-		p.para("OpenTofu compared your real infrastructure with your configuration and found no differences, so no changes are needed.")
+		none("Your infrastructure matches the configuration.", "")
 	}
 }
 

@@ -2,8 +2,11 @@ package ui
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -150,4 +153,27 @@ func TestStillGoingOn(t *testing.T) {
 			t.Errorf("%s lacks %s", b.String(), part)
 		}
 	}
+}
+
+// TestHeartbeats: a step that takes long is reported at every interval until it ends.
+func TestHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		j := NewJSON(Options{Out: &b})
+		o := engine.Object{Addr: instance("a.b")}
+		j.Event(engine.ApplyStart{Object: o, Action: plans.Create})
+		time.Sleep(45 * time.Second)
+		j.Event(engine.ApplyDone{Object: o, Action: plans.Create})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		got := regexp.MustCompile(`"type":"apply_(progress|complete)"|"elapsed_seconds":\d+`).FindAllString(b.String(), -1)
+		want := []string{
+			`"elapsed_seconds":10`, `"type":"apply_progress"`, `"elapsed_seconds":20`, `"type":"apply_progress"`,
+			`"elapsed_seconds":30`, `"type":"apply_progress"`, `"elapsed_seconds":40`, `"type":"apply_progress"`,
+			`"elapsed_seconds":0`, `"type":"apply_complete"`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q, in\n%s", got, want, b.String())
+		}
+	})
 }
