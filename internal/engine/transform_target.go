@@ -158,23 +158,25 @@ func (t *targeting) leaveUnplanned() {
 	}
 }
 
-// keepTargets keeps what is targeted and what that depends on. What only the state knows goes alone: nobody asked for what depends on it.
+// keepTargets keeps what is targeted and what that depends on. What only the state knows goes alone, and only where a target names it.
 func (t *targeting) keepTargets() {
+	targeted := t.match(t.op.targets)
 	var roots []dag.ID
-	for _, r := range t.match(t.op.targets) {
-		r.selected = newSelection(t.hits[r], true)
+	for _, r := range targeted {
 		roots = append(roots, r.node.ID)
 	}
+	needed := t.spread(t.modulesOf(targeted), t.g.edges.Needs)
 	for _, r := range t.g.resources {
-		switch {
-		case t.hits[r] != nil:
-			r.unwanted = r.selected
-		case r.cfg != nil:
-			r.unwanted = nothingSelected
+		r.unwanted = nothingSelected
+		if t.hits[r] != nil {
+			r.unwanted = newSelection(t.hits[r], true)
+			r.selected = r.unwanted
+		}
+		if at := needed[r.node.ID]; at != nil {
+			r.selected = t.selection(r, at, true)
 		}
 	}
 	keep := t.g.edges.Reach(roots...)
-	t.keepWhole(keep)
 	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
 	t.drop(keep)
 }
@@ -183,25 +185,23 @@ func (t *targeting) keepTargets() {
 // what a target names and the state doesn't have.
 func (t *targeting) destroyTargets() {
 	targeted := t.match(t.op.targets)
-	selected := map[*resource]*selection{}
-	for _, r := range targeted {
-		selected[r] = newSelection(t.hits[r], true)
-	}
-	users := t.neededUsers(slices.DeleteFunc(slices.Clone(targeted), func(r *resource) bool { return !r.hasAny(selected[r]) }))
-	within := t.targetedInstances()
-	var roots []dag.ID
 	for _, r := range t.g.resources {
 		if r.addr.Resource.Mode != addrs.Ephemeral { // what a provider is configured with is opened all the same
 			r.selected = nothingSelected
 		}
 	}
+	var roots []dag.ID
 	for _, r := range targeted {
-		r.selected = selected[r]
+		r.selected = newSelection(t.hits[r], true)
 		roots = append(roots, r.node.ID)
 	}
-	for r, need := range users {
-		r.selected = within.of(r.module, need)
-		roots = append(roots, r.node.ID)
+	there := slices.DeleteFunc(targeted, func(r *resource) bool { return !r.hasAny(r.selected) })
+	users := t.spread(t.modulesOf(there), t.storedUsers())
+	for _, r := range t.g.resources {
+		if at := users[r.node.ID]; at != nil {
+			r.selected = t.selection(r, at, true)
+			roots = append(roots, r.node.ID)
+		}
 	}
 	t.drop(t.g.edges.Reach(roots...))
 }

@@ -113,55 +113,30 @@ func (t *targeting) spareNeedsOfGone(excluded []*resource) {
 // dropExcluded drops what is excluded and what depends on it, in the instances of the innermost module around both.
 func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.excludes)
+	from := t.modulesOf(excluded)
 	for _, r := range excluded {
 		r.selected = newSelection(t.hits[r], false)
+		if t.whole(r) {
+			from[r] = []addrs.ModuleInstance{everywhere}
+		}
 	}
 	t.spareNeedsOfGone(excluded)
-	lost, ok := t.lostNeeds()
-	if !ok {
-		return // the cycle is reported at the end
-	}
-	within := t.targetedInstances()
+	users := t.g.edges.Dependents()
+	lost := t.spread(from, func(id dag.ID) []dag.ID { return users[id] })
 	var roots []dag.ID
 	for _, r := range t.g.resources {
-		depth := lost[r.node.ID]
-		if depth == needsWhole || t.hits[r] != nil && t.whole(r) {
+		at := lost[r.node.ID]
+		if at[everywhere] || t.hits[r] != nil && t.whole(r) {
 			continue
 		}
-		if depth != needsNothing {
-			r.selected = within.but(r.module, depth)
+		if at != nil {
+			r.selected = t.selection(r, at, false)
 		}
 		roots = append(roots, r.node.ID)
 	}
 	keep := t.g.edges.Reach(roots...)
-	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] && lost[id] == needsNothing })
+	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] && lost[id] == nil })
 	t.drop(keep)
-}
-
-// lostNeeds returns, for each node, the depth of the module within whose excluded instances it lacks something that it depends on. It
-// reports whether the graph has no cycle.
-func (t *targeting) lostNeeds() (lost []need, ok bool) {
-	order, ok := t.g.edges.Order()
-	lost = make([]need, len(t.g.nodes))
-	for _, id := range order {
-		n := t.g.nodes[id]
-		lost[id] = needsNothing
-		for _, dep := range t.g.edges.Needs(id) {
-			other := t.g.nodes[dep]
-			missing := lost[dep]
-			switch r := other.Resource; {
-			case r == nil || t.hits[r] == nil || r == n.Resource:
-			case t.whole(r):
-				missing = needsWhole
-			default:
-				missing = min(missing, sharedDepth(n.Module, other.Module))
-			}
-			if missing != needsNothing {
-				lost[id] = min(lost[id], missing, sharedDepth(n.Module, other.Module))
-			}
-		}
-	}
-	return lost, ok
 }
 
 // whole tells whether every instance that a resource can have is excluded.

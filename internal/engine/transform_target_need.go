@@ -1,59 +1,96 @@
 package engine
 
 import (
-	"math"
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 )
 
-// need is how deep the module is within whose targeted instances a resource is needed: all its instances in those are. At depth 0, the
-// root module, these are all that the resource has.
-type need int
+// places is a set of module instances in which a node is needed, or lacks something. Each is an instance of the node's module or of a
+// module around that; the root stands for all instances.
+type places map[addrs.ModuleInstance]bool
 
-const (
-	needsWhole   need = 0
-	needsNothing need = math.MaxInt
-)
+const everywhere addrs.ModuleInstance = ""
 
-// keepWhole selects the instances that something kept depends on, targeted or not. Two resources that lie in one module, or in modules
-// that it calls, depend on each other within an instance of it: only the instances in which something is targeted are selected then.
-func (t *targeting) keepWhole(keep []bool) {
-	order, ok := t.g.edges.Order()
-	if !ok {
-		return // the cycle is reported at the end
+// spread follows edges from resources at some module instances, and returns the places at which it reaches each node. An edge between
+// two nodes connects them within one instance of the innermost module around both. Each place of a node is visited once, so the cost is
+// that of the references between instances.
+func (t *targeting) spread(from map[*resource][]addrs.ModuleInstance, next func(dag.ID) []dag.ID) []places {
+	type visit struct {
+		node *Node
+		at   addrs.ModuleInstance
 	}
-	within := t.targetedInstances()
-	users := t.g.edges.Dependents()
-	needs := make([]need, len(t.g.nodes))
-	for _, id := range slices.Backward(order) { // dependents first
-		n := t.g.nodes[id]
-		needs[id] = needsNothing
-		for _, user := range users[id] {
-			if keep[user] {
-				needs[id] = min(needs[id], t.g.nodes[user].needOf(n, needs[user]))
+	out := make([]places, len(t.g.nodes))
+	var todo []visit
+	lead := func(v visit, start bool) {
+		for _, id := range next(v.node.ID) {
+			other, at := t.g.nodes[id], v.at
+			if own := other.Resource != nil && other.Resource == v.node.Resource; !own {
+				at = outermost(at, sharedDepth(v.node.Module, other.Module))
+			} else if start {
+				continue
 			}
-		}
-		if n.Resource != nil && needs[id] != needsNothing {
-			n.Resource.selected = within.of(n.Resource.module, needs[id])
+			if out[id][at] || out[id][everywhere] {
+				continue
+			}
+			if out[id] == nil {
+				out[id] = places{}
+			}
+			out[id][at] = true
+			todo = append(todo, visit{other, at})
 		}
 	}
-}
-
-// needOf returns what a node that is kept needs of one that it waits for, given what is needed of the node itself.
-func (n *Node) needOf(other *Node, asked need) need {
-	if n.Resource != nil && n.Resource == other.Resource {
-		return asked
+	for r, list := range from {
+		for _, at := range list {
+			lead(visit{r.node, at}, true)
+		}
 	}
-	return min(asked, sharedDepth(n.Module, other.Module))
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		lead(v, false)
+	}
+	return out
 }
 
-// sharedDepth returns the depth of the innermost module that both modules are or lie in.
-func sharedDepth(a, b *module) need {
+// modulesOf returns the module instances of what the targets name, for each of some resources.
+func (t *targeting) modulesOf(resources []*resource) map[*resource][]addrs.ModuleInstance {
+	out := make(map[*resource][]addrs.ModuleInstance, len(resources))
+	for _, r := range resources {
+		for _, hit := range t.hits[r] {
+			out[r] = append(out[r], hit.Module)
+		}
+	}
+	return out
+}
+
+// selection returns the selection of what the targets name of a resource and of all that it has at some places, or of all but that.
+func (t *targeting) selection(r *resource, at places, only bool) *selection {
+	if at[everywhere] && only {
+		return nil
+	}
+	list := slices.Clone(t.hits[r])
+	for m := range at {
+		list = append(list, addrs.Target{Module: m})
+	}
+	return newSelection(list, only)
+}
+
+// outermost returns the module instance at a depth that a module instance is or lies in.
+func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
+	for n := len(at.Steps()); n > depth; n-- {
+		at, _ = at.Parent()
+	}
+	return at
+}
+
+// sharedDepth returns the depth of the innermost module that both modules are or lie in, 0 for the root module.
+func sharedDepth(a, b *module) int {
 	if a == nil || b == nil {
-		return needsWhole
+		return 0
 	}
-	return need(sharedNames(a.path.Names(), b.path.Names()))
+	return sharedNames(a.path.Names(), b.path.Names())
 }
 
 // sharedNames returns how many names two paths begin with alike.
@@ -65,82 +102,13 @@ func sharedNames(a, b []string) int {
 	return n
 }
 
-// targetedInstances holds the module instances that are targeted or in which something is, by module. Those of an outer module stand
-// for all instances in them.
-type targetedInstances struct {
-	in     map[*module]map[addrs.ModuleInstance]bool
-	chosen map[*module]*selection // all with of, or all with but
-}
-
-func (t *targeting) targetedInstances() *targetedInstances {
-	out := &targetedInstances{in: map[*module]map[addrs.ModuleInstance]bool{}, chosen: map[*module]*selection{}}
-	for r, hits := range t.hits {
-		for _, hit := range hits {
-			out.add(r.module, hit.Module)
-		}
-	}
-	return out
-}
-
-// add notes an instance of a module, or of one around it, and the instances that it lies in.
-func (t *targetedInstances) add(m *module, at addrs.ModuleInstance) {
-	for ; m != nil && !m.path.IsRoot(); m = m.parent {
-		if len(at.Steps()) > len(m.path.Names()) {
-			at, _ = at.Parent()
-		}
-		if t.in[m][at] {
-			return
-		}
-		if t.in[m] == nil {
-			t.in[m] = map[addrs.ModuleInstance]bool{}
-		}
-		t.in[m][at] = true
-	}
-}
-
-// of selects everything that a module has in the targeted instances of the one around it at some depth: nil, which is all, for the root.
-func (t *targetedInstances) of(m *module, depth need) *selection { return t.choose(m, depth, true) }
-
-// but selects everything that a module has outside those instances.
-func (t *targetedInstances) but(m *module, depth need) *selection { return t.choose(m, depth, false) }
-
-func (t *targetedInstances) choose(m *module, depth need, only bool) *selection {
-	for need(len(m.path.Names())) > depth {
-		m = m.parent
-	}
-	if m.path.IsRoot() {
-		return nil
-	}
-	if s := t.chosen[m]; s != nil {
-		return s
-	}
-	var targets []addrs.Target
-	for at := range t.in[m] {
-		targets = append(targets, addrs.Target{Module: at})
-	}
-	t.chosen[m] = newSelection(targets, only)
-	return t.chosen[m]
-}
-
-// neededUsers returns what depends on some resources by what is stored, directly or not, and how much of it goes with them.
-func (t *targeting) neededUsers(of []*resource) map[*resource]need {
+// storedUsers returns the edges from a resource to those that depend on it by what is stored.
+func (t *targeting) storedUsers() func(dag.ID) []dag.ID {
 	users := t.usersByStored()
-	out := map[*resource]need{}
-	todo := slices.Clone(of)
-	for len(todo) > 0 {
-		r := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		asked, found := out[r]
-		if !found {
-			asked = needsNothing
+	return func(id dag.ID) (out []dag.ID) {
+		for _, user := range users[t.g.nodes[id].Resource.addr] {
+			out = append(out, user.node.ID)
 		}
-		for _, user := range users[r.addr] {
-			goes := min(asked, sharedDepth(user.module, r.module))
-			if known, found := out[user]; user != r && (!found || goes < known) {
-				out[user] = goes
-				todo = append(todo, user)
-			}
-		}
+		return out
 	}
-	return out
 }

@@ -1,0 +1,418 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// tree is a random configuration of nested modules.
+type tree struct {
+	*rapid.T
+	root *item
+	mode map[string]string // of an item, by its path: how it is repeated never changes
+}
+
+// item is a resource, a data source or a module call; the root module is an item too.
+type item struct {
+	kind  string // resource, data or module
+	name  string
+	in    *item // the call of the module that it lies in; nil for the root
+	mode  string
+	keys  []addrs.InstanceKey
+	gen   string
+	refs  []*item // in its value, in a call's argument, or what a data source looks for; those of the module around it
+	input bool    // also refers to its module's input
+	after []*item // depends_on
+	items []*item // of a module, each may refer to those before it
+	out   []*item // of a module: what its output refers to
+	whole bool    // a module's output is read by naming the call as a whole, and so everything in it
+}
+
+func (it *item) path() string {
+	if it.in == nil {
+		return it.name
+	}
+	return it.in.path() + "/" + it.name
+}
+
+// moduleNames are what the modules call, resourceNames what they have.
+var (
+	moduleNames   = map[string][]string{"": {"m", "n"}, "/m": {"c", "d"}, "/n": {"c"}}
+	resourceNames = []string{"p", "q"}
+)
+
+func drawTree(t *rapid.T, like *tree) *tree {
+	tr := &tree{T: t, mode: map[string]string{}}
+	if like != nil {
+		tr.mode = like.mode
+	}
+	tr.root = &item{kind: "module", keys: []addrs.InstanceKey{addrs.NoKey}}
+	tr.fill(tr.root)
+	return tr
+}
+
+func (tr *tree) odds(label string, percent int) bool {
+	return rapid.IntRange(1, 100).Draw(tr.T, label) > 100-percent
+}
+
+// fill draws what a module has.
+func (tr *tree) fill(m *item) {
+	var all []*item
+	for _, name := range resourceNames {
+		all = append(all, &item{kind: "resource", name: name})
+	}
+	all = append(all, &item{kind: "data", name: "l"})
+	for _, name := range moduleNames[m.path()] {
+		all = append(all, &item{kind: "module", name: name})
+	}
+	for _, it := range rapid.Permutation(all).Draw(tr.T, "order") {
+		if !tr.odds("present", 80) {
+			continue
+		}
+		it.in = m
+		if tr.refer(it); it.kind == "data" && len(it.refs) == 0 {
+			continue
+		}
+		tr.repeat(it)
+		m.items = append(m.items, it)
+	}
+	m.out = tr.some(m.items, 2)
+}
+
+func (tr *tree) some(from []*item, most int) []*item {
+	if len(from) == 0 {
+		return nil
+	}
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, min(most, len(from)), rapid.ID[*item]).Draw(tr.T, "some")
+}
+
+// refer draws what an item refers to, of what comes before it.
+func (tr *tree) refer(it *item) {
+	it.gen = rapid.SampledFrom([]string{"1", "2"}).Draw(tr.T, "generation")
+	if it.kind == "data" {
+		resources := slices.DeleteFunc(slices.Clone(it.in.items), func(other *item) bool { return other.kind != "resource" })
+		it.refs = tr.some(resources, 1)
+		return
+	}
+	it.refs, it.input = tr.some(it.in.items, 2), it.in.in != nil && tr.odds("input", 50)
+	if tr.odds("depends", 25) {
+		it.after = tr.some(it.in.items, 1)
+	}
+	if it.kind == "module" {
+		it.whole = tr.odds("whole", 30)
+		tr.fill(it)
+	}
+}
+
+// repeat draws an item's instances.
+func (tr *tree) repeat(it *item) {
+	mode, known := tr.mode[it.path()]
+	if !known {
+		mode = rapid.SampledFrom([]string{"", "count", "for_each"}).Draw(tr.T, "mode")
+		tr.mode[it.path()] = mode
+	}
+	it.mode, it.keys = mode, []addrs.InstanceKey{addrs.NoKey}
+	switch {
+	case it.kind == "data":
+		it.mode = ""
+	case mode == "count":
+		it.keys = []addrs.InstanceKey{addrs.IntKey(0), addrs.IntKey(1)}[:rapid.IntRange(0, 2).Draw(tr.T, "count")]
+	case mode == "for_each":
+		it.keys = [][]addrs.InstanceKey{{addrs.StringKey("x"), addrs.StringKey("y")}, {addrs.StringKey("x")}, {addrs.StringKey("y")}}[rapid.IntRange(0, 2).Draw(tr.T, "keys")]
+	}
+}
+
+// resource returns the address of a resource within its module.
+func (it *item) resource() addrs.Resource {
+	if it.kind == "data" {
+		return addrs.Resource{Mode: addrs.Data, Type: "fake_find", Name: it.name}
+	}
+	return addrs.Resource{Mode: addrs.Managed, Type: "fake_thing", Name: it.name}
+}
+
+// files writes the configuration.
+func (tr *tree) files() map[string]string {
+	out := map[string]string{}
+	tr.root.write(out)
+	return out
+}
+
+func (it *item) write(files map[string]string) {
+	var b strings.Builder
+	at := `locals {
+  at = ""
+}
+`
+	if it.in != nil {
+		at = "variable \"at\" {}\nvariable \"in\" {}\nlocals {\n  at = var.at\n}\n"
+	}
+	b.WriteString(at)
+	for _, inner := range it.items {
+		inner.block(&b)
+		if inner.kind == "module" {
+			inner.write(files)
+		}
+	}
+	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", joined(it.out, false))
+	files[strings.TrimPrefix(it.path()+"/main.tf", "/")] = b.String()
+}
+
+// block writes the block of an item in its module.
+func (it *item) block(b *strings.Builder) {
+	repetition, key := "", ""
+	switch it.mode {
+	case "count":
+		repetition, key = fmt.Sprintf("  count = %d\n", len(it.keys)), "-${count.index}"
+	case "for_each":
+		var keys []string
+		for _, k := range it.keys {
+			s, _ := k.IsString()
+			keys = append(keys, fmt.Sprintf("%q", s))
+		}
+		repetition, key = fmt.Sprintf("  for_each = toset([%s])\n", strings.Join(keys, ", ")), "-${each.key}"
+	}
+	after := ""
+	for _, other := range it.after {
+		after = fmt.Sprintf("  depends_on = [%s]\n", other.reference())
+	}
+	name := fmt.Sprintf("${local.at}%s%s", it.name, key)
+	switch it.kind {
+	case "module":
+		fmt.Fprintf(b, "module %q {\n%s  source = \"./%s\"\n  at = \"%s.\"\n  in = %s\n%s}\n", it.name, repetition, it.name, name, joined(it.refs, it.input), after)
+	case "data":
+		of := it.refs[0]
+		fmt.Fprintf(b, "data \"fake_find\" %q {\n  name = \"${local.at}%s%s\"\n  depends_on = [%s]\n}\n", it.name, of.name, firstKey(of), of.reference())
+	default:
+		fmt.Fprintf(b, "resource \"fake_thing\" %q {\n%s  name = \"%s\"\n  v = md5(\"%s${%s}\")\n%s}\n", it.name, repetition, name, it.gen, joined(it.refs, it.input), after)
+	}
+}
+
+// firstKey returns how the name of an item's first object ends.
+func firstKey(it *item) string {
+	if len(it.keys) == 0 || it.keys[0] == addrs.NoKey {
+		return ""
+	}
+	return "-" + strings.Trim(it.keys[0].String(), `[]"`)
+}
+
+func (it *item) reference() string {
+	if it.kind == "module" {
+		return "module." + it.name
+	}
+	return it.resource().String()
+}
+
+// joined writes an expression of a text that changes with all that some items have.
+func joined(items []*item, input bool) string {
+	texts := []string{`""`}
+	if input {
+		texts = append(texts, "var.in")
+	}
+	for _, it := range items {
+		attr := map[string]string{"module": "out", "data": "text", "resource": "v"}[it.kind]
+		switch {
+		case it.kind == "module" && it.mode != "" && !it.whole:
+			for _, key := range it.keys {
+				texts = append(texts, it.reference()+key.String()+".out")
+			}
+		case it.mode == "count":
+			texts = append(texts, fmt.Sprintf("join(\"\", %s[*].%s)", it.reference(), attr))
+		case it.mode == "for_each":
+			texts = append(texts, fmt.Sprintf("join(\"\", values(%s)[*].%s)", it.reference(), attr))
+		default:
+			texts = append(texts, it.reference()+"."+attr)
+		}
+	}
+	return "join(\"\", [" + strings.Join(texts, ", ") + "])"
+}
+
+// place is a resource or data source in one instance of its module.
+type place struct {
+	it *item
+	at addrs.ModuleInstance
+}
+
+// oracle follows references from place to place.
+type oracle struct {
+	root      *item
+	instances map[addrs.Module][]addrs.ModuleInstance // that are configured or in the state
+	items     map[addrs.ConfigResource]*item
+}
+
+func newOracle(tr *tree, state *states.State) *oracle {
+	o := &oracle{root: tr.root, instances: map[addrs.Module][]addrs.ModuleInstance{}, items: map[addrs.ConfigResource]*item{}}
+	o.expand(tr.root, addrs.ModuleInstance(""))
+	for r := range state.Resources() {
+		o.note(r.Addr.Module)
+	}
+	return o
+}
+
+// note adds a module instance and those that it lies in.
+func (o *oracle) note(at addrs.ModuleInstance) {
+	for ; !slices.Contains(o.instances[at.Module()], at); at, _ = at.Parent() {
+		o.instances[at.Module()] = append(o.instances[at.Module()], at)
+	}
+}
+
+func (o *oracle) expand(m *item, at addrs.ModuleInstance) {
+	o.note(at)
+	for _, it := range m.items {
+		if it.kind != "module" {
+			o.items[it.resource().In(at.Module())] = it
+			continue
+		}
+		o.index(it, at.Module())
+		for _, key := range it.keys {
+			o.expand(it, at.Child(it.name, key))
+		}
+	}
+}
+
+// index notes the resources of a module that may have no instances.
+func (o *oracle) index(call *item, parent addrs.Module) {
+	m := parent.Child(call.name)
+	for _, it := range call.items {
+		if it.kind == "module" {
+			o.index(it, m)
+		} else {
+			o.items[it.resource().In(m)] = it
+		}
+	}
+}
+
+func (o *oracle) placeOf(addr addrs.AbsInstance) place {
+	return place{o.items[addr.Config()], addr.Module}
+}
+
+func (o *oracle) places() []place {
+	var out []place
+	for addr, it := range o.items {
+		for _, at := range o.instances[addr.Module] {
+			out = append(out, place{it, at})
+		}
+	}
+	return out
+}
+
+// meets reports whether something in the list names an instance that could be at a place.
+func (o *oracle) meets(list []addrs.Target, p place) bool {
+	return slices.ContainsFunc(list, func(t addrs.Target) bool {
+		t.HasKey = false
+		return t.ContainsInstance(p.it.resource().InInstance(p.at).Instance(addrs.NoKey))
+	})
+}
+
+// reach adds everything that a place depends on, at any distance.
+func (o *oracle) reach(p place, seen map[place]bool) {
+	for _, next := range o.needs(p) {
+		if !seen[next] {
+			seen[next] = true
+			o.reach(next, seen)
+		}
+	}
+}
+
+// lacks reports whether something that a place depends on is named by the list.
+func (o *oracle) lacks(p place, list []addrs.Target) bool {
+	seen := map[place]bool{}
+	o.reach(p, seen)
+	for next := range seen {
+		if o.meets(list, next) {
+			return true
+		}
+	}
+	return false
+}
+
+// needs lists the places that a place refers to.
+func (o *oracle) needs(p place) []place {
+	return append(o.arguments(p.it, p.at), o.around(p.it.in, p.at)...)
+}
+
+// arguments lists what the arguments of an item refer to.
+func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
+	var out []place
+	for _, ref := range it.refs {
+		if it.kind == "data" {
+			out = append(out, place{ref, at})
+		} else {
+			out = append(out, o.value(ref, at)...)
+		}
+	}
+	if it.input {
+		parent, _ := at.Parent()
+		out = append(out, o.arguments(it.in, parent)...)
+	}
+	for _, dep := range it.after {
+		out = append(out, o.contents(dep, at)...)
+	}
+	return out
+}
+
+// around lists what the calls of the modules around a place depend on.
+func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
+	var out []place
+	for ; call.in != nil; call = call.in {
+		at, _ = at.Parent()
+		for _, dep := range call.after {
+			out = append(out, o.contents(dep, at)...)
+		}
+	}
+	return out
+}
+
+// value lists the places that the value of an item comes from.
+func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
+	switch {
+	case it.kind != "module":
+		return []place{{it, at}}
+	case it.mode != "" && it.whole:
+		return append(o.contents(it, at), o.values(it, at)...)
+	case len(it.keys) == 0:
+		return nil
+	}
+	return o.values(it, at)
+}
+
+// values lists the places that a module's output comes from.
+func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
+	var out []place
+	for _, inner := range o.children(it, at) {
+		for _, ref := range it.out {
+			out = append(out, o.value(ref, inner)...)
+		}
+	}
+	for _, dep := range it.after {
+		out = append(out, o.contents(dep, at)...)
+	}
+	return out
+}
+
+// contents lists everything that there is of an item.
+func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
+	if it.kind != "module" {
+		return []place{{it, at}}
+	}
+	var out []place
+	for _, inner := range o.children(it, at) {
+		for _, ref := range it.items {
+			out = append(out, o.contents(ref, inner)...)
+		}
+	}
+	return out
+}
+
+// children lists the instances of a called module within an instance of the calling one.
+func (o *oracle) children(call *item, at addrs.ModuleInstance) []addrs.ModuleInstance {
+	return slices.DeleteFunc(slices.Clone(o.instances[at.Module().Child(call.name)]), func(m addrs.ModuleInstance) bool {
+		parent, _ := m.Parent()
+		return parent != at
+	})
+}
