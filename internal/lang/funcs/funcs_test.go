@@ -12,12 +12,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/text/unicode/norm"
 )
 
 func TestTableHasNamespace(t *testing.T) {
@@ -97,6 +99,24 @@ func TestImpure(t *testing.T) {
 	for _, expr := range []string{`bcrypt("x", 32)`, `bcrypt("x", 4.5)`, `bcrypt("x", 4, 4)`, `bcrypt(join("", range(80)), 4)`} {
 		if v, diags := evaluate(expr, scope); !diags.HasErrors() {
 			t.Errorf("%s = %s", expr, show(v))
+		}
+	}
+}
+
+// TestUnicode checks that all functions follow one version of Unicode, that of Go's tables: the segmentation of text, its
+// normal form and its cases have tables of their own, for several versions.
+func TestUnicode(t *testing.T) {
+	if norm.Version != unicode.Version {
+		t.Errorf("the tables for normal forms are of Unicode %s, those of Go of %s", norm.Version, unicode.Version)
+	}
+	scope := testScope(t, Options{})
+	want := map[string]string{`length("\u0915\u094d\u0937")`: "2", `upper("\u0264")`: `"\u0264"`}
+	if major, _, _ := strings.Cut(unicode.Version, "."); major >= "17" {
+		want = map[string]string{`length("\u0915\u094d\u0937")`: "1", `upper("\u0264")`: `"\ua7cb"`}
+	}
+	for expr, result := range want {
+		if got := show(call(t, scope, expr)); got != show(call(t, scope, result)) {
+			t.Errorf("with Unicode %s: %s = %s, want %s", unicode.Version, expr, got, result)
 		}
 	}
 }
