@@ -76,9 +76,11 @@ func (n provisionerName) label() string { return "provisioner " + string(n) }
 // hides returns why the output of a provisioner with this configuration is not shown: "sensitive", "ephemeral", or "" if it is.
 func (o *operation) hides(config cty.Value) string {
 	switch {
+	case o.showSensitive:
+		return ""
 	case marks.Contains(config, marks.Ephemeral):
 		return "ephemeral"
-	case marks.Contains(config, marks.Sensitive) && !o.showSensitive:
+	case marks.Contains(config, marks.Sensitive):
 		return "sensitive"
 	}
 	return ""
