@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"tofu/internal/checks"
 	"tofu/internal/configs"
@@ -45,10 +47,9 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 
 // applyOperation is the one that makes a plan's changes.
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
-	op := &operation{
-		phase: PhaseApply, env: env, cfg: cfg, prior: plan.Prior, plan: plan, mode: plan.Mode,
-		targets: plan.Targets, excludes: plan.Excludes, timestamp: plan.Timestamp, variables: map[string]Variable{},
-	}
+	op := newOperation(PhaseApply, cfg, plan.Prior, env)
+	op.plan, op.mode, op.targets, op.excludes = plan, plan.Mode, plan.Targets, plan.Excludes
+	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}
 	if plan.Mode == plans.Destroy {
 		op.phase = PhaseDestroy
 	}
@@ -56,7 +57,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 		op.variables[name] = Variable{Value: v}
 	}
 	if opts != nil {
-		op.inspection = opts.Inspect
+		op.inspect(opts.Inspect)
 		op.showSensitive = opts.ShowSensitive
 		for name := range plan.EphemeralVariables {
 			if v, ok := opts.Variables[name]; ok {
@@ -70,7 +71,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 // checkVariables holds the variables that are given again against those of the plan.
 func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	for _, name := range sortedKeys(opts.Variables) {
+	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
 		given := opts.Variables[name]
 		v := o.cfg.Module.Variables[name]
 		if v == nil || v.Ephemeral {
@@ -90,7 +91,7 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 				"The value given for %q differs from the one that the plan was made with. A saved plan is applied with its own values: leave the variable out, or make a new plan.", name))
 		}
 	}
-	for _, name := range sortedKeys(o.plan.EphemeralVariables) {
+	for _, name := range slices.Sorted(maps.Keys(o.plan.EphemeralVariables)) {
 		v := o.cfg.Module.Variables[name]
 		_, again := opts.Variables[name]
 		if v != nil && !again && (v.Required() || o.plan.EphemeralVariables[name]) {

@@ -29,7 +29,7 @@ var transformers = []*Transformer{
 
 // build is a tree under construction. What it has besides the tree is needed only until that is finished: no walk sees it.
 type build struct {
-	op    *operation
+	op    *graphOp
 	g     *tree
 	known *analysis
 
@@ -47,8 +47,8 @@ type build struct {
 	relaxed bool             // the order of destruction was contradictory, so that some of it was given up
 }
 
-func newBuild(ctx context.Context, op *operation) *build {
-	return &build{op: op, ctx: ctx, known: op.env.Known.expressions(), steps: map[*resource][]*step{}, g: &tree{
+func newBuild(ctx context.Context, op *graphOp) *build {
+	return &build{op: op, ctx: ctx, known: op.known.expressions(), steps: map[*resource][]*step{}, g: &tree{
 		modules: map[addrs.Module]*module{}, byConfig: map[addrs.ConfigResource]*resource{},
 		providers: map[addrs.AbsProviderConfig]*providerConfig{},
 		functions: map[functionUse]*providerConfig{}, functionKeys: map[functionUse]*keyExpr{},

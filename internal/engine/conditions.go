@@ -28,7 +28,7 @@ func (w *walk) declareChecks() {
 	}
 	for _, v := range w.graph.values {
 		if len(v.rules) > 0 {
-			block := w.checks.Declare(v.checkKind(), v.node.Name)
+			block := w.checks.Declare(checkKind(v), v.node.Name)
 			if w.op.phase.Destroys() && v.kind == outputValue && v.module == w.graph.root {
 				block.Set(v.node.Name, checks.Unknown, nil)
 			}
@@ -51,7 +51,7 @@ func (w *walk) nothingToCheck(kind checks.Kind, config string) {
 	w.checks.Declare(kind, config).Summarise()
 }
 
-func (v *value) checkKind() checks.Kind {
+func checkKind(v *value) checks.Kind {
 	if v.kind == variableValue {
 		return checks.KindVariable
 	}

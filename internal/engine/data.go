@@ -290,36 +290,3 @@ func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 	}
 	return false
 }
-
-// resourceOf gives the resource that a reference names, nil for anything else.
-func (m *module) resourceOf(subject addrs.Referenceable) *resource {
-	switch s := subject.(type) {
-	case addrs.Resource:
-		return m.resources[s]
-	case addrs.ResourceInstance:
-		return m.resources[s.Resource]
-	}
-	return nil
-}
-
-// nodeOf gives the node of a value or module call that a reference names.
-func (m *module) nodeOf(subject addrs.Referenceable) *Node {
-	switch s := subject.(type) {
-	case addrs.InputVariable:
-		if v := m.variables[s.Name]; v != nil {
-			return v.node
-		}
-	case addrs.LocalValue:
-		if v := m.locals[s.Name]; v != nil {
-			return v.node
-		}
-	case addrs.ModuleCallOutput:
-		if child := m.calls[s.Call.Name]; child != nil && child.outputs[s.Output] != nil {
-			return child.outputs[s.Output].node
-		}
-	}
-	if call, ok := moduleCallOf(subject); ok && m.calls[call] != nil {
-		return m.calls[call].closed
-	}
-	return nil
-}

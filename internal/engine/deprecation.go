@@ -44,7 +44,7 @@ func deprecatesOutputs(cfg *configs.Config) bool {
 }
 
 // deprecation is the mark of an output value as the calling module knows it.
-func (v *value) deprecation(in *moduleInstance) marks.Deprecation {
+func deprecation(v *value, in *moduleInstance) marks.Deprecation {
 	_, call := in.addr.Parent()
 	return marks.Deprecation{
 		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.name, Message: v.output.Deprecated, Source: v.module.cfg.Source,
@@ -137,7 +137,7 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 }
 
 // deprecatedArgument warns of a call that sets a variable which its module wants to get rid of.
-func (v *value) deprecatedArgument() tfdiags.Diagnostic {
+func deprecatedArgument(v *value) tfdiags.Diagnostic {
 	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s", v.variable.DeprecationText()).At(v.expr.Range())
 	d.Extra = tfdiags.Deprecation{Of: v.module.path.String() + " var." + v.name, Source: v.module.cfg.Source}
 	return d

@@ -57,7 +57,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.schema.Block, old, nil), After: cty.NullVal(ty),
 		Provider: addrs.ProviderInstance{Config: r.provider.addr, Key: before.ProviderKey},
 	}
-	change.BeforeIdentity = r.identityOf(before.Current)
+	change.BeforeIdentity = identityOf(r, before.Current)
 	if gone {
 		return change
 	}
@@ -72,7 +72,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 		}
 		change.Action = plans.NoOp
 	}
-	change.AfterIdentity = r.identityOf(after.Current)
+	change.AfterIdentity = identityOf(r, after.Current)
 	change.After = markStored(r.schema.Block, now, nil)
 	return change
 }
@@ -108,7 +108,7 @@ func sameObject(now, old *states.Object) bool {
 }
 
 // identityOf decodes an object's identity; NilVal where there is none.
-func (r *resource) identityOf(obj *states.Object) cty.Value {
+func identityOf(r *resource, obj *states.Object) cty.Value {
 	if r.schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.schema.IdentityVersion {
 		return cty.NilVal
 	}

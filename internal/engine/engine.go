@@ -75,7 +75,7 @@ type PlanOptions struct {
 	ForceReplace []addrs.AbsInstance
 
 	// Imports are import targets from the command line (`tofu import`), besides the configuration's import blocks.
-	Imports []ImportTarget
+	Imports []CommandImport
 	// GenerateConfig: write configuration for import targets that have none.
 	GenerateConfig bool
 	// NotSaved: the plan is shown and perhaps applied, and nobody sees it later. The attributes that it depends on, which cost as much
@@ -83,12 +83,6 @@ type PlanOptions struct {
 	NotSaved bool
 	// Inspect looks at the planned values.
 	Inspect *Inspection
-}
-
-// ImportTarget is an object to take over.
-type ImportTarget struct {
-	Addr addrs.AbsInstance
-	ID   string
 }
 
 // ApplyOptions say what is needed to apply a plan besides the plan; nil means nothing.

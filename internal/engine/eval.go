@@ -3,7 +3,9 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -104,7 +106,7 @@ func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 		}
 		diags = diags.Each(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
-				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, sortedKeys(child.outputs)))
+				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, slices.Sorted(maps.Keys(child.outputs))))
 			}
 		})
 	}
@@ -202,7 +204,7 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 	case c.walk.op.phase == PhaseValidate && !keyless && !child.rep.repeats():
 		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
 	case c.walk.op.phase == PhaseValidate:
-		return child.unknownValue(outputs), nil
+		return unknownValue(child, outputs), nil
 	}
 	instances := c.in.calls[child.callSlot]
 	if instances == nil {
@@ -213,9 +215,9 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 
 // unknownValue stands for the call's value while there are no values yet. Of the outputs nothing is known: what they are may depend on
 // values, and so may whether they are sensitive.
-func (m *module) unknownValue(outputs []string) cty.Value {
+func unknownValue(m *module, outputs []string) cty.Value {
 	if outputs == nil {
-		outputs = sortedKeys(m.outputs)
+		outputs = slices.Sorted(maps.Keys(m.outputs))
 	}
 	attrs := make(map[string]cty.Type, len(outputs))
 	for _, name := range outputs {
@@ -241,7 +243,7 @@ func (ci *callInstances) value(child *module, outputs []string) cty.Value {
 	if outputs != nil {
 		key = strings.Join(outputs, ",")
 	} else {
-		outputs = sortedKeys(child.outputs)
+		outputs = slices.Sorted(maps.Keys(child.outputs))
 	}
 	ci.mu.Lock()
 	defer ci.mu.Unlock()
@@ -304,7 +306,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
-			"The provider %s has no function %q.%s", p.addr.Provider.ForDisplay(), ref.Function, spelling.DidYouMean(ref.Function, sortedKeys(listed))).At(rng))
+			"The provider %s has no function %q.%s", p.addr.Provider.ForDisplay(), ref.Function, spelling.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }
@@ -334,7 +336,7 @@ func (w *walk) providerFunction(p *providerConfig, provider providers.Interface,
 			return cty.UnknownVal(ret), nil
 		}
 		var err error
-		v := ask(w, p, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
+		v := ask(w, &p.addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
 			v, err = provider.CallFunction(w.ctx, name, args)
 			return v
 		})

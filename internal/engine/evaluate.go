@@ -10,7 +10,6 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
-	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -48,7 +47,8 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 	if st == nil {
 		st = states.New()
 	}
-	op := &operation{phase: PhaseEval, env: env, cfg: cfg, prior: st, mode: plans.Normal, variables: vars}
+	op := newOperation(PhaseEval, cfg, st, env)
+	op.variables = vars
 	w, diags := newWalk(ctx, op, st)
 	if w == nil {
 		return nil, diags

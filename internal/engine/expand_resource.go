@@ -90,7 +90,7 @@ func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.
 	if inst == nil || inst.Current == nil || change != nil {
 		return cty.NilVal, nil
 	}
-	return r.decode(addr, inst.Current)
+	return decode(r, addr, inst.Current)
 }
 
 // valueOf puts together what references to a resource see of its instances. An object that stands alone and that a plan for refreshing

@@ -18,14 +18,14 @@ func Transformers() []*Transformer { return transformers }
 // CompareOrders orders a plan's steps twice: by barriers over the nearest dependencies, and plainly, pair by pair over closed lists of
 // dependencies. Both must order the same steps. relaxed tells that the order was contradictory, so that there is nothing to compare.
 func CompareOrders(cfg *configs.Config, plan *plans.Plan, env *Env) (relaxed bool, err error) {
-	barriers := newBuild(context.Background(), applyOperation(cfg, plan, env, nil))
+	barriers := newBuild(context.Background(), &applyOperation(cfg, plan, env, nil).graphOp)
 	if diags := barriers.transform(); diags.HasErrors() {
 		return false, fmt.Errorf("with barriers: %w", diags.Err())
 	}
 	if barriers.relaxed {
 		return true, nil
 	}
-	plain := newBuild(context.Background(), applyOperation(cfg, plan, env, nil))
+	plain := newBuild(context.Background(), &applyOperation(cfg, plan, env, nil).graphOp)
 	passes := slices.Clone(transformers)
 	passes[slices.Index(passes, destroySplitTransformer)] = &Transformer{Name: "Pairwise", Run: connectPairwise}
 	if diags := plain.runPasses(passes); diags.HasErrors() {
@@ -186,6 +186,6 @@ func (d *destroyOrder) begins(y, x *related) bool {
 // BuildGraphs builds the graphs of planning a configuration from nothing and of applying a plan.
 func BuildGraphs(cfg *configs.Config, plan *plans.Plan, env *Env) tfdiags.Diagnostics {
 	ctx := context.Background()
-	diags := newBuild(ctx, (&PlanOptions{}).operation(cfg, plan.PrevRun, env)).transform()
-	return diags.Append(newBuild(ctx, applyOperation(cfg, plan, env, nil)).transform())
+	diags := newBuild(ctx, &(&PlanOptions{}).operation(cfg, plan.PrevRun, env).graphOp).transform()
+	return diags.Append(newBuild(ctx, &applyOperation(cfg, plan, env, nil).graphOp).transform())
 }

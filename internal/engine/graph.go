@@ -46,7 +46,7 @@ func buildGraph(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	default:
 		op = (&PlanOptions{}).operation(cfg, prior, env)
 	}
-	b := newBuild(ctx, op)
+	b := newBuild(ctx, &op.graphOp)
 	diags := b.transform()
 	if diags.HasErrors() {
 		return nil, diags

@@ -28,7 +28,7 @@ func (w *walk) resolveImports(r *resource) tfdiags.Diagnostics {
 	if len(r.imports) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.imports, func(a, b *importTarget) int { return cmp.Compare(a.repeats(), b.repeats()) })
+	slices.SortStableFunc(r.imports, func(a, b *importTarget) int { return cmp.Compare(repeats(a), repeats(b)) })
 	var diags tfdiags.Diagnostics
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
@@ -38,7 +38,7 @@ func (w *walk) resolveImports(r *resource) tfdiags.Diagnostics {
 	return diags
 }
 
-func (t *importTarget) repeats() int {
+func repeats(t *importTarget) int {
 	if t.forEach == nil {
 		return 0
 	}
@@ -56,13 +56,13 @@ func (w *walk) checkImports(r *resource) tfdiags.Diagnostics {
 			}
 		}
 		diags = diags.Append(tfdiags.Errorf("Import block target does not exist",
-			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.addr, addr, requests[addr].target.where()))
+			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.addr, addr, importPlace(requests[addr].target)))
 	}
 	return diags
 }
 
-// where names the import block in messages that have no place of their own.
-func (t *importTarget) where() string {
+// importPlace names an import block in messages that have no place of their own.
+func importPlace(t *importTarget) string {
 	if t.cfg == nil {
 		return "asked for on the command line"
 	}
@@ -70,9 +70,9 @@ func (t *importTarget) where() string {
 }
 
 // explain says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
-func (t *importTarget) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func explainImport(t *importTarget, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Each(func(d *tfdiags.Diagnostic) {
-		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, t.where()))
+		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, importPlace(t)))
 	})
 }
 
@@ -195,7 +195,7 @@ func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, t
 		attrs[name] = converted
 		delete(given, name)
 	}
-	for _, name := range sortedKeys(given) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		d := c.argError("Superfluous import identity argument", fmt.Sprintf("The identity of %s has no attribute %q: it is left out.", t.resource.addr.Resource.Type, name), t.identity, cty.NilVal)
 		d.Severity = tfdiags.Warning
 		diags = diags.Append(d)
@@ -229,7 +229,7 @@ func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
 		}
 		for _, key := range res.SortedKeys() {
 			inst := res.Instances[key]
-			if id, ok := r.storedID(inst.Current); ok && !leaves[res.Addr.Instance(key)] {
+			if id, ok := storedID(r, inst.Current); ok && !leaves[res.Addr.Instance(key)] {
 				o := object{addrs.ProviderInstance{Config: res.Provider, Key: inst.ProviderKey}, res.Addr.Resource.Type, id}
 				if owners[o] == nil {
 					objects = append(objects, o)
@@ -257,7 +257,7 @@ func joinAddresses(list []addrs.AbsInstance) string {
 }
 
 // storedID gives what tells a stored object from others of its type: its identity, else its id.
-func (r *resource) storedID(obj *states.Object) (string, bool) {
+func storedID(r *resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:
 		return "", false
@@ -320,12 +320,12 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	resp := ask(w, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
 		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.addr.Resource.Type, ID: req.id, Identity: req.identity})
 	})
-	diags := req.target.explain(resp.Diagnostics).WithAddress(p.addr.String())
+	diags := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String())
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	fail := func(summary, format string, args ...any) (*live, tfdiags.Diagnostics) {
-		return nil, diags.Append(tfdiags.Errorf(summary, format+" ("+req.target.where()+")", args...))
+		return nil, diags.Append(tfdiags.Errorf(summary, format+" ("+importPlace(req.target)+")", args...))
 	}
 	switch {
 	case resp.Deferred != "":
@@ -355,8 +355,19 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 		return fail("Cannot import non-existent remote object",
 			"The provider found no object with the ID %q to import to %s. Check the ID, and the region or account that the provider is configured for. To create a new object instead, leave out the import.", id, p.addr)
 	}
-	l.obj = r.withFlags(l.obj)
+	l.obj = withFlags(r, l.obj)
 	w.setState(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
 	w.observe(ImportDone{what, id})
 	return l, diags
+}
+
+// importRequest is one object to take over, evaluated.
+type importRequest struct {
+	id       string
+	identity cty.Value // NilVal when imported by ID
+	target   *importTarget
+}
+
+func (r *importRequest) importing() *plans.Importing {
+	return &plans.Importing{ID: r.id, Identity: r.identity}
 }

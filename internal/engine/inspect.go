@@ -25,16 +25,6 @@ type Mocks interface {
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
 }
 
-// connectInspection adds a node that waits for what the inspection reads.
-func (b *build) connectInspection() {
-	if b.op.inspection == nil || b.op.phase.Destroys() {
-		return
-	}
-	n := b.node(KindInspection, b.g.root, "(inspection)", nil)
-	n.kept = true
-	b.connectRefs(n, b.g.root, &b.op.inspection.Refs, blockScope{})
-}
-
 func (w *walk) inspect() {
 	w.inspected = true
 	if w.op.inspection.Do != nil && len(w.instances(w.graph.root)) > 0 {

@@ -72,7 +72,7 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 			})
 		})
 		if resp.Diagnostics.HasErrors() {
-			return cty.NilVal, nil, r.explain(addr, resp.Diagnostics)
+			return cty.NilVal, nil, explain(r, addr, resp.Diagnostics)
 		}
 		out := changed(obj, func(o *states.Object) {
 			o.Private, o.SensitivePaths, o.Identity, o.IdentityVersion = resp.Private, nil, nil, 0
@@ -80,7 +80,7 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.schema.IdentityVersion
 		}
-		return resp.State, out, r.explain(addr, resp.Diagnostics).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
+		return resp.State, out, explain(r, addr, resp.Diagnostics).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
 	}
 	raw := obj.Attrs
 	if same {
@@ -90,13 +90,13 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if resp.Diagnostics.HasErrors() {
-		return cty.NilVal, nil, r.explain(addr, resp.Diagnostics)
+		return cty.NilVal, nil, explain(r, addr, resp.Diagnostics)
 	}
-	return resp.Value, obj, r.explain(addr, resp.Diagnostics).Append(w.conforms("Invalid resource state upgrade", prov, addr, resp.Value, ty))
+	return resp.Value, obj, explain(r, addr, resp.Diagnostics).Append(w.conforms("Invalid resource state upgrade", prov, addr, resp.Value, ty))
 }
 
 // explain says which instance a provider's diagnostics are about, and where its block is if there is one.
-func (r *resource) explain(addr addrs.AbsInstance, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func explain(r *resource, addr addrs.AbsInstance, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if r.cfg == nil {
 		return diags.WithAddress(addr.String())
 	}
@@ -129,7 +129,7 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 		resp := ask(w, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
 			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
-		diags = diags.Append(r.explain(addr, resp.Diagnostics))
+		diags = diags.Append(explain(r, addr, resp.Diagnostics))
 		if resp.Diagnostics.HasErrors() {
 			return nil, diags
 		}

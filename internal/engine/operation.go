@@ -3,40 +3,50 @@ package engine
 import (
 	"time"
 
-	"tofu/internal/moves"
-
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/moves"
 	"tofu/internal/plans"
+	"tofu/internal/providers"
 	"tofu/internal/states"
 )
 
-// operation is what is asked for: everything that a graph is built from and that a walk goes by. Neither changes it.
+// operation describes what a walk does. The walk does not change it.
 type operation struct {
-	phase Phase
-	env   *Env
-	cfg   *configs.Config
-	prior *states.State // what is known before the walk
-	plan  *plans.Plan   // what is to be carried out; nil unless the phase has Steps
+	graphOp
+	env *Env
 
-	mode          plans.Mode
 	skipRefresh   bool
-	preDestroy    bool // the plan only refreshes what will be destroyed
 	variables     map[string]Variable
-	targets       []addrs.Target
-	excludes      []addrs.Target
 	forceReplace  map[addrs.AbsInstance]bool
 	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // those of forceReplace that have no key
-	cliImports    []ImportTarget
-	generate      bool
-	showSensitive bool // output of provisioners, too
+	showSensitive bool                                         // output of provisioners, too
 	inspection    *Inspection
 	moves         *moves.Results
 	timestamp     time.Time
 }
 
-// selective tells whether there are targets, or what is excluded.
-func (o *operation) selective() bool { return len(o.targets)+len(o.excludes) > 0 }
+func newOperation(phase Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
+	op := &operation{env: env, graphOp: graphOp{
+		phase: phase, cfg: cfg, prior: prior, mode: plans.Normal, schema: env.Schema, known: env.Known, timings: env.Timings,
+	}}
+	if env.Provisioner != nil {
+		op.provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {
+			impl := env.Provisioner(typ)
+			if impl == nil {
+				return nil, false, nil
+			}
+			schema, err := impl.Schema()
+			return schema, true, err
+		}
+	}
+	return op
+}
 
-// partial tells whether something that the configuration asks for may not be done, so that resources have other instances than it wants.
-func (o *operation) partial() bool { return o.mode == plans.RefreshOnly || o.selective() }
+// inspect sets what is looked at besides the configuration.
+func (o *operation) inspect(i *Inspection) {
+	o.inspection = i
+	if i != nil {
+		o.inspected = &i.Refs
+	}
+}

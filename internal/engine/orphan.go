@@ -47,7 +47,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	w.setPrevRun(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
 		l, more = w.refresh(r, o.prov, Object{Addr: o.addr, Deposed: o.deposed}, l, nil)
-		diags = diags.Append(r.explain(o.addr, more))
+		diags = diags.Append(explain(r, o.addr, more))
 		if more.HasErrors() {
 			return diags
 		}
@@ -79,7 +79,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
-	forget, reason := r.forgets(l.obj)
+	forget, reason := forgets(r, l.obj)
 	if r.removed != nil {
 		forget = !r.removed.Destroy
 	}
@@ -94,7 +94,7 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 	}
 	change := o.change(l, plans.Delete, o.reason())
 	private, more := w.planDeletion(r, o.prov, o.addr, l)
-	diags = diags.Append(r.explain(o.addr, more))
+	diags = diags.Append(explain(r, o.addr, more))
 	if more.HasErrors() {
 		return diags
 	}
@@ -119,7 +119,7 @@ func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *
 
 // forgets tells whether the lifecycle has an object that is not wanted forgotten instead of destroyed: as it is configured, else as it
 // was stored. Removed blocks decide otherwise when they are carried out, but not when everything is destroyed.
-func (r *resource) forgets(obj *states.Object) (bool, plans.Reason) {
+func forgets(r *resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.cfg != nil && r.cfg.Destroy != nil:
 		return !*r.cfg.Destroy, reasonIf(!*r.cfg.Destroy, plans.ForgotLifecycleDestroyConfig)
@@ -240,13 +240,13 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	w.setPrevRun(o.addr, o.deposed, l.obj, prov.addr)
 	w.setState(o.addr, o.deposed, l.obj, prov.addr)
-	if forget, reason := r.forgets(l.obj); forget {
+	if forget, reason := forgets(r, l.obj); forget {
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return diags
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
 	change.Private, more = w.planDeletion(r, prov, o.addr, l)
-	diags = diags.Append(r.explain(o.addr, more))
+	diags = diags.Append(explain(r, o.addr, more))
 	if more.HasErrors() {
 		return diags
 	}

@@ -65,11 +65,10 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
-	op := &operation{
-		phase: PhasePlan, env: env, cfg: cfg, prior: prior, mode: o.Mode, skipRefresh: o.SkipRefresh, variables: o.Variables,
-		targets: o.Targets, excludes: o.Excludes, cliImports: o.Imports, generate: o.GenerateConfig, inspection: o.Inspect,
-		timestamp: env.now().UTC().Truncate(time.Second),
-	}
+	op := newOperation(PhasePlan, cfg, prior, env)
+	op.mode, op.targets, op.excludes, op.cliImports, op.generate = o.Mode, o.Targets, o.Excludes, o.Imports, o.GenerateConfig
+	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
+	op.inspect(o.Inspect)
 	if len(o.ForceReplace) > 0 {
 		op.forceReplace = map[addrs.AbsInstance]bool{}
 		op.forceWhole = map[addrs.ConfigResource][]addrs.AbsInstance{}
@@ -123,7 +122,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
 		defer env.Timings.Phase("order of the changes")()
-		diags = diags.Append(newBuild(ctx, applyOperation(cfg, plan, env, nil)).transform())
+		diags = diags.Append(newBuild(ctx, &applyOperation(cfg, plan, env, nil).graphOp).transform())
 		plan.Errored = diags.HasErrors()
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}

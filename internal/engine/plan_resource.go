@@ -127,27 +127,6 @@ func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
 	return named, diags
 }
 
-func selfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Self-referential block",
-		"The block of %s can't refer to itself by name: it would wait for itself.", block).At(ref.Range)
-}
-
-// selfReferences returns an error for each reference of a repeated block to all of its own instances.
-// No number of instances can make one valid, so they are found while validating.
-func (r *resource) selfReferences() tfdiags.Diagnostics {
-	if r.exprs.body == nil || !r.exprs.rep.repeats() {
-		return nil
-	}
-	var diags tfdiags.Diagnostics
-	for _, ref := range r.exprs.body.Refs.Objects {
-		if ref.Subject != r.addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining).HasErrors() {
-			continue // other errors of the reference are reported with the rest of the body
-		}
-		diags = diags.Append(selfReference(r.addr.String(), ref))
-	}
-	return diags
-}
-
 // leftovers are the objects of one resource that the configuration doesn't want (any more).
 func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.Diagnostics {
 	var jobs []func() tfdiags.Diagnostics
@@ -230,14 +209,14 @@ func (p *instancePlan) keep() tfdiags.Diagnostics {
 		return nil
 	}
 	// What can't be read before its provider has upgraded it stays unknown.
-	if v, diags := p.r.decode(p.addr, inst.Current); !diags.HasErrors() {
+	if v, diags := decode(p.r, p.addr, inst.Current); !diags.HasErrors() {
 		p.x.objs[p.at] = v
 	}
 	return nil
 }
 
 func (p *instancePlan) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return p.r.explain(p.addr, diags)
+	return explain(p.r, p.addr, diags)
 }
 
 // live is an object as planning knows it: decoded, with the marks of its sensitive parts.
@@ -324,7 +303,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 		return nil, nil, diags
 	}
 	w.setPrevRun(p.addr, "", l.obj, p.prov.addr)
-	l.obj = p.r.withFlags(l.obj)
+	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
 		deps = states.UnionDependencies(p.r.deps, deps)
@@ -360,7 +339,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 }
 
 // withFlags brings the object's stored lifecycle flags up to date.
-func (r *resource) withFlags(obj *states.Object) *states.Object {
+func withFlags(r *resource, obj *states.Object) *states.Object {
 	skip := r.cfg != nil && r.cfg.Destroy != nil && !*r.cfg.Destroy
 	first := r.cfg != nil && r.noteFirst
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {

@@ -30,7 +30,7 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 		return nil
 	}
 	var err error
-	impl := ask(w, p, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
+	impl := ask(w, &p.addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
 		impl, err = w.op.env.Provider(w.ctx, p.addr.Provider)
 		return impl
 	})
@@ -45,23 +45,13 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(p.explain(ask(w, p, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
+	return diags.Append(explainProvider(p, ask(w, &p.addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 		diags := impl.ValidateProviderConfig(w.ctx, config)
 		if diags.HasErrors() || w.op.phase == PhaseValidate {
 			return diags
 		}
 		return diags.Append(impl.Configure(w.ctx, config))
 	})))
-}
-
-// callsFunctions tells whether functions of a provider are called: those are not mocked.
-func (t *tree) callsFunctions(p *providerConfig) bool {
-	for _, used := range t.functions {
-		if used == p {
-			return true
-		}
-	}
-	return false
 }
 
 // providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
@@ -88,7 +78,7 @@ func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Valu
 }
 
 // explain gives provider diagnostics their places in the configuration block.
-func (p *providerConfig) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func explainProvider(p *providerConfig, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if p.cfg == nil {
 		return diags.WithAddress(p.addr.String())
 	}
@@ -118,9 +108,7 @@ type providerInstance struct {
 	addr addrs.ProviderInstance
 }
 
-func (p *providerInstance) label() string { return p.addr.Config.Provider.ForDisplay() }
-
-func (p *providerConfig) label() string { return p.addr.Provider.ForDisplay() }
+func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.ForDisplay() }
 
 // resourceProvider gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
 // key expression of the instance's own (an orphan's), stored is used.

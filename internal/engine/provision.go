@@ -71,7 +71,7 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 // provisionerName is how a provisioner appears among those who are called.
 type provisionerName string
 
-func (n provisionerName) label() string { return "provisioner " + string(n) }
+func (n provisionerName) ForDisplay() string { return "provisioner " + string(n) }
 
 // hides returns why the output of a provisioner with this configuration is not shown: "sensitive", "ephemeral", or "" if it is.
 func (o *operation) hides(config cty.Value) string {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -68,7 +69,7 @@ func checkBlockLocal(ref *addrs.Reference, scope blockScope) tfdiags.Diagnostics
 
 func undeclared[V any](what, name string, m *module, declared map[string]V, hint string) tfdiags.Diagnostics {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, moduleName(m.path))
-	if near := spelling.DidYouMean(name, sortedKeys(declared)); near != "" {
+	if near := spelling.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
 		detail += near
 	} else if hint != "" {
 		detail += " " + fmt.Sprintf(hint, name)
@@ -167,4 +168,25 @@ func (m *module) meant(addr addrs.Resource) string {
 		return root + "." + addr.Name
 	}
 	return ""
+}
+
+func selfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Self-referential block",
+		"The block of %s can't refer to itself by name: it would wait for itself.", block).At(ref.Range)
+}
+
+// selfReferences returns an error for each reference of a repeated block to all of its own instances.
+// No number of instances can make one valid, so they are found while validating.
+func (r *resource) selfReferences() tfdiags.Diagnostics {
+	if r.exprs.body == nil || !r.exprs.rep.repeats() {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, ref := range r.exprs.body.Refs.Objects {
+		if ref.Subject != r.addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining).HasErrors() {
+			continue // other errors of the reference are reported with the rest of the body
+		}
+		diags = diags.Append(selfReference(r.addr.String(), ref))
+	}
+	return diags
 }

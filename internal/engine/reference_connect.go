@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -218,7 +219,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 // connectFunction makes n wait for the provider whose function it calls.
 func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.cfg.Module.RequiredProviders[f.Func.Name] == nil {
-		hint := spelling.DidYouMean(f.Func.Name, sortedKeys(m.cfg.Module.RequiredProviders))
+		hint := spelling.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.cfg.Module.RequiredProviders)))
 		return tfdiags.Diagnostics{tfdiags.Errorf("Unknown function provider",
 			"There is no provider %q in the required_providers of %s.%s", f.Func.Name, moduleName(m.path), hint).At(f.Range)}
 	}
@@ -235,7 +236,7 @@ func (b *build) connectFunction(n *Node, m *module, f lang.FunctionRef) tfdiags.
 	if p.schema == nil {
 		addr := p.addr.Provider
 		if b.schemas[addr] == nil {
-			schema, more := b.op.env.Schema(b.ctx, addr)
+			schema, more := b.op.schema(b.ctx, addr)
 			if more.HasErrors() {
 				return more
 			}

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -42,7 +45,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 		}
 	}
 	out := make([]plans.RelevantAttribute, 0, len(t.found))
-	for _, key := range sortedKeys(t.found) {
+	for _, key := range slices.Sorted(maps.Keys(t.found)) {
 		out = append(out, t.found[key])
 	}
 	return out

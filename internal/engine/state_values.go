@@ -34,7 +34,7 @@ func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdi
 
 // fill puts a stored object into its place.
 func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
-	v, diags := r.decode(addr, obj)
+	v, diags := decode(r, addr, obj)
 	if !diags.HasErrors() {
 		x.objs[i] = v
 	}
@@ -42,7 +42,7 @@ func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states
 }
 
 // decode gives a stored object's value.
-func (r *resource) decode(addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
+func decode(r *resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
 	v, err := obj.Decode(r.schema.Block.ImpliedType())
 	if err != nil {
 		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
@@ -58,7 +58,7 @@ func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
 	}
 	for _, in := range w.instances(r.module) {
 		stored := w.op.prior.Resource(r.addr.Resource.InInstance(in.addr))
-		x := newExpansion(instances{mode: r.exprs.rep.mode(), keys: r.exprs.rep.storedKeys(stored)})
+		x := newExpansion(instances{mode: modeOf(r.exprs.rep), keys: storedKeys(r.exprs.rep, stored)})
 		diags = diags.Append(w.fillFromState(r, in, x))
 		x.value = w.valueOf(r, x)
 		in.resources[r.slot] = x

@@ -177,18 +177,17 @@ func (b *build) analyseMeta(c *configs.Resource, e *resourceExprs) {
 	}
 }
 
-func (o *operation) provisionerExprs(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *provisionerExprs {
+func (o *graphOp) provisionerExprs(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *provisionerExprs {
 	out := &provisionerExprs{cfg: prov}
-	if o.env.Provisioner == nil {
+	if o.provisioner == nil {
 		return out
 	}
-	impl := o.env.Provisioner(prov.Type)
-	if impl == nil {
+	schema, ok, err := o.provisioner(prov.Type)
+	if !ok {
 		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
 			"There is no provisioner of type %[1]q. The built-in ones are file, local-exec and remote-exec. Any other is a plugin: put its program, terraform-provisioner-%[1]s, into the working directory or ~/.terraform.d/plugins.", prov.Type).InText(prov.TypeRange))
 		return out
 	}
-	schema, err := impl.Schema()
 	if err != nil {
 		*problems = problems.Append(err)
 		return out

@@ -3,7 +3,6 @@ package engine
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -39,14 +38,14 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 		m.closed = b.node(KindBarrier, m, m.path.String()+" (close)", &cfg.Call.Range)
 	}
 	mod := cfg.Module
-	for _, name := range sortedKeys(mod.Variables) {
+	for _, name := range slices.Sorted(maps.Keys(mod.Variables)) {
 		v := mod.Variables[name]
 		b.addValue(m, m.variables, &value{kind: variableValue, name: name, variable: v}, "var."+name, v.Range)
 	}
-	for _, name := range sortedKeys(mod.Locals) {
+	for _, name := range slices.Sorted(maps.Keys(mod.Locals)) {
 		b.addValue(m, m.locals, &value{kind: localValue, name: name}, "local."+name, mod.Locals[name].Range)
 	}
-	for _, name := range sortedKeys(mod.Outputs) {
+	for _, name := range slices.Sorted(maps.Keys(mod.Outputs)) {
 		o := mod.Outputs[name]
 		v := b.addValue(m, m.outputs, &value{kind: outputValue, name: name, output: o}, "output."+name, o.Range)
 		v.node.kept = parent == nil
@@ -54,10 +53,10 @@ func (b *build) addModule(cfg *configs.Config, parent *module) *module {
 	for _, addr := range mod.SortedResources() {
 		b.addResource(m, mod.Resources[addr])
 	}
-	for _, name := range sortedKeys(mod.Checks) {
+	for _, name := range slices.Sorted(maps.Keys(mod.Checks)) {
 		b.addCheck(m, mod.Checks[name])
 	}
-	for _, name := range sortedKeys(cfg.Children) {
+	for _, name := range slices.Sorted(maps.Keys(cfg.Children)) {
 		b.addModule(cfg.Children[name], m)
 	}
 	return m
@@ -149,8 +148,4 @@ func inModule(m addrs.Module, name string) string {
 		return name
 	}
 	return m.String() + "." + name
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.SortedFunc(maps.Keys(m), strings.Compare)
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -19,18 +18,7 @@ type importTarget struct {
 	id       *lang.Expr
 	identity *lang.Expr
 	forEach  *lang.Expr
-	cli      ImportTarget
-}
-
-// importRequest is one object to take over, evaluated.
-type importRequest struct {
-	id       string
-	identity cty.Value // NilVal when imported by ID
-	target   *importTarget
-}
-
-func (r *importRequest) importing() *plans.Importing {
-	return &plans.Importing{ID: r.id, Identity: r.identity}
+	cli      CommandImport
 }
 
 func (t *importTarget) exprs() []*lang.Expr {
@@ -95,7 +83,7 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 
 // importsOnly reports whether objects are imported to the resource and nothing else happens to it. Its instances matter then, but not
 // the rest of its block: people import into an empty one and write its arguments afterwards.
-func (o *operation) importsOnly(r *resource) bool { return len(o.cliImports) > 0 && len(r.imports) > 0 }
+func (o *graphOp) importsOnly(r *resource) bool { return len(o.cliImports) > 0 && len(r.imports) > 0 }
 
 // namesInstance tells whether an import goes to one of several instances, for which no block could be written.
 func namesInstance(to hcl.Expression) bool {

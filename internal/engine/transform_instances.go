@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"strconv"
-
-	"github.com/zclconf/go-cty/cty"
-
 	"tofu/internal/addrs"
 	"tofu/internal/tfdiags"
 )
@@ -190,58 +186,4 @@ func (b *build) makersOf(r *resource) map[addrs.InstanceKey][]*step {
 		}
 	}
 	return r.makers
-}
-
-// fillSingles gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
-// refers to them doesn't wait until the resource is settled.
-func (w *walk) fillSingles(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	for key, s := range r.singles {
-		i, ok := x.has(key)
-		if !ok || s.steps[in.addr] != nil {
-			continue
-		}
-		addr := r.addr.Resource.InInstance(in.addr).Instance(key)
-		if obj := w.current(addr); obj != nil {
-			diags = diags.Append(x.fill(i, r, addr, obj))
-		}
-	}
-	return diags
-}
-
-// Instances implements lang.Data: while applying, single instances have values before the resource has one.
-func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
-	r := c.in.module.resources[addr]
-	if r == nil || r.singles == nil || c.in.resources[r.slot] == nil {
-		return cty.NilVal, false
-	}
-	x := c.in.resources[r.slot]
-	byKey := make(map[string]cty.Value, len(keys))
-	for _, key := range keys {
-		if r.singles[key] == nil {
-			return cty.NilVal, false // the expression waited for all of it
-		}
-		i, ok := x.has(key)
-		switch {
-		case !ok:
-			// Where it can't be read, what reads all of the resource says so.
-			if v, _ := c.walk.staying(r, addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
-				byKey[keyName(key)] = c.walk.seen(r, []cty.Value{v})[0]
-			}
-		case x.objs[i] == cty.NilVal:
-			byKey[keyName(key)] = cty.UnknownVal(r.schema.Block.ImpliedType())
-		default:
-			byKey[keyName(key)] = c.walk.seen(r, x.objs[i:i+1])[0]
-		}
-	}
-	return cty.ObjectVal(byKey), true
-}
-
-// keyName is an instance key as the name of an attribute: HCL finds elements of objects by number too.
-func keyName(key addrs.InstanceKey) string {
-	if n, ok := key.IsInt(); ok {
-		return strconv.Itoa(n)
-	}
-	s, _ := key.IsString()
-	return s
 }

@@ -172,10 +172,10 @@ func (b *build) fetchSchemas() tfdiags.Diagnostics {
 		b.schemas[addr.Provider] = nil
 	}
 	needed := slices.SortedFunc(maps.Keys(b.schemas), addrs.Provider.Compare)
-	defer b.op.env.Timings.Phase("schemas")()
+	defer b.op.timings.Phase("schemas")()
 	schemas := make([]*providers.Schema, len(needed))
 	problems := make([]tfdiags.Diagnostics, len(needed))
-	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], problems[i] = b.op.env.Schema(b.ctx, needed[i]) })
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], problems[i] = b.op.schema(b.ctx, needed[i]) })
 	var diags tfdiags.Diagnostics
 	for i, addr := range needed {
 		b.schemas[addr] = schemas[i]

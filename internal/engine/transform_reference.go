@@ -234,3 +234,13 @@ func (b *build) connectBody(r *resource, scope blockScope) {
 		return true
 	})
 }
+
+// connectInspection adds a node that waits for what the inspection reads.
+func (b *build) connectInspection() {
+	if b.op.inspected == nil || b.op.phase.Destroys() {
+		return
+	}
+	n := b.node(KindInspection, b.g.root, "(inspection)", nil)
+	n.kept = true
+	b.connectRefs(n, b.g.root, b.op.inspected, blockScope{})
+}

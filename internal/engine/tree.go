@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"sync"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -71,27 +68,6 @@ type module struct {
 	resources                  map[addrs.Resource]*resource
 	checks                     []*check
 	valueSlots, resourceSlots  int
-}
-
-// moduleInstance is one instance of a module.
-type moduleInstance struct {
-	addr   addrs.ModuleInstance
-	module *module
-	parent *moduleInstance
-	rep    repetition // count and each as the call's arguments see them
-
-	values    []cty.Value      // by value.slot: written by the Value's node
-	resources []*expansion     // by resource.slot: written by the Resource's node
-	calls     []*callInstances // by the called module's callSlot: written by its Module node
-}
-
-// callInstances are the instances of a module call within one instance of the calling module.
-type callInstances struct {
-	instances
-	of []*moduleInstance // parallel to keys
-
-	mu    sync.Mutex // guards built
-	built map[string]cty.Value
 }
 
 // valueKind tells the three kinds of named values apart.
@@ -201,16 +177,48 @@ type keyExpr struct {
 	call   string // the call whose providers argument has the key; "": the resource's own provider argument
 }
 
-// expansion is what became of a resource in one module instance.
-type expansion struct {
-	instances
-	objs  []cty.Value // parallel to keys; NilVal: none
-	value cty.Value   // the whole, built once
-}
-
-func newExpansion(of instances) *expansion {
-	return &expansion{instances: of, objs: make([]cty.Value, len(of.keys))}
-}
-
 // emptyBodyAt is a body without content that is reported at a place.
 func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }
+
+// resourceOf gives the resource that a reference names, nil for anything else.
+func (m *module) resourceOf(subject addrs.Referenceable) *resource {
+	switch s := subject.(type) {
+	case addrs.Resource:
+		return m.resources[s]
+	case addrs.ResourceInstance:
+		return m.resources[s.Resource]
+	}
+	return nil
+}
+
+// nodeOf gives the node of a value or module call that a reference names.
+func (m *module) nodeOf(subject addrs.Referenceable) *Node {
+	switch s := subject.(type) {
+	case addrs.InputVariable:
+		if v := m.variables[s.Name]; v != nil {
+			return v.node
+		}
+	case addrs.LocalValue:
+		if v := m.locals[s.Name]; v != nil {
+			return v.node
+		}
+	case addrs.ModuleCallOutput:
+		if child := m.calls[s.Call.Name]; child != nil && child.outputs[s.Output] != nil {
+			return child.outputs[s.Output].node
+		}
+	}
+	if call, ok := moduleCallOf(subject); ok && m.calls[call] != nil {
+		return m.calls[call].closed
+	}
+	return nil
+}
+
+// callsFunctions tells whether functions of a provider are called: those are not mocked.
+func (t *tree) callsFunctions(p *providerConfig) bool {
+	for _, used := range t.functions {
+		if used == p {
+			return true
+		}
+	}
+	return false
+}

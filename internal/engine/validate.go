@@ -11,7 +11,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/lang"
-	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -20,7 +19,7 @@ import (
 // of configurations that may be partly unknown.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
 	defer env.Timings.Phase("validate")()
-	w, diags := newWalk(ctx, &operation{phase: PhaseValidate, env: env, cfg: cfg, prior: states.New(), mode: plans.Normal}, nil)
+	w, diags := newWalk(ctx, newOperation(PhaseValidate, cfg, states.New(), env), nil)
 	if w == nil {
 		return diags
 	}
@@ -112,7 +111,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		unknown = ephemeralValue(cty.UnknownVal(schema.ImpliedType()))
 	default:
 		more = prov.ValidateResource(ctx, typ, config)
-		diags = diags.Append(r.validateLifecycle())
+		diags = diags.Append(validateLifecycle(r))
 	}
 	return unknown, diags.Append(p.explain(more))
 }
@@ -163,7 +162,7 @@ func (p *instancePlan) validateProvisioner(prov *provisionerExprs, self cty.Valu
 }
 
 // validateLifecycle holds ignore_changes against the schema.
-func (r *resource) validateLifecycle() tfdiags.Diagnostics {
+func validateLifecycle(r *resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, tr := range r.cfg.IgnoreChanges {
 		more := tfdiags.Diagnostics{}.Append(r.schema.Block.StaticValidateTraversal(tr))

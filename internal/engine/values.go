@@ -21,7 +21,7 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 	var shared cty.Value // a variable's value that is the same for all instances of one call
 	var sharedIn *moduleInstance
 	if len(v.rules) > 0 && len(w.instances(v.module)) == 0 {
-		w.nothingToCheck(v.checkKind(), v.node.Name)
+		w.nothingToCheck(checkKind(v), v.node.Name)
 	}
 	for _, in := range w.instances(v.module) {
 		var more tfdiags.Diagnostics
@@ -59,7 +59,7 @@ func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.D
 	c := w.context(in.parent, in.rep)
 	given, diags := c.eval(v.expr, cty.DynamicPseudoType)
 	if v.variable.Deprecated != "" {
-		diags = diags.Append(v.deprecatedArgument())
+		diags = diags.Append(deprecatedArgument(v))
 	}
 	if diags.HasErrors() {
 		return cty.UnknownVal(v.variable.Type.Type), diags
@@ -155,7 +155,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 		val = val.Mark(marks.Ephemeral)
 	}
 	if o.Deprecated != "" && !root && w.deprecates {
-		val = val.Mark(v.deprecation(in))
+		val = val.Mark(deprecation(v, in))
 	}
 	in.values[v.slot] = val
 	if root {

@@ -60,7 +60,7 @@ type walk struct {
 // walk.
 func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tfdiags.Diagnostics) {
 	end := op.env.Timings.Phase("graph")
-	b := newBuild(ctx, op)
+	b := newBuild(ctx, &op.graphOp)
 	diags := b.transform()
 	end()
 	if diags.HasErrors() {
@@ -239,7 +239,7 @@ func ask[T any](w *walk, on callee, method string, about addrs.AbsInstance, call
 	asked := time.Now()
 	w.calls <- struct{}{}
 	w.op.env.Timings.Waited("for one of -parallelism places", time.Since(asked))
-	end := w.op.env.Timings.Call(timings.Call{Provider: on.label(), Method: method}, about)
+	end := w.op.env.Timings.Call(timings.Call{Provider: on.ForDisplay(), Method: method}, about)
 	defer func() {
 		<-w.calls
 		end()
@@ -247,8 +247,8 @@ func ask[T any](w *walk, on callee, method string, about addrs.AbsInstance, call
 	return call()
 }
 
-// callee is a provider or provisioner; its label is for people.
-type callee interface{ label() string }
+// callee is a provider or provisioner; ForDisplay returns the name for reports.
+type callee interface{ ForDisplay() string }
 
 // work takes note of the work on an instance; the result ends it, looking at what came of it by then.
 func (w *walk) work(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {

@@ -198,7 +198,7 @@ func (o option) set(step *Step) error {
 		addr, id, _ := strings.Cut(o.value, " ")
 		var to addrs.AbsInstance
 		to, diags = addrs.ParseInstanceText(addr)
-		opts.Imports = append(opts.Imports, engine.ImportTarget{Addr: to, ID: id})
+		opts.Imports = append(opts.Imports, engine.CommandImport{Addr: to, ID: id})
 	case "-var":
 		setVariable(&opts.Variables, o.value)
 	case "-apply-var":

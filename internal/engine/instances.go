@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// repetitionMode says how a block is repeated.
+type repetitionMode uint8
+
+const (
+	repeatSingle repetitionMode = iota
+	repeatDisabled
+	repeatCount
+	repeatForEach
+	repeatUnknown // validating: how many there will be is not known
+)
+
+// modeOf returns the kind of repetition that the arguments declare.
+func modeOf(r repetitionExprs) repetitionMode {
+	switch {
+	case r.count != nil:
+		return repeatCount
+	case r.forEach != nil:
+		return repeatForEach
+	}
+	return repeatSingle
+}
+
+// storedKeys returns the keys of a resource's instances in the state that match its repetition.
+func storedKeys(r repetitionExprs, stored *states.Resource) []addrs.InstanceKey {
+	switch {
+	case !r.repeats():
+		return []addrs.InstanceKey{addrs.NoKey}
+	case stored == nil:
+		return nil
+	}
+	keys := slices.DeleteFunc(stored.SortedKeys(), func(key addrs.InstanceKey) bool { return !r.fits(key) })
+	if r.count != nil {
+		return upToLargest(keys)
+	}
+	return keys
+}
+
+// upToLargest gives all keys from 0 to the largest one.
+func upToLargest(keys []addrs.InstanceKey) []addrs.InstanceKey {
+	n := 0
+	for _, k := range keys {
+		if i, ok := k.IsInt(); ok {
+			n = max(n, i+1)
+		}
+	}
+	out := make([]addrs.InstanceKey, n)
+	for i := range out {
+		out[i] = addrs.IntKey(i)
+	}
+	return out
+}
+
+// repetition is what count and each mean for one instance; NilVal where they mean nothing.
+type repetition struct {
+	countIndex         cty.Value
+	eachKey, eachValue cty.Value
+}
+
+// instances is the outcome of count, for_each or enabled.
+type instances struct {
+	mode repetitionMode
+	keys []addrs.InstanceKey // sorted
+	each []cty.Value         // parallel to keys, for_each only
+}
+
+// repetition gives count and each for the instance at a position.
+func (x *instances) repetition(i int) repetition {
+	switch x.mode {
+	case repeatCount:
+		return repetition{countIndex: x.keys[i].Value()}
+	case repeatForEach:
+		return repetition{eachKey: x.keys[i].Value(), eachValue: x.each[i]}
+	}
+	return repetition{}
+}
+
+var singleInstance = &instances{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
+
+// unknownRepetition stands for that of all instances while there are no values yet.
+func unknownRepetition(rep repetitionExprs) repetition {
+	out := repetition{}
+	if rep.count != nil {
+		out.countIndex = cty.UnknownVal(cty.Number).RefineNotNull()
+	}
+	if rep.forEach != nil {
+		out.eachKey, out.eachValue = cty.UnknownVal(cty.String).RefineNotNull(), cty.DynamicVal
+	}
+	return out
+}
+
+// whole puts the values of instances together as expressions see them; disabled is what there is where none is enabled.
+func (x *instances) whole(values []cty.Value, disabled cty.Value) cty.Value {
+	switch x.mode {
+	case repeatDisabled:
+		return disabled
+	case repeatCount:
+		return cty.TupleVal(values)
+	case repeatForEach:
+		byKey := make(map[string]cty.Value, len(values))
+		for i, key := range x.keys {
+			s, _ := key.IsString()
+			byKey[s] = values[i]
+		}
+		return cty.ObjectVal(byKey)
+	}
+	return values[0]
+}
+
+// moduleInstance is one instance of a module.
+type moduleInstance struct {
+	addr   addrs.ModuleInstance
+	module *module
+	parent *moduleInstance
+	rep    repetition // count and each as the call's arguments see them
+
+	values    []cty.Value      // by value.slot: written by the Value's node
+	resources []*expansion     // by resource.slot: written by the Resource's node
+	calls     []*callInstances // by the called module's callSlot: written by its Module node
+}
+
+// callInstances are the instances of a module call within one instance of the calling module.
+type callInstances struct {
+	instances
+	of []*moduleInstance // parallel to keys
+
+	mu    sync.Mutex // guards built
+	built map[string]cty.Value
+}
+
+// expansion is what became of a resource in one module instance.
+type expansion struct {
+	instances
+	objs  []cty.Value // parallel to keys; NilVal: none
+	value cty.Value   // the whole, built once
+}
+
+func newExpansion(of instances) *expansion {
+	return &expansion{instances: of, objs: make([]cty.Value, len(of.keys))}
+}
+
+// fillSingles gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
+// refers to them doesn't wait until the resource is settled.
+func (w *walk) fillSingles(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for key, s := range r.singles {
+		i, ok := x.has(key)
+		if !ok || s.steps[in.addr] != nil {
+			continue
+		}
+		addr := r.addr.Resource.InInstance(in.addr).Instance(key)
+		if obj := w.current(addr); obj != nil {
+			diags = diags.Append(x.fill(i, r, addr, obj))
+		}
+	}
+	return diags
+}
+
+// Instances implements lang.Data: while applying, single instances have values before the resource has one.
+func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
+	r := c.in.module.resources[addr]
+	if r == nil || r.singles == nil || c.in.resources[r.slot] == nil {
+		return cty.NilVal, false
+	}
+	x := c.in.resources[r.slot]
+	byKey := make(map[string]cty.Value, len(keys))
+	for _, key := range keys {
+		if r.singles[key] == nil {
+			return cty.NilVal, false // the expression waited for all of it
+		}
+		i, ok := x.has(key)
+		switch {
+		case !ok:
+			// Where it can't be read, what reads all of the resource says so.
+			if v, _ := c.walk.staying(r, addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
+				byKey[keyName(key)] = c.walk.seen(r, []cty.Value{v})[0]
+			}
+		case x.objs[i] == cty.NilVal:
+			byKey[keyName(key)] = cty.UnknownVal(r.schema.Block.ImpliedType())
+		default:
+			byKey[keyName(key)] = c.walk.seen(r, x.objs[i:i+1])[0]
+		}
+	}
+	return cty.ObjectVal(byKey), true
+}
+
+// keyName is an instance key as the name of an attribute: HCL finds elements of objects by number too.
+func keyName(key addrs.InstanceKey) string {
+	if n, ok := key.IsInt(); ok {
+		return strconv.Itoa(n)
+	}
+	s, _ := key.IsString()
+	return s
+}
