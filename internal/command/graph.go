@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -89,11 +90,11 @@ func runGraph(ctx context.Context, app *App, flags any, args []string) error {
 	env := app.environment(running, workspace)
 	env.Observe = nil
 	if kind == engine.GraphApply && plan == nil { // an apply follows from a plan, so what can't be planned has no such graph
-		if _, more := engine.Graph(engineContext(ctx), cfg.Config, prior, env, engine.GraphPlan, nil); more.HasErrors() {
+		if _, more := graph.Draw(engineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, engine.GraphPlan, nil)); more.HasErrors() {
 			return diags.Append(more).Err()
 		}
 	}
-	drawing, more := engine.Graph(engineContext(ctx), cfg.Config, prior, env, kind, plan)
+	drawing, more := graph.Draw(engineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
@@ -103,7 +104,7 @@ func runGraph(ctx context.Context, app *App, flags any, args []string) error {
 }
 
 // writeDOT writes a graph in the DOT language.
-func writeDOT(w io.Writer, d *engine.Drawing) {
+func writeDOT(w io.Writer, d *graph.Drawing) {
 	fmt.Fprint(w, "digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
 	name := func(i int) string { return quoteDOT("[root] " + d.Nodes[i].Name) }
 	for i, n := range d.Nodes {

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -102,7 +103,7 @@ func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id 
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
 	return engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, &engine.PlanOptions{
-		NotSaved: true, Variables: op.variables, Targets: []addrs.Target{target}, Imports: []engine.CommandImport{{Addr: addr, ID: id}},
+		NotSaved: true, Variables: op.variables, Targets: []addrs.Target{target}, Imports: []graph.CommandImport{{Addr: addr, ID: id}},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
@@ -89,7 +90,7 @@ func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnos
 		return diags.Append(op.state.close())
 	}
 	op.env = op.app.environment(op.providers, op.place.workspace)
-	op.env.Known = &engine.Known{}
+	op.env.Known = &graph.Known{}
 	return diags
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/plans"
@@ -47,11 +49,11 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 
 // applyOperation is the one that makes a plan's changes.
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
-	op := newOperation(PhaseApply, cfg, plan.Prior, env)
-	op.plan, op.mode, op.targets, op.excludes = plan, plan.Mode, plan.Targets, plan.Excludes
+	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
+	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}
 	if plan.Mode == plans.Destroy {
-		op.phase = PhaseDestroy
+		op.Phase = graph.PhaseDestroy
 	}
 	for name, v := range plan.Variables {
 		op.variables[name] = Variable{Value: v}
@@ -73,11 +75,11 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
 		given := opts.Variables[name]
-		v := o.cfg.Module.Variables[name]
+		v := o.Config.Module.Variables[name]
 		if v == nil || v.Ephemeral {
 			continue
 		}
-		planned, ok := o.plan.Variables[name]
+		planned, ok := o.Plan.Variables[name]
 		a, _ := v.Final(given.Value)
 		same := false
 		if ok {
@@ -91,10 +93,10 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 				"The value given for %q differs from the one that the plan was made with. A saved plan is applied with its own values: leave the variable out, or make a new plan.", name))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.plan.EphemeralVariables)) {
-		v := o.cfg.Module.Variables[name]
+	for _, name := range slices.Sorted(maps.Keys(o.Plan.EphemeralVariables)) {
+		v := o.Config.Module.Variables[name]
 		_, again := opts.Variables[name]
-		if v != nil && !again && (v.Required() || o.plan.EphemeralVariables[name]) {
+		if v != nil && !again && (v.Required() || o.Plan.EphemeralVariables[name]) {
 			diags = diags.Append(tfdiags.Errorf("No value for required variable",
 				"The variable %q is ephemeral: its value is not part of the plan, so it must be given again to apply the plan.", name).At(v.Range))
 		}
@@ -104,17 +106,17 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 
 // observeImports reports the objects that the plan takes over: they are in the state already, but for their dependencies.
 func (w *walk) observeImports() {
-	for _, c := range w.op.plan.Changes.Instances {
+	for _, c := range w.op.Plan.Changes.Instances {
 		if c.Importing == nil {
 			continue
 		}
-		inst, r := w.state.Instance(c.Addr), w.graph.byConfig[c.Addr.Config()]
+		inst, r := w.state.Instance(c.Addr), w.graph.ByAddr[c.Addr.Config()]
 		if inst == nil || inst.Current == nil || r == nil {
 			continue
 		}
 		obj := inst.Current
-		if len(obj.Dependencies) == 0 && len(r.deps) > 0 {
-			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.deps })
+		if len(obj.Dependencies) == 0 && len(r.Deps) > 0 {
+			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.Deps })
 		}
 		w.storeObject(c.Addr, "", obj, c.Provider)
 	}

@@ -20,7 +20,7 @@ func (a *applyStep) storeMarks(prior *live, after cty.Value) tfdiags.Diagnostics
 	if err != nil {
 		return tfdiags.Diagnostics{}.Append(err)
 	}
-	obj.Dependencies = a.r.deps
+	obj.Dependencies = a.r.Deps
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
 	a.w.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
@@ -52,7 +52,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 	// The answer is recorded before the next call may take its place: the program can be killed at any time.
 	diags := ask(w, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
 		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
-			Type: r.addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
+			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
 			Meta: prop.meta, Identity: final.AfterIdentity,
 		})
 		diags := a.explain(resp.Diagnostics)
@@ -117,7 +117,7 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 // something else about it is wrong.
 func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyResponse) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
-	ty := a.r.schema.Block.ImpliedType()
+	ty := a.r.Schema.Block.ImpliedType()
 	failed := resp.Diagnostics.HasErrors()
 	const bug = "Provider produced invalid object"
 	p := a.prov.addr.Config.Provider
@@ -133,7 +133,7 @@ func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyR
 		}
 		return prior.value, diags
 	}
-	value := objchange.NormalizeFromLegacy(a.r.schema.Block, resp.New)
+	value := objchange.NormalizeFromLegacy(a.r.Schema.Block, resp.New)
 	if !value.IsWhollyKnown() {
 		diags = diags.Append(a.unknownResults(value))
 		value = cty.UnknownAsNull(value)
@@ -172,9 +172,9 @@ func (a *applyStep) store(prior *live, final *plans.InstanceChange, action plans
 		w.undeclare(a.addr.Abs())
 		return nil, nil
 	}
-	marked := markStored(r.schema.Block, markLike(value, final.After), nil)
-	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.schema.IdentityVersion,
-		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete, SkipDestroy: r.cfg.Destroy != nil && !*r.cfg.Destroy, Dependencies: r.deps}
+	marked := markStored(r.Schema.Block, markLike(value, final.After), nil)
+	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.Schema.IdentityVersion,
+		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete, SkipDestroy: r.Config.Destroy != nil && !*r.Config.Destroy, Dependencies: r.Deps}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {
@@ -198,7 +198,7 @@ func (a *applyStep) store(prior *live, final *plans.InstanceChange, action plans
 		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("storing %s: %w", a.addr, err))
 	}
 	a.x.objs[a.at] = marked
-	if action != plans.Create || failed || len(r.exprs.provisioners) == 0 {
+	if action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {
 		a.record(obj)
 		return nil, nil
 	}

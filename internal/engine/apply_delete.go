@@ -3,6 +3,8 @@ package engine
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -11,19 +13,19 @@ import (
 )
 
 // applyForget drops objects from the state and leaves them as they are.
-func (w *walk) applyForget(s *step) tfdiags.Diagnostics {
-	addr, prov := s.change.Addr, s.change.Provider
+func (w *walk) applyForget(s *graph.Step) tfdiags.Diagnostics {
+	addr, prov := s.Change.Addr, s.Change.Provider
 	w.mu.Lock()
 	var deposed []addrs.DeposedKey
-	if inst := w.state.Instance(addr); inst != nil && s.change.Deposed == "" {
+	if inst := w.state.Instance(addr); inst != nil && s.Change.Deposed == "" {
 		for key := range inst.Deposed {
 			deposed = append(deposed, key)
 		}
 	}
 	w.forgotten++
 	w.mu.Unlock()
-	w.storeObject(addr, s.change.Deposed, nil, prov)
-	if s.change.Action == plans.Forget {
+	w.storeObject(addr, s.Change.Deposed, nil, prov)
+	if s.Change.Action == plans.Forget {
 		for _, key := range deposed {
 			w.storeObject(addr, key, nil, prov)
 		}
@@ -32,12 +34,12 @@ func (w *walk) applyForget(s *step) tfdiags.Diagnostics {
 }
 
 // applyDelete deletes the current object or a deposed one.
-func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostics {
-	r, addr := s.resource, s.change.Addr
+func (w *walk) applyDelete(s *graph.Step, deposed addrs.DeposedKey) tfdiags.Diagnostics {
+	r, addr := s.Resource, s.Change.Addr
 	w.mu.Lock()
 	inst := w.state.Instance(addr)
 	var obj *states.Object
-	key := s.change.Provider.Key
+	key := s.Change.Provider.Key
 	if inst != nil {
 		obj, key = inst.Current, inst.ProviderKey
 		if deposed != "" {
@@ -48,8 +50,8 @@ func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostic
 	if obj == nil {
 		return nil
 	}
-	if r.addr.Resource.Mode == addrs.Data {
-		w.storeObject(addr, deposed, nil, s.change.Provider)
+	if r.Addr.Resource.Mode == addrs.Data {
+		w.storeObject(addr, deposed, nil, s.Change.Provider)
 		return nil
 	}
 	prov, diags := w.resourceProvider(r, addr, nil, key)
@@ -60,8 +62,8 @@ func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostic
 	if diags.HasErrors() {
 		return diags
 	}
-	d := &deletion{w: w, r: r, addr: addr, deposed: deposed, prov: prov, private: s.change.Private}
-	if s.change.Action.IsReplace() {
+	d := &deletion{w: w, r: r, addr: addr, deposed: deposed, prov: prov, private: s.Change.Private}
+	if s.Change.Action.IsReplace() {
 		d.private = l.obj.Private
 	}
 	return d.run(l)
@@ -70,7 +72,7 @@ func (w *walk) applyDelete(s *step, deposed addrs.DeposedKey) tfdiags.Diagnostic
 // deletion is the deletion of one object.
 type deletion struct {
 	w       *walk
-	r       *resource
+	r       *graph.Resource
 	addr    addrs.AbsInstance
 	deposed addrs.DeposedKey
 	prov    *providerInstance
@@ -97,7 +99,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	what := Object{Addr: d.addr, Deposed: d.deposed}
 	what.IDKey, what.IDValue = identify(l.value)
 	start := w.op.env.now()
-	null := cty.NullVal(r.schema.Block.ImpliedType())
+	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	w.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if d.deposed == "" && l.obj.Status != states.Tainted {
 		diags = diags.Append(w.destroyProvisioners(r, d.addr, l.value))
@@ -118,7 +120,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 	// The answer is recorded before the next call may take its place.
 	return diags.Append(ask(w, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
 		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
-			Type: r.addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
+			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
 		}))
 	}))
 }
@@ -135,17 +137,17 @@ func (d *deletion) store(l *live, resp providers.ApplyResponse) tfdiags.Diagnost
 	case resp.New == cty.NilVal || resp.New.IsNull():
 		// The provider says nothing about the object: it is kept as it was.
 	default:
-		if errs := resp.New.Type().TestConformance(r.schema.Block.ImpliedType()); len(errs) > 0 {
+		if errs := resp.New.Type().TestConformance(r.Schema.Block.ImpliedType()); len(errs) > 0 {
 			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider, "returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
 		}
-		marked := markStored(r.schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
+		marked := markStored(r.Schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
 		obj, err := w.encodeObject(r, marked, *l.obj)
 		if err != nil {
 			return diags.Append(err)
 		}
 		obj.Private, obj.CreateBeforeDestroy = resp.Private, false
 		if identity := encodeIdentity(resp.Identity); identity != nil {
-			obj.Identity, obj.IdentityVersion = identity, r.schema.IdentityVersion
+			obj.Identity, obj.IdentityVersion = identity, r.Schema.IdentityVersion
 		}
 		w.storeObject(d.addr, d.deposed, obj, d.prov.addr)
 		if !failed {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -15,19 +17,19 @@ import (
 )
 
 // openResource decides the instances of a resource before its Steps run.
-func (w *walk) openResource(r *resource) tfdiags.Diagnostics {
+func (w *walk) openResource(r *graph.Resource) tfdiags.Diagnostics {
 	switch {
-	case r.addr.Resource.Mode == addrs.Ephemeral:
+	case r.Addr.Resource.Mode == addrs.Ephemeral:
 		return w.planResource(r)
-	case w.op.phase.Destroys():
+	case w.op.Phase.Destroys():
 		return w.stateValues(r)
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range w.instances(r.module) {
+	for _, in := range w.instances(r.Module) {
 		x, more := w.expandResource(r, in)
 		diags = diags.Append(more)
 		if !more.HasErrors() {
-			in.resources[r.slot] = x
+			in.resources[r.Slot] = x
 			if len(x.keys) == 0 {
 				w.declare(r, in) // no Step will do it
 			}
@@ -39,32 +41,32 @@ func (w *walk) openResource(r *resource) tfdiags.Diagnostics {
 
 // declare makes an entry in the state for a resource that has no instances, or of which something is about to be done: after a run that
 // failed, it says that the configuration asks for something that was not created.
-func (w *walk) declare(r *resource, in *moduleInstance) {
+func (w *walk) declare(r *graph.Resource, in *moduleInstance) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if addr := r.addr.Resource.InInstance(in.addr); w.state.Resource(addr) == nil {
-		w.state.EnsureResource(addr, r.provider.addr)
+	if addr := r.Addr.Resource.InInstance(in.addr); w.state.Resource(addr) == nil {
+		w.state.EnsureResource(addr, r.Provider.Addr)
 	}
 }
 
 // settleResource gives a resource its value after all of its Steps.
-func (w *walk) settleResource(r *resource) tfdiags.Diagnostics {
-	if r.cfg == nil || w.op.phase.Destroys() || r.addr.Resource.Mode == addrs.Ephemeral {
+func (w *walk) settleResource(r *graph.Resource) tfdiags.Diagnostics {
+	if r.Config == nil || w.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Ephemeral {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range w.instances(r.module) {
+	for _, in := range w.instances(r.Module) {
 		diags = diags.Append(w.settleIn(r, in))
 	}
 	return diags
 }
 
 // settleIn gives a resource its value in one instance of its module, unless it has it.
-func (w *walk) settleIn(r *resource, in *moduleInstance) tfdiags.Diagnostics {
+func (w *walk) settleIn(r *graph.Resource, in *moduleInstance) tfdiags.Diagnostics {
 	if in == nil {
 		return nil
 	}
-	x := in.resources[r.slot]
+	x := in.resources[r.Slot]
 	if x == nil || x.value != cty.NilVal {
 		return nil
 	}
@@ -75,18 +77,18 @@ func (w *walk) settleIn(r *resource, in *moduleInstance) tfdiags.Diagnostics {
 }
 
 // runStep carries out one part of a planned change.
-func (w *walk) runStep(s *step) (diags tfdiags.Diagnostics) {
-	defer w.work(stepVerbs[s.part], s.change.Addr)(&diags)
-	switch s.part {
-	case stepDelete:
-		return w.applyDelete(s, s.change.Deposed)
-	case stepDeposed:
-		key := s.change.Deposed
+func (w *walk) runStep(s *graph.Step) (diags tfdiags.Diagnostics) {
+	defer w.work(s.Part.Verb(), s.Change.Addr)(&diags)
+	switch s.Part {
+	case graph.StepDelete:
+		return w.applyDelete(s, s.Change.Deposed)
+	case graph.StepDeposed:
+		key := s.Change.Deposed
 		if key == "" {
-			key = s.change.ReplaceDeposed
+			key = s.Change.ReplaceDeposed
 		}
 		return w.applyDelete(s, key)
-	case stepForget:
+	case graph.StepForget:
 		return w.applyForget(s)
 	}
 	a, diags := w.newApply(s)
@@ -94,9 +96,9 @@ func (w *walk) runStep(s *step) (diags tfdiags.Diagnostics) {
 		return diags
 	}
 	switch {
-	case s.resource.addr.Resource.Mode == addrs.Data:
+	case s.Resource.Addr.Resource.Mode == addrs.Data:
 		return a.read()
-	case s.change.Action == plans.NoOp:
+	case s.Change.Action == plans.NoOp:
 		return a.conditions()
 	}
 	return a.run()
@@ -110,12 +112,12 @@ type applyStep struct {
 	start   time.Time
 }
 
-func (w *walk) newApply(s *step) (*applyStep, tfdiags.Diagnostics) {
-	r, addr := s.resource, s.change.Addr
-	in := w.instanceAt(r.module, addr.Module)
+func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
+	r, addr := s.Resource, s.Change.Addr
+	in := w.instanceAt(r.Module, addr.Module)
 	var x *expansion
 	if in != nil {
-		x = in.resources[r.slot]
+		x = in.resources[r.Slot]
 	}
 	at, ok := x.has(addr.Key)
 	if !ok {
@@ -126,13 +128,13 @@ func (w *walk) newApply(s *step) (*applyStep, tfdiags.Diagnostics) {
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(at)), x: x, at: at}
 	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
 	p.prov = prov
-	return &applyStep{instancePlan: p, planned: s.change, forced: s.forced}, diags
+	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, diags
 }
 
 // conditions looks at the conditions of an object that doesn't change.
 func (a *applyStep) conditions() tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	diags := w.evalRules(a.c, r.exprs.pre, a.rules("Resource precondition failed"))
+	diags := w.evalRules(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -140,18 +142,18 @@ func (a *applyStep) conditions() tfdiags.Diagnostics {
 	if obj == nil {
 		return diags
 	}
-	v, err := obj.Decode(r.schema.Block.ImpliedType())
+	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
 		return diags.Append(err)
 	}
-	a.x.objs[a.at] = markStored(r.schema.Block, v, nil)
+	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
 	return diags.Append(a.postconditions(a.x.objs[a.at]))
 }
 
 // read reads a data source that could not be read while planning.
 func (a *applyStep) read() tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	diags := w.evalRules(a.c, r.exprs.pre, a.rules("Resource precondition failed"))
+	diags := w.evalRules(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -161,7 +163,7 @@ func (a *applyStep) read() tfdiags.Diagnostics {
 		return diags
 	}
 	v, more := a.readData(config, pvms)
-	if r.cfg.Check != nil {
+	if r.Config.Check != nil {
 		diags = diags.Append(w.checkData(a.instancePlan, more, &v, config))
 	} else {
 		diags = diags.Append(more)
@@ -169,7 +171,7 @@ func (a *applyStep) read() tfdiags.Diagnostics {
 			return diags
 		}
 	}
-	a.x.objs[a.at] = markStored(r.schema.Block, v, nil)
+	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
 	if v.IsWhollyKnown() {
 		if diags = diags.Append(a.storeData(v)); diags.HasErrors() {
 			return diags
@@ -186,7 +188,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(w.evalRules(a.c, r.exprs.pre, a.rules("Resource precondition failed")))
+	diags = diags.Append(w.evalRules(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -197,7 +199,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	}
 	if !prop.config.IsWhollyKnown() {
 		return diags.Append(tfdiags.Errorf("Configuration contains unknown value",
-			"There are unknown values in the configuration of %s, although everything it depends on was applied. This is a bug in tofu: please report it.", a.addr).At(r.cfg.Range))
+			"There are unknown values in the configuration of %s, although everything it depends on was applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range))
 	}
 	final, more := a.plan(prior, prop, planWishes{})
 	diags = diags.Append(more)
@@ -225,7 +227,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 
 // priorObject gives the object that is updated; there is none for a creation, the creating half of a replacement included.
 func (a *applyStep) priorObject() (*live, tfdiags.Diagnostics) {
-	none := &live{value: cty.NullVal(a.r.schema.Block.ImpliedType())}
+	none := &live{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
 		return none, nil
 	}
@@ -233,11 +235,11 @@ func (a *applyStep) priorObject() (*live, tfdiags.Diagnostics) {
 	if obj == nil {
 		return none, nil
 	}
-	v, err := obj.Decode(a.r.schema.Block.ImpliedType())
+	v, err := obj.Decode(a.r.Schema.Block.ImpliedType())
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("reading %s from the state: %w", a.addr, err))
 	}
-	l, diags := a.w.withIdentity(a.r, a.prov, a.addr, &live{value: markStored(a.r.schema.Block, v, nil), obj: obj}, nil)
+	l, diags := a.w.withIdentity(a.r, a.prov, a.addr, &live{value: markStored(a.r.Schema.Block, v, nil), obj: obj}, nil)
 	return l, diags
 }
 
@@ -266,7 +268,7 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 
 // incompatible says where a value is not what was planned; complaints quote values, so they are worded from marked ones.
 func (a *applyStep) incompatible(planned, actual cty.Value) []error {
-	schema := a.r.schema.Block
+	schema := a.r.Schema.Block
 	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {
 		return nil
 	}

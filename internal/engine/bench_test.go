@@ -15,6 +15,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -160,7 +161,13 @@ func BenchmarkBuild(b *testing.B) {
 	each(b, func(b *testing.B, s scene) {
 		plan := s.plan(b, nil, nil)
 		for b.Loop() {
-			check(b, engine.BuildGraphs(s.cfg, plan, s.env))
+			for _, op := range []*graph.Operation{
+				engine.GraphOperation(s.cfg, plan.PrevRun, s.env, engine.GraphPlan, nil),
+				engine.GraphOperation(s.cfg, plan.Prior, s.env, engine.GraphApply, plan),
+			} {
+				_, diags := graph.Build(context.Background(), op)
+				check(b, diags)
+			}
 		}
 	})
 }

@@ -41,7 +41,7 @@ type callCheck struct {
 	relaxed   bool                         // some of the order was given up: what is made may overlap with what is destroyed
 	single    bool                         // what is made may wait for the first instance alone
 	resources map[string]addrs.AbsResource // by the object's ID
-	before    needs
+	before    dependencyMap
 	after     map[string]map[addrs.AbsResource]bool // of current objects, by ID
 }
 
@@ -113,7 +113,7 @@ func isFirst(id string) bool {
 }
 
 // hasOther tells whether the second provider has anything, which it may have to delete late: after it was made anew.
-func (n needs) hasOther() bool {
+func (n dependencyMap) hasOther() bool {
 	for r := range n {
 		if r.Resource.Type == "other_thing" {
 			return true
@@ -122,8 +122,8 @@ func (n needs) hasOther() bool {
 	return false
 }
 
-// needs are which resources, each of one module instance, depend on which.
-type needs map[addrs.AbsResource]map[addrs.AbsResource]bool
+// dependencyMap says which resources, each of one module instance, depend on which.
+type dependencyMap map[addrs.AbsResource]map[addrs.AbsResource]bool
 
 // eachNeed lists what an object's stored dependencies mean: of the same module instance within one module, else of all.
 func eachNeed(s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource)) {
@@ -162,15 +162,15 @@ func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 }
 
 // closedNeeds gives what each resource depends on directly or not.
-func closedNeeds(s *states.State) needs {
-	direct := needs{}
+func closedNeeds(s *states.State) dependencyMap {
+	direct := dependencyMap{}
 	eachNeed(s, func(r *states.Resource, _ *states.Instance, _ *states.Object, q addrs.AbsResource) {
 		if direct[r.Addr] == nil {
 			direct[r.Addr] = map[addrs.AbsResource]bool{}
 		}
 		direct[r.Addr][q] = true
 	})
-	out := needs{}
+	out := dependencyMap{}
 	for r := range direct {
 		seen := map[addrs.AbsResource]bool{}
 		todo := []addrs.AbsResource{r}

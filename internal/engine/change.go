@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -47,7 +49,7 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 		return nil, diags.Append(more)
 	}
 	more = ask(w, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
-		return p.prov.ValidateResource(w.ctx, r.addr.Resource.Type, out.config)
+		return p.prov.ValidateResource(w.ctx, r.Addr.Resource.Type, out.config)
 	})
 	diags = diags.Append(p.explain(more))
 	return out, diags
@@ -76,7 +78,7 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 // argument is the path of the argument that a value belongs to.
 func (p *instancePlan) argument(path cty.Path) cty.Path {
 	for n := range path {
-		if p.r.schema.Block.AttributeByPath(path[:n+1]) != nil {
+		if p.r.Schema.Block.AttributeByPath(path[:n+1]) != nil {
 			return path[:n+1]
 		}
 	}
@@ -84,11 +86,11 @@ func (p *instancePlan) argument(path cty.Path) cty.Path {
 }
 
 func (p *instancePlan) writeOnly(path cty.Path) bool {
-	if p.r.addr.Resource.Mode != addrs.Managed {
-		return p.r.schema.Block.Ephemeral
+	if p.r.Addr.Resource.Mode != addrs.Managed {
+		return p.r.Schema.Block.Ephemeral
 	}
 	for n := len(path); n > 0; n-- {
-		if attr := p.r.schema.Block.AttributeByPath(path[:n]); attr != nil && attr.WriteOnly {
+		if attr := p.r.Schema.Block.AttributeByPath(path[:n]); attr != nil && attr.WriteOnly {
 			return true
 		}
 	}
@@ -103,7 +105,7 @@ func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.I
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -126,7 +128,7 @@ type planWishes struct{ forced, triggered bool }
 // plan asks the provider what would become of the object and decides the action. It is the same while planning and while applying.
 func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	r := p.r
-	schema := r.schema.Block
+	schema := r.Schema.Block
 	ty := schema.ImpliedType()
 	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
@@ -162,7 +164,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 
 	circ := plans.Circumstances{
 		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered,
-		CreateBeforeDestroy: r.createFirst, Forgets: r.cfg.Destroy != nil && !*r.cfg.Destroy,
+		CreateBeforeDestroy: r.CreateBeforeDestroy, Forgets: r.Config.Destroy != nil && !*r.Config.Destroy,
 	}
 	after := p.mark(resp.Planned, prop, from, config)
 	if from.exists() {
@@ -202,9 +204,9 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 
 // ask plans with the provider what becomes of an object, or of none.
 func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
-	w, schema, prior := p.w, p.r.schema.Block, unmark(from.value)
+	w, schema, prior := p.w, p.r.Schema.Block, unmark(from.value)
 	resp := p.prov.plan(w, p.addr, providers.PlanRequest{
-		Type: p.r.addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config), Config: config, Private: private,
+		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config), Config: config, Private: private,
 		Meta: meta, Identity: from.identity,
 	})
 	diags := p.explain(resp.Diagnostics)
@@ -223,7 +225,7 @@ func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta ct
 
 // assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
 func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned cty.Value) tfdiags.Diagnostics {
-	schema := p.r.schema.Block
+	schema := p.r.Schema.Block
 	errs := objchange.AssertPlanValid(schema, from.value, config, planned)
 	if len(errs) == 0 {
 		return nil
@@ -239,7 +241,7 @@ func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned c
 // mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the
 // configuration (ignore_changes) its marks were kept too.
 func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
-	return markStored(p.r.schema.Block, p.markConfigured(planned, prop, from, config), nil)
+	return markStored(p.r.Schema.Block, p.markConfigured(planned, prop, from, config), nil)
 }
 
 func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
@@ -296,24 +298,24 @@ func sameMarks(a, b cty.Value) bool {
 }
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider; cty.NilVal where there is none.
-func (w *walk) providerMeta(r *resource, c *EvalContext) (cty.Value, tfdiags.Diagnostics) {
-	schema := r.provider.schema
-	if r.module.cfg == nil || len(r.module.cfg.Module.ProviderMetas) == 0 {
+func (w *walk) providerMeta(r *graph.Resource, c *EvalContext) (cty.Value, tfdiags.Diagnostics) {
+	schema := r.Provider.Schema
+	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
 		return cty.NilVal, nil
 	}
-	meta := r.module.cfg.Module.ProviderMetas[localName(r.module.cfg.Module, r.provider.addr.Provider)]
+	meta := r.Module.Config.Module.ProviderMetas[graph.LocalName(r.Module.Config.Module, r.Provider.Addr.Provider)]
 	if meta == nil {
 		return cty.NilVal, nil
 	}
 	if schema.ProviderMeta == nil {
 		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Provider does not support provider_meta",
-			"The provider %s takes no provider_meta block.", r.provider.addr.Provider.ForDisplay()).At(meta.Range)}
+			"The provider %s takes no provider_meta block.", r.Provider.Addr.Provider.ForDisplay()).At(meta.Range)}
 	}
 	if c == nil {
-		if len(w.instances(r.module)) == 0 {
+		if len(w.instances(r.Module)) == 0 {
 			return cty.NilVal, nil
 		}
-		c = w.context(w.instances(r.module)[0], repetition{})
+		c = w.context(w.instances(r.Module)[0], repetition{})
 	}
 	body := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
 	if body.Refs.Problems.HasErrors() {
@@ -328,7 +330,7 @@ func (p *instancePlan) ignore() objchange.Ignore {
 	if p.generated != nil {
 		return objchange.Ignore{Paths: p.generated.ignored}
 	}
-	return objchange.Ignore{All: p.r.cfg.IgnoreAll, Paths: p.r.cfg.IgnoreChanges}
+	return objchange.Ignore{All: p.r.Config.IgnoreAll, Paths: p.r.Config.IgnoreChanges}
 }
 
 // evalBody evaluates the instance's body.

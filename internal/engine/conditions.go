@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -18,32 +20,32 @@ import (
 // declareChecks lists everything that has conditions, so that the results name it even when it is never reached. Where everything is
 // destroyed nothing is.
 func (w *walk) declareChecks() {
-	if !w.op.phase.Checks() && !w.op.phase.Destroys() {
+	if !w.op.Phase.Checks() && !w.op.Phase.Destroys() {
 		return
 	}
-	for _, m := range w.graph.modules {
-		for _, c := range m.checks {
-			w.checks.Declare(checks.KindCheck, inModule(m.path, "check."+c.cfg.Name))
+	for _, m := range w.graph.Modules {
+		for _, c := range m.Checks {
+			w.checks.Declare(checks.KindCheck, graph.InModule(m.Path, "check."+c.Config.Name))
 		}
 	}
-	for _, v := range w.graph.values {
-		if len(v.rules) > 0 {
-			block := w.checks.Declare(checkKind(v), v.node.Name)
-			if w.op.phase.Destroys() && v.kind == outputValue && v.module == w.graph.root {
-				block.Set(v.node.Name, checks.Unknown, nil)
+	for _, v := range w.graph.Values {
+		if len(v.Conditions) > 0 {
+			block := w.checks.Declare(checkKind(v), v.Node.Name)
+			if w.op.Phase.Destroys() && v.Kind == graph.Output && v.Module == w.graph.Root {
+				block.Set(v.Node.Name, checks.Unknown, nil)
 			}
 		}
 	}
-	for _, r := range w.graph.resources {
-		if r.hasConditions() {
-			w.checks.Declare(checks.KindResource, r.addr.String())
+	for _, r := range w.graph.Resources {
+		if r.HasConditions() {
+			w.checks.Declare(checks.KindResource, r.Addr.String())
 		}
 	}
 }
 
 // nothingToCheck records that a block turned out to have no objects: none of its conditions fails.
 func (w *walk) nothingToCheck(kind checks.Kind, config string) {
-	if !w.op.phase.Checks() {
+	if !w.op.Phase.Checks() {
 		return
 	}
 	w.mu.Lock()
@@ -51,8 +53,8 @@ func (w *walk) nothingToCheck(kind checks.Kind, config string) {
 	w.checks.Declare(kind, config).Summarise()
 }
 
-func checkKind(v *value) checks.Kind {
-	if v.kind == variableValue {
+func checkKind(v *graph.Value) checks.Kind {
+	if v.Kind == graph.Variable {
 		return checks.KindVariable
 	}
 	return checks.KindOutput
@@ -70,14 +72,14 @@ type ruleSet struct {
 }
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
-func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diagnostics {
-	if len(rules) == 0 || !w.op.phase.Checks() && !w.op.phase.Applies() {
+func (w *walk) evalRules(c *EvalContext, rules []graph.Condition, set ruleSet) tfdiags.Diagnostics {
+	if len(rules) == 0 || !w.op.Phase.Checks() && !w.op.Phase.Applies() {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || w.op.preDestroy || w.op.mode == plans.RefreshOnly && !w.op.phase.Applies() && set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || w.op.PreDestroy || w.op.Mode == plans.RefreshOnly && !w.op.Phase.Applies() && set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := w.evalRule(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
@@ -98,7 +100,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 		}
 	}
 	w.record(set, status, messages)
-	if w.op.phase == PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+	if w.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
 		diags = withoutDeprecations(diags)
 	}
 	return diags
@@ -106,7 +108,7 @@ func (w *walk) evalRules(c *EvalContext, rules []rule, set ruleSet) tfdiags.Diag
 
 // record merges an outcome with what is known of the object already: preconditions come before postconditions.
 func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
-	if !w.op.phase.Checks() {
+	if !w.op.Phase.Checks() {
 		return
 	}
 	w.mu.Lock()
@@ -118,14 +120,14 @@ func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
 	block.Set(set.object, status, messages)
 }
 
-func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
-	rng := r.condition.Range()
+func (w *walk) evalRule(c *EvalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
+	rng := r.Expr.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
-		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.condition, cty.NilVal)}
+		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal)}
 	}
-	v, diags := c.eval(r.condition, cty.DynamicPseudoType)
+	v, diags := c.eval(r.Expr, cty.DynamicPseudoType)
 	// The message is evaluated also where nobody needs it, so that its mistakes don't wait for the condition to fail.
-	text, more := c.eval(r.message, cty.String)
+	text, more := c.eval(r.Message, cty.String)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return checks.Error, "", diags
 	}
@@ -138,14 +140,14 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 		return fail("The condition must be true or false: %s.", err)
 	}
 	if !result.IsKnown() {
-		if set.kind == checks.KindCheck && w.op.phase != PhaseValidate {
+		if set.kind == checks.KindCheck && w.op.Phase != graph.PhaseValidate {
 			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
 				Detail: "The condition depends on values that are known only after apply, so it is checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
 		}
 		return checks.Unknown, "", diags
 	}
-	message, more := messageText(text, r.message.Range(), set.kind)
+	message, more := messageText(text, r.Message.Range(), set.kind)
 	if result.True() && set.kind == checks.KindVariable {
 		return checks.Pass, "", diags
 	}
@@ -153,23 +155,23 @@ func (w *walk) evalRule(c *EvalContext, r rule, set ruleSet) (checks.Status, str
 	switch {
 	case !text.IsKnown() && set.kind == checks.KindVariable:
 		return checks.Error, "", diags.Append(tfdiags.Errorf("Invalid error message",
-			"The value breaks this rule, but what the message says of it is known only after apply. Refer to values that are known.").At(r.message.Range()))
+			"The value breaks this rule, but what the message says of it is known only after apply. Refer to values that are known.").At(r.Message.Range()))
 	case more.HasErrors() && set.kind != checks.KindVariable:
 		return checks.Error, "", diags // what a condition that holds would have said is a mistake all the same
 	case result.True():
 		return checks.Pass, "", diags
 	}
-	if w.op.phase == PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
+	if w.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
 		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
 	detail := message
 	if detail == "" {
 		detail = "This check failed, but its error message can't be shown: it is hidden, or depends on what is known only after apply."
 	}
-	d := c.argError(set.failed, detail, r.condition, cty.NilVal)
+	d := c.argError(set.failed, detail, r.Expr, cty.NilVal)
 	if set.at != nil {
 		d.Subject = set.at
-		d.Detail += "\n\nThe rule is at " + tfdiags.Place(r.cfg.Range) + "." + set.origin
+		d.Detail += "\n\nThe rule is at " + tfdiags.Place(r.Config.Range) + "." + set.origin
 	}
 	d.Extra = tfdiags.CheckRule{Address: set.object}
 	if _, sensitive := vm[marks.Sensitive]; sensitive {
@@ -206,18 +208,18 @@ func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.
 }
 
 // validateVariable evaluates an input variable's validation rules. The failure is reported where the value comes from.
-func (w *walk) validateVariable(v *value, in *moduleInstance) tfdiags.Diagnostics {
-	if len(v.rules) == 0 {
+func (w *walk) validateVariable(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
+	if len(v.Conditions) == 0 {
 		return nil
 	}
-	at, given := v.variable.Range, ""
-	if v.expr != nil {
-		at = v.expr.Range()
-	} else if val, ok := w.op.variables[v.name]; ok && in.parent == nil && val.Range != nil {
+	at, given := v.Variable.Range, ""
+	if v.Expr != nil {
+		at = v.Expr.Range()
+	} else if val, ok := w.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
-	return joinFailures(w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
-		kind: checks.KindVariable, config: v.node.Name, object: inInstance(in.addr, "var."+v.name),
+	return joinFailures(w.evalRules(w.context(in, repetition{}), v.Conditions, ruleSet{
+		kind: checks.KindVariable, config: v.Node.Name, object: inInstance(in.addr, "var."+v.Name),
 		failed: "Invalid value for variable", at: &at, origin: given,
 	}))
 }
@@ -240,29 +242,29 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 }
 
 // checkRules evaluates an output value's preconditions.
-func (w *walk) checkRules(in *moduleInstance, v *value) tfdiags.Diagnostics {
-	if w.op.phase.Destroys() {
+func (w *walk) checkRules(in *moduleInstance, v *graph.Value) tfdiags.Diagnostics {
+	if w.op.Phase.Destroys() {
 		return nil
 	}
-	return w.evalRules(w.context(in, repetition{}), v.rules, ruleSet{
-		kind: checks.KindOutput, config: v.node.Name, object: inInstance(in.addr, "output."+v.name),
+	return w.evalRules(w.context(in, repetition{}), v.Conditions, ruleSet{
+		kind: checks.KindOutput, config: v.Node.Name, object: inInstance(in.addr, "output."+v.Name),
 		failed: "Module output value precondition failed",
 	})
 }
 
 // evalCheck evaluates the assertions of a check block in every instance of its module. None of its problems stops anything.
-func (w *walk) evalCheck(k *check) tfdiags.Diagnostics {
+func (w *walk) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	if len(w.instances(k.module)) == 0 {
-		w.nothingToCheck(checks.KindCheck, k.node.Name)
+	if len(w.instances(k.Module)) == 0 {
+		w.nothingToCheck(checks.KindCheck, k.Node.Name)
 	}
-	for _, in := range w.instances(k.module) {
-		set := ruleSet{kind: checks.KindCheck, config: k.node.Name, object: inInstance(in.addr, "check."+k.cfg.Name),
-			failed: "Check block assertion failed", warnOnly: w.op.phase != PhaseValidate}
-		if k.cfg.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {
+	for _, in := range w.instances(k.Module) {
+		set := ruleSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr, "check."+k.Config.Name),
+			failed: "Check block assertion failed", warnOnly: w.op.Phase != graph.PhaseValidate}
+		if k.Config.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {
 			continue
 		}
-		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.rules, set))
+		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.Asserts, set))
 	}
 	return diags
 }
@@ -281,11 +283,11 @@ func (w *walk) dataFailed(set ruleSet) bool {
 }
 
 // dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
-func (w *walk) dataFailedBefore(k *check, in *moduleInstance, set ruleSet) bool {
-	if w.op.plan == nil || w.op.plan.Changes.Instance(k.cfg.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
+func (w *walk) dataFailedBefore(k *graph.Check, in *moduleInstance, set ruleSet) bool {
+	if w.op.Plan == nil || w.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
 	}
-	planned := w.op.plan.Checks.Object(set.kind, set.config, set.object)
+	planned := w.op.Plan.Checks.Object(set.kind, set.config, set.object)
 	if planned == nil || planned.Status != checks.Fail {
 		return false
 	}

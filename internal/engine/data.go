@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -23,7 +25,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -44,7 +46,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 		return diags.Append(p.postconditions(p.x.objs[p.at]))
 	}
 	v, more := p.readData(config, pvms)
-	if r.cfg.Check != nil {
+	if r.Config.Check != nil {
 		diags = diags.Append(w.checkData(p, more, &v, config))
 	} else {
 		diags = diags.Append(more)
@@ -55,7 +57,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 	if v.IsWhollyKnown() {
 		diags = diags.Append(p.storeData(v))
 	}
-	p.x.objs[p.at] = markStored(r.schema.Block, v, nil)
+	p.x.objs[p.at] = markStored(r.Schema.Block, v, nil)
 	return diags.Append(p.postconditions(p.x.objs[p.at]))
 }
 
@@ -71,13 +73,13 @@ func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, tfdiags.Di
 
 // deferData plans to read the data source while applying and gives what is known of the result.
 func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
-	schema := p.r.schema.Block
+	schema := p.r.Schema.Block
 	v := objchange.PlannedUnknown(schema, config)
 	if len(pvms) > 0 {
 		v = v.MarkWithPaths(pvms)
 	}
 	p.w.setState(p.addr, "", nil, p.prov.addr)
-	if p.w.op.mode == plans.RefreshOnly {
+	if p.w.op.Mode == plans.RefreshOnly {
 		return markStored(schema, v, nil)
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
@@ -103,7 +105,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		if len(pvms) > 0 {
 			v = v.MarkWithPaths(pvms)
 		}
-		what.IDKey, what.IDValue = identify(markStored(r.schema.Block, v, nil))
+		what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
 	}
 	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start)})
 	return v, diags
@@ -112,11 +114,11 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	resp := ask(w, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
-		diags := p.prov.ValidateDataSource(w.ctx, r.addr.Resource.Type, config)
+		diags := p.prov.ValidateDataSource(w.ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
-		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
+		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
 		resp.Diagnostics = diags.Append(resp.Diagnostics)
 		return resp
 	})
@@ -128,7 +130,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
 	bug := "Provider produced invalid object"
-	if diags = diags.Append(w.conforms(bug, p.prov, p.addr, resp.State, r.schema.Block.ImpliedType())); diags.HasErrors() {
+	if diags = diags.Append(w.conforms(bug, p.prov, p.addr, resp.State, r.Schema.Block.ImpliedType())); diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	switch {
@@ -137,7 +139,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 	case !resp.State.IsWhollyKnown():
 		return cty.NilVal, diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr))
 	}
-	return objchange.NormalizeFromLegacy(r.schema.Block, resp.State), diags
+	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), diags
 }
 
 // storeData keeps a data source's result in the state.
@@ -162,26 +164,26 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 	after, status := *v, checks.Unknown // until the assertions are looked at, which may be left out
 	var messages []string
 	if outcome.HasErrors() {
-		after, status = objchange.PlannedUnknown(p.r.schema.Block, config), checks.Fail
+		after, status = objchange.PlannedUnknown(p.r.Schema.Block, config), checks.Fail
 		for _, d := range outcome {
 			messages = append(messages, d.Summary)
 		}
-		*v = cty.UnknownVal(p.r.schema.Block.ImpliedType())
+		*v = cty.UnknownVal(p.r.Schema.Block.ImpliedType())
 		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after)))
 	}
-	name := "check." + p.r.cfg.Check.Name
-	set := ruleSet{kind: checks.KindCheck, config: inModule(p.r.module.path, name), object: inInstance(p.c.in.addr, name)}
+	name := "check." + p.r.Config.Check.Name
+	set := ruleSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name), object: inInstance(p.c.in.addr, name)}
 	w.record(set, status, messages)
 	outcome = outcome.Each(func(d *tfdiags.Diagnostic) {
 		if d.Severity == tfdiags.Error {
 			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
 		}
 	})
-	if w.op.phase.Plans() && w.op.mode == plans.Normal {
+	if w.op.Phase.Plans() && w.op.Mode == plans.Normal {
 		w.mu.Lock()
 		w.checkReads = append(w.checkReads, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
-			Before: cty.NullVal(p.r.schema.Block.ImpliedType()), After: after,
+			Before: cty.NullVal(p.r.Schema.Block.ImpliedType()), After: after,
 		})
 		w.mu.Unlock()
 	}
@@ -194,13 +196,13 @@ func (w *walk) planCheckReads() {
 		return
 	}
 	for _, c := range w.checkReads {
-		w.addChange(w.graph.byConfig[c.Addr.Config()], c)
+		w.addChange(w.graph.ByAddr[c.Addr.Config()], c)
 	}
 }
 
 // pendingBefore tells whether something that a node waits for has a pending change.
-func (w *walk) pendingBefore(n *Node) bool {
-	for _, need := range w.graph.edges.Needs(n.ID) {
+func (w *walk) pendingBefore(n *graph.Node) bool {
+	for _, need := range w.graph.Edges.Needs(n.ID) {
 		if w.upstreamPending[need] {
 			return true
 		}
@@ -210,16 +212,16 @@ func (w *walk) pendingBefore(n *Node) bool {
 
 // dependencyPending tells whether a managed resource that a data source or ephemeral resource was told to depend on, or refers to
 // directly, has a change that is still to be made. Of the resources of its own module the same instance of that counts.
-func (w *walk) dependencyPending(r *resource, in *moduleInstance) bool {
-	if !w.pendingBefore(r.open) {
+func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
+	if !w.pendingBefore(r.Inputs) {
 		return false
 	}
 	deferral := w.result(r).deferral
-	pending := func(other *resource) bool {
+	pending := func(other *graph.Resource) bool {
 		switch {
-		case other == r || other.addr.Resource.Mode != addrs.Managed:
+		case other == r || other.Addr.Resource.Mode != addrs.Managed:
 			return false
-		case other.addr.Module == r.addr.Module:
+		case other.Addr.Module == r.Addr.Module:
 			return w.result(other).pending.in(in.addr)
 		}
 		return w.result(other).pending.exist()
@@ -229,31 +231,31 @@ func (w *walk) dependencyPending(r *resource, in *moduleInstance) bool {
 
 // deferral says whose pending changes put off the reading of a data source: resources, and those that nodes wait for, directly or not.
 type deferral struct {
-	direct []*resource
+	direct []*graph.Resource
 	from   []dag.ID
 }
 
-func findDeferral(r *resource) *deferral {
+func findDeferral(r *graph.Resource) *deferral {
 	d := &deferral{}
-	if r.hasConditions() {
-		d.from = append(d.from, r.open.ID)
+	if r.HasConditions() {
+		d.from = append(d.from, r.Inputs.ID)
 		return d
 	}
-	m := r.module
-	for _, refs := range append(r.exprs.rep.refs(), &r.exprs.body.Refs) {
+	m := r.Module
+	for _, refs := range append(r.Exprs.Repetition.Refs(), &r.Exprs.Body.Refs) {
 		for _, ref := range refs.Objects {
-			if other := m.resourceOf(ref.Subject); other != nil {
+			if other := m.ResourceOf(ref.Subject); other != nil {
 				d.direct = append(d.direct, other)
 			}
 		}
 	}
-	d.dependsOn(m, r.exprs.dependsOn.Objects)
-	for ; m.call != nil; m = m.parent {
-		refs := m.dependsOn.Objects
-		d.dependsOn(m.parent, refs)
+	d.dependsOn(m, r.Exprs.DependsOn.Objects)
+	for ; m.Call != nil; m = m.Parent {
+		refs := m.DependsOn.Objects
+		d.dependsOn(m.Parent, refs)
 		for _, ref := range refs {
-			if other := m.parent.resourceOf(ref.Subject); other != nil {
-				d.from = append(d.from, other.node.ID)
+			if other := m.Parent.ResourceOf(ref.Subject); other != nil {
+				d.from = append(d.from, other.Node.ID)
 			}
 		}
 	}
@@ -261,11 +263,11 @@ func findDeferral(r *resource) *deferral {
 }
 
 // dependsOn adds what depends_on arguments of a module name.
-func (d *deferral) dependsOn(m *module, refs []*addrs.Reference) {
+func (d *deferral) dependsOn(m *graph.Module, refs []*addrs.Reference) {
 	for _, ref := range refs {
-		if other := m.resourceOf(ref.Subject); other != nil {
+		if other := m.ResourceOf(ref.Subject); other != nil {
 			d.direct = append(d.direct, other)
-		} else if n := m.nodeOf(ref.Subject); n != nil {
+		} else if n := m.NodeOf(ref.Subject); n != nil {
 			d.from = append(d.from, n.ID)
 		}
 	}
@@ -273,7 +275,7 @@ func (d *deferral) dependsOn(m *module, refs []*addrs.Reference) {
 
 // anyReached tells whether is holds for a resource among what nodes wait for, directly or not. It follows only nodes behind which
 // something is pending, so that it mostly finds one at once.
-func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
+func (w *walk) anyReached(from []dag.ID, is func(*graph.Resource) bool) bool {
 	seen := map[dag.ID]bool{}
 	todo := slices.Clone(from)
 	for len(todo) > 0 {
@@ -283,10 +285,10 @@ func (w *walk) anyReached(from []dag.ID, is func(*resource) bool) bool {
 			continue
 		}
 		seen[id] = true
-		if n := w.graph.nodes[id]; n.Kind.isResource() && is(n.Resource) {
+		if n := w.graph.Nodes[id]; n.Kind.IsResource() && is(n.Resource) {
 			return true
 		}
-		todo = append(todo, w.graph.edges.Needs(id)...)
+		todo = append(todo, w.graph.Edges.Needs(id)...)
 	}
 	return false
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -21,15 +23,15 @@ import (
 // deprecatesAny tells whether any called module has a deprecated output, or any resource a deprecated attribute; without one nobody needs
 // to look for marks.
 func (w *walk) deprecatesAny() bool {
-	if w.op.phase == PhaseEval {
+	if w.op.Phase == graph.PhaseEval {
 		return false
 	}
-	for _, r := range w.graph.resources {
-		if r.schema != nil && r.schema.Block.ContainsDeprecated() {
+	for _, r := range w.graph.Resources {
+		if r.Schema != nil && r.Schema.Block.ContainsDeprecated() {
 			return true
 		}
 	}
-	return w.op.phase != PhaseValidate && deprecatesOutputs(w.op.cfg)
+	return w.op.Phase != graph.PhaseValidate && deprecatesOutputs(w.op.Config)
 }
 
 func deprecatesOutputs(cfg *configs.Config) bool {
@@ -44,26 +46,26 @@ func deprecatesOutputs(cfg *configs.Config) bool {
 }
 
 // deprecation is the mark of an output value as the calling module knows it.
-func deprecation(v *value, in *moduleInstance) marks.Deprecation {
+func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 	_, call := in.addr.Parent()
 	return marks.Deprecation{
-		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.name, Message: v.output.Deprecated, Source: v.module.cfg.Source,
+		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.Name, Message: v.Output.Deprecated, Source: v.Module.Config.Source,
 	}
 }
 
 // markDeprecated marks the deprecated attributes of an object, as references to it see them.
-func (w *walk) markDeprecated(r *resource, v cty.Value) cty.Value {
+func (w *walk) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	if !w.deprecates || v == cty.NilVal {
 		return v
 	}
-	schema := r.schema.Block
+	schema := r.Schema.Block
 	paths := schema.DeprecatedPaths(v)
 	if len(paths) == 0 {
 		return v
 	}
 	pvms := make([]cty.PathValueMarks, len(paths))
 	for i, path := range paths {
-		mark := marks.Deprecation{By: r.addr.String() + tfdiags.FormatPath(path)}
+		mark := marks.Deprecation{By: r.Addr.String() + tfdiags.FormatPath(path)}
 		if attr := schema.AttributeByPath(path); attr != nil {
 			mark.Message = attr.DeprecationMessage
 		}
@@ -137,8 +139,8 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 }
 
 // deprecatedArgument warns of a call that sets a variable which its module wants to get rid of.
-func deprecatedArgument(v *value) tfdiags.Diagnostic {
-	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s", v.variable.DeprecationText()).At(v.expr.Range())
-	d.Extra = tfdiags.Deprecation{Of: v.module.path.String() + " var." + v.name, Source: v.module.cfg.Source}
+func deprecatedArgument(v *graph.Value) tfdiags.Diagnostic {
+	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s", v.Variable.DeprecationText()).At(v.Expr.Range())
+	d.Extra = tfdiags.Deprecation{Of: v.Module.Path.String() + " var." + v.Name, Source: v.Module.Config.Source}
 	return d
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -21,8 +23,8 @@ func (w *walk) drift() []*plans.InstanceChange {
 		if res.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
-		r := w.graph.byConfig[res.Addr.Config()]
-		if r == nil || r.schema == nil {
+		r := w.graph.ByAddr[res.Addr.Config()]
+		if r == nil || r.Schema == nil {
 			continue
 		}
 		for _, key := range res.SortedKeys() {
@@ -35,7 +37,7 @@ func (w *walk) drift() []*plans.InstanceChange {
 }
 
 // driftOf compares one instance; nil when there is nothing to tell.
-func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChange {
+func (w *walk) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
 	before := w.prevRun.Instance(addr)
 	if before == nil || before.Current == nil {
 		return nil
@@ -44,18 +46,18 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 	after := w.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
-	moveOnly := prev != addr && w.op.mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
+	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
 	if same && !moveOnly {
 		return nil
 	}
-	ty := r.schema.Block.ImpliedType()
+	ty := r.Schema.Block.ImpliedType()
 	old, err := before.Current.Decode(ty)
 	if err != nil {
 		return nil
 	}
 	change := &plans.InstanceChange{
-		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.schema.Block, old, nil), After: cty.NullVal(ty),
-		Provider: addrs.ProviderInstance{Config: r.provider.addr, Key: before.ProviderKey},
+		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.Schema.Block, old, nil), After: cty.NullVal(ty),
+		Provider: addrs.ProviderInstance{Config: r.Provider.Addr, Key: before.ProviderKey},
 	}
 	change.BeforeIdentity = identityOf(r, before.Current)
 	if gone {
@@ -73,7 +75,7 @@ func (w *walk) driftOf(r *resource, addr addrs.AbsInstance) *plans.InstanceChang
 		change.Action = plans.NoOp
 	}
 	change.AfterIdentity = identityOf(r, after.Current)
-	change.After = markStored(r.schema.Block, now, nil)
+	change.After = markStored(r.Schema.Block, now, nil)
 	return change
 }
 
@@ -108,11 +110,11 @@ func sameObject(now, old *states.Object) bool {
 }
 
 // identityOf decodes an object's identity; NilVal where there is none.
-func identityOf(r *resource, obj *states.Object) cty.Value {
-	if r.schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.schema.IdentityVersion {
+func identityOf(r *graph.Resource, obj *states.Object) cty.Value {
+	if r.Schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.Schema.IdentityVersion {
 		return cty.NilVal
 	}
-	v, err := states.Unmarshal(obj.Identity, r.schema.Identity.ImpliedType())
+	v, err := states.Unmarshal(obj.Identity, r.Schema.Identity.ImpliedType())
 	if err != nil {
 		return cty.NilVal
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -24,7 +26,7 @@ type Env struct {
 	Provisioner func(typ string) Provisioner
 
 	// Known is what operations on one configuration, one after the other, share; nil for nothing.
-	Known *Known
+	Known *graph.Known
 
 	// Mocks stand in for providers; nil for nothing.
 	Mocks Mocks
@@ -75,7 +77,7 @@ type PlanOptions struct {
 	ForceReplace []addrs.AbsInstance
 
 	// Imports are import targets from the command line (`tofu import`), besides the configuration's import blocks.
-	Imports []CommandImport
+	Imports []graph.CommandImport
 	// GenerateConfig: write configuration for import targets that have none.
 	GenerateConfig bool
 	// NotSaved: the plan is shown and perhaps applied, and nobody sees it later. The attributes that it depends on, which cost as much

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -18,7 +20,7 @@ import (
 // openEphemeral is an ephemeral object that is open, and what renews it.
 type openEphemeral struct {
 	addr addrs.AbsInstance
-	r    *resource
+	r    *graph.Resource
 	prov *providerInstance
 	stop context.CancelFunc
 	done chan struct{}
@@ -35,8 +37,8 @@ const closeLimit = 10 * time.Second
 // for those that an apply has no use for.
 func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	if r.unused {
-		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.schema.Block.ImpliedType()))
+	if r.Unused {
+		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
 		return nil
 	}
 	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
@@ -44,7 +46,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -54,8 +56,8 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	config, pvms := marked.UnmarkDeepWithPaths()
-	schema := r.schema.Block
-	if !config.IsWhollyKnown() || !w.op.phase.Destroys() && w.dependencyPending(r, p.c.in) {
+	schema := r.Schema.Block
+	if !config.IsWhollyKnown() || !w.op.Phase.Destroys() && w.dependencyPending(r, p.c.in) {
 		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
 		return diags
 	}
@@ -74,11 +76,11 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	what := Object{Addr: p.addr}
 	w.observe(EphemeralStart{what, "open"})
 	resp := ask(w, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
-		diags := p.prov.ValidateEphemeral(w.ctx, r.addr.Resource.Type, config)
+		diags := p.prov.ValidateEphemeral(w.ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.OpenResponse{Diagnostics: diags}
 		}
-		resp := p.prov.OpenEphemeral(w.ctx, r.addr.Resource.Type, config)
+		resp := p.prov.OpenEphemeral(w.ctx, r.Addr.Resource.Type, config)
 		resp.Diagnostics = diags.Append(resp.Diagnostics)
 		return resp
 	})
@@ -88,7 +90,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	case resp.Deferred != "":
 		diags = diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	default:
-		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.schema.Block.ImpliedType()))
+		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.Schema.Block.ImpliedType()))
 	}
 	w.observe(EphemeralDone{what, "open", diags.HasErrors()})
 	if diags.HasErrors() {
@@ -116,7 +118,7 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 		}
 		what := Object{Addr: o.addr}
 		w.observe(EphemeralStart{what, "renew"})
-		resp := o.prov.RenewEphemeral(w.ctx, o.r.addr.Resource.Type, o.private)
+		resp := o.prov.RenewEphemeral(w.ctx, o.r.Addr.Resource.Type, o.private)
 		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String()))
 		failed := resp.Diagnostics.HasErrors()
 		if !failed {
@@ -132,7 +134,7 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 
 // closeEphemeral closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
 // nothing new may start any more.
-func (w *walk) closeEphemeral(r *resource) tfdiags.Diagnostics {
+func (w *walk) closeEphemeral(r *graph.Resource) tfdiags.Diagnostics {
 	w.mu.Lock()
 	open := w.ephemeral[r]
 	delete(w.ephemeral, r)
@@ -151,7 +153,7 @@ func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {
 	w.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
 	defer cancel()
-	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.addr.Resource.Type, o.private).WithAddress(o.addr.String()))
+	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String()))
 	w.observe(EphemeralDone{what, "close", diags.HasErrors()})
 	return diags
 }

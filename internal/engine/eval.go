@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -63,20 +65,20 @@ func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 
 // resourceBody evaluates a resource's own body. References that are wrong and stand in the content of dynamic blocks are an error only
 // where there is such content.
-func (c *EvalContext) resourceBody(r *resource) (cty.Value, tfdiags.Diagnostics) {
-	body := r.exprs.body
-	if len(r.unsure) == 0 {
+func (c *EvalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagnostics) {
+	body := r.Exprs.Body
+	if len(r.DeferredRefErrors) == 0 {
 		return c.evalBody(body)
 	}
 	diags := c.walk.refusals(c.in.module, &body.Refs)
 	if !diags.HasErrors() {
 		var more, objects, values tfdiags.Diagnostics
-		body, more = c.scope().Expanded(body, func(ref *addrs.Reference) bool { return r.unsure[ref] != nil })
+		body, more = c.scope().Expanded(body, func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
 		for _, ref := range body.Refs.Objects {
-			if isValue(ref.Subject) {
-				values = values.Append(r.unsure[ref])
+			if graph.IsValueRef(ref.Subject) {
+				values = values.Append(r.DeferredRefErrors[ref])
 			} else {
-				objects = objects.Append(r.unsure[ref])
+				objects = objects.Append(r.DeferredRefErrors[ref])
 			}
 		}
 		if len(objects) == 0 {
@@ -100,13 +102,13 @@ func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 		if !ok {
 			continue
 		}
-		child := c.in.module.calls[s.Call.Name]
-		if child == nil || child.outputs[s.Output] != nil {
+		child := c.in.module.Calls[s.Call.Name]
+		if child == nil || child.Outputs[s.Output] != nil {
 			continue
 		}
 		diags = diags.Each(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
-				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, slices.Sorted(maps.Keys(child.outputs))))
+				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, slices.Sorted(maps.Keys(child.Outputs))))
 			}
 		})
 	}
@@ -117,17 +119,17 @@ func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	switch s := subject.(type) {
 	case addrs.InputVariable:
-		return c.namedValue(c.in.module.variables[s.Name], subject, rng)
+		return c.namedValue(c.in.module.Variables[s.Name], subject, rng)
 	case addrs.LocalValue:
-		return c.namedValue(c.in.module.locals[s.Name], subject, rng)
+		return c.namedValue(c.in.module.Locals[s.Name], subject, rng)
 	case addrs.OutputValue:
-		return c.namedValue(c.in.module.outputs[s.Name], subject, rng)
+		return c.namedValue(c.in.module.Outputs[s.Name], subject, rng)
 	case addrs.Resource:
-		r := c.in.module.resources[s]
+		r := c.in.module.Resources[s]
 		if r == nil {
 			return cty.DynamicVal, missing(subject, rng)
 		}
-		if x := c.in.resources[r.slot]; x != nil && x.value != cty.NilVal {
+		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {
 			return x.value, nil
 		}
 		return cty.DynamicVal, nil
@@ -149,11 +151,11 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		case "workspace":
 			return cty.StringVal(c.walk.op.env.Workspace), nil
 		case "applying":
-			return cty.BoolVal(c.walk.op.phase.Applies()).Mark(marks.Ephemeral), nil
+			return cty.BoolVal(c.walk.op.Phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
 	// Something that doesn't exist gets here only where no graph was built of the references before.
-	diags := checkBlockLocal(&addrs.Reference{Subject: subject}, blockScope{})
+	diags := graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})
 	return cty.DynamicVal, diags.Each(func(d *tfdiags.Diagnostic) { *d = d.At(rng) })
 }
 
@@ -168,11 +170,11 @@ func (c *EvalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Ra
 	return v, nil
 }
 
-func (c *EvalContext) namedValue(v *value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *EvalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
 	}
-	if found := c.in.values[v.slot]; found != cty.NilVal {
+	if found := c.in.values[v.Slot]; found != cty.NilVal {
 		return found, nil
 	}
 	return cty.DynamicVal, nil
@@ -184,7 +186,7 @@ func (c *EvalContext) path(name string) string {
 	case "cwd":
 		return filepath.ToSlash(cmp.Or(c.walk.op.env.WorkDir, "."))
 	case "module":
-		return filepath.ToSlash(cmp.Or(c.in.module.cfg.Module.Dir, "."))
+		return filepath.ToSlash(cmp.Or(c.in.module.Config.Module.Dir, "."))
 	case "root":
 		return filepath.ToSlash(cmp.Or(c.walk.op.env.RootModule, "."))
 	}
@@ -193,20 +195,20 @@ func (c *EvalContext) path(name string) string {
 
 // Module implements lang.Data.
 func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
-	child := c.in.module.calls[call]
+	child := c.in.module.Calls[call]
 	if child == nil {
 		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
 	}
-	if keyless && child.rep.repeats() {
+	if keyless && child.Repetition.Repeats() {
 		outputs = nil
 	}
 	switch {
-	case c.walk.op.phase == PhaseValidate && !keyless && !child.rep.repeats():
+	case c.walk.op.Phase == graph.PhaseValidate && !keyless && !child.Repetition.Repeats():
 		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
-	case c.walk.op.phase == PhaseValidate:
+	case c.walk.op.Phase == graph.PhaseValidate:
 		return unknownValue(child, outputs), nil
 	}
-	instances := c.in.calls[child.callSlot]
+	instances := c.in.calls[child.CallSlot]
 	if instances == nil {
 		return cty.DynamicVal, nil
 	}
@@ -215,22 +217,22 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 
 // unknownValue stands for the call's value while there are no values yet. Of the outputs nothing is known: what they are may depend on
 // values, and so may whether they are sensitive.
-func unknownValue(m *module, outputs []string) cty.Value {
+func unknownValue(m *graph.Module, outputs []string) cty.Value {
 	if outputs == nil {
-		outputs = slices.Sorted(maps.Keys(m.outputs))
+		outputs = slices.Sorted(maps.Keys(m.Outputs))
 	}
 	attrs := make(map[string]cty.Type, len(outputs))
 	for _, name := range outputs {
-		if m.outputs[name] != nil {
+		if m.Outputs[name] != nil {
 			attrs[name] = cty.DynamicPseudoType
 		}
 	}
 	switch one := cty.UnknownVal(cty.Object(attrs)); {
-	case m.rep.enabled != nil:
+	case m.Repetition.Enabled != nil:
 		return cty.DynamicVal
-	case m.rep.count != nil:
+	case m.Repetition.Count != nil:
 		return cty.UnknownVal(cty.List(one.Type()))
-	case m.rep.forEach != nil:
+	case m.Repetition.ForEach != nil:
 		return cty.UnknownVal(cty.Map(one.Type()))
 	default:
 		return one
@@ -238,12 +240,12 @@ func unknownValue(m *module, outputs []string) cty.Value {
 }
 
 // value gives the call's value with those outputs; all when the list is nil. Values are made once per set of outputs.
-func (ci *callInstances) value(child *module, outputs []string) cty.Value {
+func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value {
 	key := "*"
 	if outputs != nil {
 		key = strings.Join(outputs, ",")
 	} else {
-		outputs = slices.Sorted(maps.Keys(child.outputs))
+		outputs = slices.Sorted(maps.Keys(child.Outputs))
 	}
 	ci.mu.Lock()
 	defer ci.mu.Unlock()
@@ -258,17 +260,17 @@ func (ci *callInstances) value(child *module, outputs []string) cty.Value {
 	return v
 }
 
-func (ci *callInstances) build(child *module, outputs []string) cty.Value {
+func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value {
 	objs := make([]cty.Value, len(ci.of))
 	for i, inst := range ci.of {
 		attrs := make(map[string]cty.Value, len(outputs))
 		for _, name := range outputs {
-			v := child.outputs[name]
+			v := child.Outputs[name]
 			if v == nil {
 				continue
 			}
 			attrs[name] = cty.DynamicVal
-			if found := inst.values[v.slot]; found != cty.NilVal {
+			if found := inst.values[v.Slot]; found != cty.NilVal {
 				attrs[name] = found
 			}
 		}
@@ -279,21 +281,21 @@ func (ci *callInstances) build(child *module, outputs []string) cty.Value {
 
 // Function implements lang.Data.
 func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
-	w, use := c.walk, functionUse{c.in.module, ref}
-	p := w.graph.functions[use]
+	w, use := c.walk, graph.FunctionUse{Module: c.in.module, Name: ref}
+	p := w.graph.Functions[use]
 	switch {
-	case p == nil && w.op.phase == PhaseValidate:
+	case p == nil && w.op.Phase == graph.PhaseValidate:
 		return unknownFunction, nil
 	case p == nil:
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
-		return function.Function{}, tfdiags.Diagnostics{missingProvider(local, c.in.module.path).At(rng)}
+		return function.Function{}, tfdiags.Diagnostics{graph.MissingProvider(local, c.in.module.Path).At(rng)}
 	}
-	instKey, diags := w.providerKeyValue(w.graph.functionKeys[use], c)
+	instKey, diags := w.providerKeyValue(w.graph.FunctionKeys[use], c)
 	if diags.HasErrors() {
 		return function.Function{}, diags
 	}
 	provider, _ := w.providers.get(p, instKey)
-	listed := p.schema.Functions
+	listed := p.Schema.Functions
 	spec := listed[ref.Function]
 	if spec == nil && provider != nil {
 		var more tfdiags.Diagnostics
@@ -301,12 +303,12 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		diags = diags.Append(more)
 		spec = listed[ref.Function]
 	}
-	if spec == nil && w.op.phase == PhaseValidate {
+	if spec == nil && w.op.Phase == graph.PhaseValidate {
 		return unknownFunction, diags // an unconfigured provider may not know all of its functions
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
-			"The provider %s has no function %q.%s", p.addr.Provider.ForDisplay(), ref.Function, spelling.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
+			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function, spelling.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }
@@ -319,7 +321,7 @@ var unknownFunction = function.New(&function.Spec{
 })
 
 // providerFunction wraps a provider's function so that it is called with known values only.
-func (w *walk) providerFunction(p *providerConfig, provider providers.Interface, name string, spec *providers.Function) function.Function {
+func (w *walk) providerFunction(p *graph.Provider, provider providers.Interface, name string, spec *providers.Function) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, Description: p.Description}
 	}
@@ -336,7 +338,7 @@ func (w *walk) providerFunction(p *providerConfig, provider providers.Interface,
 			return cty.UnknownVal(ret), nil
 		}
 		var err error
-		v := ask(w, &p.addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
+		v := ask(w, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
 			v, err = provider.CallFunction(w.ctx, name, args)
 			return v
 		})

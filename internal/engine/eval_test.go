@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -13,7 +15,7 @@ import (
 
 // TestPaths: paths have slashes, but a backslash that is part of a name stays one.
 func TestPaths(t *testing.T) {
-	m := &module{cfg: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
+	m := &graph.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
 	w := &walk{op: &operation{env: &Env{WorkDir: `/a\b`}}}
 	c := w.context(newModuleInstance(m, addrs.RootInstance), repetition{})
 	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`), "module": filepath.ToSlash(`modules\x`), "root": "."} {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -20,7 +22,7 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 	if w == nil {
 		return nil, diags
 	}
-	return w.context(w.instances(w.graph.root)[0], repetition{}).scope(), diags
+	return w.context(w.instances(w.graph.Root)[0], repetition{}).scope(), diags
 }
 
 // WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
@@ -30,13 +32,13 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 	if w == nil {
 		return st
 	}
-	for _, v := range w.graph.root.outputs {
-		val := w.instances(w.graph.root)[0].values[v.slot]
+	for _, v := range w.graph.Root.Outputs {
+		val := w.instances(w.graph.Root)[0].values[v.Slot]
 		if val == cty.NilVal {
 			continue
 		}
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() {
-			w.storeOutput(v.output, val)
+			w.storeOutput(v.Output, val)
 		}
 	}
 	return w.state
@@ -47,35 +49,35 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 	if st == nil {
 		st = states.New()
 	}
-	op := newOperation(PhaseEval, cfg, st, env)
+	op := newOperation(graph.PhaseEval, cfg, st, env)
 	op.variables = vars
 	w, diags := newWalk(ctx, op, st)
 	if w == nil {
 		return nil, diags
 	}
 	diags = diags.Append(w.run())
-	if len(w.instances(w.graph.root)) == 0 {
+	if len(w.instances(w.graph.Root)) == 0 {
 		return nil, diags
 	}
 	return w, diags
 }
 
 // evalResource gives a resource the value that the state says.
-func (w *walk) evalResource(r *resource) tfdiags.Diagnostics {
-	if r.cfg == nil {
+func (w *walk) evalResource(r *graph.Resource) tfdiags.Diagnostics {
+	if r.Config == nil {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range w.instances(r.module) {
+	for _, in := range w.instances(r.Module) {
 		x, more := w.expandResource(r, in)
 		if more.HasErrors() {
 			diags = diags.Append(more)
 			continue
 		}
-		in.resources[r.slot] = x
-		if r.addr.Resource.Mode == addrs.Ephemeral {
+		in.resources[r.Slot] = x
+		if r.Addr.Resource.Mode == addrs.Ephemeral {
 			for i := range x.objs {
-				x.objs[i] = cty.UnknownVal(r.schema.Block.ImpliedType()).Mark(marks.Ephemeral)
+				x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
 			}
 		}
 		diags = diags.Append(w.fillFromState(r, in, x))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -14,17 +16,17 @@ import (
 )
 
 // expand decides the instances of a block. what names the block in messages.
-func (c *EvalContext) expand(rep repetitionExprs, what string) (*instances, tfdiags.Diagnostics) {
+func (c *EvalContext) expand(rep graph.Repetition, what string) (*instances, tfdiags.Diagnostics) {
 	out, diags := singleInstance, tfdiags.Diagnostics(nil)
 	switch {
-	case rep.count != nil:
-		out, diags = c.expandCount(rep.count, what)
-	case rep.forEach != nil:
-		out, diags = c.expandForEach(rep.forEach, what)
-	case rep.enabled != nil:
-		out, diags = c.expandEnabled(rep.enabled, what)
+	case rep.Count != nil:
+		out, diags = c.expandCount(rep.Count, what)
+	case rep.ForEach != nil:
+		out, diags = c.expandForEach(rep.ForEach, what)
+	case rep.Enabled != nil:
+		out, diags = c.expandEnabled(rep.Enabled, what)
 	}
-	if c.walk.op.phase == PhaseValidate {
+	if c.walk.op.Phase == graph.PhaseValidate {
 		diags = withoutDeprecations(diags)
 	}
 	return out, diags
@@ -51,7 +53,7 @@ func (c *EvalContext) expandCount(e *lang.Expr, what string) (*instances, tfdiag
 		return fail("The given \"count\" is unsuitable: %s.", err)
 	}
 	if !n.IsKnown() {
-		if c.walk.op.phase == PhaseValidate {
+		if c.walk.op.Phase == graph.PhaseValidate {
 			out.mode = repeatUnknown
 			return out, diags
 		}
@@ -85,7 +87,7 @@ func (c *EvalContext) expandForEach(e *lang.Expr, what string) (*instances, tfdi
 	case diags.HasErrors():
 		return out, diags
 	}
-	if unknown && c.walk.op.phase == PhaseValidate {
+	if unknown && c.walk.op.Phase == graph.PhaseValidate {
 		out.mode = repeatUnknown
 		return out, diags
 	}
@@ -175,7 +177,7 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 
 // undecided adds to the reasons why an argument has no value what that means for the instances.
 func (c *EvalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if c.walk.op.phase == PhaseValidate {
+	if c.walk.op.Phase == graph.PhaseValidate {
 		return reasons
 	}
 	return reasons.Append(tfdiags.Errorf("Invalid "+name+" argument",
@@ -190,7 +192,7 @@ func withArticle(noun string) string {
 }
 
 func (c *EvalContext) expandEnabled(e *lang.Expr, what string) (*instances, tfdiags.Diagnostics) {
-	if c.walk.op.phase == PhaseValidate {
+	if c.walk.op.Phase == graph.PhaseValidate {
 		return &instances{mode: repeatUnknown}, nil // looked at when planning
 	}
 	v, diags := c.eval(e, cty.DynamicPseudoType)

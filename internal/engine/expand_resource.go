@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -12,12 +14,12 @@ import (
 )
 
 // expandResource decides a resource's instances in one module instance.
-func (w *walk) expandResource(r *resource, in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
-	if r.exprs.itself.HasErrors() {
-		return nil, r.exprs.itself
+func (w *walk) expandResource(r *graph.Resource, in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
+	if r.Exprs.SelfReferences.HasErrors() {
+		return nil, r.Exprs.SelfReferences
 	}
 	c := w.context(in, repetition{})
-	x, diags := c.expand(r.exprs.rep, r.addr.Resource.InInstance(in.addr).String())
+	x, diags := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -26,9 +28,9 @@ func (w *walk) expandResource(r *resource, in *moduleInstance) (*expansion, tfdi
 
 // standing gives the instances that there will be: in a partial run not all that the configuration wants. What neither exists nor is made
 // is left out, and what is not wanted any more but stays is added. Of counted ones, those before one that is there keep their places.
-func (w *walk) standing(r *resource, in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
-	rep := r.exprs.rep
-	if !w.op.partial() || !rep.repeats() && rep.enabled == nil {
+func (w *walk) standing(r *graph.Resource, in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
+	rep := r.Exprs.Repetition
+	if !w.op.Partial() || !rep.Repeats() && rep.Enabled == nil {
 		return x, nil
 	}
 	there := map[addrs.InstanceKey]cty.Value{}
@@ -37,10 +39,10 @@ func (w *walk) standing(r *resource, in *moduleInstance, x *expansion) (*expansi
 			there[x.keys[i]] = v
 		}
 	}
-	abs := r.addr.Resource.InInstance(in.addr)
+	abs := r.Addr.Resource.InInstance(in.addr)
 	var diags tfdiags.Diagnostics
 	for _, key := range w.unwanted(abs, x) {
-		if rep.fits(key) {
+		if rep.Matches(key) {
 			v, more := w.staying(r, abs.Instance(key))
 			diags = diags.Append(more)
 			if v != cty.NilVal {
@@ -50,9 +52,9 @@ func (w *walk) standing(r *resource, in *moduleInstance, x *expansion) (*expansi
 	}
 	will := instances{mode: x.mode, keys: slices.SortedFunc(maps.Keys(there), addrs.InstanceKey.Compare)}
 	switch {
-	case rep.count != nil:
+	case rep.Count != nil:
 		will.keys = upToLargest(will.keys)
-	case rep.enabled == nil:
+	case rep.Enabled == nil:
 	case len(there) == 0:
 		will.mode = repeatDisabled
 	default:
@@ -83,7 +85,7 @@ func (w *walk) unwanted(addr addrs.AbsResource, x *expansion) []addrs.InstanceKe
 }
 
 // staying gives the object of an instance that the configuration doesn't want, unless the plan is to take it away.
-func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
+func (w *walk) staying(r *graph.Resource, addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
 	w.mu.Lock()
 	inst, change := w.state.Instance(addr), w.changes.Instance(addr, "")
 	w.mu.Unlock()
@@ -95,9 +97,9 @@ func (w *walk) staying(r *resource, addr addrs.AbsInstance) (cty.Value, tfdiags.
 
 // valueOf puts together what references to a resource see of its instances. An object that stands alone and that a plan for refreshing
 // only will not make is not even of a known type: nothing ever says that it will have one.
-func (w *walk) valueOf(r *resource, x *expansion) cty.Value {
-	ty := r.schema.Block.ImpliedType()
-	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.op.mode == plans.RefreshOnly {
+func (w *walk) valueOf(r *graph.Resource, x *expansion) cty.Value {
+	ty := r.Schema.Block.ImpliedType()
+	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.op.Mode == plans.RefreshOnly {
 		return cty.DynamicVal
 	}
 	objs := slices.Clone(w.seen(r, x.objs))
@@ -110,8 +112,8 @@ func (w *walk) valueOf(r *resource, x *expansion) cty.Value {
 }
 
 // seen gives objects as references see them: with the marks of what is deprecated.
-func (w *walk) seen(r *resource, objs []cty.Value) []cty.Value {
-	if !w.deprecates || !r.schema.Block.ContainsDeprecated() {
+func (w *walk) seen(r *graph.Resource, objs []cty.Value) []cty.Value {
+	if !w.deprecates || !r.Schema.Block.ContainsDeprecated() {
 		return objs
 	}
 	objs = slices.Clone(objs)

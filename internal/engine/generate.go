@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/genconfig"
 
 	"github.com/hashicorp/hcl/v2"
@@ -19,7 +21,7 @@ import (
 type generatedBlocks struct {
 	mu     sync.Mutex // guards all and bodies
 	all    map[addrs.AbsInstance]*genconfig.Block
-	bodies map[*resource]*lang.Body
+	bodies map[*graph.Resource]*lang.Body
 }
 
 // generatedBody is the configuration of an instance that was generated in this walk.
@@ -31,14 +33,14 @@ type generatedBody struct {
 // generate writes the configuration of an imported object that has none, and makes it the instance's
 // configuration.
 func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags.Diagnostics {
-	block := &genconfig.Block{Addr: p.r.addr.Resource, Schema: p.r.schema.Block, Value: unmark(prior.value), ID: importing.ID}
-	if p.r.cfg.Provider != nil {
-		block.Provider = p.r.cfg.Provider.Local().String()
+	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value), ID: importing.ID}
+	if p.r.Config.Provider != nil {
+		block.Provider = p.r.Config.Provider.Local().String()
 	}
 	g := &p.w.generated
 	g.mu.Lock()
 	if g.all == nil {
-		g.all, g.bodies = map[addrs.AbsInstance]*genconfig.Block{}, map[*resource]*lang.Body{}
+		g.all, g.bodies = map[addrs.AbsInstance]*genconfig.Block{}, map[*graph.Resource]*lang.Body{}
 	}
 	g.all[p.addr] = block
 	g.mu.Unlock()
@@ -52,7 +54,7 @@ func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags
 	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
 	delete(inner.Attributes, "provider")
 	inner.Blocks = withoutLifecycle(inner.Blocks)
-	body := lang.AnalyseBody(inner, p.r.schema.Block, addrs.ModuleScope)
+	body := lang.AnalyseBody(inner, p.r.Schema.Block, addrs.ModuleScope)
 	p.generated = &generatedBody{body: body}
 	g.mu.Lock()
 	g.bodies[p.r] = body

@@ -15,7 +15,7 @@ var unitKinds = []struct{ name, typ string }{
 }
 
 // unit is a unit as one configuration has it.
-type unit struct {
+type EvalUnit struct {
 	name, typ string
 	label     string // its name in the configuration
 	mode      string // "", "count", "for_each", "enabled"
@@ -24,14 +24,14 @@ type unit struct {
 	made      []string // a module's resources, as objects' names have them
 }
 
-func (u *unit) isModule() bool { return u.typ == "module" }
+func (u *EvalUnit) isModule() bool { return u.typ == "module" }
 
-func (u *unit) isData() bool { return strings.HasPrefix(u.typ, "data.") }
+func (u *EvalUnit) isData() bool { return strings.HasPrefix(u.typ, "data.") }
 
-func (u *unit) address() string { return u.typ + "." + u.label }
+func (u *EvalUnit) address() string { return u.typ + "." + u.label }
 
 // keys lists the keys of its instances as objects' names have them.
-func (u *unit) keys() []string {
+func (u *EvalUnit) keys() []string {
 	switch {
 	case u.mode == "":
 		return []string{"s"}
@@ -44,7 +44,7 @@ func (u *unit) keys() []string {
 }
 
 // instances lists the keys of its instances as addresses have them.
-func (u *unit) instances() []string {
+func (u *EvalUnit) instances() []string {
 	switch u.mode {
 	case "count":
 		return []string{"[0]", "[1]"}[:u.n]
@@ -57,7 +57,7 @@ func (u *unit) instances() []string {
 }
 
 // objects lists the names of the objects that it asks for.
-func (u *unit) objects() []string {
+func (u *EvalUnit) objects() []string {
 	var out []string
 	for _, key := range u.keys() {
 		if u.isModule() {
@@ -72,7 +72,7 @@ func (u *unit) objects() []string {
 }
 
 // repeat gives the meta-argument and the expression of the instance's key.
-func (u *unit) repeat() (arg, key string) {
+func (u *EvalUnit) repeat() (arg, key string) {
 	switch u.mode {
 	case "count":
 		arg, key = fmt.Sprintf("  count = %d\n", u.n), "count.index"
@@ -88,7 +88,7 @@ func (u *unit) repeat() (arg, key string) {
 }
 
 // expr is an expression of a text that changes with the unit's objects.
-func (u *unit) expr() string {
+func (u *EvalUnit) expr() string {
 	switch {
 	case u.isModule():
 		return u.attr("out")
@@ -98,7 +98,7 @@ func (u *unit) expr() string {
 	return u.attr("id")
 }
 
-func (u *unit) attr(name string) string {
+func (u *EvalUnit) attr(name string) string {
 	switch u.mode {
 	case "count":
 		return fmt.Sprintf(`join("", %s[*].%s)`, u.address(), name)
@@ -111,7 +111,7 @@ func (u *unit) attr(name string) string {
 }
 
 // first is expr of the unit's first instance alone, where it has several.
-func (u *unit) first() string {
+func (u *EvalUnit) first() string {
 	whole := u.expr()
 	if keys := u.instances(); len(keys) > 0 && keys[0] != "" {
 		return u.address() + keys[0] + whole[strings.LastIndex(whole, "."):strings.LastIndex(whole, ")")]
@@ -124,26 +124,26 @@ type page struct {
 	*plot
 	main   strings.Builder
 	files  map[string]string
-	units  map[string]*unit
-	order  []*unit // those that are there already
-	tokens bool    // there is an ephemeral token
-	single bool    // some expressions name first instances alone
+	units  map[string]*EvalUnit
+	order  []*EvalUnit // those that are there already
+	tokens bool        // there is an ephemeral token
+	single bool        // some expressions name first instances alone
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
 
 // any draws one of the units that come before.
-func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
+func (g *page) any(label string) *EvalUnit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
 
 // drawFiles draws a configuration. Each unit may refer to those before it in a random order.
 func (p *plot) drawFiles() *page {
-	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}}
+	g := &page{plot: p, files: map[string]string{}, units: map[string]*EvalUnit{}}
 	hosted := false
 	for _, kind := range rapid.Permutation(unitKinds).Draw(p.T, "order") {
 		if !p.odds("present", 65) {
 			continue
 		}
-		u := &unit{name: kind.name, typ: kind.typ, steady: p.steady[kind.name]}
+		u := &EvalUnit{name: kind.name, typ: kind.typ, steady: p.steady[kind.name]}
 		u.mode, u.n = p.pick("mode", "", "", "count", "for_each", "enabled"), rapid.IntRange(0, 2).Draw(p.T, "n")
 		if u.steady || u.mode == "enabled" {
 			u.n = min(u.n, 1)
@@ -198,7 +198,7 @@ func (g *page) drawToken() {
 }
 
 // drawExpr draws an expression of a text that changes with some of a unit's objects.
-func (g *page) drawExpr(u *unit) string {
+func (g *page) drawExpr(u *EvalUnit) string {
 	if g.odds("first", 30) {
 		g.single = true
 		return u.first()
@@ -206,7 +206,7 @@ func (g *page) drawExpr(u *unit) string {
 	return u.expr()
 }
 
-func (g *page) drawUnit(u *unit) {
+func (g *page) drawUnit(u *EvalUnit) {
 	arg, key := u.repeat()
 	switch {
 	case u.isModule():
@@ -228,7 +228,7 @@ func (g *page) drawUnit(u *unit) {
 	}
 }
 
-func (g *page) drawProviderKey(u *unit) string {
+func (g *page) drawProviderKey(u *EvalUnit) string {
 	if u.mode == "for_each" && g.odds("by each.key", 50) {
 		return "each.key"
 	}
@@ -236,7 +236,7 @@ func (g *page) drawProviderKey(u *unit) string {
 }
 
 // drawData draws a data source that looks for an object that it waits for: what is known of it is up to date after every apply.
-func (g *page) drawData(u *unit, arg string) {
+func (g *page) drawData(u *EvalUnit, arg string) {
 	name := `"nothing::s"`
 	if len(g.order) > 0 {
 		of := g.any("data of")
@@ -252,7 +252,7 @@ func (g *page) drawData(u *unit, arg string) {
 	g.writef("data \"fake_find\" %q {\n%s  name = %s\n}\n", u.label, arg, name)
 }
 
-func (g *page) drawModule(u *unit, arg, key string) {
+func (g *page) drawModule(u *EvalUnit, arg, key string) {
 	v, dependsOn := g.drawValue(u)
 	if g.keyed[u.name] {
 		arg += "  providers = {\n    fake = fake.by[\"x\"]\n  }\n"
@@ -290,18 +290,18 @@ func (g *page) drawModule(u *unit, arg, key string) {
 		if i == 1 {
 			v = g.pick("inner", inner...)
 		}
-		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label, u.name, names[label], v, g.drawFlags(&unit{}, false))
+		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label, u.name, names[label], v, g.drawFlags(&EvalUnit{}, false))
 	}
 	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", g.pick("out", out...))
 	g.files[u.name+"/main.tf"] = b.String()
 }
 
 // drawValue draws an expression over units that come before, perhaps by way of a local, and a depends_on argument.
-func (g *page) drawValue(u *unit) (v, dependsOn string) {
+func (g *page) drawValue(u *EvalUnit) (v, dependsOn string) {
 	v = g.pick("literal", "1", "2")
-	var refs []*unit
+	var refs []*EvalUnit
 	if len(g.order) > 0 {
-		refs = rapid.SliceOfNDistinct(rapid.SampledFrom(g.order), 0, min(2, len(g.order)), rapid.ID[*unit]).Draw(g.T, "refs")
+		refs = rapid.SliceOfNDistinct(rapid.SampledFrom(g.order), 0, min(2, len(g.order)), rapid.ID[*EvalUnit]).Draw(g.T, "refs")
 	}
 	for _, ref := range refs {
 		switch rapid.IntRange(0, 3).Draw(g.T, "how") {
@@ -319,7 +319,7 @@ func (g *page) drawValue(u *unit) (v, dependsOn string) {
 }
 
 // drawFlags draws what replaces an object, and how; refers says whether units that come before may be named.
-func (g *page) drawFlags(u *unit, refers bool) string {
+func (g *page) drawFlags(u *EvalUnit, refers bool) string {
 	refers = refers && len(g.order) > 0
 	f := fmt.Sprintf("%q", g.pick("f", "1", "2"))
 	if refers && g.odds("f refers", 25) {

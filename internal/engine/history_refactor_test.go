@@ -10,7 +10,7 @@ import (
 )
 
 // label says under which name a unit is found in the configuration. It changes now and then.
-func (p *plot) label(u *unit) {
+func (p *plot) label(u *EvalUnit) {
 	if p.before[u.name] != nil && p.odds("rename", 15) {
 		p.labels[u.name]++
 	}
@@ -64,7 +64,7 @@ func (p *plot) refactor(g *page) {
 }
 
 // drawRemoved has what was a unit forgotten, or says that it is to be destroyed.
-func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
+func (p *plot) drawRemoved(b *strings.Builder, was *EvalUnit) {
 	if !p.odds("removed", 40) {
 		return
 	}
@@ -73,7 +73,7 @@ func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
 }
 
 // moveKey moves one instance of a unit that is repeated otherwise now.
-func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
+func (p *plot) moveKey(b *strings.Builder, was, is *EvalUnit) {
 	if len(was.instances()) == 0 || len(is.instances()) == 0 {
 		return
 	}

@@ -47,12 +47,12 @@ func (h history) String() string {
 type plot struct {
 	*rapid.T
 	chapter int
-	before  map[string]*unit // of the chapter before, by name
-	labels  map[string]int   // how often units were renamed
-	steady  map[string]bool  // units whose objects are called the same whatever their keys, so that they can move unchanged
-	keyed   map[string]bool  // modules that get an instance of a provider configuration with for_each
-	retyped map[string]bool  // units whose resources became ones of another type
-	inner   map[string]bool  // modules whose first resource got another name
+	before  map[string]*EvalUnit // of the chapter before, by name
+	labels  map[string]int       // how often units were renamed
+	steady  map[string]bool      // units whose objects are called the same whatever their keys, so that they can move unchanged
+	keyed   map[string]bool      // modules that get an instance of a provider configuration with for_each
+	retyped map[string]bool      // units whose resources became ones of another type
+	inner   map[string]bool      // modules whose first resource got another name
 	moved   map[string]string
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/genconfig"
 
 	"github.com/hashicorp/hcl/v2"
@@ -24,82 +26,82 @@ import (
 
 // resolveImports evaluates everything that is to be imported to a resource. Blocks that repeat come after the others, and one that
 // asks for what another one has asked for already is refused.
-func (w *walk) resolveImports(r *resource) tfdiags.Diagnostics {
-	if len(r.imports) == 0 {
+func (w *walk) resolveImports(r *graph.Resource) tfdiags.Diagnostics {
+	if len(r.Imports) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.imports, func(a, b *importTarget) int { return cmp.Compare(repeats(a), repeats(b)) })
+	slices.SortStableFunc(r.Imports, func(a, b *graph.Import) int { return cmp.Compare(repeats(a), repeats(b)) })
 	var diags tfdiags.Diagnostics
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
-	for _, t := range r.imports {
+	for _, t := range r.Imports {
 		diags = diags.Append(w.resolveImport(requests, t))
 	}
 	return diags
 }
 
-func repeats(t *importTarget) int {
-	if t.forEach == nil {
+func repeats(t *graph.Import) int {
+	if t.ForEach == nil {
 		return 0
 	}
 	return 1
 }
 
 // checkImports looks for import targets that the configuration has no instance for.
-func (w *walk) checkImports(r *resource) tfdiags.Diagnostics {
+func (w *walk) checkImports(r *graph.Resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	requests := w.result(r).imports
 	for _, addr := range slices.SortedFunc(maps.Keys(requests), addrs.AbsInstance.Compare) {
-		if in := w.instanceAt(r.module, addr.Module); in != nil {
-			if _, ok := in.resources[r.slot].has(addr.Key); ok {
+		if in := w.instanceAt(r.Module, addr.Module); in != nil {
+			if _, ok := in.resources[r.Slot].has(addr.Key); ok {
 				continue
 			}
 		}
 		diags = diags.Append(tfdiags.Errorf("Import block target does not exist",
-			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.addr, addr, importPlace(requests[addr].target)))
+			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.Addr, addr, importPlace(requests[addr].target)))
 	}
 	return diags
 }
 
 // importPlace names an import block in messages that have no place of their own.
-func importPlace(t *importTarget) string {
-	if t.cfg == nil {
+func importPlace(t *graph.Import) string {
+	if t.Config == nil {
 		return "asked for on the command line"
 	}
-	return "import block at " + tfdiags.Place(t.cfg.Range)
+	return "import block at " + tfdiags.Place(t.Config.Range)
 }
 
 // explain says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
-func explainImport(t *importTarget, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Each(func(d *tfdiags.Diagnostic) {
 		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, importPlace(t)))
 	})
 }
 
 // resolveImport evaluates one import block to the objects that it asks for.
-func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *importTarget) tfdiags.Diagnostics {
-	if t.cfg == nil {
-		out[t.cli.Addr] = &importRequest{id: t.cli.ID, target: t}
+func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) tfdiags.Diagnostics {
+	if t.Config == nil {
+		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
 		return nil
 	}
-	root := w.instances(w.graph.root)[0]
+	root := w.instances(w.graph.Root)[0]
 	c := w.context(root, repetition{})
-	if t.forEach == nil {
+	if t.ForEach == nil {
 		return w.addImportRequest(out, t, c)
 	}
-	v, diags := c.eval(t.forEach, cty.DynamicPseudoType)
+	v, diags := c.eval(t.ForEach, cty.DynamicPseudoType)
 	if diags.HasErrors() {
-		return c.undecided("for_each", t.forEach, diags)
+		return c.undecided("for_each", t.ForEach, diags)
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
-	if unknown && w.op.phase == PhaseValidate {
-		return diags.Append(w.addImportRequest(out, t, w.context(root, unknownRepetition(repetitionExprs{forEach: t.forEach}))))
+	if unknown && w.op.Phase == graph.PhaseValidate {
+		return diags.Append(w.addImportRequest(out, t, w.context(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach}))))
 	}
 	if unknown {
-		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.forEach)
+		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.ForEach)
 	}
 	if problem != "" {
-		return diags.Append(c.argError("Invalid for_each argument", problem, t.forEach, v))
+		return diags.Append(c.argError("Invalid for_each argument", problem, t.ForEach, v))
 	}
 	for i, k := range keys {
 		key := cty.StringVal(k)
@@ -111,10 +113,10 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *import
 	return diags
 }
 
-func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *importTarget, c *EvalContext) tfdiags.Diagnostics {
+func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *EvalContext) tfdiags.Diagnostics {
 	req := &importRequest{target: t}
 	diags := c.importedAs(req)
-	if diags.HasErrors() || !req.decided() || w.op.phase == PhaseValidate {
+	if diags.HasErrors() || !req.decided() || w.op.Phase == graph.PhaseValidate {
 		return diags
 	}
 	addr, more := c.importAddress(t)
@@ -124,7 +126,7 @@ func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *imp
 	}
 	if out[addr] != nil {
 		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(),
-			"%s has more than one import target. Only one object can be imported to one address.", addr).At(t.cfg.Range))
+			"%s has more than one import target. Only one object can be imported to one address.", addr).At(t.Config.Range))
 	}
 	out[addr] = req
 	return diags
@@ -133,9 +135,9 @@ func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *imp
 // importedAs evaluates the id or identity of what a block imports. An empty id asks for nothing: so blocks can be made conditional.
 func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	t := req.target
-	e, want, what := t.id, cty.String, "id"
+	e, want, what := t.ID, cty.String, "id"
 	if e == nil {
-		e, want, what = t.identity, cty.DynamicPseudoType, "identity"
+		e, want, what = t.Identity, cty.DynamicPseudoType, "identity"
 	}
 	v, diags := c.eval(e, want)
 	if diags.HasErrors() {
@@ -143,7 +145,7 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	}
 	problem := ""
 	switch {
-	case !v.IsWhollyKnown() && c.walk.op.phase == PhaseValidate:
+	case !v.IsWhollyKnown() && c.walk.op.Phase == graph.PhaseValidate:
 		return diags
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
@@ -168,11 +170,11 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.NilVal }
 
 // importIdentity converts a given identity to the type's identity schema.
-func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
-	schema := t.resource.schema.Identity
+func (c *EvalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
+	schema := t.Resource.Schema.Identity
 	if schema == nil {
 		return cty.NilVal, tfdiags.Diagnostics{c.argError("Import by identity not supported",
-			fmt.Sprintf("Objects of type %s have no identity: import by id instead.", t.resource.addr.Resource.Type), t.identity, cty.NilVal)}
+			fmt.Sprintf("Objects of type %s have no identity: import by id instead.", t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal)}
 	}
 	given := map[string]cty.Value{}
 	if v.Type().IsObjectType() || v.Type().IsMapType() {
@@ -184,19 +186,19 @@ func (c *EvalContext) importIdentity(t *importTarget, v cty.Value) (cty.Value, t
 		value, ok := given[name]
 		if !ok {
 			if attr.Required {
-				return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("The identity needs the attribute %q.", name), t.identity, cty.NilVal)}
+				return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("The identity needs the attribute %q.", name), t.Identity, cty.NilVal)}
 			}
 			value = cty.NullVal(attr.ImpliedType())
 		}
 		converted, err := convert.Convert(value, attr.ImpliedType())
 		if err != nil {
-			return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name, tfdiags.FormatError(err)), t.identity, cty.NilVal)}
+			return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name, tfdiags.FormatError(err)), t.Identity, cty.NilVal)}
 		}
 		attrs[name] = converted
 		delete(given, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		d := c.argError("Superfluous import identity argument", fmt.Sprintf("The identity of %s has no attribute %q: it is left out.", t.resource.addr.Resource.Type, name), t.identity, cty.NilVal)
+		d := c.argError("Superfluous import identity argument", fmt.Sprintf("The identity of %s has no attribute %q: it is left out.", t.Resource.Addr.Resource.Type, name), t.Identity, cty.NilVal)
 		d.Severity = tfdiags.Warning
 		diags = diags.Append(d)
 	}
@@ -223,8 +225,8 @@ func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
 	owners := map[object][]addrs.AbsInstance{}
 	var objects []object // in order of address
 	for _, res := range w.state.Sorted() {
-		r := w.graph.byConfig[res.Addr.Config()]
-		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.schema == nil {
+		r := w.graph.ByAddr[res.Addr.Config()]
+		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.Schema == nil {
 			continue
 		}
 		for _, key := range res.SortedKeys() {
@@ -257,14 +259,14 @@ func joinAddresses(list []addrs.AbsInstance) string {
 }
 
 // storedID gives what tells a stored object from others of its type: its identity, else its id.
-func storedID(r *resource, obj *states.Object) (string, bool) {
+func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:
 		return "", false
 	case len(obj.Identity) > 0:
 		return string(obj.Identity), true
 	}
-	v, err := obj.Decode(r.schema.Block.ImpliedType())
+	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
 		return "", false
 	}
@@ -272,8 +274,8 @@ func storedID(r *resource, obj *states.Object) (string, bool) {
 }
 
 // importAddress evaluates the address that an import block names: its keys may be expressions.
-func (c *EvalContext) importAddress(t *importTarget) (addrs.AbsInstance, tfdiags.Diagnostics) {
-	tr, diags := c.addressTraversal(t.cfg.To)
+func (c *EvalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags.Diagnostics) {
+	tr, diags := c.addressTraversal(t.Config.To)
 	if diags.HasErrors() {
 		return addrs.AbsInstance{}, diags
 	}
@@ -318,7 +320,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	id := req.id
 	w.observe(ImportStart{what, id})
 	resp := ask(w, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
-		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.addr.Resource.Type, ID: req.id, Identity: req.identity})
+		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id, Identity: req.identity})
 	})
 	diags := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String())
 	if diags.HasErrors() {
@@ -339,14 +341,14 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	if got.State == cty.NilVal || got.State.IsNull() {
 		return fail("Import returned null resource", "The provider returned nothing for %s with the ID %q.", p.addr, id)
 	}
-	if got.Type != r.addr.Resource.Type {
+	if got.Type != r.Addr.Resource.Type {
 		return fail("Import returned wrong resource type", "The provider returned an object of type %s for %s.", got.Type, p.addr)
 	}
-	obj, err := w.encodeObject(r, markStored(r.schema.Block, got.State, nil), states.Object{Private: got.Private, IdentityVersion: r.schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
+	obj, err := w.encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private, IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	l, more := w.refresh(r, p.prov, what, &live{value: markStored(r.schema.Block, got.State, nil), identity: got.Identity, obj: obj}, p.c)
+	l, more := w.refresh(r, p.prov, what, &live{value: markStored(r.Schema.Block, got.State, nil), identity: got.Identity, obj: obj}, p.c)
 	diags = diags.Append(p.explain(more))
 	if more.HasErrors() {
 		return nil, diags
@@ -365,7 +367,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 type importRequest struct {
 	id       string
 	identity cty.Value // NilVal when imported by ID
-	target   *importTarget
+	target   *graph.Import
 }
 
 func (r *importRequest) importing() *plans.Importing {

@@ -12,8 +12,8 @@ func (w *walk) inheritDependencies(before *states.State) {
 }
 
 func (w *walk) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
-	if r := w.graph.byConfig[addr]; r != nil && r.cfg != nil {
-		return r.deps
+	if r := w.graph.ByAddr[addr]; r != nil && r.Config != nil {
+		return r.Deps
 	}
 	return nil
 }
@@ -23,6 +23,6 @@ func (w *walk) settledObject(addr addrs.AbsInstance, obj *states.Object) bool {
 	if change := w.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
 		return true
 	}
-	r := w.graph.byConfig[addr.Config()]
-	return w.op.phase.Applies() && r != nil && len(r.deps) > 0 && len(obj.Dependencies) == len(r.deps) && &obj.Dependencies[0] == &r.deps[0]
+	r := w.graph.ByAddr[addr.Config()]
+	return w.op.Phase.Applies() && r != nil && len(r.Deps) > 0 && len(obj.Dependencies) == len(r.Deps) && &obj.Dependencies[0] == &r.Deps[0]
 }

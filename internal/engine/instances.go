@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -24,26 +26,26 @@ const (
 )
 
 // modeOf returns the kind of repetition that the arguments declare.
-func modeOf(r repetitionExprs) repetitionMode {
+func modeOf(r graph.Repetition) repetitionMode {
 	switch {
-	case r.count != nil:
+	case r.Count != nil:
 		return repeatCount
-	case r.forEach != nil:
+	case r.ForEach != nil:
 		return repeatForEach
 	}
 	return repeatSingle
 }
 
 // storedKeys returns the keys of a resource's instances in the state that match its repetition.
-func storedKeys(r repetitionExprs, stored *states.Resource) []addrs.InstanceKey {
+func storedKeys(r graph.Repetition, stored *states.Resource) []addrs.InstanceKey {
 	switch {
-	case !r.repeats():
+	case !r.Repeats():
 		return []addrs.InstanceKey{addrs.NoKey}
 	case stored == nil:
 		return nil
 	}
-	keys := slices.DeleteFunc(stored.SortedKeys(), func(key addrs.InstanceKey) bool { return !r.fits(key) })
-	if r.count != nil {
+	keys := slices.DeleteFunc(stored.SortedKeys(), func(key addrs.InstanceKey) bool { return !r.Matches(key) })
+	if r.Count != nil {
 		return upToLargest(keys)
 	}
 	return keys
@@ -91,12 +93,12 @@ func (x *instances) repetition(i int) repetition {
 var singleInstance = &instances{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
 // unknownRepetition stands for that of all instances while there are no values yet.
-func unknownRepetition(rep repetitionExprs) repetition {
+func unknownRepetition(rep graph.Repetition) repetition {
 	out := repetition{}
-	if rep.count != nil {
+	if rep.Count != nil {
 		out.countIndex = cty.UnknownVal(cty.Number).RefineNotNull()
 	}
-	if rep.forEach != nil {
+	if rep.ForEach != nil {
 		out.eachKey, out.eachValue = cty.UnknownVal(cty.String).RefineNotNull(), cty.DynamicVal
 	}
 	return out
@@ -123,7 +125,7 @@ func (x *instances) whole(values []cty.Value, disabled cty.Value) cty.Value {
 // moduleInstance is one instance of a module.
 type moduleInstance struct {
 	addr   addrs.ModuleInstance
-	module *module
+	module *graph.Module
 	parent *moduleInstance
 	rep    repetition // count and each as the call's arguments see them
 
@@ -154,14 +156,14 @@ func newExpansion(of instances) *expansion {
 
 // fillSingles gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
 // refers to them doesn't wait until the resource is settled.
-func (w *walk) fillSingles(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+func (w *walk) fillSingles(r *graph.Resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	for key, s := range r.singles {
+	for key, s := range r.Barriers {
 		i, ok := x.has(key)
-		if !ok || s.steps[in.addr] != nil {
+		if !ok || s.Steps[in.addr] != nil {
 			continue
 		}
-		addr := r.addr.Resource.InInstance(in.addr).Instance(key)
+		addr := r.Addr.Resource.InInstance(in.addr).Instance(key)
 		if obj := w.current(addr); obj != nil {
 			diags = diags.Append(x.fill(i, r, addr, obj))
 		}
@@ -171,14 +173,14 @@ func (w *walk) fillSingles(r *resource, in *moduleInstance, x *expansion) tfdiag
 
 // Instances implements lang.Data: while applying, single instances have values before the resource has one.
 func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
-	r := c.in.module.resources[addr]
-	if r == nil || r.singles == nil || c.in.resources[r.slot] == nil {
+	r := c.in.module.Resources[addr]
+	if r == nil || r.Barriers == nil || c.in.resources[r.Slot] == nil {
 		return cty.NilVal, false
 	}
-	x := c.in.resources[r.slot]
+	x := c.in.resources[r.Slot]
 	byKey := make(map[string]cty.Value, len(keys))
 	for _, key := range keys {
-		if r.singles[key] == nil {
+		if r.Barriers[key] == nil {
 			return cty.NilVal, false // the expression waited for all of it
 		}
 		i, ok := x.has(key)
@@ -189,7 +191,7 @@ func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (
 				byKey[keyName(key)] = c.walk.seen(r, []cty.Value{v})[0]
 			}
 		case x.objs[i] == cty.NilVal:
-			byKey[keyName(key)] = cty.UnknownVal(r.schema.Block.ImpliedType())
+			byKey[keyName(key)] = cty.UnknownVal(r.Schema.Block.ImpliedType())
 		default:
 			byKey[keyName(key)] = c.walk.seen(r, x.objs[i:i+1])[0]
 		}

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -16,10 +18,10 @@ import (
 
 // triggered tells whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
-	if p.w.op.plan != nil {
+	if p.w.op.Plan != nil {
 		return false, nil // decided while planning
 	}
-	for _, e := range p.r.exprs.triggers {
+	for _, e := range p.r.Exprs.Triggers {
 		fired, diags := p.fires(e)
 		if fired || diags.HasErrors() {
 			return fired, diags
@@ -38,7 +40,7 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
 			"Only managed resources of the same module can trigger a replacement, and %s isn't one. To trigger it by a value, put the value into the input of a terraform_data resource and name that.", res).At(e.Range()))
 	}
-	r := p.r.module.resources[res]
+	r := p.r.Module.Resources[res]
 	if r == nil {
 		return false, nil // reported as an undeclared reference
 	}
@@ -50,7 +52,7 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	if key != nil {
 		return p.w.fires(abs.Instance(*key), path), nil
 	}
-	x := p.c.in.resources[r.slot]
+	x := p.c.in.resources[r.Slot]
 	if x == nil {
 		return false, nil
 	}
@@ -66,7 +68,7 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, tfdiags.Diagnostics) {
 	var res addrs.Resource
 	var key *addrs.InstanceKey
-	tr, diags := triggerPath(e.Expression, func(key hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
+	tr, diags := graph.TriggerPath(e.Expression, func(key hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 		return p.c.scope().EvalExpr(key, cty.DynamicPseudoType)
 	})
 	if diags.HasErrors() {
@@ -79,7 +81,7 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:
 		res = s
-		if r := p.r.module.resources[s]; r != nil && r.cfg != nil && r.cfg.Count == nil && r.cfg.ForEach == nil {
+		if r := p.r.Module.Resources[s]; r != nil && r.Config != nil && r.Config.Count == nil && r.Config.ForEach == nil {
 			key = &addrs.NoKey
 		}
 	case addrs.ResourceInstance:
@@ -130,13 +132,13 @@ func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diag
 
 // preventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
 // can be evaluated matters always. It protects what was in a module instance that is gone as well, unless the block is gone too.
-func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
-	if r.cfg == nil || r.exprs.preventDestroy == nil || w.op.preDestroy {
+func (w *walk) preventDestroy(r *graph.Resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
+	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
 		return nil // what is about to be destroyed as a whole is looked at then
 	}
-	e, gone := r.exprs.preventDestroy, in == nil
+	e, gone := r.Exprs.PreventDestroy, in == nil
 	if gone {
-		in = w.goneInstance(r.module)
+		in = w.goneInstance(r.Module)
 	}
 	c := w.context(in, repetition{})
 	v, diags := c.eval(e, cty.DynamicPseudoType)
@@ -170,5 +172,5 @@ func (w *walk) preventDestroy(r *resource, in *moduleInstance, addr addrs.AbsIns
 	}
 	return diags.Append(tfdiags.Errorf("Resource instance cannot be destroyed",
 		"%s would be destroyed, which its lifecycle.prevent_destroy forbids. Set that to false, or leave the object out with -exclude=%s.",
-		addr, addr).At(r.cfg.Range))
+		addr, addr).At(r.Config.Range))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -18,8 +20,8 @@ import (
 
 // upgrade brings a stored object to the current schema. The provider is asked even when the version is the current one, since it
 // owns the form of its objects; the built-in provider's need nothing.
-func (w *walk) upgrade(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object) (*live, tfdiags.Diagnostics) {
-	schema := r.schema
+func (w *walk) upgrade(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object) (*live, tfdiags.Diagnostics) {
+	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Resource instance managed by newer provider version",
 			"%s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.",
@@ -61,14 +63,14 @@ func sameJSON(a, b []byte) bool {
 }
 
 // upgradeValue asks the provider for the object in its current form.
-func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
-	ty := r.schema.Block.ImpliedType()
+func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
+	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
 		resp := ask(w, prov, "MoveResourceState", addr, func() providers.MoveResponse {
 			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
 				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
 				SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, SourceIdentityVersion: obj.IdentityVersion,
-				TargetType: r.addr.Resource.Type,
+				TargetType: r.Addr.Resource.Type,
 			})
 		})
 		if resp.Diagnostics.HasErrors() {
@@ -78,7 +80,7 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 			o.Private, o.SensitivePaths, o.Identity, o.IdentityVersion = resp.Private, nil, nil, 0
 		})
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
-			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.schema.IdentityVersion
+			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.Schema.IdentityVersion
 		}
 		return resp.State, out, explain(r, addr, resp.Diagnostics).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
 	}
@@ -87,7 +89,7 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 		raw, _ = states.StripUnknownAttrs(raw, ty)
 	}
 	resp := ask(w, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
-		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
+		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if resp.Diagnostics.HasErrors() {
 		return cty.NilVal, nil, explain(r, addr, resp.Diagnostics)
@@ -96,11 +98,11 @@ func (w *walk) upgradeValue(r *resource, prov *providerInstance, addr addrs.AbsI
 }
 
 // explain says which instance a provider's diagnostics are about, and where its block is if there is one.
-func explain(r *resource, addr addrs.AbsInstance, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if r.cfg == nil {
+func explain(r *graph.Resource, addr addrs.AbsInstance, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	if r.Config == nil {
 		return diags.WithAddress(addr.String())
 	}
-	return diags.InConfigBody(r.cfg.Config, addr.String())
+	return diags.InConfigBody(r.Config.Config, addr.String())
 }
 
 func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsInstance, v cty.Value, ty cty.Type) tfdiags.Diagnostics {
@@ -115,19 +117,19 @@ func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsIn
 }
 
 // withIdentity decodes the object's identity, upgrading it where its version is old.
-func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live, diags tfdiags.Diagnostics) (*live, tfdiags.Diagnostics) {
+func (w *walk) withIdentity(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live, diags tfdiags.Diagnostics) (*live, tfdiags.Diagnostics) {
 	l.identity = cty.NilVal
-	if r.schema.Identity == nil || len(l.obj.Identity) == 0 {
+	if r.Schema.Identity == nil || len(l.obj.Identity) == 0 {
 		return l, diags
 	}
-	ty := r.schema.Identity.ImpliedType()
+	ty := r.Schema.Identity.ImpliedType()
 	switch {
-	case l.obj.IdentityVersion > r.schema.IdentityVersion:
+	case l.obj.IdentityVersion > r.Schema.IdentityVersion:
 		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
 			"The identity of %s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
-	case l.obj.IdentityVersion < r.schema.IdentityVersion:
+	case l.obj.IdentityVersion < r.Schema.IdentityVersion:
 		resp := ask(w, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
-			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
+			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
 		diags = diags.Append(explain(r, addr, resp.Diagnostics))
 		if resp.Diagnostics.HasErrors() {
@@ -135,7 +137,7 @@ func (w *walk) withIdentity(r *resource, prov *providerInstance, addr addrs.AbsI
 		}
 		l.identity = resp.Value
 		l.obj = changed(l.obj, func(o *states.Object) {
-			o.Identity, o.IdentityVersion = encodeIdentity(resp.Value), r.schema.IdentityVersion
+			o.Identity, o.IdentityVersion = encodeIdentity(resp.Value), r.Schema.IdentityVersion
 		})
 	default:
 		v, err := states.Unmarshal(l.obj.Identity, ty)
@@ -176,7 +178,7 @@ func unmark(v cty.Value) cty.Value {
 }
 
 // refresh reads an object as it is now. A result without an object means that it is gone.
-func (w *walk) refresh(r *resource, prov *providerInstance, what Object, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
+func (w *walk) refresh(r *graph.Resource, prov *providerInstance, what Object, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
 	what.IDKey, what.IDValue = identify(l.value)
 	w.observe(RefreshStart{what})
 	out, diags := w.read(r, prov, what.Addr, l, c)
@@ -189,14 +191,14 @@ func (w *walk) refresh(r *resource, prov *providerInstance, what Object, l *live
 	return out, diags
 }
 
-func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
+func (w *walk) read(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
 	meta, diags := w.providerMeta(r, c)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	prior := unmark(l.value)
 	resp := ask(w, prov, "ReadResource", addr, func() providers.ReadResponse {
-		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
+		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})
 	diags = diags.Append(resp.Diagnostics)
 	if resp.Diagnostics.HasErrors() {
@@ -205,7 +207,7 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 	if resp.Deferred != "" {
 		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
 	}
-	ty := r.schema.Block.ImpliedType()
+	ty := r.Schema.Block.ImpliedType()
 	if diags = diags.Append(w.conforms("Provider produced invalid object", prov, addr, resp.State, ty)); diags.HasErrors() {
 		return nil, diags
 	}
@@ -216,7 +218,7 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 		}
 		return gone, diags
 	}
-	state := objchange.NormalizeFromLegacy(r.schema.Block, resp.State)
+	state := objchange.NormalizeFromLegacy(r.Schema.Block, resp.State)
 	if !state.IsWhollyKnown() {
 		return nil, diags.Append(providerBug("Provider produced invalid object", prov.addr.Config.Provider, "returned unknown values for %s when it was read.", addr))
 	}
@@ -228,7 +230,7 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 	if state.RawEquals(prior) && bytes.Equal(resp.Private, l.obj.Private) && sameJSON(identity, l.obj.Identity) && len(identity) == len(l.obj.Identity) {
 		return out, diags
 	}
-	out.value = markStored(r.schema.Block, state, l.obj.SensitivePaths)
+	out.value = markStored(r.Schema.Block, state, l.obj.SensitivePaths)
 	encoded, sensitive, err := states.EncodeValue(out.value, ty)
 	if err != nil {
 		return nil, diags.Append(err)
@@ -236,7 +238,7 @@ func (w *walk) read(r *resource, prov *providerInstance, addr addrs.AbsInstance,
 	out.obj = changed(l.obj, func(o *states.Object) {
 		o.Attrs, o.SensitivePaths, o.Private = encoded, sensitive, resp.Private
 		if identity != nil {
-			o.Identity, o.IdentityVersion = identity, r.schema.IdentityVersion
+			o.Identity, o.IdentityVersion = identity, r.Schema.IdentityVersion
 		}
 	})
 	return out, diags
@@ -267,12 +269,12 @@ func identify(v cty.Value) (key, value string) {
 }
 
 // encodeObject gives a new object of a value; the fields that a value doesn't have are taken from like.
-func (w *walk) encodeObject(r *resource, v cty.Value, like states.Object) (*states.Object, error) {
-	encoded, sensitive, err := states.EncodeValue(v, r.schema.Block.ImpliedType())
+func (w *walk) encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
+	encoded, sensitive, err := states.EncodeValue(v, r.Schema.Block.ImpliedType())
 	if err != nil {
 		return nil, err
 	}
 	like.Attrs, like.SensitivePaths, like.Flatmap = encoded, sensitive, nil
-	like.SchemaVersion = r.schema.Version
+	like.SchemaVersion = r.Schema.Version
 	return &like, nil
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"time"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/moves"
@@ -13,7 +15,7 @@ import (
 
 // operation describes what a walk does. The walk does not change it.
 type operation struct {
-	graphOp
+	graph.Operation
 	env *Env
 
 	skipRefresh   bool
@@ -26,12 +28,12 @@ type operation struct {
 	timestamp     time.Time
 }
 
-func newOperation(phase Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
-	op := &operation{env: env, graphOp: graphOp{
-		phase: phase, cfg: cfg, prior: prior, mode: plans.Normal, schema: env.Schema, known: env.Known, timings: env.Timings,
+func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
+	op := &operation{env: env, Operation: graph.Operation{
+		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known, Timings: env.Timings,
 	}}
 	if env.Provisioner != nil {
-		op.provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {
+		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {
 			impl := env.Provisioner(typ)
 			if impl == nil {
 				return nil, false, nil
@@ -47,6 +49,6 @@ func newOperation(phase Phase, cfg *configs.Config, prior *states.State, env *En
 func (o *operation) inspect(i *Inspection) {
 	o.inspection = i
 	if i != nil {
-		o.inspected = &i.Refs
+		o.Inspected = &i.Refs
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -17,7 +19,7 @@ import (
 // object.
 type orphanPlan struct {
 	w       *walk
-	r       *resource
+	r       *graph.Resource
 	addr    addrs.AbsInstance
 	in      *moduleInstance // nil: the module instance is gone
 	stored  *states.Instance
@@ -35,7 +37,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	if o.prov, diags = w.resourceProvider(r, o.addr, nil, o.providerKey()); diags.HasErrors() {
 		return diags
 	}
-	if r.addr.Resource.Mode == addrs.Data {
+	if r.Addr.Resource.Mode == addrs.Data {
 		w.setState(o.addr, o.deposed, nil, o.prov.addr)
 		return diags
 	}
@@ -55,12 +57,12 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	w.setState(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !l.exists() {
 		l.identity = cty.NilVal
-		if o.deposed != "" && w.op.mode != plans.RefreshOnly {
+		if o.deposed != "" && w.op.Mode != plans.RefreshOnly {
 			w.addChange(r, o.change(l, plans.NoOp, plans.NoReason))
 		}
 		return diags
 	}
-	if w.op.mode == plans.RefreshOnly {
+	if w.op.Mode == plans.RefreshOnly {
 		return diags
 	}
 	return diags.Append(o.planGone(l))
@@ -69,7 +71,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 // providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
 // provider configuration by now, one without keys.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
-	if p := o.r.provider; p.each == nil && o.w.op.prior.Resource(o.addr.Abs()).Provider != p.addr {
+	if p := o.r.Provider; p.Instances == nil && o.w.op.Prior.Resource(o.addr.Abs()).Provider != p.Addr {
 		return addrs.NoKey
 	}
 	return o.stored.ProviderKey
@@ -80,8 +82,8 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
 	forget, reason := forgets(r, l.obj)
-	if r.removed != nil {
-		forget = !r.removed.Destroy
+	if r.Removed != nil {
+		forget = !r.Removed.Destroy
 	}
 	if forget {
 		if reason == plans.NoReason {
@@ -109,7 +111,7 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
 		Addr: o.addr, PrevAddr: o.w.op.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
-		Before: l.value, After: cty.NullVal(o.r.schema.Block.ImpliedType()), BeforeIdentity: l.identity,
+		Before: l.value, After: cty.NullVal(o.r.Schema.Block.ImpliedType()), BeforeIdentity: l.identity,
 	}
 	if action == plans.Delete {
 		c.AfterIdentity = l.identity
@@ -119,10 +121,10 @@ func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *
 
 // forgets tells whether the lifecycle has an object that is not wanted forgotten instead of destroyed: as it is configured, else as it
 // was stored. Removed blocks decide otherwise when they are carried out, but not when everything is destroyed.
-func forgets(r *resource, obj *states.Object) (bool, plans.Reason) {
+func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
-	case r.cfg != nil && r.cfg.Destroy != nil:
-		return !*r.cfg.Destroy, reasonIf(!*r.cfg.Destroy, plans.ForgotLifecycleDestroyConfig)
+	case r.Config != nil && r.Config.Destroy != nil:
+		return !*r.Config.Destroy, reasonIf(!*r.Config.Destroy, plans.ForgotLifecycleDestroyConfig)
 	case obj.SkipDestroy:
 		return true, plans.ForgotLifecycleDestroyState
 	}
@@ -142,7 +144,7 @@ func (o *orphanPlan) reason() plans.Reason {
 	switch {
 	case o.deposed != "":
 		return plans.NoReason
-	case r.cfg == nil:
+	case r.Config == nil:
 		if _, moved := o.w.op.moves.Previous(o.addr); moved {
 			return plans.DeleteNoMoveTarget
 		}
@@ -153,9 +155,9 @@ func (o *orphanPlan) reason() plans.Reason {
 	_, isInt := o.addr.Key.IsInt()
 	_, isString := o.addr.Key.IsString()
 	switch {
-	case !isInt && !isString && r.cfg.Enabled != nil:
+	case !isInt && !isString && r.Config.Enabled != nil:
 		return plans.DeleteEnabledFalse
-	case !isInt && !isString, isInt && r.cfg.Count == nil, isString && r.cfg.ForEach == nil:
+	case !isInt && !isString, isInt && r.Config.Count == nil, isString && r.Config.ForEach == nil:
 		return plans.DeleteWrongRepetition
 	case isInt:
 		return plans.DeleteCountIndex
@@ -164,9 +166,9 @@ func (o *orphanPlan) reason() plans.Reason {
 }
 
 // planDeletion asks providers that want to plan destruction too.
-func (w *walk) planDeletion(r *resource, prov *providerInstance, addr addrs.AbsInstance, l *live) (private []byte, diags tfdiags.Diagnostics) {
-	null := cty.NullVal(r.schema.Block.ImpliedType())
-	if !r.provider.schema.PlanDestroy {
+func (w *walk) planDeletion(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live) (private []byte, diags tfdiags.Diagnostics) {
+	null := cty.NullVal(r.Schema.Block.ImpliedType())
+	if !r.Provider.Schema.PlanDestroy {
 		return l.obj.Private, nil
 	}
 	meta, diags := w.providerMeta(r, nil)
@@ -174,7 +176,7 @@ func (w *walk) planDeletion(r *resource, prov *providerInstance, addr addrs.AbsI
 		return nil, diags
 	}
 	resp := prov.plan(w, addr, providers.PlanRequest{
-		Type: r.addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
+		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
 	diags = diags.Append(resp.Diagnostics)
 	if diags.HasErrors() {
@@ -191,18 +193,18 @@ func (w *walk) planDeletion(r *resource, prov *providerInstance, addr addrs.AbsI
 
 // planDestroyResource plans the destruction of everything that the state has of a resource. Its value stays what the state says,
 // since providers may be configured from it.
-func (w *walk) planDestroyResource(r *resource) tfdiags.Diagnostics {
-	if r.addr.Resource.Mode == addrs.Ephemeral {
+func (w *walk) planDestroyResource(r *graph.Resource) tfdiags.Diagnostics {
+	if r.Addr.Resource.Mode == addrs.Ephemeral {
 		return w.planResource(r)
 	}
 	var jobs []func() tfdiags.Diagnostics
-	for _, prior := range r.prior {
+	for _, prior := range r.Prior {
 		for _, key := range prior.SortedKeys() {
 			inst, addr := prior.Instances[key], prior.Addr.Instance(key)
-			if !r.selected.has(addr) {
+			if !r.Selected.Has(addr) {
 				continue
 			}
-			o := orphanPlan{w: w, r: r, addr: addr, in: w.instanceAt(r.module, prior.Addr.Module), stored: inst}
+			o := orphanPlan{w: w, r: r, addr: addr, in: w.instanceAt(r.Module, prior.Addr.Module), stored: inst}
 			if inst.Current != nil {
 				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
 			}
@@ -228,8 +230,8 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 		return diags
 	}
 	o.prov = prov
-	null := cty.NullVal(r.schema.Block.ImpliedType())
-	if r.addr.Resource.Mode == addrs.Data {
+	null := cty.NullVal(r.Schema.Block.ImpliedType())
+	if r.Addr.Resource.Mode == addrs.Data {
 		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: prov.addr, Action: plans.Delete, Before: null, After: null})
 		return diags
 	}

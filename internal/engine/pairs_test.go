@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/needs"
 	"tofu/internal/plans"
 )
 
@@ -80,19 +78,7 @@ func TestLifecyclePairs(t *testing.T) {
 			pairRows(t, &table, slices.Compact([]int{i, j}))
 		}
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(table.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), table.String()); diff != "" {
-		t.Error(diff)
-	}
+	needs.GoldenText(t, path, table.String())
 }
 
 // pairRows writes the part of the table for some options, by their numbers.

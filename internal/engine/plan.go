@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/moves"
 
 	"github.com/zclconf/go-cty/cty"
@@ -36,7 +38,7 @@ func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *En
 	}
 	if env.Known == nil { // more than one graph may be built
 		own := *env
-		own.Known = &Known{}
+		own.Known = &graph.Known{}
 		env = &own
 	}
 	if opts.Mode == plans.Destroy {
@@ -65,8 +67,8 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
-	op := newOperation(PhasePlan, cfg, prior, env)
-	op.mode, op.targets, op.excludes, op.cliImports, op.generate = o.Mode, o.Targets, o.Excludes, o.Imports, o.GenerateConfig
+	op := newOperation(graph.PhasePlan, cfg, prior, env)
+	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports, o.GenerateConfig
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	op.inspect(o.Inspect)
 	if len(o.ForceReplace) > 0 {
@@ -95,7 +97,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 		}
 	}
 	op := opts.operation(cfg, moved, env)
-	op.moves, op.preDestroy = results, preDestroy
+	op.moves, op.PreDestroy = results, preDestroy
 	if more := op.checkMovedTargets(); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
@@ -107,7 +109,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	w.prevRun = moved.Clone()
 	walked := w.run()
 	w.orphanOutputs()
-	still := moves.CheckInstances(w.op.cfg, w.moduleInstances, w.declares)
+	still := moves.CheckInstances(w.op.Config, w.moduleInstances, w.declares)
 	if results.Cycle.HasErrors() {
 		if len(still) == 0 { // else that is what is wrong with the statements
 			still = results.Cycle
@@ -122,7 +124,8 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
 		defer env.Timings.Phase("order of the changes")()
-		diags = diags.Append(newBuild(ctx, &applyOperation(cfg, plan, env, nil).graphOp).transform())
+		_, more := graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
+		diags = diags.Append(more)
 		plan.Errored = diags.HasErrors()
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}
@@ -131,8 +134,8 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 
 // moduleInstances returns the addresses of a module's instances.
 func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
-	m := w.graph.modules[path]
-	if m == nil || m.cfg == nil {
+	m := w.graph.Modules[path]
+	if m == nil || m.Config == nil {
 		return nil
 	}
 	instances := w.instances(m)
@@ -145,31 +148,31 @@ func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 
 // declares reports whether the configuration declares a resource instance.
 func (w *walk) declares(addr addrs.AbsInstance) bool {
-	r := w.graph.byConfig[addr.Config()]
-	if r == nil || r.cfg == nil {
+	r := w.graph.ByAddr[addr.Config()]
+	if r == nil || r.Config == nil {
 		return false
 	}
-	in := w.instanceAt(r.module, addr.Module)
+	in := w.instanceAt(r.Module, addr.Module)
 	if in == nil {
 		return false
 	}
-	_, ok := in.resources[r.slot].has(addr.Key)
+	_, ok := in.resources[r.Slot].has(addr.Key)
 	return ok
 }
 
 // checkMovedTargets refuses a selection that leaves out one end of a move.
 func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
-	if !o.selective() {
+	if !o.Selective() {
 		return nil
 	}
-	sel := newSelection(o.excludes, false)
-	if len(o.targets) > 0 {
-		sel = newSelection(o.targets, true)
+	sel := graph.NewSelection(o.Excludes, false)
+	if len(o.Targets) > 0 {
+		sel = graph.NewSelection(o.Targets, true)
 	}
 	var missing []string
 	for to, from := range o.moves.From {
 		for _, addr := range []addrs.AbsInstance{from, to} {
-			if !sel.has(addr) {
+			if !sel.Has(addr) {
 				missing = append(missing, addr.String())
 			}
 		}
@@ -179,7 +182,7 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 	}
 	slices.Sort(missing)
 	option := "-target="
-	if len(o.excludes) > 0 {
+	if len(o.Excludes) > 0 {
 		option = "without -exclude of "
 	}
 	return tfdiags.Diagnostics{tfdiags.Errorf("Moved resource instances excluded by targeting",
@@ -188,11 +191,11 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 
 // orphanOutputs plans the removal of root outputs that the configuration doesn't have any more.
 func (w *walk) orphanOutputs() {
-	for _, name := range w.op.prior.OutputNames() {
-		if w.op.cfg.Module.Outputs[name] != nil && w.op.mode != plans.Destroy || w.op.selective() {
+	for _, name := range w.op.Prior.OutputNames() {
+		if w.op.Config.Module.Outputs[name] != nil && w.op.Mode != plans.Destroy || w.op.Selective() {
 			continue
 		}
-		prior := w.op.prior.Output(name)
+		prior := w.op.Prior.Output(name)
 		change := &plans.OutputChange{Name: name, Action: plans.Delete, Before: prior.Value, After: cty.NullVal(cty.DynamicPseudoType), Sensitive: prior.Sensitive}
 		if prior.Sensitive {
 			change.Before = change.Before.Mark(marks.Sensitive)
@@ -203,17 +206,17 @@ func (w *walk) orphanOutputs() {
 
 // finishPlan puts together what the walk has found out.
 func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
-	w.state.PruneSince(w.op.prior)
+	w.state.PruneSince(w.op.Prior)
 	if w.prevRun != nil {
 		w.prevRun.Prune()
 	}
 	plan := &plans.Plan{
-		Mode: opts.Mode, Errored: errored, Complete: !w.op.selective(), Timestamp: w.op.timestamp,
+		Mode: opts.Mode, Errored: errored, Complete: !w.op.Selective(), Timestamp: w.op.timestamp,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks,
 	}
-	for name, v := range w.op.cfg.Module.Variables {
+	for name, v := range w.op.Config.Module.Variables {
 		given, ok := opts.Variables[name]
 		switch {
 		case v.Ephemeral:
@@ -298,7 +301,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	op := opts.operation(cfg, start, env)
-	op.phase, op.moves = PhasePlanDestroy, results
+	op.Phase, op.moves = graph.PhasePlanDestroy, results
 	w, more := newWalk(ctx, op, start)
 	diags = diags.Append(more)
 	if w == nil {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -15,19 +17,19 @@ import (
 
 // planResource plans every instance of a resource: those that the configuration wants, those that only the state knows, and
 // deposed objects.
-func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
+func (w *walk) planResource(r *graph.Resource) tfdiags.Diagnostics {
 	var jobs []func() tfdiags.Diagnostics
 	diags := w.resolveImports(r)
 	if diags.HasErrors() {
 		return diags
 	}
-	if r.cfg != nil && r.addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.open) {
+	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.Inputs) {
 		w.result(r).deferral = findDeferral(r)
 	}
 	var broken map[addrs.ModuleInstance]bool
 	var done []*expansion
-	if r.cfg != nil {
-		for _, in := range w.instances(r.module) {
+	if r.Config != nil {
+		for _, in := range w.instances(r.Module) {
 			x, more := w.expandResource(r, in)
 			diags = diags.Append(more)
 			if more.HasErrors() {
@@ -37,21 +39,21 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 				broken[in.addr] = true
 				continue
 			}
-			in.resources[r.slot] = x
+			in.resources[r.Slot] = x
 			done = append(done, x)
 			for i := range x.keys {
 				jobs = append(jobs, func() tfdiags.Diagnostics { return w.planOne(r, in, x, i) })
 			}
 		}
 	}
-	if len(jobs) == 0 && len(broken) == 0 && r.hasConditions() {
-		w.nothingToCheck(checks.KindResource, r.addr.String())
+	if len(jobs) == 0 && len(broken) == 0 && r.HasConditions() {
+		w.nothingToCheck(checks.KindResource, r.Addr.String())
 	}
 	diags = diags.Append(w.checkForced(r, done))
 	if len(broken) == 0 && len(w.result(r).imports) > 0 {
 		diags = diags.Append(w.checkImports(r))
 	}
-	for _, prior := range r.prior {
+	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
 			jobs = append(jobs, w.leftovers(r, prior)...)
 		}
@@ -59,11 +61,11 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 	if len(jobs) > 0 {
 		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
 	}
-	if r.schema == nil || r.cfg == nil {
+	if r.Schema == nil || r.Config == nil {
 		return diags
 	}
-	for _, in := range w.instances(r.module) {
-		x := in.resources[r.slot]
+	for _, in := range w.instances(r.Module) {
+		x := in.resources[r.Slot]
 		if x == nil {
 			continue
 		}
@@ -75,12 +77,12 @@ func (w *walk) planResource(r *resource) tfdiags.Diagnostics {
 }
 
 // planOne plans one wanted instance.
-func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
-	addr := r.addr.Resource.InInstance(in.addr).Instance(x.keys[i])
+func (w *walk) planOne(r *graph.Resource, in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
+	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(i)), x: x, at: i}
 	defer w.work("plan", addr)(&diags)
-	if !r.selected.has(addr) {
-		if r.hasConditions() { // of which those that take part are not all
+	if !r.Selected.Has(addr) {
+		if r.HasConditions() { // of which those that take part are not all
 			w.record(p.rules(""), checks.Unknown, nil)
 		}
 		return p.keep()
@@ -88,7 +90,7 @@ func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (di
 	if named, diags := p.namesItself(); named {
 		return diags
 	}
-	switch r.addr.Resource.Mode {
+	switch r.Addr.Resource.Mode {
 	case addrs.Data:
 		return p.planData()
 	case addrs.Ephemeral:
@@ -101,10 +103,10 @@ func (w *walk) planOne(r *resource, in *moduleInstance, x *expansion, i int) (di
 // A reference to one instance is an error of that instance. A reference to the whole resource is one
 // error of a repeated block; a block without repetition reports it twice, as other programs expect.
 func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
-	if p.r.exprs.body == nil {
+	if p.r.Exprs.Body == nil {
 		return false, nil
 	}
-	for _, ref := range p.r.exprs.body.Refs.Objects {
+	for _, ref := range p.r.Exprs.Body.Refs.Objects {
 		subject, times := ref.Subject, 1
 		if inst, ok := subject.(addrs.ResourceInstance); ok {
 			if _, exists := p.x.has(inst.Key); exists && inst.Key != p.addr.Key {
@@ -116,29 +118,29 @@ func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
 		} else if p.at > 0 {
 			times = 0 // reported by the first instance
 		}
-		if subject != p.r.addr.Resource {
+		if subject != p.r.Addr.Resource {
 			continue
 		}
 		named = true
 		for range times {
-			diags = diags.Append(selfReference(p.addr.String(), ref))
+			diags = diags.Append(graph.SelfReference(p.addr.String(), ref))
 		}
 	}
 	return named, diags
 }
 
 // leftovers are the objects of one resource that the configuration doesn't want (any more).
-func (w *walk) leftovers(r *resource, prior *states.Resource) []func() tfdiags.Diagnostics {
+func (w *walk) leftovers(r *graph.Resource, prior *states.Resource) []func() tfdiags.Diagnostics {
 	var jobs []func() tfdiags.Diagnostics
 	var x *expansion
-	in := w.instanceAt(r.module, prior.Addr.Module)
-	if in != nil && r.cfg != nil {
-		x = in.resources[r.slot]
+	in := w.instanceAt(r.Module, prior.Addr.Module)
+	if in != nil && r.Config != nil {
+		x = in.resources[r.Slot]
 	}
 	for _, key := range prior.SortedKeys() {
 		inst := prior.Instances[key]
 		addr := prior.Addr.Instance(key)
-		if !r.selected.has(addr) || !r.unwanted.has(addr) {
+		if !r.Selected.Has(addr) || !r.SelectedOrphans.Has(addr) {
 			continue
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
@@ -162,12 +164,12 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 }
 
 // checkForced warns of -replace addresses that name a resource with several instances, or with none, as if it had one.
-func (w *walk) checkForced(r *resource, done []*expansion) tfdiags.Diagnostics {
+func (w *walk) checkForced(r *graph.Resource, done []*expansion) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	warn := func(format string, args ...any) {
 		diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
 	}
-	for _, addr := range w.op.forceWhole[r.addr] {
+	for _, addr := range w.op.forceWhole[r.Addr] {
 		keyed := slices.IndexFunc(done, func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
 		switch {
 		case keyed >= 0:
@@ -182,7 +184,7 @@ func (w *walk) checkForced(r *resource, done []*expansion) tfdiags.Diagnostics {
 // instancePlan is the planning of one wanted instance.
 type instancePlan struct {
 	w    *walk
-	r    *resource
+	r    *graph.Resource
 	addr addrs.AbsInstance
 	c    *EvalContext
 	x    *expansion
@@ -199,13 +201,13 @@ func (p *instancePlan) withSelf(v cty.Value) *EvalContext {
 
 // postconditions evaluates the postconditions for the instance's object.
 func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
-	return p.w.evalRules(p.withSelf(self), p.r.exprs.post, p.rules("Resource postcondition failed"))
+	return p.w.evalRules(p.withSelf(self), p.r.Exprs.Postconditions, p.rules("Resource postcondition failed"))
 }
 
 // keep leaves an instance that doesn't take part as the state has it.
 func (p *instancePlan) keep() tfdiags.Diagnostics {
-	inst := p.w.op.prior.Instance(p.addr)
-	if inst == nil || inst.Current == nil || p.r.schema == nil {
+	inst := p.w.op.Prior.Instance(p.addr)
+	if inst == nil || inst.Current == nil || p.r.Schema == nil {
 		return nil
 	}
 	// What can't be read before its provider has upgraded it stays unknown.
@@ -231,8 +233,8 @@ func (l *live) exists() bool { return l != nil && l.obj != nil }
 // planManaged plans a managed instance.
 func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	if r.cfg.DestroyProblem.HasErrors() {
-		return r.cfg.DestroyProblem
+	if r.Config.DestroyProblem.HasErrors() {
+		return r.Config.DestroyProblem
 	}
 	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
 	if diags.HasErrors() {
@@ -244,17 +246,17 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if more.HasErrors() {
 		return diags
 	}
-	if w.op.mode == plans.RefreshOnly {
+	if w.op.Mode == plans.RefreshOnly {
 		return diags.Append(p.refreshOnly(prior))
 	}
-	if w.op.importsOnly(r) {
+	if w.op.ImportsOnly(r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: prov.addr, Before: prior.value, After: prior.value, Action: plans.NoOp, Importing: importing,
 		})
 		return diags
 	}
-	if r.hadTarget && importing != nil {
+	if r.Generated && importing != nil {
 		more = p.generate(prior, importing)
 		diags = diags.Append(more)
 		if more.HasErrors() {
@@ -270,10 +272,10 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	diags = diags.Append(p.preventDestroy(change))
 	p.x.objs[p.at] = change.After
 	if change.Action.IsReplace() { // for whoever refers to it, also what isn't known yet is a secret
-		p.x.objs[p.at] = markStored(r.schema.Block, change.After, nil)
+		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if change.Action == plans.NoOp && prior.exists() {
-		p.store(prior.obj, r.deps)
+		p.store(prior.obj, r.Deps)
 	}
 	if diags.HasErrors() {
 		return diags
@@ -283,17 +285,17 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 
 // rules is how the instance's conditions are reported.
 func (p *instancePlan) rules(failed string) ruleSet {
-	return ruleSet{kind: checks.KindResource, config: p.r.addr.String(), object: p.addr.String(), failed: failed}
+	return ruleSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
 }
 
 // prior finds the object that the change starts from: imported, or from the state and refreshed.
 func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
-	stored := w.op.prior.Instance(p.addr)
+	stored := w.op.Prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
 		req := p.w.result(p.r).imports[p.addr]
 		if req == nil {
-			return &live{value: cty.NullVal(p.r.schema.Block.ImpliedType())}, nil, nil
+			return &live{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
 		l, diags := p.importObject(req)
 		return l, req.importing(), diags
@@ -306,7 +308,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
-		deps = states.UnionDependencies(p.r.deps, deps)
+		deps = states.UnionDependencies(p.r.Deps, deps)
 		var more tfdiags.Diagnostics
 		l, more = w.refresh(p.r, p.prov, Object{Addr: p.addr}, l, p.c)
 		if more = p.explain(more); more.HasErrors() {
@@ -339,9 +341,9 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 }
 
 // withFlags brings the object's stored lifecycle flags up to date.
-func withFlags(r *resource, obj *states.Object) *states.Object {
-	skip := r.cfg != nil && r.cfg.Destroy != nil && !*r.cfg.Destroy
-	first := r.cfg != nil && r.noteFirst
+func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
+	skip := r.Config != nil && r.Config.Destroy != nil && !*r.Config.Destroy
+	first := r.Config != nil && r.RecordCreateBeforeDestroy
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
 		return obj
 	}
@@ -351,18 +353,18 @@ func withFlags(r *resource, obj *states.Object) *states.Object {
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.
 func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	diags := w.evalRules(p.c, r.exprs.pre, p.rules("Resource precondition failed"))
+	diags := w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed"))
 	switch {
 	case prior.exists():
 		p.x.objs[p.at] = prior.value
 		diags = diags.Append(p.postconditions(prior.value))
-	case len(r.exprs.post) > 0:
+	case len(r.Exprs.Postconditions) > 0:
 		w.record(p.rules(""), checks.Unknown, nil)
 	}
 	return diags
 }
 
-func (w *walk) addChange(r *resource, change *plans.InstanceChange) {
+func (w *walk) addChange(r *graph.Resource, change *plans.InstanceChange) {
 	if change.Action != plans.NoOp && change.Deposed == "" { // nobody reads what is left of a predecessor
 		w.result(r).pending.add(change.Addr.Module)
 	}

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -123,7 +124,7 @@ func (p *player) apply(c *chapter) error {
 		}
 		return fmt.Errorf("planning: %w", detailed(diags))
 	}
-	relaxed, err := engine.CompareOrders(cfg, plan, env)
+	relaxed, err := graph.CompareOrders(context.Background(), engine.GraphOperation(cfg, plan.Prior, env, engine.GraphApply, plan))
 	if err != nil {
 		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(s.State))
 	}

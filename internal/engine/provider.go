@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -15,39 +17,39 @@ import (
 )
 
 // startProvider starts and configures a provider configuration's instances.
-func (w *walk) startProvider(p *providerConfig) tfdiags.Diagnostics {
+func (w *walk) startProvider(p *graph.Provider) tfdiags.Diagnostics {
 	keys := []addrs.InstanceKey{addrs.NoKey}
-	if p.each != nil {
-		keys = slices.SortedFunc(maps.Keys(p.each), addrs.InstanceKey.Compare)
+	if p.Instances != nil {
+		keys = slices.SortedFunc(maps.Keys(p.Instances), addrs.InstanceKey.Compare)
 	}
 	return w.each(len(keys), func(i int) tfdiags.Diagnostics { return w.startInstance(p, keys[i]) })
 }
 
-func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.Diagnostics {
-	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.addr)
-	if mocked && !w.graph.callsFunctions(p) && w.op.phase != PhaseValidate {
+func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.Diagnostics {
+	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.Addr)
+	if mocked && !w.graph.CallsFunctions(p) && w.op.Phase != graph.PhaseValidate {
 		w.providers.add(p, key, nil)
 		return nil
 	}
 	var err error
-	impl := ask(w, &p.addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
-		impl, err = w.op.env.Provider(w.ctx, p.addr.Provider)
+	impl := ask(w, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
+		impl, err = w.op.env.Provider(w.ctx, p.Addr.Provider)
 		return impl
 	})
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.addr.Provider.ForDisplay(), err)}
+		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.Addr.Provider.ForDisplay(), err)}
 	}
 	w.providers.add(p, key, impl)
-	if w.op.phase == PhaseEval || p.functionsOnly || p.assumed || mocked {
+	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
 		return nil
 	}
 	config, diags := w.providerValue(p, key)
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(explainProvider(p, ask(w, &p.addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
+	return diags.Append(explainProvider(p, ask(w, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 		diags := impl.ValidateProviderConfig(w.ctx, config)
-		if diags.HasErrors() || w.op.phase == PhaseValidate {
+		if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 			return diags
 		}
 		return diags.Append(impl.Configure(w.ctx, config))
@@ -55,21 +57,21 @@ func (w *walk) startInstance(p *providerConfig, key addrs.InstanceKey) tfdiags.D
 }
 
 // providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
-func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
-	in := w.instances(p.module)
+func (w *walk) providerValue(p *graph.Provider, key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
+	in := w.instances(p.Module)
 	if len(in) == 0 {
 		// A configuration in a module without instances can only use what is known without one.
-		return cty.NullVal(p.body.Schema.ImpliedType()), nil
+		return cty.NullVal(p.Body.Schema.ImpliedType()), nil
 	}
 	rep := repetition{}
-	if p.each != nil {
-		rep = repetition{eachKey: key.Value(), eachValue: p.each[key]}
+	if p.Instances != nil {
+		rep = repetition{eachKey: key.Value(), eachValue: p.Instances[key]}
 	}
-	v, diags := w.context(in[0], rep).evalBody(p.body)
+	v, diags := w.context(in[0], rep).evalBody(p.Body)
 	if diags.HasErrors() {
-		if p.cfg == nil {
+		if p.Config == nil {
 			return v, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
-				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.addr.Provider.ForDisplay())}.Append(diags)
+				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.Addr.Provider.ForDisplay())}.Append(diags)
 		}
 		return v, diags
 	}
@@ -78,19 +80,19 @@ func (w *walk) providerValue(p *providerConfig, key addrs.InstanceKey) (cty.Valu
 }
 
 // explain gives provider diagnostics their places in the configuration block.
-func explainProvider(p *providerConfig, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if p.cfg == nil {
-		return diags.WithAddress(p.addr.String())
+func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	if p.Config == nil {
+		return diags.WithAddress(p.Addr.String())
 	}
-	return diags.InConfigBody(p.cfg.Config, p.addr.String())
+	return diags.InConfigBody(p.Config.Config, p.Addr.String())
 }
 
 // closeAll closes what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
-	for _, r := range w.graph.resources {
+	for _, r := range w.graph.Resources {
 		w.report(w.closeEphemeral(r))
 	}
-	for _, p := range w.graph.providers {
+	for _, p := range w.graph.Providers {
 		w.providers.close(p)
 	}
 }
@@ -112,27 +114,27 @@ func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.F
 
 // resourceProvider gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
 // key expression of the instance's own (an orphan's), stored is used.
-func (w *walk) resourceProvider(r *resource, addr addrs.AbsInstance, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
+func (w *walk) resourceProvider(r *graph.Resource, addr addrs.AbsInstance, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
 	key, diags := stored, tfdiags.Diagnostics(nil)
 	if c != nil {
-		if key, diags = w.providerKeyValue(r.providerKey, c); diags.HasErrors() {
+		if key, diags = w.providerKeyValue(r.ProviderKey, c); diags.HasErrors() {
 			return nil, diags
 		}
 	}
-	p := r.provider
+	p := r.Provider
 	impl, there := w.providers.get(p, key)
-	if there && w.op.env.Mocks != nil && w.op.phase != PhaseValidate {
-		if mock := w.op.env.Mocks.Instance(addr, p.addr); mock != nil {
+	if there && w.op.env.Mocks != nil && w.op.Phase != graph.PhaseValidate {
+		if mock := w.op.env.Mocks.Instance(addr, p.Addr); mock != nil {
 			impl = mock
 		}
 	}
 	if impl == nil {
 		d := tfdiags.Errorf("Provider instance not present",
 			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive the resource instances that it manages by at least one apply: put it back, destroy the resource instance, and then remove it.",
-			r.addr, p.addr, key)
+			r.Addr, p.Addr, key)
 		return nil, diags.Append(d)
 	}
-	return &providerInstance{impl, addrs.ProviderInstance{Config: p.addr, Key: key}}, diags
+	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, diags
 }
 
 // plan asks the provider to plan a change.
@@ -141,19 +143,19 @@ func (p *providerInstance) plan(w *walk, addr addrs.AbsInstance, req providers.P
 }
 
 // providerKeyValue evaluates the instance key of a provider configuration.
-func (w *walk) providerKeyValue(key *keyExpr, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
+func (w *walk) providerKeyValue(key *graph.ProviderKey, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
 	if key == nil {
 		return addrs.NoKey, nil
 	}
 	at := c
-	if key.call != "" {
+	if key.Call != "" {
 		in := c.in
-		for in.module.parent != key.module || in.module.call.Name != key.call {
+		for in.module.Parent != key.Module || in.module.Call.Name != key.Call {
 			in = in.parent
 		}
 		at = w.context(in.parent, in.rep)
 	}
-	v, diags := at.eval(key.expr, cty.String)
+	v, diags := at.eval(key.Expr, cty.String)
 	if diags.HasErrors() {
 		return addrs.NoKey, diags
 	}
@@ -171,7 +173,7 @@ func (w *walk) providerKeyValue(key *keyExpr, c *EvalContext) (addrs.InstanceKey
 		}
 	}
 	if problem != "" {
-		return addrs.NoKey, diags.Append(at.argError("Invalid provider instance key", problem, key.expr, v))
+		return addrs.NoKey, diags.Append(at.argError("Invalid provider instance key", problem, key.Expr, v))
 	}
 	return addrs.StringKey(v.AsString()), diags
 }

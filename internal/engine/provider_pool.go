@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/addrs"
 	"tofu/internal/providers"
 )
@@ -11,14 +13,14 @@ import (
 // pool as nil.
 type providerPool struct {
 	mu      sync.Mutex
-	running map[*providerConfig]map[addrs.InstanceKey]providers.Interface
+	running map[*graph.Provider]map[addrs.InstanceKey]providers.Interface
 }
 
-func (p *providerPool) add(cfg *providerConfig, key addrs.InstanceKey, impl providers.Interface) {
+func (p *providerPool) add(cfg *graph.Provider, key addrs.InstanceKey, impl providers.Interface) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running == nil {
-		p.running = map[*providerConfig]map[addrs.InstanceKey]providers.Interface{}
+		p.running = map[*graph.Provider]map[addrs.InstanceKey]providers.Interface{}
 	}
 	if p.running[cfg] == nil {
 		p.running[cfg] = map[addrs.InstanceKey]providers.Interface{}
@@ -27,7 +29,7 @@ func (p *providerPool) add(cfg *providerConfig, key addrs.InstanceKey, impl prov
 }
 
 // get returns an instance of a provider configuration, and reports whether it is in the pool.
-func (p *providerPool) get(cfg *providerConfig, key addrs.InstanceKey) (providers.Interface, bool) {
+func (p *providerPool) get(cfg *graph.Provider, key addrs.InstanceKey) (providers.Interface, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	impl, ok := p.running[cfg][key]
@@ -48,7 +50,7 @@ func (p *providerPool) each(f func(providers.Interface)) {
 }
 
 // close ends the processes of a provider configuration.
-func (p *providerPool) close(cfg *providerConfig) {
+func (p *providerPool) close(cfg *graph.Provider) {
 	p.mu.Lock()
 	instances := p.running[cfg]
 	delete(p.running, cfg)

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"slices"
-	"strings"
+
+	"tofu/internal/engine/graph"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -14,17 +15,17 @@ import (
 
 // provision runs a resource's provisioners of one kind on an object, in order, until one fails.
 func (w *walk) provision(p *instancePlan, self cty.Value, destroy bool) tfdiags.Diagnostics {
-	return w.runProvisioners(p.r.exprs.provisioners, p.withSelf(self), p.addr, destroy)
+	return w.runProvisioners(p.r.Exprs.Provisioners, p.withSelf(self), p.addr, destroy)
 }
 
-func (w *walk) runProvisioners(list []*provisionerExprs, c *EvalContext, addr addrs.AbsInstance, destroy bool) tfdiags.Diagnostics {
+func (w *walk) runProvisioners(list []*graph.Provisioner, c *EvalContext, addr addrs.AbsInstance, destroy bool) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, prov := range list {
-		if prov.cfg.Destroy != destroy || prov.body == nil {
+		if prov.Config.Destroy != destroy || prov.Body == nil {
 			continue
 		}
 		more := w.runProvisioner(prov, c, addr)
-		if prov.cfg.Continue {
+		if prov.Config.Continue {
 			more = slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool { return d.Severity == tfdiags.Error })
 		}
 		diags = diags.Append(more)
@@ -35,14 +36,14 @@ func (w *walk) runProvisioners(list []*provisionerExprs, c *EvalContext, addr ad
 	return diags
 }
 
-func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs.AbsInstance) tfdiags.Diagnostics {
-	marked, diags := c.evalBody(prov.body)
+func (w *walk) runProvisioner(prov *graph.Provisioner, c *EvalContext, addr addrs.AbsInstance) tfdiags.Diagnostics {
+	marked, diags := c.evalBody(prov.Body)
 	if diags.HasErrors() {
 		return diags
 	}
-	connection := cty.NullVal(ConnectionType())
-	if prov.connection != nil {
-		v, more := c.evalBody(prov.connection)
+	connection := cty.NullVal(graph.ConnectionType())
+	if prov.Connection != nil {
+		v, more := c.evalBody(prov.Connection)
 		diags = diags.Append(more)
 		if more.HasErrors() {
 			return diags
@@ -50,19 +51,19 @@ func (w *walk) runProvisioner(prov *provisionerExprs, c *EvalContext, addr addrs
 		connection = v
 	}
 	what := Object{Addr: addr}
-	w.observe(ProvisionStart{what, prov.cfg.Type})
-	out := func(line string) { w.observe(ProvisionOutput{what, prov.cfg.Type, line}) }
+	w.observe(ProvisionStart{what, prov.Config.Type})
+	out := func(line string) { w.observe(ProvisionOutput{what, prov.Config.Type, line}) }
 	if cause := w.op.hides(marked); cause != "" {
 		out("(output suppressed due to " + cause + " value in config)")
 		out = nil
 	}
-	more := ask(w, provisionerName(prov.cfg.Type), "Run", addr, func() tfdiags.Diagnostics {
-		return w.op.env.Provisioner(prov.cfg.Type).Run(w.begin, unmark(marked), connection, out)
+	more := ask(w, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
+		return w.op.env.Provisioner(prov.Config.Type).Run(w.begin, unmark(marked), connection, out)
 	})
-	w.observe(ProvisionDone{what, prov.cfg.Type, more.HasErrors()})
+	w.observe(ProvisionDone{what, prov.Config.Type, more.HasErrors()})
 	more = more.Each(func(d *tfdiags.Diagnostic) {
 		if d.Subject == nil {
-			d.Subject = &prov.cfg.Range
+			d.Subject = &prov.Config.Range
 		}
 	})
 	return diags.Append(more.WithAddress(addr.String()))
@@ -86,49 +87,24 @@ func (o *operation) hides(config cty.Value) string {
 	return ""
 }
 
-// checkConnection reports what is missing in the connection of a provisioner, and one of a type that is not supported.
-func (p *provisionerExprs) checkConnection(r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
-	block := p.cfg.Connection
-	if block == nil {
-		block = r.Connection
-	}
-	var diags tfdiags.Diagnostics
-	if connection.GetAttr("host").IsNull() {
-		at := block.Range
-		if r.Connection != nil { // the one that all provisioners of the resource share
-			at = r.Connection.Range
-		}
-		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(at))
-	}
-	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && strings.EqualFold(typ.AsString(), "winrm") {
-		rng := block.Range
-		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
-			rng = attrs["type"].Expr.Range()
-		}
-		diags = diags.Append(tfdiags.Errorf("Unsupported connection type",
-			"Connections with WinRM are not supported. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
-	}
-	return diags
-}
-
 // destroyProvisioners runs what is to be run before an object is deleted. The configuration's blocks know the object alone: it may
 // be all that is left of it.
-func (w *walk) destroyProvisioners(r *resource, addr addrs.AbsInstance, self cty.Value) tfdiags.Diagnostics {
-	var list []*provisionerExprs
+func (w *walk) destroyProvisioners(r *graph.Resource, addr addrs.AbsInstance, self cty.Value) tfdiags.Diagnostics {
+	var list []*graph.Provisioner
 	switch {
-	case r.removed != nil:
-		list = w.removedProvisioners(r.removed)
-	case r.exprs != nil:
-		list = r.exprs.provisioners
+	case r.Removed != nil:
+		list = w.removedProvisioners(r.Removed)
+	case r.Exprs != nil:
+		list = r.Exprs.Provisioners
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	in := w.instanceAt(r.module, addr.Module)
+	in := w.instanceAt(r.Module, addr.Module)
 	if in == nil {
-		m := r.module
-		if m.cfg == nil {
-			m = w.graph.root
+		m := r.Module
+		if m.Config == nil {
+			m = w.graph.Root
 		}
 		in = newModuleInstance(m, addr.Module)
 	}
@@ -142,13 +118,13 @@ func (w *walk) destroyProvisioners(r *resource, addr addrs.AbsInstance, self cty
 	return w.runProvisioners(list, w.context(in, rep).withSelf(self), addr, true)
 }
 
-func (w *walk) removedProvisioners(cfg *configs.Removed) []*provisionerExprs {
+func (w *walk) removedProvisioners(cfg *configs.Removed) []*graph.Provisioner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var problems tfdiags.Diagnostics
-	out := make([]*provisionerExprs, 0, len(cfg.Provisioners))
+	out := make([]*graph.Provisioner, 0, len(cfg.Provisioners))
 	for _, prov := range cfg.Provisioners {
-		out = append(out, w.op.provisionerExprs(prov, nil, &problems))
+		out = append(out, w.op.AnalyseProvisioner(prov, nil, &problems))
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -18,28 +20,28 @@ import (
 // variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
 // once for each module instance, so the cost is that of the references.
 func (w *walk) relevantAttributes() []plans.RelevantAttribute {
-	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.env.Known.expressions()}
+	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
 	for _, change := range w.changes.Instances {
 		if change.Action != plans.NoOp {
-			t.resource(w.graph.byConfig[change.Addr.Config()], change.Addr.Module)
+			t.resource(w.graph.ByAddr[change.Addr.Config()], change.Addr.Module)
 		}
 	}
 	ofProviders := w.valuesOfProviders()
-	for _, v := range w.graph.values {
-		if v.kind != outputValue {
+	for _, v := range w.graph.Values {
+		if v.Kind != graph.Output {
 			continue
 		}
-		if v.module == w.graph.root {
-			if change := w.changes.Output(v.name); change != nil && change.Action != plans.NoOp {
+		if v.Module == w.graph.Root {
+			if change := w.changes.Output(v.Name); change != nil && change.Action != plans.NoOp {
 				t.value(v, addrs.RootInstance)
 			}
 			continue
 		}
-		if w.failed[v.node.ID] || w.op.phase.Destroys() && !ofProviders[v.node.ID] {
+		if w.failed[v.Node.ID] || w.op.Phase.Destroys() && !ofProviders[v.Node.ID] {
 			continue
 		}
-		for _, in := range w.instances(v.module) {
-			if val := in.values[v.slot]; !v.node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
+		for _, in := range w.instances(v.Module) {
+			if val := in.values[v.Slot]; !v.Node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
 				t.value(v, in.addr)
 			}
 		}
@@ -53,19 +55,19 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 
 // valuesOfProviders finds the values that provider configurations are made from: when everything is destroyed, no others matter.
 func (w *walk) valuesOfProviders() map[dag.ID]bool {
-	if !w.op.phase.Destroys() {
+	if !w.op.Phase.Destroys() {
 		return nil
 	}
 	found := map[dag.ID]bool{}
 	var todo []dag.ID
-	for _, p := range w.graph.providers {
-		todo = append(todo, p.node.ID)
+	for _, p := range w.graph.Providers {
+		todo = append(todo, p.Node.ID)
 	}
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, need := range w.graph.edges.Needs(id) {
-			if w.graph.nodes[need].Kind.isValue() && !found[need] {
+		for _, need := range w.graph.Edges.Needs(id) {
+			if w.graph.Nodes[need].Kind.IsValue() && !found[need] {
 				found[need] = true
 				todo = append(todo, need)
 			}
@@ -75,12 +77,12 @@ func (w *walk) valuesOfProviders() map[dag.ID]bool {
 }
 
 type tracedValue struct {
-	v  *value
+	v  *graph.Value
 	at addrs.ModuleInstance
 }
 
 type tracedAttribute struct {
-	r    *resource
+	r    *graph.Resource
 	at   addrs.ModuleInstance
 	name string
 }
@@ -89,17 +91,17 @@ type tracer struct {
 	w      *walk
 	attrs  map[tracedAttribute]bool
 	seen   map[tracedValue]bool
-	blocks map[*resource]map[addrs.ModuleInstance]bool
+	blocks map[*graph.Resource]map[addrs.ModuleInstance]bool
 	found  map[string]plans.RelevantAttribute
-	exprs  *analysis // of attributes one by one; blocks are analysed as a whole otherwise
+	exprs  *graph.Known // of attributes one by one; blocks are analysed as a whole otherwise
 }
 
 // resource follows what a resource block refers to, in one module instance. What repeats it counts where count or each is mentioned.
-func (t *tracer) resource(r *resource, at addrs.ModuleInstance) {
-	if r == nil || r.cfg == nil || r.exprs.body == nil || t.blocks[r][at] {
+func (t *tracer) resource(r *graph.Resource, at addrs.ModuleInstance) {
+	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[r][at] {
 		return
 	}
-	body := r.exprs.body
+	body := r.Exprs.Body
 	if generated := t.w.generated.bodies[r]; generated != nil {
 		body = generated
 	}
@@ -107,52 +109,52 @@ func (t *tracer) resource(r *resource, at addrs.ModuleInstance) {
 		t.blocks[r] = map[addrs.ModuleInstance]bool{}
 	}
 	t.blocks[r][at] = true
-	t.refs(body.Refs, r.module, at, r.exprs.rep)
+	t.refs(body.Refs, r.Module, at, r.Exprs.Repetition)
 }
 
-func (t *tracer) value(v *value, at addrs.ModuleInstance) {
+func (t *tracer) value(v *graph.Value, at addrs.ModuleInstance) {
 	key := tracedValue{v, at}
-	if v == nil || v.expr == nil || t.seen[key] {
+	if v == nil || v.Expr == nil || t.seen[key] {
 		return
 	}
 	t.seen[key] = true
-	if v.kind != variableValue {
-		t.refs(v.expr.Refs, v.module, at, repetitionExprs{})
+	if v.Kind != graph.Variable {
+		t.refs(v.Expr.Refs, v.Module, at, graph.Repetition{})
 		return
 	}
-	if v.module.parent != nil {
+	if v.Module.Parent != nil {
 		parent, _ := at.Parent()
-		t.refs(v.expr.Refs, v.module.parent, parent, repetitionExprs{})
+		t.refs(v.Expr.Refs, v.Module.Parent, parent, graph.Repetition{})
 	}
 }
 
 // refs follows references that are written in a module instance; rep is what count and each mean there.
-func (t *tracer) refs(refs lang.Refs, m *module, at addrs.ModuleInstance, rep repetitionExprs) {
+func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) {
 	for _, ref := range refs.Objects {
 		switch s := ref.Subject.(type) {
 		case addrs.Resource:
 			t.add(addrs.Target{Module: at, Resource: s}, ref.Remaining)
-			t.attribute(m.resources[s], at, ref.Remaining)
+			t.attribute(m.Resources[s], at, ref.Remaining)
 		case addrs.ResourceInstance:
 			t.add(addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}, ref.Remaining)
-			t.attribute(m.resources[s.Resource], at, ref.Remaining)
+			t.attribute(m.Resources[s.Resource], at, ref.Remaining)
 		case addrs.LocalValue:
-			t.value(m.locals[s.Name], at)
+			t.value(m.Locals[s.Name], at)
 		case addrs.InputVariable:
-			t.value(m.variables[s.Name], at)
+			t.value(m.Variables[s.Name], at)
 		case addrs.ModuleCall:
-			t.call(m.calls[s.Name], at.Child(s.Name, addrs.NoKey), "")
+			t.call(m.Calls[s.Name], at.Child(s.Name, addrs.NoKey), "")
 		case addrs.ModuleCallInstance:
-			t.call(m.calls[s.Name], at.Child(s.Name, s.Key), "")
+			t.call(m.Calls[s.Name], at.Child(s.Name, s.Key), "")
 		case addrs.ModuleCallOutput:
-			t.call(m.calls[s.Call.Name], at.Child(s.Call.Name, s.Call.Key), s.Output)
+			t.call(m.Calls[s.Call.Name], at.Child(s.Call.Name, s.Call.Key), s.Output)
 		case addrs.ForEachAttr:
-			if rep.forEach != nil {
-				t.refs(rep.forEach.Refs, m, at, repetitionExprs{})
+			if rep.ForEach != nil {
+				t.refs(rep.ForEach.Refs, m, at, graph.Repetition{})
 			}
 		case addrs.CountAttr:
-			if rep.count != nil {
-				t.refs(rep.count.Refs, m, at, repetitionExprs{})
+			if rep.Count != nil {
+				t.refs(rep.Count.Refs, m, at, graph.Repetition{})
 			}
 		}
 	}
@@ -160,8 +162,8 @@ func (t *tracer) refs(refs lang.Refs, m *module, at addrs.ModuleInstance, rep re
 
 // attribute goes on behind an attribute of a resource that is set in its block, or behind the whole: what it was made from counts as
 // well.
-func (t *tracer) attribute(r *resource, at addrs.ModuleInstance, rest hcl.Traversal) {
-	if r == nil || r.cfg == nil || r.exprs.body == nil {
+func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
+	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
 	}
 	if len(rest) == 0 {
@@ -173,23 +175,23 @@ func (t *tracer) attribute(r *resource, at addrs.ModuleInstance, rest hcl.Traver
 		return
 	}
 	t.attrs[tracedAttribute{r, at, step.Name}] = true
-	content, _, _ := r.cfg.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
+	content, _, _ := r.Config.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
 	if content == nil || content.Attributes[step.Name] == nil {
 		return
 	}
-	if e := t.exprs.expr(content.Attributes[step.Name].Expr); e != nil {
-		t.refs(e.Refs, r.module, at, r.exprs.rep)
+	if e := t.exprs.Expr(content.Attributes[step.Name].Expr); e != nil {
+		t.refs(e.Refs, r.Module, at, r.Exprs.Repetition)
 	}
 }
 
 // call follows the outputs of a module call: one, or all when output is empty.
-func (t *tracer) call(child *module, at addrs.ModuleInstance, output string) {
+func (t *tracer) call(child *graph.Module, at addrs.ModuleInstance, output string) {
 	switch {
 	case child == nil:
 	case output != "":
-		t.value(child.outputs[output], at)
+		t.value(child.Outputs[output], at)
 	default:
-		for _, v := range child.outputs {
+		for _, v := range child.Outputs {
 			t.value(v, at)
 		}
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/addrs"
 )
 
@@ -24,22 +26,22 @@ type resourceResult struct {
 	deferral *deferral                            // of data sources and ephemeral resources, once needed
 }
 
-func (w *walk) instances(m *module) []*moduleInstance { return w.modules[m.num].instances }
+func (w *walk) instances(m *graph.Module) []*moduleInstance { return w.modules[m.Index].instances }
 
 // instanceAt returns the module instance at an address, nil if there is none.
-func (w *walk) instanceAt(m *module, addr addrs.ModuleInstance) *moduleInstance {
-	return w.modules[m.num].byAddr[addr]
+func (w *walk) instanceAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	return w.modules[m.Index].byAddr[addr]
 }
 
 // goneInstance returns a module instance without any values, which represents the instances that the
 // configuration no longer declares.
-func (w *walk) goneInstance(m *module) *moduleInstance {
-	res := &w.modules[m.num]
-	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.path.UnkeyedInstance()) })
+func (w *walk) goneInstance(m *graph.Module) *moduleInstance {
+	res := &w.modules[m.Index]
+	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.Path.UnkeyedInstance()) })
 	return res.gone
 }
 
-func (w *walk) result(r *resource) *resourceResult { return &w.resources[r.num] }
+func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
 
 // pendingChanges records the module instances in which a resource has pending changes. Most resources have
 // them in just one, which needs no map.

@@ -3,15 +3,17 @@ package engine
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/addrs"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
 // fillFromState puts the state's objects where no step of this walk has put a newer one.
-func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+func (w *walk) fillFromState(r *graph.Resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	abs := r.addr.Resource.InInstance(in.addr)
+	abs := r.Addr.Resource.InInstance(in.addr)
 	w.mu.Lock()
 	stored := w.state.Resource(abs)
 	objs := make([]*states.Object, len(x.keys))
@@ -33,7 +35,7 @@ func (w *walk) fillFromState(r *resource, in *moduleInstance, x *expansion) tfdi
 }
 
 // fill puts a stored object into its place.
-func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
+func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
 	v, diags := decode(r, addr, obj)
 	if !diags.HasErrors() {
 		x.objs[i] = v
@@ -42,26 +44,26 @@ func (x *expansion) fill(i int, r *resource, addr addrs.AbsInstance, obj *states
 }
 
 // decode gives a stored object's value.
-func decode(r *resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
-	v, err := obj.Decode(r.schema.Block.ImpliedType())
+func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
+	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
 		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
 	}
-	return markStored(r.schema.Block, v, nil), nil
+	return markStored(r.Schema.Block, v, nil), nil
 }
 
 // stateValues gives a resource the instances and values that the state says, whatever the configuration says of repetition.
-func (w *walk) stateValues(r *resource) tfdiags.Diagnostics {
+func (w *walk) stateValues(r *graph.Resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	if r.cfg == nil {
+	if r.Config == nil {
 		return nil
 	}
-	for _, in := range w.instances(r.module) {
-		stored := w.op.prior.Resource(r.addr.Resource.InInstance(in.addr))
-		x := newExpansion(instances{mode: modeOf(r.exprs.rep), keys: storedKeys(r.exprs.rep, stored)})
+	for _, in := range w.instances(r.Module) {
+		stored := w.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
+		x := newExpansion(instances{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
 		diags = diags.Append(w.fillFromState(r, in, x))
 		x.value = w.valueOf(r, x)
-		in.resources[r.slot] = x
+		in.resources[r.Slot] = x
 	}
 	return diags
 }

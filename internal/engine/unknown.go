@@ -46,17 +46,17 @@ func (c *EvalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Refe
 func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInstance) {
 	switch s := ref.Subject.(type) {
 	case addrs.LocalValue:
-		if v := in.module.locals[s.Name]; v != nil {
-			return v.expr, in
+		if v := in.module.Locals[s.Name]; v != nil {
+			return v.Expr, in
 		}
 	case addrs.InputVariable:
-		if v := in.module.variables[s.Name]; v != nil && in.parent != nil {
-			return v.expr, in.parent
+		if v := in.module.Variables[s.Name]; v != nil && in.parent != nil {
+			return v.Expr, in.parent
 		}
 	case addrs.ModuleCallOutput:
-		if child := in.module.calls[s.Call.Name]; child != nil && in.calls[child.callSlot] != nil && child.outputs[s.Output] != nil {
-			if of := in.calls[child.callSlot].of; len(of) > 0 {
-				return child.outputs[s.Output].expr, of[0]
+		if child := in.module.Calls[s.Call.Name]; child != nil && in.calls[child.CallSlot] != nil && child.Outputs[s.Output] != nil {
+			if of := in.calls[child.CallSlot].of; len(of) > 0 {
+				return child.Outputs[s.Output].Expr, of[0]
 			}
 		}
 	}

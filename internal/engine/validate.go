@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
+
+	"tofu/internal/engine/graph"
 
 	"tofu/internal/plans/objchange"
 
@@ -19,7 +22,7 @@ import (
 // of configurations that may be partly unknown.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
 	defer env.Timings.Phase("validate")()
-	w, diags := newWalk(ctx, newOperation(PhaseValidate, cfg, states.New(), env), nil)
+	w, diags := newWalk(ctx, newOperation(graph.PhaseValidate, cfg, states.New(), env), nil)
 	if w == nil {
 		return diags
 	}
@@ -27,25 +30,25 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 }
 
 // validateResource checks a resource block once per module instance, with unknown repetition.
-func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
-	diags := w.resolveImports(r).Append(r.selfReferences())
-	for _, in := range w.instances(r.module) {
+func (w *walk) validateResource(r *graph.Resource) tfdiags.Diagnostics {
+	diags := w.resolveImports(r).Append(r.SelfReferences())
+	for _, in := range w.instances(r.Module) {
 		x := newExpansion(*singleInstance)
-		in.resources[r.slot] = x
+		in.resources[r.Slot] = x
 		diags = diags.Append(w.validateRepetition(r, in))
-		diags = diags.Append(w.refusals(r.module, &r.exprs.dependsOn))
-		p := &instancePlan{w: w, r: r, c: w.context(in, unknownRepetition(r.exprs.rep)), x: x,
-			addr: r.addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
+		diags = diags.Append(w.refusals(r.Module, &r.Exprs.DependsOn))
+		p := &instancePlan{w: w, r: r, c: w.context(in, unknownRepetition(r.Exprs.Repetition)), x: x,
+			addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
 		v, more := p.validate()
 		diags = diags.Append(more)
 		x.objs[0] = v
-		if r.exprs.rep.repeats() || r.exprs.rep.enabled != nil {
+		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
 			x.mode = repeatUnknown
 		}
 		x.value = w.valueOf(r, x)
 		diags = diags.Append(p.validateConditions(v)) // what is wrong with the body is no reason to be silent about the rest
 		diags = p.validateProvisioners(v, diags)
-		if r.exprs.preventDestroy != nil && !diags.HasErrors() {
+		if r.Exprs.PreventDestroy != nil && !diags.HasErrors() {
 			diags = diags.Append(w.preventDestroy(r, in, p.addr, false))
 		}
 	}
@@ -54,56 +57,56 @@ func (w *walk) validateResource(r *resource) tfdiags.Diagnostics {
 
 // validateRepetition checks the value that says which instances there are. A for_each that can't be evaluated, and whatever is wrong
 // with "enabled", is reported when planning.
-func (w *walk) validateRepetition(r *resource, in *moduleInstance) tfdiags.Diagnostics {
+func (w *walk) validateRepetition(r *graph.Resource, in *moduleInstance) tfdiags.Diagnostics {
 	c := w.context(in, repetition{})
-	rep := r.exprs.rep
-	for _, refs := range rep.refs() {
-		if refused := w.refusals(r.module, refs); refused.HasErrors() {
-			if rep.enabled != nil {
+	rep := r.Exprs.Repetition
+	for _, refs := range rep.Refs() {
+		if refused := w.refusals(r.Module, refs); refused.HasErrors() {
+			if rep.Enabled != nil {
 				return nil
 			}
 			return refused
 		}
 	}
-	if e := rep.forEach; e != nil {
+	if e := rep.ForEach; e != nil {
 		if _, diags := c.eval(e, cty.DynamicPseudoType); diags.HasErrors() {
 			return nil
 		}
 	}
-	_, diags := c.expand(rep, r.addr.String())
+	_, diags := c.expand(rep, r.Addr.String())
 	return diags
 }
 
 // refusals gives what is wrong with the references of a unit.
-func (w *walk) refusals(m *module, refs *lang.Refs) tfdiags.Diagnostics {
-	return slices.Clip(w.graph.refused[unit{m, refs}])
+func (w *walk) refusals(m *graph.Module, refs *lang.Refs) tfdiags.Diagnostics {
+	return slices.Clip(w.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}])
 }
 
 // validate evaluates and checks the block itself, and gives what references to it see.
 func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
-	r, schema := p.r, p.r.schema.Block
+	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
 	marked, diags := p.c.resourceBody(r)
 	if diags.HasErrors() {
 		return unknown, diags
 	}
-	if r.addr.Resource.Mode != addrs.Ephemeral {
+	if r.Addr.Resource.Mode != addrs.Ephemeral {
 		_, _, more := p.splitMarks(marked)
 		diags = diags.Append(more)
 	}
 	config := unmark(marked)
-	if r.providerKey != nil && len(r.provider.each) == 0 {
+	if r.ProviderKey != nil && len(r.Provider.Instances) == 0 {
 		return unknown, diags // no instance of its provider, so none of its own either
 	}
 	prov, more := p.w.resourceProvider(r, p.addr, nil, p.anyKey())
 	if more.HasErrors() {
 		return unknown, diags.Append(more)
 	}
-	for _, t := range r.exprs.triggers {
-		diags = diags.Append(p.w.refusals(r.module, &t.Refs))
+	for _, t := range r.Exprs.Triggers {
+		diags = diags.Append(p.w.refusals(r.Module, &t.Refs))
 	}
-	ctx, typ := p.w.ctx, r.addr.Resource.Type
-	switch r.addr.Resource.Mode {
+	ctx, typ := p.w.ctx, r.Addr.Resource.Type
+	switch r.Addr.Resource.Mode {
 	case addrs.Data:
 		more = prov.ValidateDataSource(ctx, typ, config)
 	case addrs.Ephemeral:
@@ -118,7 +121,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 
 // anyKey gives an instance of the provider configuration to validate with.
 func (p *instancePlan) anyKey() addrs.InstanceKey {
-	for k := range p.r.provider.each {
+	for k := range p.r.Provider.Instances {
 		return k
 	}
 	return addrs.NoKey
@@ -126,14 +129,14 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 
 // validateConditions checks preconditions and postconditions.
 func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
-	diags := p.w.evalRules(p.c, p.r.exprs.pre, p.rules("Resource precondition failed"))
+	diags := p.w.evalRules(p.c, p.r.Exprs.Preconditions, p.rules("Resource precondition failed"))
 	return diags.Append(p.postconditions(self))
 }
 
 // validateProvisioners checks provisioners with their connections, up to the first after which the block has errors. So one is checked
 // even in a block that has errors already; the others would most often repeat what is wrong with the first.
 func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	for _, prov := range p.r.exprs.provisioners {
+	for _, prov := range p.r.Exprs.Provisioners {
 		diags = diags.Append(p.validateProvisioner(prov, self))
 		if diags.HasErrors() {
 			break
@@ -142,40 +145,65 @@ func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagno
 	return diags
 }
 
-func (p *instancePlan) validateProvisioner(prov *provisionerExprs, self cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	if prov.body != nil {
-		v, more := p.withSelf(self).evalBody(prov.body)
+	if prov.Body != nil {
+		v, more := p.withSelf(self).evalBody(prov.Body)
 		diags = diags.Append(more)
 		if v.IsKnown() { // what is missing in it is null
-			diags = diags.Append(p.w.op.env.Provisioner(prov.cfg.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
+			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
 		}
 	}
-	if prov.connection != nil {
-		v, more := p.withSelf(self).evalBody(prov.connection)
+	if prov.Connection != nil {
+		v, more := p.withSelf(self).evalBody(prov.Connection)
 		diags = diags.Append(more)
 		if v.IsKnown() {
-			diags = diags.Append(prov.checkConnection(p.r.cfg, unmark(v)))
+			diags = diags.Append(checkConnection(prov, p.r.Config, unmark(v)))
 		}
 	}
 	return diags
 }
 
 // validateLifecycle holds ignore_changes against the schema.
-func validateLifecycle(r *resource) tfdiags.Diagnostics {
+func validateLifecycle(r *graph.Resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	for _, tr := range r.cfg.IgnoreChanges {
-		more := tfdiags.Diagnostics{}.Append(r.schema.Block.StaticValidateTraversal(tr))
+	for _, tr := range r.Config.IgnoreChanges {
+		more := tfdiags.Diagnostics{}.Append(r.Schema.Block.StaticValidateTraversal(tr))
 		diags = diags.Append(more)
 		if more.HasErrors() || len(tr) == 0 {
 			continue
 		}
-		attr := r.schema.Block.Attributes[objchange.RelativeSteps(tr)[0].AsString()]
+		attr := r.Schema.Block.Attributes[objchange.RelativeSteps(tr)[0].AsString()]
 		if attr != nil && attr.Computed && !attr.Optional {
 			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
 				"The provider alone decides about %s, so there are no changes of the configuration to ignore.",
-				objchange.RelativeSteps(tr)[0].AsString()).At(r.cfg.TypeRange))
+				objchange.RelativeSteps(tr)[0].AsString()).At(r.Config.TypeRange))
 		}
+	}
+	return diags
+}
+
+// checkConnection reports what is missing in the connection of a provisioner, and one of a type that is not supported.
+func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
+	block := p.Config.Connection
+	if block == nil {
+		block = r.Connection
+	}
+	var diags tfdiags.Diagnostics
+	if connection.GetAttr("host").IsNull() {
+		at := block.Range
+		if r.Connection != nil { // the one that all provisioners of the resource share
+			at = r.Connection.Range
+		}
+		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(at))
+	}
+	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && strings.EqualFold(typ.AsString(), "winrm") {
+		rng := block.Range
+		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
+			rng = attrs["type"].Expr.Range()
+		}
+		diags = diags.Append(tfdiags.Errorf("Unsupported connection type",
+			"Connections with WinRM are not supported. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
 	}
 	return diags
 }

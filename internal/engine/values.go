@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 
+	"tofu/internal/engine/graph"
+
 	"tofu/internal/plans/objchange"
 
 	"github.com/zclconf/go-cty/cty"
@@ -16,31 +18,31 @@ import (
 
 // evalValue evaluates a variable, local or output in every instance of its module. All instances are looked at before a failure
 // stops anything, so that no problem hides another.
-func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
+func (w *walk) evalValue(v *graph.Value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	var shared cty.Value // a variable's value that is the same for all instances of one call
 	var sharedIn *moduleInstance
-	if len(v.rules) > 0 && len(w.instances(v.module)) == 0 {
-		w.nothingToCheck(checkKind(v), v.node.Name)
+	if len(v.Conditions) > 0 && len(w.instances(v.Module)) == 0 {
+		w.nothingToCheck(checkKind(v), v.Node.Name)
 	}
-	for _, in := range w.instances(v.module) {
+	for _, in := range w.instances(v.Module) {
 		var more tfdiags.Diagnostics
-		switch v.kind {
-		case variableValue:
-			if sharedIn == nil || sharedIn != in.parent || v.perCall {
+		switch v.Kind {
+		case graph.Variable:
+			if sharedIn == nil || sharedIn != in.parent || v.PerInstance {
 				shared, more = w.variableValue(v, in)
 				sharedIn = in.parent
 			}
-			in.values[v.slot] = shared
+			in.values[v.Slot] = shared
 			if !more.HasErrors() {
 				more = more.Append(w.validateVariable(v, in))
 			}
-			if w.op.phase == PhaseValidate {
-				in.values[v.slot] = unknownVariable(v.variable) // a module is validated for whatever it may be called with
+			if w.op.Phase == graph.PhaseValidate {
+				in.values[v.Slot] = unknownVariable(v.Variable) // a module is validated for whatever it may be called with
 			}
-		case localValue:
-			in.values[v.slot], more = w.context(in, repetition{}).eval(v.expr, cty.DynamicPseudoType)
-		case outputValue:
+		case graph.Local:
+			in.values[v.Slot], more = w.context(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+		case graph.Output:
 			more = w.evalOutput(v, in)
 		}
 		diags = diags.Append(more)
@@ -49,53 +51,53 @@ func (w *walk) evalValue(v *value) tfdiags.Diagnostics {
 }
 
 // variableValue gives an input variable's final value in one module instance.
-func (w *walk) variableValue(v *value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
+func (w *walk) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
 	if in.parent == nil {
 		return w.rootVariable(v)
 	}
-	if v.expr == nil {
+	if v.Expr == nil {
 		return finalValue(v, in, Variable{})
 	}
 	c := w.context(in.parent, in.rep)
-	given, diags := c.eval(v.expr, cty.DynamicPseudoType)
-	if v.variable.Deprecated != "" {
+	given, diags := c.eval(v.Expr, cty.DynamicPseudoType)
+	if v.Variable.Deprecated != "" {
 		diags = diags.Append(deprecatedArgument(v))
 	}
 	if diags.HasErrors() {
-		return cty.UnknownVal(v.variable.Type.Type), diags
+		return cty.UnknownVal(v.Variable.Type.Type), diags
 	}
-	rng := v.expr.Range()
-	if !v.variable.Ephemeral && marks.Contains(given, marks.Ephemeral) {
+	rng := v.Expr.Range()
+	if !v.Variable.Ephemeral && marks.Contains(given, marks.Ephemeral) {
 		diags = diags.Append(tfdiags.Errorf("Variable does not allow ephemeral value",
-			"The value given for var.%s of %s is ephemeral. To take it, the variable must be declared with ephemeral = true.", v.name, moduleName(v.module.path)).At(rng))
-		return cty.UnknownVal(v.variable.Type.Type), diags
+			"The value given for var.%s of %s is ephemeral. To take it, the variable must be declared with ephemeral = true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng))
+		return cty.UnknownVal(v.Variable.Type.Type), diags
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
-	if w.op.phase == PhaseValidate && !more.HasErrors() {
-		more = more.Append(configs.UnusedAttributes(v.expr.Expression, v.variable.Type.Type))
+	if w.op.Phase == graph.PhaseValidate && !more.HasErrors() {
+		more = more.Append(configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type))
 	}
 	return out, diags.Append(more)
 }
 
-func (w *walk) rootVariable(v *value) (cty.Value, tfdiags.Diagnostics) {
-	if w.op.phase == PhaseValidate {
-		return unknownVariable(v.variable), nil
+func (w *walk) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics) {
+	if w.op.Phase == graph.PhaseValidate {
+		return unknownVariable(v.Variable), nil
 	}
-	given, ok := w.op.variables[v.name]
+	given, ok := w.op.variables[v.Name]
 	if !ok || given.Value == cty.NilVal {
-		return finalValue(v, w.instances(w.graph.root)[0], Variable{})
+		return finalValue(v, w.instances(w.graph.Root)[0], Variable{})
 	}
-	return finalValue(v, w.instances(w.graph.root)[0], given)
+	return finalValue(v, w.instances(w.graph.Root)[0], given)
 }
 
 // finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is
 // reported at the declaration, which asks for another one, and names the place of the value.
-func finalValue(v *value, in *moduleInstance, given Variable) (cty.Value, tfdiags.Diagnostics) {
-	out, err := v.variable.Final(given.Value)
+func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, tfdiags.Diagnostics) {
+	out, err := v.Variable.Final(given.Value)
 	if err == nil {
 		return out, nil
 	}
-	summary, rng := "Invalid value for input variable", v.variable.Range
+	summary, rng := "Invalid value for input variable", v.Variable.Range
 	switch {
 	case given.Value == cty.NilVal:
 		summary = "No value for required variable"
@@ -109,8 +111,8 @@ func finalValue(v *value, in *moduleInstance, given Variable) (cty.Value, tfdiag
 		from = " by " + given.From
 	}
 	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s: %s.",
-		from, inInstance(in.addr, "var."+v.name), tfdiags.Place(v.variable.Range), tfdiags.FormatError(err)).At(rng)
-	return unknownVariable(v.variable), tfdiags.Diagnostics{d}
+		from, inInstance(in.addr, "var."+v.Name), tfdiags.Place(v.Variable.Range), tfdiags.FormatError(err)).At(rng)
+	return unknownVariable(v.Variable), tfdiags.Diagnostics{d}
 }
 
 func unknownVariable(v *configs.Variable) cty.Value {
@@ -125,29 +127,29 @@ func unknownVariable(v *configs.Variable) cty.Value {
 }
 
 // evalOutput evaluates an output value with its preconditions.
-func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
+func (w *walk) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
 	root := in.parent == nil
 	diags := w.checkRules(in, v)
 	if diags.HasErrors() {
-		in.values[v.slot] = cty.DynamicVal
+		in.values[v.Slot] = cty.DynamicVal
 		return diags
 	}
-	diags = diags.Append(w.refusals(v.module, &v.dependsOn))
+	diags = diags.Append(w.refusals(v.Module, &v.DependsOn))
 	val, more := w.outputValue(v, in, root)
 	diags = diags.Append(more)
-	if root && w.op.phase != PhaseValidate {
+	if root && w.op.Phase != graph.PhaseValidate {
 		var path cty.Path
 		var infinite bool
 		if val, path, infinite = objchange.StorableNumbers(val); infinite {
-			diags = diags.Append(infiniteNumber(path).At(v.output.Expr.Range()))
+			diags = diags.Append(infiniteNumber(path).At(v.Output.Expr.Range()))
 		}
 	}
 	diags = diags.Append(w.checkOutputMarks(v, val, root))
 	if diags.HasErrors() {
-		in.values[v.slot] = cty.DynamicVal
+		in.values[v.Slot] = cty.DynamicVal
 		return diags
 	}
-	o := v.output
+	o := v.Output
 	if o.Sensitive {
 		val = val.Mark(marks.Sensitive)
 	}
@@ -157,7 +159,7 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 	if o.Deprecated != "" && !root && w.deprecates {
 		val = val.Mark(deprecation(v, in))
 	}
-	in.values[v.slot] = val
+	in.values[v.Slot] = val
 	if root {
 		w.rootOutput(v, val)
 	}
@@ -165,25 +167,25 @@ func (w *walk) evalOutput(v *value, in *moduleInstance) tfdiags.Diagnostics {
 }
 
 // outputValue evaluates the expression, except that a root output whose planned value is known already is taken from the plan.
-func (w *walk) outputValue(v *value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
-	if root && w.op.phase.Applies() {
-		if change := w.op.plan.Changes.Output(v.name); change != nil && change.After.IsWhollyKnown() {
+func (w *walk) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
+	if root && w.op.Phase.Applies() {
+		if change := w.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
 			return change.After, nil
 		}
 	}
-	return w.context(in, repetition{}).eval(v.expr, cty.DynamicPseudoType)
+	return w.context(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 }
 
-func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diagnostics {
+func (w *walk) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	o := v.output
+	o := v.Output
 	if root && !o.Sensitive && marks.Contains(val, marks.Sensitive) {
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
 			Detail:  "The value is sensitive, so the output has to say that it is: add sensitive = true. Where the value is no secret, nonsensitive() makes it visible.",
 			Subject: &o.Range})
 	}
 	ephemeral := marks.Contains
-	if w.op.phase == PhaseValidate {
+	if w.op.Phase == graph.PhaseValidate {
 		ephemeral = marks.Has // what lies deeper is found where there are values
 	}
 	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
@@ -198,21 +200,21 @@ func (w *walk) checkOutputMarks(v *value, val cty.Value, root bool) tfdiags.Diag
 }
 
 // rootOutput records what becomes of a root output: a planned change, or the new value in the state.
-func (w *walk) rootOutput(v *value, val cty.Value) {
+func (w *walk) rootOutput(v *graph.Value, val cty.Value) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.op.phase.Plans():
-		w.changes.AddOutput(outputChange(v.output, w.op.prior.Output(v.name), val))
-		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.op.preDestroy || w.op.mode == plans.RefreshOnly) {
+	case w.op.Phase.Plans():
+		w.changes.AddOutput(outputChange(v.Output, w.op.Prior.Output(v.Name), val))
+		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.op.PreDestroy || w.op.Mode == plans.RefreshOnly) {
 			// What only takes note of how things are takes note of outputs too.
-			w.storeOutput(v.output, val)
+			w.storeOutput(v.Output, val)
 		}
-	case w.op.phase.Applies():
-		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.op.selective() && w.state.Output(v.name) != nil {
+	case w.op.Phase.Applies():
+		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.op.Selective() && w.state.Output(v.Name) != nil {
 			return // it tells of a gap between counted instances; what was stored stays until that is closed
 		}
-		w.storeOutput(v.output, val)
+		w.storeOutput(v.Output, val)
 	}
 }
 

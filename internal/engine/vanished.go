@@ -86,7 +86,7 @@ func (w *walk) vanishedText(key vanishedKey, n *vanished) string {
 		what = key.typ + " objects"
 	}
 	next := "make them anew"
-	if w.op.mode == plans.RefreshOnly || w.op.preDestroy {
+	if w.op.Mode == plans.RefreshOnly || w.op.PreDestroy {
 		next = "forget them"
 	}
 	return fmt.Sprintf("%s does not find %d of the %d %s that the state has, such as %s. If nobody deleted them, look at the provider's credentials, permissions "+

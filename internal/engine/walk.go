@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/engine/graph"
+
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/addrs"
@@ -24,7 +26,7 @@ import (
 // wait for it, so they need no lock; what every node may write has one: mu.
 type walk struct {
 	op    *operation
-	graph *tree
+	graph *graph.Graph
 
 	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
 	ctx, begin context.Context
@@ -52,7 +54,7 @@ type walk struct {
 	checks     *checks.Results
 	diags      tfdiags.Diagnostics
 	forgotten  int // objects
-	ephemeral  map[*resource][]*openEphemeral
+	ephemeral  map[*graph.Resource][]*openEphemeral
 	checkReads []*plans.InstanceChange // of data sources in checks that were read while planning
 }
 
@@ -60,14 +62,13 @@ type walk struct {
 // walk.
 func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tfdiags.Diagnostics) {
 	end := op.env.Timings.Phase("graph")
-	b := newBuild(ctx, &op.graphOp)
-	diags := b.transform()
+	g, diags := graph.Build(ctx, &op.Operation)
 	end()
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{op: op, graph: b.g, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{},
-		modules: make([]moduleResult, len(b.g.modules)), resources: make([]resourceResult, len(b.g.resources))}
+	w := &walk{op: op, graph: g, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{},
+		modules: make([]moduleResult, len(g.Modules)), resources: make([]resourceResult, len(g.Resources))}
 	if state != nil {
 		w.state = state.Clone()
 	}
@@ -85,19 +86,19 @@ func (w *walk) run() tfdiags.Diagnostics {
 		parallelism = defaultParallelism
 	}
 	w.calls = make(chan struct{}, parallelism)
-	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.phase.Applies() && w.op.phase != PhaseEval, PlanTimestamp: w.op.timestamp})
-	w.ephemeral = map[*resource][]*openEphemeral{}
+	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() && w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
+	w.ephemeral = map[*graph.Resource][]*openEphemeral{}
 	w.deprecates = w.deprecatesAny()
-	w.upstreamPending = make([]bool, w.graph.edges.Len())
-	w.failed = make([]bool, w.graph.edges.Len())
+	w.upstreamPending = make([]bool, w.graph.Edges.Len())
+	w.failed = make([]bool, w.graph.Edges.Len())
 	stop := w.watchSignals()
 	defer stop()
 	defer w.op.env.Timings.Phase("walk")()
-	w.times = w.op.env.Timings.Walk(w.op.phase.String(), len(w.graph.nodes))
+	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
 
 	// A node that waits for a call holds no place that a value could be computed in.
-	dag.Walk(w.begin, &w.graph.edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
-	w.times.End(&w.graph.edges, func(id dag.ID) string { return w.graph.nodes[id].Name })
+	dag.Walk(w.begin, &w.graph.Edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate()
 	w.closeAll()
 	if w.begin.Err() != nil && !w.diags.HasErrors() {
@@ -136,8 +137,8 @@ func (w *walk) watchSignals() (end func()) {
 
 func (w *walk) visit(id dag.ID) bool {
 	defer w.times.Visit(id)()
-	n := w.graph.nodes[id]
-	for _, need := range w.graph.edges.Needs(id) {
+	n := w.graph.Nodes[id]
+	for _, need := range w.graph.Edges.Needs(id) {
 		if w.upstreamPending[need] {
 			w.upstreamPending[id] = true
 			break
@@ -156,44 +157,44 @@ func (w *walk) visit(id dag.ID) bool {
 }
 
 // execute does what the node stands for.
-func (w *walk) execute(n *Node) tfdiags.Diagnostics {
+func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 	switch n.Kind {
-	case KindValue:
-		return w.evalValue(n.Object.(*value))
-	case KindCheck:
-		return w.evalCheck(n.Object.(*check))
-	case KindInspection:
+	case graph.KindValue:
+		return w.evalValue(n.Object.(*graph.Value))
+	case graph.KindCheck:
+		return w.evalCheck(n.Object.(*graph.Check))
+	case graph.KindInspection:
 		w.inspect()
-	case KindModule:
-		return w.expandModule(n.Object.(*module))
-	case KindExpand:
+	case graph.KindModule:
+		return w.expandModule(n.Object.(*graph.Module))
+	case graph.KindExpand:
 		return w.openResource(n.Resource)
-	case KindResource:
+	case graph.KindResource:
 		return w.visitResource(n.Resource)
-	case KindResourceIn:
-		return w.settleIn(n.Resource, w.instanceAt(n.Resource.module, n.In))
-	case KindStep:
-		return w.runStep(n.Object.(*step))
-	case KindProvider:
-		return w.startProvider(n.Object.(*providerConfig))
-	case KindProviderClose:
-		w.providers.close(n.Object.(*providerConfig))
-	case KindEphemeralEnd:
-		return w.closeEphemeral(n.Object.(*resource))
+	case graph.KindResourceIn:
+		return w.settleIn(n.Resource, w.instanceAt(n.Resource.Module, n.In))
+	case graph.KindStep:
+		return w.runStep(n.Object.(*graph.Step))
+	case graph.KindProvider:
+		return w.startProvider(n.Object.(*graph.Provider))
+	case graph.KindProviderClose:
+		w.providers.close(n.Object.(*graph.Provider))
+	case graph.KindEphemeralEnd:
+		return w.closeEphemeral(n.Object.(*graph.Resource))
 	}
 	return nil
 }
 
 // visitResource does for a resource as a whole what the phase requires.
-func (w *walk) visitResource(r *resource) tfdiags.Diagnostics {
-	switch w.op.phase {
-	case PhaseValidate:
+func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
+	switch w.op.Phase {
+	case graph.PhaseValidate:
 		return w.validateResource(r)
-	case PhasePlan:
+	case graph.PhasePlan:
 		return w.planResource(r)
-	case PhasePlanDestroy:
+	case graph.PhasePlanDestroy:
 		return w.planDestroyResource(r)
-	case PhaseEval:
+	case graph.PhaseEval:
 		return w.evalResource(r)
 	}
 	return w.settleResource(r)

@@ -3,9 +3,7 @@ package moduletest
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,41 +15,22 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/needs"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
-var update = flag.Bool("update", false, "write the golden sections anew")
-
-// TestGolden runs each archive's test files. The comment holds options, one on a line: "fail CALL HOW" makes calls to the cloud fail.
+// TestGolden runs the test files of each archive. The comment holds options, one per line: "fail CALL HOW" makes
+// calls to the cloud fail. The last section holds the expected events.
 func TestGolden(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no archives", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = runArchive(t, archive) })
-			last := &archive.Files[len(archive.Files)-1]
-			if last.Name != "golden" {
-				t.Fatal("the last section must be golden")
-			}
-			if *update {
-				last.Data = []byte(got)
-				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(last.Data), got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	needs.Golden(t, needs.Glob(t, "testdata/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
+		last := &archive.Files[len(archive.Files)-1]
+		if last.Name != "golden" {
+			t.Fatal("the last section must be golden")
+		}
+		synctest.Test(t, func(t *testing.T) { last.Data = []byte(runArchive(t, archive)) })
+		return archive
+	})
 }
 
 func runArchive(t *testing.T, archive *txtar.Archive) string {

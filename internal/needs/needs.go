@@ -1,4 +1,5 @@
-// Package needs is for tests of what not every machine has: a server, a tool, a file system that can be mounted.
+// Package needs helps tests: with services that not every machine has (a server, a tool, a file system that can be
+// mounted), and with golden files.
 //
 // Invariant: with REQUIRE_SERVICES set, as in continuous integration, nothing is left out in silence: what would be skipped fails.
 package needs

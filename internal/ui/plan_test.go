@@ -3,56 +3,32 @@ package ui
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"tofu/internal/needs"
 	"tofu/internal/states"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected parts of testdata")
-
-// golden runs a test for each archive of a folder and compares the parts that it gives with those of the archive.
+// golden runs a test for each archive of a folder. run returns the sections that it makes; the others are input.
 func golden(t *testing.T, folder string, run func(t *testing.T, files map[string]string) map[string]string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no tests in %s: %v", folder, err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
+	needs.Golden(t, needs.Glob(t, "testdata/"+folder+"/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
+		files := make(map[string]string)
+		for _, f := range archive.Files {
+			files[f.Name] = string(f.Data)
+		}
+		got := run(t, files)
+		for i, f := range archive.Files {
+			if text, ok := got[f.Name]; ok {
+				archive.Files[i].Data = []byte(text)
 			}
-			files := make(map[string]string)
-			for _, f := range archive.Files {
-				files[f.Name] = string(f.Data)
-			}
-			got := run(t, files)
-			for i, f := range archive.Files {
-				text, made := got[f.Name]
-				if !made {
-					continue
-				}
-				if *update {
-					archive.Files[i].Data = []byte(text)
-				} else if diff := cmp.Diff(string(f.Data), text); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
-				}
-			}
-			if *update {
-				if err := os.WriteFile(path, txtar.Format(archive), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+		}
+		return archive
+	})
 }
 
 func testSchemas(t testing.TB) Schemas {

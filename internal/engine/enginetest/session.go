@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tofu/internal/engine/graph"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -198,7 +199,7 @@ func (o option) set(step *Step) error {
 		addr, id, _ := strings.Cut(o.value, " ")
 		var to addrs.AbsInstance
 		to, diags = addrs.ParseInstanceText(addr)
-		opts.Imports = append(opts.Imports, engine.CommandImport{Addr: to, ID: id})
+		opts.Imports = append(opts.Imports, graph.CommandImport{Addr: to, ID: id})
 	case "-var":
 		setVariable(&opts.Variables, o.value)
 	case "-apply-var":

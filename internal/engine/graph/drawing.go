@@ -1,0 +1,409 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+// Drawing is a graph as other programs read it: its nodes have the names that OpenTofu gives them.
+// Edges that a longer path implies are left out.
+type Drawing struct {
+	Nodes []DrawnNode
+	Edges [][2]int // from, to: positions in Nodes; from waits for to
+}
+
+// DrawnNode is a node of a drawing. Label and Shape are empty for inner nodes.
+type DrawnNode struct{ Name, Label, Shape string }
+
+var drawnShapes = map[Kind]string{KindResource: "box", KindStep: "box", KindProvider: "diamond", KindValue: "note"}
+
+// drawer makes a drawing of a graph. Several drawn nodes may stand for one node, and several nodes for none.
+type drawer struct {
+	*build
+	graph dag.Graph
+	drawn []DrawnNode // by vertex of graph; without a name for those that only pass on what they wait for
+
+	// tops and ends are vertices of graph by node: what waits for the node waits for its top, and its end waits
+	// for what the node needs.
+	tops, ends []dag.ID
+
+	variables map[*Node]bool // true for those of the root module
+	outputs   map[*Node]bool // of the root module, which are drawn even when nothing evaluates them
+	root      dag.ID
+	loose     []dag.ID // what only the root waits for
+}
+
+const notDrawn dag.ID = -1
+
+// Draw builds the graph of an operation and draws it. The graph of planning to destroy everything is drawn in
+// the order in which it would be destroyed; that of applying without resources that do not change.
+func Draw(ctx context.Context, op *Operation) (*Drawing, tfdiags.Diagnostics) {
+	b, diags := buildDrawing(ctx, op)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return b.draw(), diags
+}
+
+func buildDrawing(ctx context.Context, op *Operation) (*build, tfdiags.Diagnostics) {
+	b := newBuild(ctx, op)
+	diags := b.run(transformers)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if op.Phase == PhasePlanDestroy {
+		b.drawDestruction()
+	}
+	if op.Phase != PhasePlan {
+		b.dropIdle()
+	}
+	return b, diags
+}
+
+func (b *build) draw() *Drawing {
+	d := &drawer{build: b, tops: make([]dag.ID, len(b.g.Nodes)), ends: make([]dag.ID, len(b.g.Nodes)),
+		variables: map[*Node]bool{}, outputs: map[*Node]bool{}}
+	for _, v := range b.g.Values {
+		if v.Kind == Variable {
+			d.variables[v.Node] = v.Module == b.g.Root
+		}
+	}
+	for _, v := range b.g.Root.Outputs {
+		d.outputs[v.Node] = true
+	}
+	unread := b.unread()
+	order, _ := b.g.Edges.Order()
+	for _, id := range order {
+		d.tops[id], d.ends[id] = notDrawn, notDrawn
+		if !unread[id] {
+			d.tops[id], d.ends[id] = d.addNode(b.g.Nodes[id])
+		}
+	}
+	for _, id := range order {
+		for _, to := range b.g.Edges.Needs(id) {
+			if d.ends[id] != notDrawn && d.tops[to] != notDrawn && !d.passes(id, b.g.Nodes[to]) {
+				d.graph.Connect(d.ends[id], d.tops[to])
+			}
+		}
+	}
+	for _, id := range d.loose {
+		d.graph.Connect(d.root, id)
+	}
+	d.addReports()
+	d.addDeposed()
+	d.addGone()
+	return d.finish()
+}
+
+func (d *drawer) add(name, label string, kind Kind) dag.ID {
+	n := DrawnNode{Name: name, Label: label}
+	if label != "" {
+		n.Shape = drawnShapes[kind]
+	}
+	d.drawn = append(d.drawn, n)
+	return d.graph.Add()
+}
+
+// chain adds nodes of which each waits for the next, and returns the first and the last.
+func (d *drawer) chain(names ...string) (top, end dag.ID) {
+	top = d.add(names[0], "", KindValue)
+	end = top
+	for _, name := range names[1:] {
+		next := d.add(name, "", KindValue)
+		d.graph.Connect(end, next)
+		end = next
+	}
+	return top, end
+}
+
+// addNode adds what is drawn for a node.
+func (d *drawer) addNode(n *Node) (top, end dag.ID) {
+	inRoot, isVariable := d.variables[n]
+	switch {
+	case n.Kind.isBarrier():
+		if !d.awaits(n) && n.Name != rootName && !n.closesModule() {
+			return notDrawn, notDrawn
+		}
+		top, end = d.chain(d.barrierName(n))
+		if n.Name == rootName {
+			d.root = end
+		}
+		return top, end
+	case n.Dropped && inRoot:
+		v := d.add(n.Name, n.Name, KindValue)
+		return v, v
+	case n.Dropped && d.outputs[n]:
+		return d.chain(n.Name + " (expand)")
+	case n.Dropped:
+		return notDrawn, notDrawn
+	case inRoot: // its users wait for what its rules refer to, and its value does not
+		top = d.add(n.Name+" (expand, reference)", "", KindValue)
+		d.graph.Connect(top, d.add(n.Name, n.Name, KindValue))
+		return top, top
+	case isVariable:
+		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
+	case n.Kind.IsValue():
+		return d.chain(n.Name + " (expand)")
+	case n.Kind == KindModule:
+		return d.chain(n.Name)
+	case n.Kind == KindProvider:
+		p := d.add(n.Name, n.Name, KindProvider)
+		return p, p
+	case n.Kind == KindStep:
+		s := d.add(n.Object.(*Step).drawnName(), n.Resource.Addr.String(), KindStep)
+		if d.forgets(n.ID) {
+			d.loose = append(d.loose, s)
+			return notDrawn, s
+		}
+		return s, s
+	}
+	return d.addResource(n)
+}
+
+// awaits reports whether a node needs one that is drawn.
+func (d *drawer) awaits(n *Node) bool {
+	return slices.ContainsFunc(d.build.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
+}
+
+// passes reports whether an edge isn't drawn, though both of its nodes are.
+func (d *drawer) passes(from dag.ID, to *Node) bool {
+	switch to.Kind {
+	case KindProvider:
+		return d.forgets(from)
+	case KindExpand, KindResource, KindResourceIn:
+		return d.op.Phase == PhasePlanDestroy && d.g.Nodes[from].closesModule()
+	}
+	return false
+}
+
+// forgets reports whether a node is a Step that takes a data source out of the state: nothing waits for it, and it needs
+// no provider.
+func (d *drawer) forgets(id dag.ID) bool {
+	s, ok := d.g.Nodes[id].Object.(*Step)
+	return ok && s.deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
+}
+
+// closesModule reports whether a node is a Barrier that waits for everything in a module.
+func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
+
+// unread marks the variables and locals of modules, in a graph that leaves out what isn't read, that nothing waits for
+// but the end of their module.
+func (b *build) unread() []bool {
+	out := make([]bool, len(b.g.Nodes))
+	if !b.op.Phase.prunes() {
+		return out
+	}
+	for _, v := range b.g.Values {
+		checked := v.Kind == Variable && len(v.Variable.Validations) > 0
+		out[v.Node.ID] = v.Kind != Output && v.Module != b.g.Root && !checked
+	}
+	order, _ := b.g.Edges.Order()
+	for _, id := range slices.Backward(order) {
+		n := b.g.Nodes[id]
+		if out[id] || n.Kind.isBarrier() && (n.closesModule() || n.Name == rootName) {
+			continue
+		}
+		for _, to := range b.g.Edges.Needs(id) {
+			out[to] = false
+		}
+	}
+	return out
+}
+
+// addResource adds what is drawn for a Resource node: its block, or the instances of it that the state has.
+func (d *drawer) addResource(n *Node) (top, end dag.ID) {
+	r := n.Resource
+	switch {
+	case d.op.Phase == PhasePlanDestroy && len(r.Prior) > 0:
+		return d.addInstances(r, " (destroy)")
+	case d.op.Phase == PhasePlanDestroy:
+		return d.chain(r.Addr.String() + " (expand)")
+	case r.Config == nil && !d.op.Phase.Applies():
+		return d.addInstances(r, " (orphan)")
+	case r.Config != nil && n == r.expand:
+		e := d.add(r.Addr.String()+" (expand)", r.Addr.String(), KindResource)
+		return e, e
+	}
+	return d.chain("")
+}
+
+// addInstances adds a node for each instance of a resource that the state has.
+func (d *drawer) addInstances(r *Resource, suffix string) (top, end dag.ID) {
+	top, end = d.add("", "", KindBarrier), d.add("", "", KindBarrier)
+	for _, prior := range r.Prior {
+		for _, key := range prior.SortedKeys() {
+			if prior.Instances[key].Current == nil {
+				continue
+			}
+			inst := d.add(prior.Addr.Instance(key).String()+suffix, r.Addr.String(), KindResource)
+			d.graph.Connect(top, inst)
+			d.graph.Connect(inst, end)
+		}
+	}
+	return top, end
+}
+
+// barrierName returns the name under which a Barrier is drawn: none for those that other programs don't know.
+func (d *drawer) barrierName(n *Node) string {
+	if n.Kind != KindBarrier || n.closesModule() || n.Name == rootName || n.Name == checksStartName {
+		return n.Name
+	}
+	return ""
+}
+
+// stepSuffixes are how the names of drawn steps end.
+var stepSuffixes = map[stepPart]string{stepApply: "", StepDelete: " (destroy)", StepForget: " (forget)"}
+
+func (s *Step) drawnName() string {
+	if s.Part == StepDeposed {
+		// A replaced object gets its key only when it is set aside.
+		return s.Change.Addr.String() + " (destroy deposed " + cmp.Or(string(s.Change.Deposed), "00000000") + ")"
+	}
+	return s.Change.Addr.String() + stepSuffixes[s.Part]
+}
+
+// addReports adds, to graphs of planning, what announces each check before it is made.
+func (d *drawer) addReports() {
+	if !d.op.Phase.Checks() || d.op.Phase.Applies() {
+		return
+	}
+	reports := map[*configs.Check]dag.ID{}
+	for _, m := range d.g.Modules {
+		for _, c := range m.Checks {
+			report := d.add(InModule(m.Path, "check."+c.Config.Name+" (report)"), "", KindValue)
+			reports[c.Config] = report
+			d.graph.Connect(d.ends[c.Node.ID], report)
+			if m.expand != nil {
+				d.graph.Connect(report, d.tops[m.expand.ID])
+			}
+			for _, r := range m.Resources {
+				if r.Config != nil && r.Config.Check == c.Config {
+					d.graph.Connect(d.ends[r.Node.ID], report)
+				}
+			}
+		}
+	}
+}
+
+// addDeposed adds the deposed objects of the state to graphs of planning.
+func (d *drawer) addDeposed() {
+	if d.op.Phase.Applies() {
+		return
+	}
+	for _, r := range d.g.Resources {
+		for _, prior := range r.Prior {
+			for _, key := range prior.SortedKeys() {
+				for _, deposed := range slices.Sorted(maps.Keys(prior.Instances[key].Deposed)) {
+					name := prior.Addr.Instance(key).String() + " (deposed " + string(deposed) + ")"
+					n := d.add(name, r.Addr.String(), KindResource)
+					d.graph.Connect(n, d.tops[r.Provider.Node.ID])
+					d.graph.Connect(d.ends[r.Provider.close.ID], n)
+				}
+			}
+		}
+	}
+}
+
+// addGone adds the outputs and modules that only the state still has. No walk has nodes for them.
+func (d *drawer) addGone() {
+	for _, name := range d.op.Prior.OutputNames() {
+		if d.op.Config.Module.Outputs[name] == nil {
+			gone := "output." + name + " (destroy)"
+			d.graph.Connect(d.root, d.add(gone, gone, KindValue))
+		}
+	}
+	ends := map[addrs.Module]dag.ID{"": d.root}
+	var closed func(addrs.Module) dag.ID
+	closed = func(path addrs.Module) dag.ID {
+		if id, ok := ends[path]; ok {
+			return id
+		}
+		if m := d.g.Modules[path]; m != nil && m.end != nil {
+			ends[path] = d.ends[m.end.ID]
+			return ends[path]
+		}
+		parent, _ := path.Parent()
+		from := closed(parent)
+		ends[path] = d.add(path.String()+" (close)", "", KindModule)
+		d.graph.Connect(from, ends[path])
+		return ends[path]
+	}
+	for _, r := range d.g.Resources {
+		closed(r.Addr.Module)
+	}
+}
+
+// finish leaves out the nodes without names, where that makes no more than a few edges of each of theirs, and the
+// edges that others imply.
+func (d *drawer) finish() *Drawing {
+	const few = 8
+	users := d.graph.Dependents()
+	order, _ := d.graph.Order()
+	out := dag.Graph{}
+	for range d.drawn {
+		out.Add()
+	}
+	passed := make([]bool, len(d.drawn)) // what waits for these waits for their needs instead
+	mark := make([]dag.ID, len(d.drawn)) // the vertex, plus one, that was last found to need this one
+	for _, id := range order {
+		connect := func(to dag.ID) {
+			if mark[to] != id+1 {
+				mark[to] = id + 1
+				out.Connect(id, to)
+			}
+		}
+		for _, to := range d.graph.Needs(id) {
+			if !passed[to] {
+				connect(to)
+				continue
+			}
+			for _, further := range out.Needs(to) {
+				connect(further)
+			}
+		}
+		passed[id] = d.drawn[id].Name == "" && min(len(out.Needs(id)), len(users[id])) <= few
+	}
+	for id, yes := range passed {
+		if yes {
+			out.Disconnect(dag.ID(id))
+		}
+	}
+	return d.numbered(out.TransitiveReduction(), passed)
+}
+
+// numbered returns the drawing of those nodes that are left, in the order of their names.
+func (d *drawer) numbered(g *dag.Graph, left []bool) *Drawing {
+	var kept []dag.ID
+	for id, n := range d.drawn {
+		if n.Name == "" {
+			d.drawn[id].Name = fmt.Sprintf("(group %d)", id)
+		}
+		if !left[id] {
+			kept = append(kept, dag.ID(id))
+		}
+	}
+	slices.SortStableFunc(kept, func(x, y dag.ID) int { return strings.Compare(d.drawn[x].Name, d.drawn[y].Name) })
+	at := make([]int, len(d.drawn))
+	out := &Drawing{}
+	for i, id := range kept {
+		at[id] = i
+		out.Nodes = append(out.Nodes, d.drawn[id])
+	}
+	for i, id := range kept {
+		from := len(out.Edges)
+		for _, to := range g.Needs(id) {
+			out.Edges = append(out.Edges, [2]int{i, at[to]})
+		}
+		slices.SortFunc(out.Edges[from:], func(x, y [2]int) int { return x[1] - y[1] })
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/dag"
+)
+
+// drawDestruction turns the graph of planning to destroy everything, which has no order, into one of the order
+// in which it would be destroyed.
+func (b *build) drawDestruction() {
+	for _, r := range b.g.Resources {
+		b.g.Edges.Disconnect(r.Node.ID)
+		if len(r.Prior) > 0 {
+			b.after(r.Node, r.Provider.Node)
+		}
+	}
+	for _, r := range b.g.Resources {
+		for _, dep := range r.storedDeps() {
+			if other := b.g.ByAddr[dep]; other != nil {
+				b.after(other.Node, r.Node)
+			}
+		}
+	}
+}
+
+// dropIdle removes resources that do not change, unless an evaluated value needs them, and providers without
+// users. A walk visits such resources to build their values; in a drawing they only distract.
+func (b *build) dropIdle() {
+	changed := make(map[*Resource]bool)
+	for r, steps := range b.steps {
+		changed[r] = slices.ContainsFunc(steps, func(s *Step) bool { return s.Part == stepApply })
+	}
+	var busy []dag.ID
+	for id, n := range b.g.Nodes {
+		switch {
+		case n.Kind == KindStep, n.Kind.IsResource() && (changed[n.Resource] || b.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0),
+			n.Kind.IsResource() && n.Resource.nested() && b.op.Phase.Checks():
+			busy = append(busy, dag.ID(id))
+		case n.Kind.IsValue() && n.kept && !b.op.Phase.Destroys():
+			for _, need := range b.g.Edges.Needs(dag.ID(id)) {
+				if !b.g.Nodes[need].Kind.IsResource() {
+					busy = append(busy, need)
+				}
+			}
+		}
+	}
+	keep := b.g.Edges.Reach(busy...)
+	for id, n := range b.g.Nodes {
+		if !n.Kind.IsResource() && n.Kind != KindProvider {
+			keep[id] = true
+		}
+	}
+	b.drop(keep)
+}

@@ -1,0 +1,47 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"tofu/internal/tfdiags"
+)
+
+// Transformers returns the transformers in their order.
+func Transformers() []*Transformer { return transformers }
+
+// Text returns an operation's graph as text: each node that does something or orders others, followed by the
+// nodes that it waits for. Edges that others imply are left out, and so is the root, which waits for everything.
+func Text(ctx context.Context, op *Operation) (string, tfdiags.Diagnostics) {
+	b, diags := buildDrawing(ctx, op)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	reduced := b.g.Edges.TransitiveReduction()
+	used := make([]bool, len(b.g.Nodes))
+	shown := func(n *Node) bool {
+		return !n.Dropped && n.Kind != KindBarrier || n.Kind == KindBarrier && used[n.ID] && n.Name != rootName
+	}
+	for _, n := range b.g.Nodes {
+		for _, to := range reduced.Needs(n.ID) {
+			used[n.ID], used[to] = true, true
+		}
+	}
+	var out []string
+	for _, n := range b.g.Nodes {
+		if !shown(n) {
+			continue
+		}
+		var needs []string
+		for _, to := range reduced.Needs(n.ID) {
+			if shown(b.g.Nodes[to]) {
+				needs = append(needs, "  "+b.g.Nodes[to].Name+"\n")
+			}
+		}
+		slices.Sort(needs)
+		out = append(out, n.Name+"\n"+strings.Join(slices.Compact(needs), ""))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ""), diags
+}

@@ -1,0 +1,105 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"tofu/internal/engine/graph"
+	"tofu/internal/needs"
+
+	"golang.org/x/tools/txtar"
+
+	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/plans"
+)
+
+// TestTransformers checks that each transformer runs after those that it depends on.
+func TestTransformers(t *testing.T) {
+	done := map[*graph.Transformer]bool{}
+	names := map[string]bool{}
+	for _, pass := range graph.Transformers() {
+		for _, before := range pass.After {
+			if !done[before] {
+				t.Errorf("%s has to come after %s", pass.Name, before.Name)
+			}
+		}
+		if names[pass.Name] || pass.Doc == "" {
+			t.Errorf("%q needs a name of its own and a sentence of what it does", pass.Name)
+		}
+		done[pass], names[pass.Name] = true, true
+	}
+}
+
+// TestGraphs draws graphs. The archives in testdata/graphs have steps like those of sessions. All steps but the last
+// are applied; the graphs of the last one are in the golden sections "plan graph" and "apply graph", and in "undo
+// graph" if there is such a section. A section "destroy" means a destruction.
+func TestGraphs(t *testing.T) {
+	needs.Golden(t, needs.Glob(t, "testdata/graphs/*.txtar"), func(t *testing.T, in *txtar.Archive) (out *txtar.Archive) {
+		dir := t.TempDir()
+		var err error
+		synctest.Test(t, func(*testing.T) { out, err = drawGraphs(in, dir) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	})
+}
+
+var graphNames = map[engine.GraphKind]string{
+	engine.GraphPlan: "plan graph", engine.GraphApply: "apply graph", engine.GraphPlanDestroy: "undo graph",
+}
+
+func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
+	out := &txtar.Archive{Comment: in.Comment}
+	var steps []map[string]string
+	opts := &engine.PlanOptions{}
+	kinds := []engine.GraphKind{engine.GraphPlan, engine.GraphApply}
+	for _, f := range in.Files {
+		if strings.HasSuffix(f.Name, " graph") {
+			if f.Name == graphNames[engine.GraphPlanDestroy] {
+				kinds = append(kinds, engine.GraphPlanDestroy)
+			}
+			continue
+		}
+		out.Files = append(out.Files, f)
+		base, isStep := strings.CutSuffix(f.Name, ".tf")
+		switch {
+		case f.Name == "destroy":
+			opts.Mode = plans.Destroy
+		case isStep && !strings.Contains(base, "/"):
+			steps = append(steps, map[string]string{"main.tf": string(f.Data)})
+		default:
+			_, name, _ := strings.Cut(f.Name, "/")
+			steps[len(steps)-1][name] = string(f.Data)
+		}
+	}
+	s := enginetest.NewSession(dir)
+	for _, files := range steps[:len(steps)-1] {
+		if got, err := s.Do(&enginetest.Step{Files: files}); err != nil || got.Problems != "" {
+			return nil, fmt.Errorf("%w%s", err, got.Problems)
+		}
+	}
+	ctx := context.Background()
+	cfg, diags, err := s.Load(steps[len(steps)-1], nil)
+	if err != nil || diags.HasErrors() {
+		return nil, fmt.Errorf("loading: %w %w", err, diags.Err())
+	}
+	plan, diags := engine.Plan(ctx, cfg, s.State, s.Env(), opts)
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	for _, kind := range kinds {
+		text, diags := graph.Text(ctx, engine.GraphOperation(cfg, s.State, s.Env(), kind, plan))
+		if diags.HasErrors() {
+			return nil, diags.Err()
+		}
+		if kind != engine.GraphPlan || opts.Mode == plans.Normal {
+			out.Files = append(out.Files, txtar.File{Name: graphNames[kind], Data: []byte(strings.ReplaceAll(text, "registry.opentofu.org/hashicorp/", ""))})
+		}
+	}
+	return out, nil
+}

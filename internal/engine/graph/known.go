@@ -1,0 +1,39 @@
+package graph
+
+import (
+	"reflect"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+)
+
+// Known holds the analysed expressions of a configuration, which are the same for all of its graphs. Graphs
+// that are built one after the other can share it. The zero value is empty.
+type Known struct {
+	resources map[bodyKey]*ResourceExprs
+	exprs     map[hcl.Expression]*lang.Expr
+	callArgs  map[*configs.ModuleCall]map[string]*lang.Expr
+}
+
+// Expr returns an analysed expression; nil if e is nil. Each expression is analysed just once, except those
+// that are not pointers, such as the result of hcl.StaticExpr: they may hold values that can't be map keys.
+func (k *Known) Expr(e hcl.Expression) *lang.Expr {
+	switch {
+	case e == nil:
+		return nil
+	case reflect.TypeOf(e).Kind() != reflect.Pointer:
+		return lang.Analyse(e, addrs.ModuleScope)
+	}
+	found, ok := k.exprs[e]
+	if !ok {
+		found = lang.Analyse(e, addrs.ModuleScope)
+		if k.exprs == nil {
+			k.exprs = map[hcl.Expression]*lang.Expr{}
+		}
+		k.exprs[e] = found
+	}
+	return found
+}

@@ -1,0 +1,87 @@
+package graph
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+// Kind says what a node stands for, and what a walk does when it visits the node.
+type Kind uint8
+
+const (
+	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
+	KindCheck                      // check block
+	KindInspection                 // evaluates expressions that are not part of the configuration
+	KindModule                     // module call: decides the module's instances
+
+	KindExpand        // decides a resource's instances before their Steps run; only graphs with Steps have it
+	KindResource      // completes a resource: its value is final afterwards
+	KindResourceIn    // completes a resource within one instance of its module
+	KindStep          // one change to one object
+	KindProvider      // starts and configures the instances of a provider configuration
+	KindBarrier       // does nothing; orders others
+	KindProviderClose // Barrier that closes a provider configuration after its last user
+	KindEphemeralEnd  // Barrier that closes the objects of an ephemeral resource after their last user
+)
+
+// isValue reports whether the node evaluates expressions and nothing else.
+func (k Kind) IsValue() bool { return k <= KindInspection }
+
+// IsResource reports whether the node stands for a resource as a whole.
+func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
+
+// isBarrier reports whether the node orders others, whatever else it does.
+func (k Kind) isBarrier() bool { return k >= KindBarrier }
+
+// Node is a vertex of the graph.
+type Node struct {
+	ID    dag.ID
+	Kind  Kind
+	Name  string     // unique and readable: for cycles, drawings and logs
+	Range *hcl.Range // where it is declared; nil for what is not in the configuration
+
+	Module   *Module   // that the node belongs to; nil for nodes of no module
+	Resource *Resource // of nodes for resources and Steps, and of Barriers that belong to a resource
+	Object   any       // *value, *check, *module, *step or *providerConfig, according to Kind; *instanceBarrier
+
+	// In is the module instance of a KindResourceIn node.
+	In addrs.ModuleInstance
+
+	// Problems were found while the node's expressions were analysed. A node with errors is not executed.
+	Problems tfdiags.Diagnostics
+
+	Dropped bool // nothing is done when the node is visited
+	kept    bool // of values: evaluated even if no other node reads them
+}
+
+// completes reports whether the objects of a resource, or of one of its instances, are final after the node.
+func (n *Node) completes() bool {
+	_, one := n.Object.(*InstanceBarrier)
+	return n.Kind == KindResource || n.Kind == KindResourceIn || one
+}
+
+// deletes reports whether the node is a Step that removes an object.
+func (n *Node) deletes() bool {
+	s, ok := n.Object.(*Step)
+	return ok && s.Part != stepApply
+}
+
+// node adds a vertex.
+func (b *build) node(kind Kind, m *Module, name string, rng *hcl.Range) *Node {
+	n := &Node{ID: b.g.Edges.Add(), Kind: kind, Name: name, Range: rng, Module: m}
+	b.g.Nodes = append(b.g.Nodes, n)
+	return n
+}
+
+// after makes n wait for each of the others; nil ones are left out.
+func (b *build) after(n *Node, others ...*Node) {
+	for _, o := range others {
+		if o != nil && o != n {
+			b.g.Edges.Connect(n.ID, o.ID)
+			b.refRanges.record(n.ID, o.ID)
+		}
+	}
+}

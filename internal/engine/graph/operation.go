@@ -1,0 +1,51 @@
+package graph
+
+import (
+	"context"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
+)
+
+// graphOp describes the operation that a graph is built for. Building the graph does not change it.
+type Operation struct {
+	Phase  Phase
+	Config *configs.Config
+	Prior  *states.State // the state before the walk
+	Plan   *plans.Plan   // the plan to carry out; nil unless the phase applies
+
+	Mode           plans.Mode
+	PreDestroy     bool // the plan only refreshes objects that will be destroyed
+	Targets        []addrs.Target
+	Excludes       []addrs.Target
+	CommandImports []CommandImport
+	Generate       bool       // configuration is generated for import targets without a resource block
+	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; nil for none
+
+	// schema returns a provider's schema, and provisioner the schema of a provisioner type; it reports false
+	// if there is no such type. A nil provisioner func means that provisioners are not analysed.
+	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
+	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
+
+	Known   *Known            // nil: nothing is shared with other graphs
+	Timings *timings.Recorder // nil for none
+}
+
+// CommandImport is an import that the command line asks for.
+type CommandImport struct {
+	Addr addrs.AbsInstance
+	ID   string
+}
+
+// selective reports whether there are targets or excludes.
+func (o *Operation) Selective() bool { return len(o.Targets)+len(o.Excludes) > 0 }
+
+// partial reports whether the operation may leave out changes that the configuration requires, so that
+// resources keep other instances than those it declares.
+func (o *Operation) Partial() bool { return o.Mode == plans.RefreshOnly || o.Selective() }

@@ -1,0 +1,144 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tofu/internal/tfdiags"
+)
+
+// CompareOrders is for tests. It orders the steps of a plan twice: by Barriers over the nearest dependencies, and
+// pair by pair over the transitive closure of the dependencies, and returns an error if the orders differ. It
+// reports true, without comparing, if the dependencies contradicted each other, so that some were given up.
+func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error) {
+	barriers := newBuild(ctx, op)
+	if diags := barriers.run(transformers); diags.HasErrors() {
+		return false, fmt.Errorf("with barriers: %w", diags.Err())
+	}
+	if barriers.relaxed {
+		return true, nil
+	}
+	plain := newBuild(ctx, op)
+	passes := slices.Clone(transformers)
+	passes[slices.Index(passes, destroySplitTransformer)] = &Transformer{Name: "Pairwise", Run: connectPairwise}
+	if diags := plain.run(passes); diags.HasErrors() {
+		return false, fmt.Errorf("pair by pair: %w", diags.Err())
+	}
+	got, want := barriers.stepOrder(), plain.stepOrder()
+	for name := range want {
+		if got[name] != want[name] {
+			return false, fmt.Errorf("%s comes after\n%s\npair by pair:\n%s", name, got[name], want[name])
+		}
+	}
+	return false, nil
+}
+
+// stepOrder lists, for every step, the steps that come before it.
+func (b *build) stepOrder() map[string]string {
+	out := map[string]string{}
+	for _, n := range b.g.Nodes {
+		if n.Kind != KindStep {
+			continue
+		}
+		var before []string
+		for id, reached := range b.g.Edges.Reach(n.ID) {
+			if other := b.g.Nodes[id]; reached && other.Kind == KindStep && other != n {
+				before = append(before, other.Name)
+			}
+		}
+		slices.Sort(before)
+		out[n.Name] = strings.Join(before, "\n")
+	}
+	return out
+}
+
+// connectPairwise connects Steps in the order that transform_destroy.go describes, without Barriers.
+func connectPairwise(b *build) tfdiags.Diagnostics {
+	if !b.op.Phase.Applies() || !b.deletesAnything() {
+		return nil
+	}
+	d := newDestroyOrder(b)
+	for _, x := range d.all {
+		needs := closed(x, func(y *depNode) []*depNode { return y.needs })
+		users := closed(x, func(y *depNode) []*depNode { return y.users })
+		for _, s := range x.steps {
+			d.connectPlainly(s, x, needs, users)
+		}
+	}
+	return nil
+}
+
+func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
+	var out []*depNode
+	seen := map[*depNode]bool{x: true}
+	todo := []*depNode{x}
+	for len(todo) > 0 {
+		y := todo[0]
+		todo = todo[1:]
+		for _, z := range next(y) {
+			if !seen[z] {
+				seen[z] = true
+				out, todo = append(out, z), append(todo, z)
+			}
+		}
+	}
+	return out
+}
+
+func (d *destroyOrder) connectPlainly(s *Step, x *depNode, needs, users []*depNode) {
+	after := func(of []*depNode, which func(*Step) bool) {
+		for _, y := range of {
+			for _, t := range y.steps {
+				if which(t) {
+					d.b.after(s.node, t.node)
+				}
+			}
+		}
+	}
+	var own, create *Step
+	for _, t := range x.steps {
+		if t.Change.Addr == s.Change.Addr && t != s {
+			switch {
+			case t.Part == stepApply:
+				create = t
+			case t.Part == StepForget || t.Part == StepDelete && !d.lastDeletions[t]:
+				own = t
+			}
+		}
+	}
+	switch {
+	case s.writes():
+		after(needs, d.ordinary)
+		after(users, d.ordinary)
+		if own != nil {
+			d.b.after(s.node, own.node)
+		}
+	case !s.deletes():
+	case d.lastDeletions[s]:
+		after(users, (*Step).deletes)
+		after(users, (*Step).writes)
+		after(needs, (*Step).writes)
+		for _, y := range d.all {
+			if d.begins(y, x) {
+				after(append(closed(y, func(z *depNode) []*depNode { return z.users }), y), (*Step).writes)
+			}
+		}
+		if create != nil {
+			d.b.after(s.node, create.node)
+		}
+	default:
+		after(users, (*Step).deletes)
+	}
+}
+
+// begins reports whether the configuration of y depends on x and its stored dependencies do not.
+func (d *destroyOrder) begins(y, x *depNode) bool {
+	if y.hub || !y.exists || y.resource.Config == nil || y == x || !y.writes() || !y.resource.refersTo(x.resource.Addr) ||
+		x.addr.Module != y.addr.Module && x.resource.Addr.Module == y.resource.Addr.Module {
+		return false
+	}
+	stored, guess := d.storedDeps(y)
+	return !listed(append(stored, guess), x.resource.Addr)
+}

@@ -1,0 +1,192 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/spelling"
+	"tofu/internal/tfdiags"
+)
+
+// checkPreventDestroy refuses what differs between instances: prevent_destroy is evaluated for instances that are gone from the
+// configuration too.
+func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	for _, ref := range refs.Objects {
+		switch ref.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
+				"prevent_destroy is the same for all instances of a resource, also for those that are to be destroyed, so it can't refer to %s.", ref.Subject).At(ref.Range))
+		}
+	}
+	return diags
+}
+
+// checkBlockLocal checks the names that depend on nothing but the block they stand in.
+func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics {
+	var d tfdiags.Diagnostic
+	switch s := ref.Subject.(type) {
+	case addrs.CountAttr:
+		switch {
+		case s.Name != "index":
+			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only one is \"index\".", s.Name)
+		case !scope.count:
+			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "count.index exists only in a block that has a \"count\" argument.")
+		}
+	case addrs.ForEachAttr:
+		switch {
+		case s.Name != "key" && s.Name != "value":
+			d = tfdiags.Errorf("Invalid \"each\" attribute", "The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
+		case !scope.each:
+			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "each.key and each.value exist only in a block that has a \"for_each\" argument.")
+		}
+	case addrs.Self:
+		if scope.self != nil {
+			return scope.self.checkAttribute(ref.Remaining)
+		}
+		d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. Refer to the resource by its own name elsewhere.")
+	case addrs.PathAttr:
+		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
+			d = tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
+		}
+	case addrs.TerraformAttr:
+		if s.Name != "workspace" && s.Name != "applying" {
+			d = tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", s.Alias), "The %q object has no attribute %q: it has \"workspace\" and \"applying\".", s.Alias, s.Name)
+		}
+	default:
+		d = tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", ref.Subject)
+	}
+	if d.Summary == "" {
+		return nil
+	}
+	return tfdiags.Diagnostics{d}
+}
+
+func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) tfdiags.Diagnostics {
+	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, ModuleName(m.Path))
+	if near := spelling.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
+		detail += near
+	} else if hint != "" {
+		detail += " " + fmt.Sprintf(hint, name)
+	}
+	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared " + what, Detail: detail}}
+}
+
+// inCheckOf tells whether a node belongs to the check block that a scoped data source is nested in.
+func (n *Node) inCheckOf(r *Resource) bool {
+	return n.Kind == KindCheck && n.Module == r.Module && n.Name == InModule(r.Module.Path, "check."+r.Config.Check.Name)
+}
+
+// checkAccess holds a reference against the block's repetition and the type's schema.
+func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	repeats := r.Config.Count != nil || r.Config.ForEach != nil
+	switch {
+	case keyed && !repeats:
+		diags = diags.Append(tfdiags.Errorf("Unexpected resource instance key",
+			"%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.", r.Addr.Resource, key))
+	case !keyed && repeats:
+		if len(rest) == 0 {
+			return nil
+		}
+		attr, ok := rest[0].(hcl.TraverseAttr)
+		if !ok {
+			return nil
+		}
+		how := "count.index"
+		if r.Config.ForEach != nil {
+			how = "each.key"
+		}
+		diags = diags.Append(tfdiags.Errorf("Missing resource instance key",
+			"%s has \"count\" or \"for_each\", so the attribute %q is one of an instance: for example %s[%s].%s.",
+			r.Addr.Resource, attr.Name, r.Addr.Resource, how, attr.Name))
+	}
+	return diags.Append(r.checkAttribute(rest))
+}
+
+// checkAttribute holds what is asked of one object against the type's schema.
+func (r *Resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
+	if r.Schema == nil {
+		return nil
+	}
+	if wrong := r.Schema.Block.StaticValidateTraversal(rest); wrong.HasErrors() {
+		return tfdiags.Diagnostics{}.Append(wrong)[:1]
+	}
+	return nil
+}
+
+func (m *Module) undeclaredResource(addr addrs.Resource) tfdiags.Diagnostics {
+	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source", addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
+	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))
+	if meant := m.suggestion(addr); meant != "" {
+		detail += fmt.Sprintf(" Did you mean %s?", meant)
+	}
+	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared resource", Detail: detail}}
+}
+
+// meant gives what is declared and nearly called like a resource that isn't; "" for nothing. Whatever begins with none of the words
+// of the language is a reference to a resource, so it may be one of these that is misspelt.
+func (m *Module) suggestion(addr addrs.Resource) string {
+	var names, types []string
+	for other := range m.Resources {
+		if other.Mode == addr.Mode && other.Type == addr.Type {
+			names = append(names, other.Name)
+		}
+		if other.Mode == addr.Mode && other.Name == addr.Name {
+			types = append(types, other.Type)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(types)
+	near := addr
+	if near.Name = spelling.Nearest(addr.Name, names); near.Name != "" {
+		return near.String()
+	}
+	near = addr
+	if near.Type = spelling.Nearest(addr.Type, types); near.Type != "" {
+		return near.String()
+	}
+	if addr.Mode != addrs.Managed {
+		return ""
+	}
+	if other := (addrs.Resource{Mode: addrs.Data, Type: addr.Type, Name: addr.Name}); m.Resources[other] != nil {
+		return "the data source " + other.String()
+	}
+	root := spelling.Nearest(addr.Type, []string{"var", "local", "module", "data"})
+	declared := map[string]bool{"var": m.Variables[addr.Name] != nil, "local": m.Locals[addr.Name] != nil, "module": m.Calls[addr.Name] != nil}
+	for other := range m.Resources {
+		if other.Mode == addrs.Data && other.Type == addr.Name {
+			declared["data"] = true
+		}
+	}
+	if declared[root] {
+		return root + "." + addr.Name
+	}
+	return ""
+}
+
+func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Self-referential block",
+		"The block of %s can't refer to itself by name: it would wait for itself.", block).At(ref.Range)
+}
+
+// selfReferences returns an error for each reference of a repeated block to all of its own instances.
+// No number of instances can make one valid, so they are found while validating.
+func (r *Resource) SelfReferences() tfdiags.Diagnostics {
+	if r.Exprs.Body == nil || !r.Exprs.Repetition.Repeats() {
+		return nil
+	}
+	var diags tfdiags.Diagnostics
+	for _, ref := range r.Exprs.Body.Refs.Objects {
+		if ref.Subject != r.Addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining).HasErrors() {
+			continue // other errors of the reference are reported with the rest of the body
+		}
+		diags = diags.Append(SelfReference(r.Addr.String(), ref))
+	}
+	return diags
+}

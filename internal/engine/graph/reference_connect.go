@@ -1,0 +1,253 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/spelling"
+	"tofu/internal/tfdiags"
+)
+
+// A unit is what is evaluated as a whole, an expression or a body, in the place that its module has in the tree.
+type EvalUnit struct {
+	Module *Module
+	Refs   *lang.Refs
+}
+
+// refuse records what is wrong with the references of a unit.
+func (b *build) addRefErrors(n *Node, u EvalUnit, problems tfdiags.Diagnostics) {
+	switch {
+	case len(problems) == 0:
+	case b.op.Phase == PhaseValidate:
+		b.g.RefErrors[u] = b.g.RefErrors[u].Append(problems)
+	default:
+		n.Problems = n.Problems.Append(problems)
+	}
+}
+
+// connectRefs makes n wait for what the references name, or records why they name nothing.
+func (b *build) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
+	b.connectUnit(n, m, refs, scope, nil)
+}
+
+// connectUnit is connectRefs with a function that may take what is wrong with a reference, to have it reported later. Errors about
+// objects that have a block of their own come first, and hide those about values (see isValue): so the errors of one unit are of one
+// kind, as they are in OpenTofu.
+func (b *build) connectUnit(n *Node, m *Module, refs *lang.Refs, scope BlockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
+	var objects, values, functions tfdiags.Diagnostics
+	for _, ref := range refs.Objects {
+		var problems tfdiags.Diagnostics
+		if scope.except != nil && ref.Whole() == scope.except {
+			problems = m.checkOwn(ref)
+		} else {
+			b.refRanges.startRef(&ref.Range)
+			problems = b.connectRef(n, m, ref, scope)
+		}
+		for i := range problems {
+			if problems[i].Subject == nil { // the schema knows a better place: the step that it doesn't have
+				problems[i].Subject = &ref.Range
+			}
+		}
+		switch {
+		case len(problems) == 0, kept != nil && kept(ref, problems):
+		case IsValueRef(ref.Subject):
+			values = values.Append(problems)
+		default:
+			objects = objects.Append(problems)
+		}
+	}
+	b.refRanges.startRef(nil)
+	for _, f := range refs.Functions {
+		functions = functions.Append(b.connectFunction(n, m, f))
+	}
+	wrong := slices.Clip(refs.Problems)
+	switch {
+	case functions.HasErrors() && n.Kind != KindProvider && n.Kind != KindModule:
+		b.unknownFunctions = b.unknownFunctions.Append(functions)
+	case functions.HasErrors():
+		wrong = functions
+	case objects.HasErrors():
+		wrong = wrong.Append(objects)
+	default:
+		wrong = wrong.Append(values)
+	}
+	b.addRefErrors(n, EvalUnit{m, refs}, wrong)
+}
+
+// isValue tells whether a reference is to something that is asked for its value without a look at its block.
+func IsValueRef(subject addrs.Referenceable) bool {
+	switch subject.(type) {
+	case addrs.InputVariable, addrs.LocalValue, addrs.PathAttr, addrs.TerraformAttr, addrs.CountAttr, addrs.ForEachAttr:
+		return true
+	}
+	return false
+}
+
+func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics {
+	switch s := ref.Subject.(type) {
+	case addrs.InputVariable:
+		if v := m.Variables[s.Name]; v != nil {
+			b.after(n, v.Node)
+			return nil
+		}
+		return undeclared("input variable", s.Name, m, m.Config.Module.Variables, "A variable is declared with a block variable \"%s\" {}.")
+	case addrs.LocalValue:
+		if v := m.Locals[s.Name]; v != nil {
+			b.after(n, v.Node)
+			return nil
+		}
+		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
+	case addrs.Resource:
+		return b.connectResourceRef(n, m, s, addrs.NoKey, false, ref)
+	case addrs.ResourceInstance:
+		return b.connectResourceRef(n, m, s.Resource, s.Key, true, ref)
+	case addrs.ModuleCall:
+		return b.connectCallRef(n, m, s.Name, "", addrs.NoKey, ref)
+	case addrs.ModuleCallInstance:
+		return b.connectCallRef(n, m, s.Name, "", s.Key, ref)
+	case addrs.ModuleCallOutput:
+		return b.connectCallRef(n, m, s.Call.Name, s.Output, s.Call.Key, ref)
+	case addrs.OutputValue:
+		if v := m.Outputs[s.Name]; v != nil {
+			b.after(n, v.Node)
+			return nil
+		}
+		return undeclared("output value", s.Name, m, m.Config.Module.Outputs, "")
+	default:
+		return CheckBlockLocal(ref, scope)
+	}
+}
+
+// checkOwn checks what a block asks of itself.
+func (m *Module) checkOwn(ref *addrs.Reference) tfdiags.Diagnostics {
+	switch s := ref.Subject.(type) {
+	case addrs.Resource:
+		return m.Resources[s].checkAccess(addrs.NoKey, false, ref.Remaining)
+	case addrs.ResourceInstance:
+		return m.Resources[s.Resource].checkAccess(s.Key, true, ref.Remaining)
+	}
+	return nil
+}
+
+func (b *build) connectResourceRef(n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference) tfdiags.Diagnostics {
+	r := m.Resources[addr]
+	if r == nil || r.Config == nil {
+		return m.undeclaredResource(addr)
+	}
+	if r.Config.Check != nil && !n.inCheckOf(r) {
+		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
+			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)}}
+	}
+	if keyed && b.op.Phase.Applies() {
+		b.after(n, b.instanceBarrier(r, key))
+	} else {
+		b.after(n, r.Node)
+	}
+	return r.checkAccess(key, keyed, ref.Remaining)
+}
+
+// wholeCall is a reference from a node to a module call without an output's name.
+type wholeCall struct {
+	from *Node
+	call *Module
+	rng  *hcl.Range
+}
+
+func (b *build) connectCallRef(n *Node, m *Module, call, output string, key addrs.InstanceKey, ref *addrs.Reference) tfdiags.Diagnostics {
+	child := m.Calls[call]
+	if child == nil {
+		return undeclared("module", call, m, m.Calls, "")
+	}
+	b.after(n, child.expand)
+	v := child.Outputs[output]
+	if v == nil || (key != addrs.NoKey) != child.Repetition.Repeats() { // a whole, a key written like an output, or a mistake that evaluating will tell
+		b.wholeCalls = append(b.wholeCalls, wholeCall{n, child, &ref.Range})
+		return nil
+	}
+	b.after(n, v.Node)
+	return nil
+}
+
+// connectDependsOn makes n wait for whole objects, but those for which except holds: a module call counts as everything in it. The
+// first thing that is missing speaks for all.
+func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
+	problems := slices.Clip(refs.Problems)
+	for _, ref := range refs.Objects {
+		if except != nil && except(ref) {
+			continue
+		}
+		if len(ref.Remaining) > 0 {
+			problems = problems.Append(tfdiags.Errorf("Invalid depends_on reference",
+				"A reference in depends_on is to a whole object, not to an attribute of one: write %s.", ref.Subject).At(ref.Remaining.SourceRange()))
+			continue
+		}
+		b.refRanges.startRef(&ref.Range)
+		if call, ok := moduleCallOf(ref.Subject); ok {
+			if child := m.Calls[call]; child != nil {
+				b.after(n, child.end)
+				continue
+			}
+		}
+		missing := b.connectRef(n, m, ref, BlockScope{})
+		if problems.HasErrors() {
+			continue
+		}
+		for _, d := range missing {
+			d.Subject = &ref.Range
+			problems = problems.Append(d)
+		}
+	}
+	b.refRanges.startRef(nil)
+	b.addRefErrors(n, EvalUnit{m, refs}, problems)
+}
+
+func moduleCallOf(subject addrs.Referenceable) (string, bool) {
+	switch s := subject.(type) {
+	case addrs.ModuleCall:
+		return s.Name, true
+	case addrs.ModuleCallInstance:
+		return s.Name, true
+	}
+	return "", false
+}
+
+// connectFunction makes n wait for the provider whose function it calls.
+func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.Diagnostics {
+	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
+		hint := spelling.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
+		return tfdiags.Diagnostics{tfdiags.Errorf("Unknown function provider",
+			"There is no provider %q in the required_providers of %s.%s", f.Func.Name, ModuleName(m.Path), hint).At(f.Range)}
+	}
+	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
+	use, ok := m.Config.ProviderForLocal(local)
+	if !ok {
+		return nil // reported when the function is called
+	}
+	p, key := b.provider(use)
+	if key != nil {
+		b.g.FunctionKeys[FunctionUse{m, f.Func}] = key
+	}
+	b.g.Functions[FunctionUse{m, f.Func}] = p
+	if p.Schema == nil {
+		addr := p.Addr.Provider
+		if b.schemas[addr] == nil {
+			schema, more := b.op.Schema(b.ctx, addr)
+			if more.HasErrors() {
+				return more
+			}
+			b.schemas[addr] = schema
+		}
+		p.Schema = b.schemas[addr]
+		p.FunctionsOnly = p.Config == nil // else it would be known from its resources
+		b.analyseProvider(p)
+		b.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
+	}
+	b.after(n, p.Node)
+	b.after(p.close, n)
+	return nil
+}

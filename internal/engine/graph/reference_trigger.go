@@ -1,0 +1,69 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+	"tofu/internal/tfdiags"
+)
+
+// triggerPath turns A[count.index].attr into a traversal, with the keys that are references put in.
+func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, tfdiags.Diagnostics)) (hcl.Traversal, tfdiags.Diagnostics) {
+	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
+		return tr, nil
+	}
+	switch expr := expr.(type) {
+	case *hclsyntax.RelativeTraversalExpr:
+		head, diags := TriggerPath(expr.Source, key)
+		return append(head[:len(head):len(head)], expr.Traversal...), diags
+	case *hclsyntax.IndexExpr:
+		head, diags := TriggerPath(expr.Collection, key)
+		if _, none := hcl.AbsTraversalForExpr(expr.Key); none.HasErrors() {
+			return nil, diags.Append(noPath(expr.Key.Range()))
+		}
+		k, more := key(expr.Key)
+		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), diags.Append(more)
+	}
+	return nil, tfdiags.Diagnostics{noPath(expr.Range())}
+}
+
+func noPath(at hcl.Range) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Invalid replace_triggered_by expression",
+		"An item of replace_triggered_by is a resource, one of its instances or an attribute, and nothing that has to be calculated; an index is a constant, count.index or each.key.").At(at)
+}
+
+// checkTrigger refuses a trigger that is no path, and holds one that has a reference for an index against its resource's schema; others
+// are checked as references.
+func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
+	path, diags := TriggerPath(e.Expression, func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil })
+	if diags.HasErrors() {
+		return diags
+	}
+	at := slices.IndexFunc(path, func(step hcl.Traverser) bool {
+		index, ok := step.(hcl.TraverseIndex)
+		return ok && !index.Key.IsKnown()
+	})
+	if at < 0 {
+		return nil
+	}
+	ref, diags := addrs.ParseRef(path[:at], addrs.ModuleScope)
+	if diags.HasErrors() {
+		return diags
+	}
+	rest := slices.Concat(ref.Remaining, path[at:])
+	res, whole := ref.Subject.(addrs.Resource)
+	if inst, ok := ref.Subject.(addrs.ResourceInstance); ok {
+		res = inst.Resource
+	} else if whole && len(ref.Remaining) == 0 {
+		rest = rest[1:] // the key of an instance
+	}
+	if r := m.Resources[res]; r != nil && r.Schema != nil {
+		diags = diags.Append(r.Schema.Block.StaticValidateTraversal(rest))
+	}
+	return diags
+}

@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang"
+	"tofu/internal/parallel"
+	"tofu/internal/tfdiags"
+)
+
+var analysisTransformer = &Transformer{
+	Name:  "Analysis",
+	Doc:   "finds what every expression refers to, once per configuration object however many modules share it",
+	After: []*Transformer{configTransformer, schemaTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		for _, m := range b.g.Modules {
+			if m.Call != nil {
+				m.Repetition = b.repetition(m.Call.Count, m.Call.ForEach, m.Call.Enabled)
+			}
+			for _, c := range m.Checks {
+				c.Asserts = b.conditions(c.Config.Asserts)
+			}
+		}
+		for _, v := range b.g.Values {
+			b.analyseValue(v)
+		}
+		b.analyseBodies()
+		for _, r := range b.g.Resources {
+			if r.Config != nil {
+				r.Exprs = b.known.resources[r.bodyKey()]
+				if b.op.ImportsOnly(r) {
+					r.Exprs = &ResourceExprs{Repetition: r.Exprs.Repetition, SelfReferences: r.Exprs.SelfReferences}
+				}
+				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems)
+			}
+		}
+		for _, p := range b.g.Providers {
+			b.analyseProvider(p)
+		}
+		return nil
+	},
+}
+
+func (b *build) repetition(count, forEach, enabled hcl.Expression) Repetition {
+	return Repetition{b.known.Expr(count), b.known.Expr(forEach), b.known.Expr(enabled)}
+}
+
+func (b *build) conditions(cfgs []*configs.CheckRule) []Condition {
+	out := make([]Condition, len(cfgs))
+	for i, c := range cfgs {
+		out[i] = Condition{c, b.known.Expr(c.Condition), b.known.Expr(c.ErrorMessage)}
+	}
+	return out
+}
+
+func (b *build) analyseValue(v *Value) {
+	switch v.Kind {
+	case Variable:
+		v.Conditions = b.conditions(v.Variable.Validations)
+		if call := v.Module.Call; call != nil {
+			v.Expr = b.callArg(call, v.Name)
+			v.PerInstance = v.Expr != nil && usesRepetition(v.Expr.Refs)
+		}
+		v.Node.kept = len(v.Conditions) > 0
+	case Local:
+		v.Expr = b.known.Expr(v.Module.Config.Module.Locals[v.Name].Expr)
+	case Output:
+		if v.Output.Ephemeral && v.Module.Parent == nil && !v.Module.Config.Called {
+			v.Node.Problems = v.Node.Problems.Append(tfdiags.Errorf("Invalid output configuration",
+				"Root modules can't have ephemeral outputs: there is no module to take the value.").At(v.Output.Range))
+		}
+		v.Expr = b.known.Expr(v.Output.Expr)
+		v.Conditions = b.conditions(v.Output.Preconditions)
+	}
+}
+
+// callArg gives the expression that a module call has for a variable; nil when it has none.
+func (b *build) callArg(call *configs.ModuleCall, name string) *lang.Expr {
+	args, ok := b.known.callArgs[call]
+	if !ok {
+		args = map[string]*lang.Expr{}
+		attrs, _ := call.Config.JustAttributes() // its errors were reported when the module was loaded
+		for name, attr := range attrs {
+			args[name] = b.known.Expr(attr.Expr)
+		}
+		if b.known.callArgs == nil {
+			b.known.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
+		}
+		b.known.callArgs[call] = args
+	}
+	return args[name]
+}
+
+func usesRepetition(refs lang.Refs) bool {
+	return slices.ContainsFunc(refs.Objects, func(r *addrs.Reference) bool {
+		switch r.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			return true
+		}
+		return false
+	})
+}
+
+// A bodyKey is a resource block's body as one of perhaps several schemas has it; the schema is nil where it isn't known.
+type bodyKey struct {
+	cfg    *configs.Resource
+	schema *configschema.Block
+}
+
+func (r *Resource) bodyKey() bodyKey {
+	key := bodyKey{cfg: r.Config}
+	if r.Schema != nil {
+		key.schema = r.Schema.Block
+	}
+	return key
+}
+
+// analyseBodies analyses the bodies of the resource blocks that no graph had yet: on all processors, since it is most of what there is
+// to do before the first thing can be planned.
+func (b *build) analyseBodies() {
+	if b.known.resources == nil {
+		b.known.resources = map[bodyKey]*ResourceExprs{}
+	}
+	var todo []bodyKey
+	for _, r := range b.g.Resources {
+		if r.Config == nil {
+			continue
+		}
+		if key := r.bodyKey(); b.known.resources[key] == nil {
+			b.known.resources[key] = &ResourceExprs{}
+			todo = append(todo, key)
+		}
+	}
+	parallel.Each(len(todo), runtime.GOMAXPROCS(0), func(i int) {
+		if key := todo[i]; key.schema != nil {
+			e := b.known.resources[key]
+			e.Body = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
+			e.Body.Meta = key.cfg.Meta()
+		}
+	})
+	for _, key := range todo {
+		b.analyseMeta(key.cfg, b.known.resources[key])
+	}
+}
+
+// analyseMeta analyses what a resource block has beside its body.
+func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
+	e.Repetition = b.repetition(c.Count, c.ForEach, c.Enabled)
+	e.SelfReferences = e.Repetition.checkSelfReference(c.Addr)
+	e.Preconditions, e.Postconditions = b.conditions(c.Preconditions), b.conditions(c.Postconditions)
+	for _, t := range c.ReplaceTriggeredBy {
+		e.Triggers = append(e.Triggers, b.known.Expr(t))
+	}
+	e.PreventDestroy = b.known.Expr(c.PreventDestroy)
+	e.DependsOn = lang.DependsOn(c.DependsOn)
+	for _, prov := range c.Provisioners {
+		e.Provisioners = append(e.Provisioners, b.op.AnalyseProvisioner(prov, c.Connection, &e.problems))
+	}
+}
+
+func (o *Operation) AnalyseProvisioner(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *Provisioner {
+	out := &Provisioner{Config: prov}
+	if o.Provisioner == nil {
+		return out
+	}
+	schema, ok, err := o.Provisioner(prov.Type)
+	if !ok {
+		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
+			"There is no provisioner of type %[1]q. The built-in ones are file, local-exec and remote-exec. Any other is a plugin: put its program, terraform-provisioner-%[1]s, into the working directory or ~/.terraform.d/plugins.", prov.Type).InText(prov.TypeRange))
+		return out
+	}
+	if err != nil {
+		*problems = problems.Append(err)
+		return out
+	}
+	out.Body = lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)
+	out.Body.Meta = prov.Meta()
+	if body := prov.ConnectionBody(outer); body != nil {
+		out.Connection = lang.AnalyseBody(body, connectionSchema, addrs.ModuleScope)
+	}
+	return out
+}
+
+func (b *build) analyseProvider(p *Provider) {
+	if p.Schema == nil {
+		return
+	}
+	schema := p.Schema.Provider
+	if schema == nil {
+		schema = configschema.Empty()
+	}
+	body := hcl.EmptyBody()
+	if p.Config != nil {
+		body = p.Config.Config
+	}
+	p.Body = lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	p.Body.Meta = p.Config.Meta()
+}
+
+// connectionSchema is the content of a connection block; an outer block may leave to inner ones what they need.
+var connectionSchema = func() *configschema.Block {
+	attrs := map[string]*configschema.Attribute{}
+	for ty, names := range map[cty.Type][]string{
+		cty.String: {"type", "user", "password", "host", "timeout", "script_path", "private_key", "certificate", "host_key",
+			"agent_identity", "target_platform", "proxy_scheme", "proxy_host", "proxy_user_name", "proxy_user_password", "bastion_host",
+			"bastion_host_key", "bastion_user", "bastion_password", "bastion_private_key", "bastion_certificate", "cacert"},
+		cty.Bool:   {"agent", "https", "insecure", "use_ntlm"},
+		cty.Number: {"port", "proxy_port", "bastion_port"},
+	} {
+		for _, name := range names {
+			attrs[name] = &configschema.Attribute{Type: ty, Optional: true}
+		}
+	}
+	return &configschema.Block{Attributes: attrs}
+}()
+
+// ConnectionType is the type of the connection value that provisioners get.
+func ConnectionType() cty.Type { return connectionSchema.ImpliedType() }

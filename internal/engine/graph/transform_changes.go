@@ -1,0 +1,96 @@
+package graph
+
+import (
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// step is one thing that is done to one object while applying.
+type Step struct {
+	node     *Node
+	Resource *Resource
+	Change   *plans.InstanceChange
+	Part     stepPart
+	Forced   bool // a step that depends on it creates before it destroys, so its own object must be replaced that way too
+}
+
+// stepPart is the part of its change that a step carries out; a replacement has two.
+type stepPart uint8
+
+const (
+	stepApply   stepPart = iota // create, update, read, or look at the conditions of what doesn't change
+	StepDelete                  // delete the current object
+	StepDeposed                 // delete a deposed object, or the one that a replacement leaves
+	StepForget                  // drop from the state
+)
+
+// stepParts says which parts an action has.
+var stepParts = map[plans.Action][]stepPart{
+	plans.NoOp:             {stepApply},
+	plans.Create:           {stepApply},
+	plans.Read:             {stepApply},
+	plans.Update:           {stepApply},
+	plans.DeleteThenCreate: {StepDelete, stepApply},
+	plans.CreateThenDelete: {stepApply, StepDeposed},
+	plans.Delete:           {StepDelete},
+	plans.Forget:           {StepForget},
+	plans.ForgetThenCreate: {StepForget, stepApply},
+}
+
+var changesTransformer = &Transformer{
+	Name:  "Changes",
+	Doc:   "adds the Steps of each planned change",
+	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.op.Phase.Applies() {
+			return nil
+		}
+		var diags tfdiags.Diagnostics
+		for _, change := range b.op.Plan.Changes.Instances {
+			r := b.g.ByAddr[change.Addr.Config()]
+			if r == nil {
+				diags = diags.Append(tfdiags.Errorf("Planned object unknown",
+					"The plan has a change for %s, which is neither in the configuration nor in the state that the plan was made from.", change.Addr))
+				continue
+			}
+			for _, part := range stepParts[change.Action] {
+				if change.Deposed != "" && part == StepDelete {
+					part = StepDeposed
+				}
+				if change.Action == plans.NoOp && !r.HasConditions() {
+					continue
+				}
+				b.addStep(&Step{Resource: r, Change: change, Part: part})
+			}
+		}
+		return diags
+	},
+}
+
+func (r *Resource) HasConditions() bool {
+	return r.Config != nil && len(r.Exprs.Preconditions)+len(r.Exprs.Postconditions) > 0
+}
+
+var stepVerbs = [...]string{stepApply: "apply", StepDelete: "destroy", StepDeposed: "destroy deposed", StepForget: "forget"}
+
+// verb returns what the step does, for the report of -timings.
+func (p stepPart) Verb() string { return stepVerbs[p] }
+
+// stepNames are the suffixes of the names of Step nodes.
+var stepNames = [...]string{stepApply: "", StepDelete: " (destroy)", StepDeposed: " (destroy deposed)", StepForget: " (forget)"}
+
+func (b *build) addStep(s *Step) {
+	r := s.Resource
+	name := s.Change.Addr.String()
+	if s.Part == stepApply && name == r.Node.Name {
+		name += " (apply)"
+	}
+	s.node = b.node(KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
+	s.node.Resource, s.node.Object = r, s
+	s.node.Problems = r.Node.Problems
+	b.after(s.node, r.Provider.Node)
+	if s.Part == stepApply {
+		r.Module.noteSteps(s.Change.Addr.Module)
+	}
+	b.steps[r] = append(b.steps[r], s)
+}

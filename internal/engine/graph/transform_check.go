@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"tofu/internal/tfdiags"
+)
+
+// checksStartName is the name of the Barrier that nested data sources wait for.
+const checksStartName = "(execute checks)"
+
+var checkTransformer = &Transformer{
+	Name:  "Check",
+	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
+	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.op.Phase.Checks() || !b.op.Phase.Applies() {
+			return nil
+		}
+		var start *Node
+		for _, r := range b.g.Resources {
+			if !r.nested() {
+				continue
+			}
+			if start == nil {
+				start = b.node(KindBarrier, nil, checksStartName, nil)
+				for _, other := range b.g.Resources {
+					if !other.nested() && (len(b.steps[other]) > 0 || other.HasConditions()) {
+						b.after(start, other.Node)
+						for _, s := range b.steps[other] {
+							b.after(start, s.node)
+						}
+					}
+				}
+			}
+			b.after(r.Inputs, start)
+		}
+		return nil
+	},
+}
+
+// nested tells whether the resource is a data source of a check.
+func (r *Resource) nested() bool { return r.Config != nil && r.Config.Check != nil }

@@ -1,0 +1,97 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+// rootName is the name of the Barrier that waits for everything.
+const rootName = "root"
+
+var closeTransformer = &Transformer{
+	Name:  "Close",
+	Doc:   "adds what closes ephemeral objects and providers when their last user is done, and the single root",
+	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		b.closeEphemerals()
+		for _, n := range slices.Clone(b.g.Nodes) {
+			if n.Resource != nil && n.Resource.Provider != nil {
+				b.after(n.Resource.Provider.close, n)
+			}
+		}
+		root := b.node(KindBarrier, nil, rootName, nil)
+		for _, n := range b.g.Nodes {
+			b.after(root, n)
+		}
+		return nil
+	},
+}
+
+// closeEphemerals adds a Barrier that closes each ephemeral resource, after everything that its value may have reached.
+func (b *build) closeEphemerals() {
+	var u *ephemeralUsers
+	for _, r := range b.g.Resources {
+		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil || b.op.Phase == PhaseValidate {
+			continue
+		}
+		if u == nil {
+			if _, ok := b.g.Edges.Order(); !ok {
+				return // the cycle is reported at the end
+			}
+			u = &ephemeralUsers{build: b, dependents: b.g.Edges.Dependents(), done: map[*Node]*Node{}, ofProvider: b.providerUsers()}
+		}
+		u.endOf(r.Node)
+	}
+}
+
+// providerUsers lists the nodes of each provider's resources by the provider's node.
+func (b *build) providerUsers() map[*Node][]*Node {
+	users := map[*Node][]*Node{}
+	for _, n := range b.g.Nodes {
+		if n.Resource != nil && n.Resource.Provider != nil {
+			users[n.Resource.Provider.Node] = append(users[n.Resource.Provider.Node], n)
+		}
+	}
+	return users
+}
+
+// ephemeralUsers finds what may need the value of an ephemeral resource: values hand it on, resources and providers use it.
+type ephemeralUsers struct {
+	*build
+	dependents [][]dag.ID
+	ofProvider map[*Node][]*Node
+	done       map[*Node]*Node
+}
+
+// of gives a Barrier that waits for everybody who may need what a node hands on: that of an ephemeral resource closes it. What several
+// values reach is found once.
+func (u *ephemeralUsers) endOf(n *Node) *Node {
+	if found, ok := u.done[n]; ok {
+		return found
+	}
+	end := u.node(KindBarrier, nil, n.Name+" (used)", nil)
+	u.done[n] = end
+	if r := n.Resource; r != nil && n == r.Node && r.Addr.Resource.Mode == addrs.Ephemeral {
+		end.Kind, end.Name, end.Object = KindEphemeralEnd, r.Addr.String()+" (close)", r
+		u.after(end, n)
+		u.after(r.Provider.close, end)
+	}
+	for _, id := range u.dependents[n.ID] {
+		user := u.g.Nodes[id]
+		if user.Kind.isBarrier() && user.Resource == nil {
+			continue
+		}
+		u.after(end, user)
+		switch {
+		case user.Kind == KindProvider:
+			u.after(end, u.ofProvider[user]...) // whatever the provider does may need the value
+		case user.Kind == KindStep, user.completes() && user.Resource.Addr.Resource.Mode != addrs.Ephemeral:
+		default:
+			u.after(end, u.endOf(user))
+		}
+	}
+	return end
+}

@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+var pruneTransformer = &Transformer{
+	Name:  "Prune",
+	Doc:   "drops values that nobody reads, in one sweep",
+	After: []*Transformer{closeTransformer, targetTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		if !b.op.Phase.prunes() {
+			return nil
+		}
+		var roots []dag.ID
+		for _, n := range b.g.Nodes {
+			if b.required(n) {
+				roots = append(roots, n.ID)
+			}
+		}
+		keep := b.g.Edges.Reach(roots...)
+		if b.op.Phase == PhasePlanDestroy {
+			b.fillModules(keep)
+		}
+		if b.op.Phase.Applies() {
+			b.skipUnusedEphemerals(keep)
+		}
+		b.drop(keep)
+		return nil
+	},
+}
+
+// restEphemerals finds the ephemeral resources whose values nobody is going to use: a resource of which nothing is done has its stored
+// value, whatever its block refers to. They stay closed.
+func (b *build) skipUnusedEphemerals(keep []bool) {
+	used := make([]bool, len(b.g.Nodes))
+	var todo []dag.ID
+	for _, n := range b.g.Nodes {
+		if keep[n.ID] && b.usesValues(n) {
+			todo = append(todo, n.ID)
+		}
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, need := range b.g.Edges.Needs(id) {
+			if !used[need] && b.g.Nodes[need].passesValues() {
+				used[need] = true
+				todo = append(todo, need)
+			}
+		}
+	}
+	for _, r := range b.g.Resources {
+		r.Unused = r.Addr.Resource.Mode == addrs.Ephemeral && !used[r.Node.ID] && !r.Node.kept && !r.HasConditions()
+	}
+}
+
+// works tells whether a node does something with the values that it waits for, other than handing them on.
+func (b *build) usesValues(n *Node) bool {
+	switch {
+	case n.Kind == KindProvider, n.kept:
+		return true
+	case n.Resource == nil:
+		return false
+	}
+	return len(b.steps[n.Resource]) > 0 || n.Resource.Addr.Resource.Mode == addrs.Ephemeral && n.Resource.HasConditions()
+}
+
+// handsOn tells whether what waits for a node may have the values from it that the node waits for itself.
+func (n *Node) passesValues() bool {
+	ephemeral := n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
+	return n.Kind.IsValue() || ephemeral || n.Kind.isBarrier() && n.Resource == nil
+}
+
+// fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have
+// in the state becomes their values there.
+func (b *build) fillModules(keep []bool) {
+	for _, r := range b.g.Resources {
+		if m := r.Module; m.expand != nil && keep[m.expand.ID] {
+			b.after(r.Node, m.expand)
+		}
+	}
+}
+
+// wanted tells whether a node has to run for its own sake.
+func (b *build) required(n *Node) bool {
+	switch n.Kind {
+	case KindStep:
+		return true
+	case KindValue, KindCheck, KindInspection:
+		return n.kept && !b.op.Phase.Destroys()
+	case KindExpand, KindResource, KindResourceIn:
+		return n.kept || b.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
+	}
+	return false
+}
+
+// drop takes the work out of nodes that are not kept; they stay as empty vertices without edges.
+func (b *build) drop(keep []bool) {
+	for id, n := range b.g.Nodes {
+		if keep[id] || n.Kind.isBarrier() {
+			continue
+		}
+		n.Dropped, n.Problems = true, nil
+		b.g.Edges.Disconnect(dag.ID(id))
+	}
+}

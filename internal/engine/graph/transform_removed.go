@@ -1,0 +1,42 @@
+package graph
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+)
+
+// removedKey is what a removed block names: a resource, or a module if resource is zero.
+type removedKey struct {
+	module   addrs.Module
+	resource addrs.Resource
+}
+
+// matchRemoved attaches removed blocks to the resources that they cover. A block that names the
+// resource takes precedence over one that names a module around it.
+func (b *build) matchRemoved() {
+	blocks := map[removedKey]*configs.Removed{}
+	for _, m := range b.g.Modules {
+		if m.Config == nil {
+			continue
+		}
+		for _, rm := range m.Config.Module.Removed {
+			path := m.Path
+			for _, name := range rm.From.Module.Module().Names() {
+				path = path.Child(name)
+			}
+			blocks[removedKey{path, rm.From.Resource}] = rm
+		}
+	}
+	if len(blocks) == 0 {
+		return
+	}
+	for _, r := range b.g.Resources {
+		if r.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		r.Removed = blocks[removedKey{r.Addr.Module, r.Addr.Resource}]
+		for m := r.Addr.Module; r.Removed == nil && !m.IsRoot(); m, _ = m.Parent() {
+			r.Removed = blocks[removedKey{module: m}]
+		}
+	}
+}

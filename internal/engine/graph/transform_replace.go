@@ -1,0 +1,88 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/dag"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+var replaceTransformer = &Transformer{
+	Name:  "Replace",
+	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
+	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		order, ok := b.g.Edges.Order()
+		if !ok {
+			return nil // the cycle is reported at the end
+		}
+		b.findNearest(order)
+		for _, r := range b.g.Resources {
+			r.CreateBeforeDestroy = r.createsFirst()
+		}
+		for _, id := range slices.Backward(order) { // dependents first
+			r := b.g.Nodes[id].Resource
+			if r == nil || b.g.Nodes[id] != r.Node || !r.CreateBeforeDestroy {
+				continue
+			}
+			for _, dep := range r.Deps {
+				b.g.ByAddr[dep].CreateBeforeDestroy = true
+			}
+		}
+		b.forceSteps(order)
+		return nil
+	},
+}
+
+// forceSteps finds the steps that others which create before they destroy depend on.
+func (b *build) forceSteps(order []dag.ID) {
+	if len(b.steps) == 0 {
+		return
+	}
+	forced := make([]bool, len(b.g.Nodes))
+	for _, steps := range b.steps {
+		for _, s := range steps { // what forced this one need not have a step itself
+			forced[s.node.ID] = s.Part == stepApply && s.Change.Action == plans.CreateThenDelete
+		}
+	}
+	for _, id := range slices.Backward(order) { // dependents first
+		n := b.g.Nodes[id]
+		if n.Kind == KindStep && !n.deletes() && n.Resource.createsFirst() {
+			forced[id] = true
+		}
+		if forced[id] {
+			for _, need := range b.g.Edges.Needs(id) {
+				forced[need] = true
+			}
+		}
+	}
+	for _, steps := range b.steps {
+		for _, s := range steps {
+			s.Forced = forced[s.node.ID]
+		}
+	}
+}
+
+// asksToCreateFirst tells whether the resource's own block says so.
+func (r *Resource) createsFirst() bool { return r.Config != nil && r.Config.CreateBeforeDestroy }
+
+var flagTransformer = &Transformer{
+	Name:  "Flag",
+	Doc:   "finds the resources whose objects are to be noted as created before destroyed: a part that is left out forces nobody",
+	After: []*Transformer{replaceTransformer, targetTransformer},
+	Run: func(b *build) tfdiags.Diagnostics {
+		for _, r := range b.g.Resources {
+			r.RecordCreateBeforeDestroy = r.createsFirst()
+		}
+		order, _ := b.g.Edges.Order()
+		for _, id := range slices.Backward(order) { // dependents first
+			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.RecordCreateBeforeDestroy && !r.Node.Dropped {
+				for _, dep := range r.Deps {
+					b.g.ByAddr[dep].RecordCreateBeforeDestroy = true
+				}
+			}
+		}
+		return nil
+	},
+}

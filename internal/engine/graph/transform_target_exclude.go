@@ -1,0 +1,148 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/states"
+)
+
+// keepExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed. What a module instance needs of
+// itself doesn't keep what its siblings have of the same resources.
+func (t *targeting) keepExcluded() {
+	for _, r := range t.match(t.op.Excludes) {
+		r.Selected = NewSelection(t.matches[r], false)
+	}
+	var todo []*states.Resource
+	for r := range t.matches {
+		for _, prior := range r.Prior {
+			if r.keepsAny(prior) {
+				todo = append(todo, prior)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		user := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, dep := range storedDependencies(user) {
+			if r := t.g.ByAddr[dep]; r != nil {
+				todo = append(todo, t.keepDependency(r, user.Addr)...)
+			}
+		}
+	}
+}
+
+// keepsAny tells whether something that the state has of a resource in a module instance is left out.
+func (r *Resource) keepsAny(prior *states.Resource) bool {
+	for key := range prior.Instances {
+		if !r.Selected.Has(prior.Addr.Instance(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// spare leaves out what something that stays needs of a resource, and lists what of that was not left out in this way before. What
+// two resources need of each other lies in one instance of the innermost module around both.
+func (t *targeting) keepDependency(r *Resource, user addrs.AbsResource) []*states.Resource {
+	if r.Selected == nothingSelected {
+		return nil
+	}
+	at, depth := user.Module, sharedNames(user.Module.Module().Names(), r.Addr.Module.Names())
+	for len(at.Steps()) > depth {
+		at, _ = at.Parent()
+	}
+	if at.IsRoot() {
+		r.Selected = nothingSelected
+		return r.Prior
+	}
+	if r.Selected == nil {
+		r.Selected = NewSelection(nil, false)
+	}
+	if r.Selected.kept[at] {
+		return nil
+	}
+	if r.Selected.kept == nil {
+		r.Selected.kept = map[addrs.ModuleInstance]bool{}
+	}
+	r.Selected.kept[at] = true
+	return t.priorIn(r, at)
+}
+
+// priorIn lists what the state has of a resource in an instance of its module or of one around that.
+func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Resource {
+	if t.priors[r] == nil {
+		if t.priors == nil {
+			t.priors = map[*Resource]map[addrs.ModuleInstance][]*states.Resource{}
+		}
+		index := map[addrs.ModuleInstance][]*states.Resource{}
+		for _, prior := range r.Prior {
+			for m := prior.Addr.Module; !m.IsRoot(); m, _ = m.Parent() {
+				index[m] = append(index[m], prior)
+			}
+		}
+		t.priors[r] = index
+	}
+	return t.priors[r][at]
+}
+
+// keepNeedsOfOrphans leaves out what excluded resources without a block depend on by what is stored, directly or not, among resources
+// that have no block either: those would be destroyed, and only after what depends on them.
+func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
+	var todo []*Resource
+	for _, r := range excluded {
+		if r.Config == nil {
+			todo = append(todo, r)
+		}
+	}
+	seen := map[*Resource]bool{}
+	for len(todo) > 0 {
+		r := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, dep := range r.storedDeps() {
+			if q := t.g.ByAddr[dep]; q != nil && q.Config == nil && !seen[q] && q != r {
+				seen[q] = true
+				q.Selected = nothingSelected
+				todo = append(todo, q)
+			}
+		}
+	}
+}
+
+// dropExcluded drops what is excluded and what depends on it, in the instances of the innermost module around both.
+func (t *targeting) dropExcluded() {
+	excluded := t.match(t.op.Excludes)
+	from := t.modulesOf(excluded)
+	for _, r := range excluded {
+		r.Selected = NewSelection(t.matches[r], false)
+		if t.whole(r) {
+			from[r] = []addrs.ModuleInstance{everywhere}
+		}
+	}
+	t.keepNeedsOfOrphans(excluded)
+	users := t.g.Edges.Dependents()
+	lost := t.spread(from, func(id dag.ID) []dag.ID { return users[id] })
+	var roots []dag.ID
+	for _, r := range t.g.Resources {
+		at := lost[r.Node.ID]
+		if at[everywhere] || t.matches[r] != nil && t.whole(r) {
+			continue
+		}
+		if at != nil {
+			r.Selected = t.selection(r, at, false)
+		}
+		roots = append(roots, r.Node.ID)
+	}
+	keep := t.g.Edges.Reach(roots...)
+	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] && lost[id] == nil })
+	t.drop(keep)
+}
+
+// whole tells whether every instance that a resource can have is excluded.
+func (t *targeting) whole(r *Resource) bool {
+	return slices.ContainsFunc(t.matches[r], func(target addrs.Target) bool {
+		keyed := slices.ContainsFunc(target.Module.Steps(), func(s addrs.Step) bool { return s.Key != addrs.NoKey })
+		return !keyed && (target.IsModule() || !target.HasKey || target.Key == addrs.NoKey)
+	})
+}

@@ -1,0 +1,114 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+)
+
+// places is a set of module instances in which a node is needed, or lacks something. Each is an instance of the node's module or of a
+// module around that; the root stands for all instances.
+type places map[addrs.ModuleInstance]bool
+
+const everywhere addrs.ModuleInstance = ""
+
+// spread follows edges from resources at some module instances, and returns the places at which it reaches each node. An edge between
+// two nodes connects them within one instance of the innermost module around both. Each place of a node is visited once, so the cost is
+// that of the references between instances.
+func (t *targeting) spread(from map[*Resource][]addrs.ModuleInstance, next func(dag.ID) []dag.ID) []places {
+	type visit struct {
+		node *Node
+		at   addrs.ModuleInstance
+	}
+	out := make([]places, len(t.g.Nodes))
+	var todo []visit
+	lead := func(v visit, start bool) {
+		for _, id := range next(v.node.ID) {
+			other, at := t.g.Nodes[id], v.at
+			if own := other.Resource != nil && other.Resource == v.node.Resource; !own {
+				at = outermost(at, sharedDepth(v.node.Module, other.Module))
+			} else if start {
+				continue
+			}
+			if out[id][at] || out[id][everywhere] {
+				continue
+			}
+			if out[id] == nil {
+				out[id] = places{}
+			}
+			out[id][at] = true
+			todo = append(todo, visit{other, at})
+		}
+	}
+	for r, list := range from {
+		for _, at := range list {
+			lead(visit{r.Node, at}, true)
+		}
+	}
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		lead(v, false)
+	}
+	return out
+}
+
+// modulesOf returns the module instances of what the targets name, for each of some resources.
+func (t *targeting) modulesOf(resources []*Resource) map[*Resource][]addrs.ModuleInstance {
+	out := make(map[*Resource][]addrs.ModuleInstance, len(resources))
+	for _, r := range resources {
+		for _, hit := range t.matches[r] {
+			out[r] = append(out[r], hit.Module)
+		}
+	}
+	return out
+}
+
+// selection returns the selection of what the targets name of a resource and of all that it has at some places, or of all but that.
+func (t *targeting) selection(r *Resource, at places, only bool) *Selection {
+	if at[everywhere] && only {
+		return nil
+	}
+	list := slices.Clone(t.matches[r])
+	for m := range at {
+		list = append(list, addrs.Target{Module: m})
+	}
+	return NewSelection(list, only)
+}
+
+// outermost returns the module instance at a depth that a module instance is or lies in.
+func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
+	for n := len(at.Steps()); n > depth; n-- {
+		at, _ = at.Parent()
+	}
+	return at
+}
+
+// sharedDepth returns the depth of the innermost module that both modules are or lie in, 0 for the root module.
+func sharedDepth(a, b *Module) int {
+	if a == nil || b == nil {
+		return 0
+	}
+	return sharedNames(a.Path.Names(), b.Path.Names())
+}
+
+// sharedNames returns how many names two paths begin with alike.
+func sharedNames(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// storedUsers returns the edges from a resource to those that depend on it by what is stored.
+func (t *targeting) storedUsers() func(dag.ID) []dag.ID {
+	users := t.usersByStored()
+	return func(id dag.ID) (out []dag.ID) {
+		for _, user := range users[t.g.Nodes[id].Resource.Addr] {
+			out = append(out, user.Node.ID)
+		}
+		return out
+	}
+}
