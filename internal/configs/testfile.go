@@ -60,7 +60,7 @@ const (
 // Override is an override_resource, override_data or override_module block.
 type Override struct {
 	Kind        OverrideKind
-	Target      addrs.Target // without instance keys
+	Target      addrs.Target // without keys of module instances
 	Values      cty.Value    // an object; an empty one when nothing is set
 	TargetRange hcl.Range
 	Range       hcl.Range
@@ -73,7 +73,7 @@ type MockProvider struct {
 	Data      map[string]cty.Value
 	Overrides []*Override
 
-	byTarget map[addrs.ConfigResource]*Override
+	byTarget OverrideTable
 }
 
 var (

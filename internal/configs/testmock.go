@@ -53,13 +53,11 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 			m.Overrides = d.testOverride(m.Overrides, inner)
 		}
 	}
-	m.byTarget = map[addrs.ConfigResource]*Override{}
+	m.byTarget = OverrideTable{}
 	for _, o := range m.Overrides {
-		at := o.Target.Resource.In(o.Target.Module.Module())
-		if m.byTarget[at] != nil {
+		if m.byTarget.Add(o) != nil {
 			d.errorf(m.Range, "Duplicated override", "%s is overridden twice in this mock_provider block, again at %s.", o.Target, tfdiags.Place(o.TargetRange))
 		}
-		m.byTarget[at] = o
 	}
 	if before := f.Mocks[m.Local()]; before != nil {
 		d.duplicateProvider(m.Provider, before.Range)
@@ -99,10 +97,14 @@ func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
 	return append(list, o)
 }
 
-// overrideTarget reads what is overridden: all instances of a block together.
+// overrideTarget reads the address that is overridden: a module call, a resource, or an instance of one.
 func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 	o.TargetRange = attr.Expr.Range()
-	traversal, diags := hcl.AbsTraversalForExpr(attr.Expr)
+	expr := d.nativeExpr(attr.Expr)
+	if expr == nil {
+		return false
+	}
+	traversal, diags := hcl.AbsTraversalForExpr(withoutSplat(expr))
 	if diags.HasErrors() {
 		d.add(diags)
 		return false
@@ -113,13 +115,13 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 		return false
 	}
 	o.Target = target
-	keyed := target.HasKey
+	keyed := false
 	for _, step := range target.Module.Steps() {
 		keyed = keyed || step.Key != addrs.NoKey
 	}
 	switch {
 	case keyed:
-		d.errorf(o.TargetRange, "Invalid override target", "An override is for all instances of a block. Leave out the instance key.")
+		d.errorf(o.TargetRange, "Invalid override target", "An override is for all instances of a module. Leave out the module's instance key.")
 	case target.IsModule() != (o.Kind == OverrideModule):
 		what := map[OverrideKind]string{OverrideResource: "resource", OverrideData: "data source", OverrideModule: "module call"}[o.Kind]
 		d.errorf(o.TargetRange, "Invalid override target", "The target must be the address of a %s; this is %s.", what, target)
@@ -127,6 +129,16 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 		return true
 	}
 	return false
+}
+
+// withoutSplat returns TYPE.NAME for TYPE.NAME[*], which are all of its instances either way.
+func withoutSplat(expr hcl.Expression) hcl.Expression {
+	if splat, ok := expr.(*hclsyntax.SplatExpr); ok {
+		if _, last := splat.Each.(*hclsyntax.AnonSymbolExpr); last {
+			return splat.Source
+		}
+	}
+	return expr
 }
 
 // constantObject evaluates an object without references.
@@ -144,8 +156,31 @@ func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 	return cty.EmptyObjectVal
 }
 
-// OverrideOf gives the override that the block has for a resource; nil when it has none.
-func (m *MockProvider) OverrideOf(r addrs.ConfigResource) *Override { return m.byTarget[r] }
+// OverrideOf returns the override that the block has for an instance, or nil.
+func (m *MockProvider) OverrideOf(addr addrs.AbsInstance) *Override { return m.byTarget.Of(addr) }
+
+// OverrideTable holds overrides by resource and instance key. Those of all instances have no key.
+type OverrideTable map[addrs.ConfigResource]map[addrs.InstanceKey]*Override
+
+// Add adds an override and returns the one that had its target before, or nil.
+func (t OverrideTable) Add(o *Override) (before *Override) {
+	r := o.Target.Resource.In(o.Target.Module.Module())
+	if t[r] == nil {
+		t[r] = map[addrs.InstanceKey]*Override{}
+	}
+	before = t[r][o.Target.Key]
+	t[r][o.Target.Key] = o
+	return before
+}
+
+// Of returns the override of an instance, else that of all instances of its resource, or nil.
+func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
+	byKey := t[addr.Config()]
+	if o := byKey[addr.Key]; o != nil {
+		return o
+	}
+	return byKey[addrs.NoKey]
+}
 
 // Defaults gives the default values for objects of a resource's type; an empty object when there are none.
 func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {

@@ -16,7 +16,7 @@ import (
 type mocks struct {
 	schema    func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	configs   map[addrs.AbsProviderConfig]*configs.MockProvider
-	overrides map[addrs.ConfigResource]*configs.Override
+	overrides configs.OverrideTable
 	// used maps each resource of the configuration to the provider configuration that serves it.
 	used map[addrs.ConfigResource]addrs.AbsProviderConfig
 }
@@ -25,7 +25,7 @@ var _ engine.Mocks = (*mocks)(nil)
 
 func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)) *mocks {
 	return &mocks{
-		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{}, overrides: map[addrs.ConfigResource]*configs.Override{},
+		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{}, overrides: configs.OverrideTable{},
 		used: map[addrs.ConfigResource]addrs.AbsProviderConfig{},
 	}
 }
@@ -49,15 +49,15 @@ func (m *mocks) covers(addr addrs.AbsInstance, stored addrs.AbsProviderConfig) b
 	if used, ok := m.used[addr.Config()]; ok {
 		stored = used
 	}
-	return m.overrides[addr.Config()] != nil || m.configs[stored] != nil
+	return m.overrides.Of(addr) != nil || m.configs[stored] != nil
 }
 
 // Instance implements engine.Mocks.
 func (m *mocks) Instance(addr addrs.AbsInstance, config addrs.AbsProviderConfig) providers.Interface {
 	mock := m.configs[config]
-	override := m.overrides[addr.Config()]
+	override := m.overrides.Of(addr)
 	if override == nil && mock != nil {
-		override = mock.OverrideOf(addr.Config())
+		override = mock.OverrideOf(addr)
 	}
 	out := &mockObject{addr: addr}
 	switch defaults := mock.Defaults(addr.Resource); {

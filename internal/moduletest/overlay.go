@@ -131,7 +131,7 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange)}
 	}
 	if o.Kind != configs.OverrideModule {
-		e.mocks.overrides[o.Target.Resource.In(o.Target.Module.Module())] = o
+		e.mocks.overrides.Add(o)
 		return nil
 	}
 	var diags tfdiags.Diagnostics
@@ -149,7 +149,7 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 	return diags
 }
 
-// unsuitable says why an override can't be for its target; empty when it can.
+// unsuitable returns why an override can't be for its target, or "".
 func unsuitable(o *configs.Override, cfg *configs.Config) string {
 	module := cfg.Descendant(o.Target.Module.Module())
 	if module == nil {
@@ -162,11 +162,14 @@ func unsuitable(o *configs.Override, cfg *configs.Config) string {
 	if o.Kind == configs.OverrideData {
 		wanted, block = addrs.Data, "override_data"
 	}
+	r := module.Module.Resources[o.Target.Resource]
 	switch {
 	case o.Target.Resource.Mode != wanted:
 		return fmt.Sprintf("%s can't be the target of an %s block.", o.Target, block)
-	case module.Module.Resources[o.Target.Resource] == nil:
-		return fmt.Sprintf("There is no %s in the module under test.", o.Target)
+	case r == nil:
+		return fmt.Sprintf("There is no %s in the module under test.", o.Target.Resource.In(o.Target.Module.Module()))
+	case o.Target.HasKey && r.Count == nil && r.ForEach == nil:
+		return fmt.Sprintf("There is no %s: the resource has neither count nor for_each. Leave out the instance key.", o.Target)
 	}
 	return ""
 }
