@@ -31,7 +31,7 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	if w == nil {
 		return plan.Prior, diags
 	}
-	w.changes = plan.Changes
+	w.out.changes = plan.Changes
 	w.observeImports()
 	walked := w.run()
 	diags = diags.Append(walked)
@@ -40,11 +40,11 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes that the configuration asks for may not have been applied. Plan again without them to see what is left."))
 	}
-	if plan.Mode == plans.Destroy && w.forgotten > 0 && !opts.SuppressForgetErrors && !walked.HasErrors() {
+	if plan.Mode == plans.Destroy && w.out.forgotten > 0 && !opts.SuppressForgetErrors && !walked.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
-			"%d objects were forgotten, as the configuration asks for: they still exist, and nothing manages them. With -suppress-forget-errors this is no error.", w.forgotten))
+			"%d objects were forgotten, as the configuration asks for: they still exist, and nothing manages them. With -suppress-forget-errors this is no error.", w.out.forgotten))
 	}
-	return w.state, diags
+	return w.out.state, diags
 }
 
 // applyOperation is the one that makes a plan's changes.
@@ -110,7 +110,7 @@ func (w *walk) observeImports() {
 		if c.Importing == nil {
 			continue
 		}
-		inst, r := w.state.Instance(c.Addr), w.graph.ByAddr[c.Addr.Config()]
+		inst, r := w.out.state.Instance(c.Addr), w.graph.ByAddr[c.Addr.Config()]
 		if inst == nil || inst.Current == nil || r == nil {
 			continue
 		}
@@ -118,7 +118,7 @@ func (w *walk) observeImports() {
 		if len(obj.Dependencies) == 0 && len(r.Deps) > 0 {
 			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.Deps })
 		}
-		w.storeObject(c.Addr, "", obj, c.Provider)
+		w.out.storeObject(c.Addr, "", obj, c.Provider)
 	}
 }
 
@@ -126,22 +126,22 @@ func (w *walk) observeImports() {
 func (w *walk) finishState(plan *plans.Plan) {
 	for _, o := range plan.Changes.Outputs {
 		if o.Action == plans.Delete {
-			w.state.SetOutput(o.Name, nil)
+			w.out.state.SetOutput(o.Name, nil)
 		}
 	}
-	if !w.diags.HasErrors() {
-		w.state.Prune()
+	if !w.out.diags.HasErrors() {
+		w.out.state.Prune()
 	}
 	w.inheritDependencies(plan.Prior)
 	w.keepChecks(plan)
-	w.state.Checks = w.checks
+	w.out.state.Checks = w.out.checks
 }
 
 // keepChecks lists also what the plan looked at and applying it did not: it is undecided then. A plan that only takes note of changes
 // has looked at resources' conditions for good.
 func (w *walk) keepChecks(plan *plans.Plan) {
 	for _, planned := range plan.Checks.Sorted() {
-		block := w.checks.Declare(planned.Kind, planned.Config)
+		block := w.out.checks.Declare(planned.Kind, planned.Config)
 		if planned.Status == checks.Pass && len(planned.Objects)+len(block.Objects) == 0 {
 			block.Summarise() // there was nothing to look at
 		}

@@ -23,9 +23,9 @@ func (a *applyStep) storeMarks(prior *live, after cty.Value) tfdiags.Diagnostics
 	obj.Dependencies = a.r.Deps
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
-	a.w.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
+	a.w.out.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
 	a.record(obj)
-	a.w.observe(ApplyDone{Object: what, Action: plans.Update})
+	a.w.out.observe(ApplyDone{Object: what, Action: plans.Update})
 	a.x.objs[a.at] = after
 	return nil
 }
@@ -41,7 +41,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 	what.IDKey, what.IDValue = identify(prior.value)
 	planned := unmark(final.After)
 	a.start = w.op.env.now()
-	w.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned, Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
+	w.out.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned, Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
 	var old *states.Object
 	if a.planned.Action == plans.CreateThenDelete {
 		old = a.depose()
@@ -50,7 +50,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 	var value cty.Value
 	var unfinished *states.Object
 	// The answer is recorded before the next call may take its place: the program can be killed at any time.
-	diags := ask(w, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
+	diags := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
 		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
 			Meta: prop.meta, Identity: final.AfterIdentity,
@@ -69,12 +69,12 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 		}
 		diags = diags.Append(more)
 	}
-	if old != nil && diags.HasErrors() && w.current(a.addr) == nil {
+	if old != nil && diags.HasErrors() && w.out.current(a.addr) == nil {
 		a.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(value)
-	w.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
-	if obj := w.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
+	w.out.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
+	if obj := w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
 		diags = diags.Append(a.postconditions(a.x.objs[a.at]))
 	}
 	return diags
@@ -94,7 +94,7 @@ func sensitivePaths(v cty.Value) []cty.Path {
 
 // depose sets the current object aside, so that a new one can be created before it is deleted.
 func (a *applyStep) depose() *states.Object {
-	old := a.w.current(a.addr)
+	old := a.w.out.current(a.addr)
 	if old == nil {
 		return nil
 	}
@@ -108,9 +108,9 @@ func (a *applyStep) restore(old *states.Object) {
 }
 
 func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
-	a.w.setState(a.addr, to, obj, a.prov.addr)
-	a.w.setState(a.addr, from, nil, a.prov.addr)
-	a.w.observe(ObjectMoved{Addr: a.addr, From: from, To: to, Object: obj, Provider: a.prov.addr})
+	a.w.out.setObject(a.addr, to, obj, a.prov.addr)
+	a.w.out.setObject(a.addr, from, nil, a.prov.addr)
+	a.w.out.observe(ObjectMoved{Addr: a.addr, From: from, To: to, Object: obj, Provider: a.prov.addr})
 }
 
 // result gives the object that the provider returned, as far as it can be kept. Nothing that a provider returned is dropped because
@@ -169,7 +169,7 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 func (a *applyStep) store(prior *live, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
 	w, r := a.w, a.r
 	if value.IsNull() { // an error without a value: the object is as it was, if there was one
-		w.undeclare(a.addr.Abs())
+		w.out.undeclare(a.addr.Abs())
 		return nil, nil
 	}
 	marked := markStored(r.Schema.Block, markLike(value, final.After), nil)

@@ -15,19 +15,19 @@ import (
 // applyForget drops objects from the state and leaves them as they are.
 func (w *walk) applyForget(s *graph.Step) tfdiags.Diagnostics {
 	addr, prov := s.Change.Addr, s.Change.Provider
-	w.mu.Lock()
+	w.out.mu.Lock()
 	var deposed []addrs.DeposedKey
-	if inst := w.state.Instance(addr); inst != nil && s.Change.Deposed == "" {
+	if inst := w.out.state.Instance(addr); inst != nil && s.Change.Deposed == "" {
 		for key := range inst.Deposed {
 			deposed = append(deposed, key)
 		}
 	}
-	w.forgotten++
-	w.mu.Unlock()
-	w.storeObject(addr, s.Change.Deposed, nil, prov)
+	w.out.forgotten++
+	w.out.mu.Unlock()
+	w.out.storeObject(addr, s.Change.Deposed, nil, prov)
 	if s.Change.Action == plans.Forget {
 		for _, key := range deposed {
-			w.storeObject(addr, key, nil, prov)
+			w.out.storeObject(addr, key, nil, prov)
 		}
 	}
 	return nil
@@ -36,8 +36,8 @@ func (w *walk) applyForget(s *graph.Step) tfdiags.Diagnostics {
 // applyDelete deletes the current object or a deposed one.
 func (w *walk) applyDelete(s *graph.Step, deposed addrs.DeposedKey) tfdiags.Diagnostics {
 	r, addr := s.Resource, s.Change.Addr
-	w.mu.Lock()
-	inst := w.state.Instance(addr)
+	w.out.mu.Lock()
+	inst := w.out.state.Instance(addr)
 	var obj *states.Object
 	key := s.Change.Provider.Key
 	if inst != nil {
@@ -46,12 +46,12 @@ func (w *walk) applyDelete(s *graph.Step, deposed addrs.DeposedKey) tfdiags.Diag
 			obj = inst.Deposed[deposed]
 		}
 	}
-	w.mu.Unlock()
+	w.out.mu.Unlock()
 	if obj == nil {
 		return nil
 	}
 	if r.Addr.Resource.Mode == addrs.Data {
-		w.storeObject(addr, deposed, nil, s.Change.Provider)
+		w.out.storeObject(addr, deposed, nil, s.Change.Provider)
 		return nil
 	}
 	prov, diags := w.resourceProvider(r, addr, nil, key)
@@ -100,14 +100,14 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	what.IDKey, what.IDValue = identify(l.value)
 	start := w.op.env.now()
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
-	w.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
+	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if d.deposed == "" && l.obj.Status != states.Tainted {
 		diags = diags.Append(w.destroyProvisioners(r, d.addr, l.value))
 	}
 	if !diags.HasErrors() {
 		diags = diags.Append(d.call(l, null))
 	}
-	w.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
+	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
 	return diags
 }
 
@@ -118,7 +118,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 		return diags
 	}
 	// The answer is recorded before the next call may take its place.
-	return diags.Append(ask(w, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
+	return diags.Append(callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
 		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
 		}))
@@ -133,7 +133,7 @@ func (d *deletion) store(l *live, resp providers.ApplyResponse) tfdiags.Diagnost
 	d.abandoned = w.abandoned(resp)
 	switch {
 	case resp.New == cty.NilVal && !failed, resp.New != cty.NilVal && resp.New.IsNull() && !failed:
-		w.storeObject(d.addr, d.deposed, nil, d.prov.addr)
+		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)
 	case resp.New == cty.NilVal || resp.New.IsNull():
 		// The provider says nothing about the object: it is kept as it was.
 	default:
@@ -149,7 +149,7 @@ func (d *deletion) store(l *live, resp providers.ApplyResponse) tfdiags.Diagnost
 		if identity := encodeIdentity(resp.Identity); identity != nil {
 			obj.Identity, obj.IdentityVersion = identity, r.Schema.IdentityVersion
 		}
-		w.storeObject(d.addr, d.deposed, obj, d.prov.addr)
+		w.out.storeObject(d.addr, d.deposed, obj, d.prov.addr)
 		if !failed {
 			diags = diags.Append(providerBug("Provider returned invalid result object after apply", d.prov.addr.Config.Provider, "returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))
 		}

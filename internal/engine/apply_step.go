@@ -31,22 +31,12 @@ func (w *walk) openResource(r *graph.Resource) tfdiags.Diagnostics {
 		if !more.HasErrors() {
 			in.resources[r.Slot] = x
 			if len(x.keys) == 0 {
-				w.declare(r, in) // no Step will do it
+				w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no Step will do it
 			}
 			diags = diags.Append(w.fillSingles(r, in, x))
 		}
 	}
 	return diags
-}
-
-// declare makes an entry in the state for a resource that has no instances, or of which something is about to be done: after a run that
-// failed, it says that the configuration asks for something that was not created.
-func (w *walk) declare(r *graph.Resource, in *moduleInstance) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if addr := r.Addr.Resource.InInstance(in.addr); w.state.Resource(addr) == nil {
-		w.state.EnsureResource(addr, r.Provider.Addr)
-	}
 }
 
 // settleResource gives a resource its value after all of its Steps.
@@ -124,7 +114,7 @@ func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Planned instance is gone",
 			"%s was planned, but count or for_each now give other instances than while planning. Make a new plan.", addr)}
 	}
-	w.declare(r, in)
+	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(at)), x: x, at: at}
 	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
 	p.prov = prov
@@ -138,7 +128,7 @@ func (a *applyStep) conditions() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	obj := w.current(a.addr)
+	obj := w.out.current(a.addr)
 	if obj == nil {
 		return diags
 	}
@@ -176,7 +166,7 @@ func (a *applyStep) read() tfdiags.Diagnostics {
 		if diags = diags.Append(a.storeData(v)); diags.HasErrors() {
 			return diags
 		}
-		w.observe(ObjectStored{Addr: a.addr, New: w.current(a.addr), Provider: a.prov.addr})
+		w.out.observe(ObjectStored{Addr: a.addr, New: w.out.current(a.addr), Provider: a.prov.addr})
 	}
 	return diags.Append(a.postconditions(a.x.objs[a.at]))
 }
@@ -231,7 +221,7 @@ func (a *applyStep) priorObject() (*live, tfdiags.Diagnostics) {
 	if a.planned.Action != plans.Update {
 		return none, nil
 	}
-	obj := a.w.current(a.addr)
+	obj := a.w.out.current(a.addr)
 	if obj == nil {
 		return none, nil
 	}
@@ -285,22 +275,4 @@ func markLike(v, like cty.Value) cty.Value {
 }
 
 // record puts an object into the state and tells the observer.
-func (a *applyStep) record(obj *states.Object) { a.w.storeObject(a.addr, "", obj, a.prov.addr) }
-
-// storeObject puts an object, or nil for none, into the state and tells the observer.
-func (w *walk) storeObject(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
-	w.setState(addr, deposed, obj, prov)
-	if obj == nil {
-		w.undeclare(addr.Abs())
-	}
-	w.observe(ObjectStored{Addr: addr, Deposed: deposed, New: obj, Provider: prov})
-}
-
-// undeclare takes a resource without objects out of the state: its last one is gone, or could not be created.
-func (w *walk) undeclare(addr addrs.AbsResource) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r := w.state.Resource(addr); r != nil && len(r.Instances) == 0 {
-		w.state.RemoveResource(addr)
-	}
-}
+func (a *applyStep) record(obj *states.Object) { a.w.out.storeObject(a.addr, "", obj, a.prov.addr) }

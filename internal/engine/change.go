@@ -48,7 +48,7 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 	if out.meta, more = w.providerMeta(r, p.c); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
-	more = ask(w, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
+	more = callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
 		return p.prov.ValidateResource(w.ctx, r.Addr.Resource.Type, out.config)
 	})
 	diags = diags.Append(p.explain(more))

@@ -25,12 +25,12 @@ func (w *walk) declareChecks() {
 	}
 	for _, m := range w.graph.Modules {
 		for _, c := range m.Checks {
-			w.checks.Declare(checks.KindCheck, graph.InModule(m.Path, "check."+c.Config.Name))
+			w.out.checks.Declare(checks.KindCheck, graph.InModule(m.Path, "check."+c.Config.Name))
 		}
 	}
 	for _, v := range w.graph.Values {
 		if len(v.Conditions) > 0 {
-			block := w.checks.Declare(checkKind(v), v.Node.Name)
+			block := w.out.checks.Declare(checkKind(v), v.Node.Name)
 			if w.op.Phase.Destroys() && v.Kind == graph.Output && v.Module == w.graph.Root {
 				block.Set(v.Node.Name, checks.Unknown, nil)
 			}
@@ -38,19 +38,9 @@ func (w *walk) declareChecks() {
 	}
 	for _, r := range w.graph.Resources {
 		if r.HasConditions() {
-			w.checks.Declare(checks.KindResource, r.Addr.String())
+			w.out.checks.Declare(checks.KindResource, r.Addr.String())
 		}
 	}
-}
-
-// nothingToCheck records that a block turned out to have no objects: none of its conditions fails.
-func (w *walk) nothingToCheck(kind checks.Kind, config string) {
-	if !w.op.Phase.Checks() {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.checks.Declare(kind, config).Summarise()
 }
 
 func checkKind(v *graph.Value) checks.Kind {
@@ -99,25 +89,11 @@ func (w *walk) evalRules(c *EvalContext, rules []graph.Condition, set ruleSet) t
 			break // rules of one variable are mostly wrong likewise
 		}
 	}
-	w.record(set, status, messages)
+	w.out.recordCheck(set, status, messages)
 	if w.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
 		diags = withoutDeprecations(diags)
 	}
 	return diags
-}
-
-// record merges an outcome with what is known of the object already: preconditions come before postconditions.
-func (w *walk) record(set ruleSet, status checks.Status, messages []string) {
-	if !w.op.Phase.Checks() {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	block := w.checks.Declare(set.kind, set.config)
-	if known := block.Objects[set.object]; known != nil {
-		status, messages = max(status, known.Status), append(known.Messages, messages...)
-	}
-	block.Set(set.object, status, messages)
 }
 
 func (w *walk) evalRule(c *EvalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
@@ -256,30 +232,17 @@ func (w *walk) checkRules(in *moduleInstance, v *graph.Value) tfdiags.Diagnostic
 func (w *walk) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if len(w.instances(k.Module)) == 0 {
-		w.nothingToCheck(checks.KindCheck, k.Node.Name)
+		w.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}
 	for _, in := range w.instances(k.Module) {
 		set := ruleSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr, "check."+k.Config.Name),
 			failed: "Check block assertion failed", warnOnly: w.op.Phase != graph.PhaseValidate}
-		if k.Config.Data != nil && (w.dataFailed(set) || w.dataFailedBefore(k, in, set)) {
+		if k.Config.Data != nil && (w.out.checkFailed(set) || w.dataFailedBefore(k, in, set)) {
 			continue
 		}
 		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.Asserts, set))
 	}
 	return diags
-}
-
-// dataFailed tells whether the check's own data source could not be read: then that is the check's outcome. Otherwise its outcome is
-// up to the assertions alone.
-func (w *walk) dataFailed(set ruleSet) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	block := w.checks.Declare(set.kind, set.config)
-	if o := block.Objects[set.object]; o != nil && o.Status == checks.Fail {
-		return true
-	}
-	delete(block.Objects, set.object)
-	return false
 }
 
 // dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
@@ -291,7 +254,7 @@ func (w *walk) dataFailedBefore(k *graph.Check, in *moduleInstance, set ruleSet)
 	if planned == nil || planned.Status != checks.Fail {
 		return false
 	}
-	w.record(set, planned.Status, planned.Messages)
+	w.out.recordCheck(set, planned.Status, planned.Messages)
 	return true
 }
 

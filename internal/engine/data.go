@@ -78,7 +78,7 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 	if len(pvms) > 0 {
 		v = v.MarkWithPaths(pvms)
 	}
-	p.w.setState(p.addr, "", nil, p.prov.addr)
+	p.w.out.setObject(p.addr, "", nil, p.prov.addr)
 	if p.w.op.Mode == plans.RefreshOnly {
 		return markStored(schema, v, nil)
 	}
@@ -98,7 +98,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		return cty.NilVal, diags
 	}
 	start := w.op.env.now()
-	w.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
+	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
 	v, more := p.callData(config, meta)
 	diags = diags.Append(more)
 	if !diags.HasErrors() {
@@ -107,13 +107,13 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		}
 		what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
 	}
-	w.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start)})
+	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start)})
 	return v, diags
 }
 
 func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
-	resp := ask(w, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
+	resp := callProvider(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(w.ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}
@@ -148,10 +148,10 @@ func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
 	if err != nil {
 		return tfdiags.Diagnostics{}.Append(err)
 	}
-	if stored := p.w.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) && stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
+	if stored := p.w.out.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) && stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
 		obj = stored
 	}
-	p.w.setState(p.addr, "", obj, p.prov.addr)
+	p.w.out.setObject(p.addr, "", obj, p.prov.addr)
 	return nil
 }
 
@@ -173,19 +173,19 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 	}
 	name := "check." + p.r.Config.Check.Name
 	set := ruleSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name), object: inInstance(p.c.in.addr, name)}
-	w.record(set, status, messages)
+	w.out.recordCheck(set, status, messages)
 	outcome = outcome.Each(func(d *tfdiags.Diagnostic) {
 		if d.Severity == tfdiags.Error {
 			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
 		}
 	})
 	if w.op.Phase.Plans() && w.op.Mode == plans.Normal {
-		w.mu.Lock()
-		w.checkReads = append(w.checkReads, &plans.InstanceChange{
+		w.out.mu.Lock()
+		w.out.checkReads = append(w.out.checkReads, &plans.InstanceChange{
 			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
 			Before: cty.NullVal(p.r.Schema.Block.ImpliedType()), After: after,
 		})
-		w.mu.Unlock()
+		w.out.mu.Unlock()
 	}
 	return outcome
 }
@@ -195,7 +195,7 @@ func (w *walk) planCheckReads() {
 	if !w.changesAnything() {
 		return
 	}
-	for _, c := range w.checkReads {
+	for _, c := range w.out.checkReads {
 		w.addChange(w.graph.ByAddr[c.Addr.Config()], c)
 	}
 }

@@ -15,11 +15,11 @@ import (
 // drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one.
 // Objects that are shared between the two are the same, so only what differs is decoded.
 func (w *walk) drift() []*plans.InstanceChange {
-	if w.prevRun == nil {
+	if w.out.prevRun == nil {
 		return nil
 	}
 	var out []*plans.InstanceChange
-	for _, res := range w.prevRun.Sorted() {
+	for _, res := range w.out.prevRun.Sorted() {
 		if res.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
@@ -38,12 +38,12 @@ func (w *walk) drift() []*plans.InstanceChange {
 
 // driftOf compares one instance; nil when there is nothing to tell.
 func (w *walk) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
-	before := w.prevRun.Instance(addr)
+	before := w.out.prevRun.Instance(addr)
 	if before == nil || before.Current == nil {
 		return nil
 	}
 	prev := w.op.moves.Origin(addr)
-	after := w.state.Instance(addr)
+	after := w.out.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
 	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
@@ -81,12 +81,12 @@ func (w *walk) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Instanc
 
 // refreshed tells whether the refreshed state differs from the previous one in any managed object, even in what is never shown.
 func (w *walk) refreshed() bool {
-	for res := range w.prevRun.Resources() {
+	for res := range w.out.prevRun.Resources() {
 		if res.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
 		for key, before := range res.Instances {
-			after := w.state.Instance(res.Addr.Instance(key))
+			after := w.out.state.Instance(res.Addr.Instance(key))
 			if after == nil || !sameObject(after.Current, before.Current) {
 				return true
 			}

@@ -74,8 +74,8 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
-	w.observe(EphemeralStart{what, "open"})
-	resp := ask(w, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
+	w.out.observe(EphemeralStart{what, "open"})
+	resp := callProvider(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
 		diags := p.prov.ValidateEphemeral(w.ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.OpenResponse{Diagnostics: diags}
@@ -92,15 +92,15 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	default:
 		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.Schema.Block.ImpliedType()))
 	}
-	w.observe(EphemeralDone{what, "open", diags.HasErrors()})
+	w.out.observe(EphemeralDone{what, "open", diags.HasErrors()})
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	ctx, stop := context.WithCancel(w.ctx)
 	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
-	w.mu.Lock()
+	w.out.mu.Lock()
 	w.ephemeral[r] = append(w.ephemeral[r], o)
-	w.mu.Unlock()
+	w.out.mu.Unlock()
 	go w.renew(ctx, o, resp.RenewAt)
 	return resp.Result, diags
 }
@@ -117,14 +117,14 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 		case <-timer.C:
 		}
 		what := Object{Addr: o.addr}
-		w.observe(EphemeralStart{what, "renew"})
+		w.out.observe(EphemeralStart{what, "renew"})
 		resp := o.prov.RenewEphemeral(w.ctx, o.r.Addr.Resource.Type, o.private)
 		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String()))
 		failed := resp.Diagnostics.HasErrors()
 		if !failed {
 			o.private = resp.Private
 		}
-		w.observe(EphemeralDone{what, "renew", failed})
+		w.out.observe(EphemeralDone{what, "renew", failed})
 		at = resp.RenewAt
 		if failed {
 			return
@@ -135,12 +135,12 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 // closeEphemeral closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
 // nothing new may start any more.
 func (w *walk) closeEphemeral(r *graph.Resource) tfdiags.Diagnostics {
-	w.mu.Lock()
+	w.out.mu.Lock()
 	open := w.ephemeral[r]
 	delete(w.ephemeral, r)
-	w.mu.Unlock()
+	w.out.mu.Unlock()
 	results := make([]tfdiags.Diagnostics, len(open))
-	parallel.Each(len(open), cap(w.calls), func(i int) {
+	parallel.Each(len(open), w.calls.limit(), func(i int) {
 		results[i] = w.guard(open[i].addr.String(), func() tfdiags.Diagnostics { return w.closeOpen(open[i]) })
 	})
 	return slices.Concat(results...)
@@ -150,11 +150,11 @@ func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {
 	o.stop()
 	<-o.done
 	what := Object{Addr: o.addr}
-	w.observe(EphemeralStart{what, "close"})
+	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
 	defer cancel()
 	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String()))
-	w.observe(EphemeralDone{what, "close", diags.HasErrors()})
+	w.out.observe(EphemeralDone{what, "close", diags.HasErrors()})
 	return diags
 }
 

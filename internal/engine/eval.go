@@ -338,7 +338,7 @@ func (w *walk) providerFunction(p *graph.Provider, provider providers.Interface,
 			return cty.UnknownVal(ret), nil
 		}
 		var err error
-		v := ask(w, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
+		v := callProvider(w.calls, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
 			v, err = provider.CallFunction(w.ctx, name, args)
 			return v
 		})

@@ -38,10 +38,10 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 			continue
 		}
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() {
-			w.storeOutput(v.Output, val)
+			w.out.storeOutput(v.Output, val)
 		}
 	}
-	return w.state
+	return w.out.state
 }
 
 // evaluate evaluates everything over a state. There is no walk when not even the root module could be.

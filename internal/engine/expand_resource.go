@@ -69,9 +69,9 @@ func (w *walk) standing(r *graph.Resource, in *moduleInstance, x *expansion) (*e
 
 // unwanted lists the keys of stored instances that the configuration doesn't want.
 func (w *walk) unwanted(addr addrs.AbsResource, x *expansion) []addrs.InstanceKey {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	stored := w.state.Resource(addr)
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	stored := w.out.state.Resource(addr)
 	if stored == nil {
 		return nil
 	}
@@ -86,9 +86,9 @@ func (w *walk) unwanted(addr addrs.AbsResource, x *expansion) []addrs.InstanceKe
 
 // staying gives the object of an instance that the configuration doesn't want, unless the plan is to take it away.
 func (w *walk) staying(r *graph.Resource, addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
-	w.mu.Lock()
-	inst, change := w.state.Instance(addr), w.changes.Instance(addr, "")
-	w.mu.Unlock()
+	w.out.mu.Lock()
+	inst, change := w.out.state.Instance(addr), w.out.changes.Instance(addr, "")
+	w.out.mu.Unlock()
 	if inst == nil || inst.Current == nil || change != nil {
 		return cty.NilVal, nil
 	}

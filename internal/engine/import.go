@@ -209,7 +209,7 @@ func (c *EvalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 // against each other.
 func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
 	imported, leaves, types := map[addrs.AbsInstance]bool{}, map[addrs.AbsInstance]bool{}, map[string]bool{}
-	for _, c := range w.changes.Instances {
+	for _, c := range w.out.changes.Instances {
 		if c.Importing != nil {
 			imported[c.Addr], types[c.Addr.Resource.Type] = true, true
 		}
@@ -224,7 +224,7 @@ func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
 	}
 	owners := map[object][]addrs.AbsInstance{}
 	var objects []object // in order of address
-	for _, res := range w.state.Sorted() {
+	for _, res := range w.out.state.Sorted() {
 		r := w.graph.ByAddr[res.Addr.Config()]
 		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.Schema == nil {
 			continue
@@ -318,8 +318,8 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	id := req.id
-	w.observe(ImportStart{what, id})
-	resp := ask(w, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
+	w.out.observe(ImportStart{what, id})
+	resp := callProvider(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
 		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id, Identity: req.identity})
 	})
 	diags := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String())
@@ -358,8 +358,8 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 			"The provider found no object with the ID %q to import to %s. Check the ID, and the region or account that the provider is configured for. To create a new object instead, leave out the import.", id, p.addr)
 	}
 	l.obj = withFlags(r, l.obj)
-	w.setState(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
-	w.observe(ImportDone{what, id})
+	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
+	w.out.observe(ImportDone{what, id})
 	return l, diags
 }
 

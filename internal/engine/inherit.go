@@ -8,7 +8,7 @@ import (
 
 // inheritDependencies completes the dependencies of the walk's state, which was another one before.
 func (w *walk) inheritDependencies(before *states.State) {
-	w.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: w.configuredDeps, UpToDate: w.settledObject})
+	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: w.configuredDeps, UpToDate: w.settledObject})
 }
 
 func (w *walk) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
@@ -20,7 +20,7 @@ func (w *walk) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource 
 
 // settledObject tells whether an object agrees with its configuration: nothing was to be done with it, or it has just been made so.
 func (w *walk) settledObject(addr addrs.AbsInstance, obj *states.Object) bool {
-	if change := w.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
+	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
 		return true
 	}
 	r := w.graph.ByAddr[addr.Config()]

@@ -164,7 +164,7 @@ func (w *walk) fillSingles(r *graph.Resource, in *moduleInstance, x *expansion) 
 			continue
 		}
 		addr := r.Addr.Resource.InInstance(in.addr).Instance(key)
-		if obj := w.current(addr); obj != nil {
+		if obj := w.out.current(addr); obj != nil {
 			diags = diags.Append(x.fill(i, r, addr, obj))
 		}
 	}

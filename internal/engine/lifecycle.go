@@ -103,9 +103,7 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 
 // fires tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.
 func (w *walk) fires(addr addrs.AbsInstance, path cty.Path) bool {
-	w.mu.Lock()
-	change := w.changes.Instance(addr, "")
-	w.mu.Unlock()
+	change := w.out.change(addr)
 	if change == nil {
 		return false
 	}

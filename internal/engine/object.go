@@ -66,7 +66,7 @@ func sameJSON(a, b []byte) bool {
 func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
 	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
-		resp := ask(w, prov, "MoveResourceState", addr, func() providers.MoveResponse {
+		resp := callProvider(w.calls, prov, "MoveResourceState", addr, func() providers.MoveResponse {
 			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
 				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
 				SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, SourceIdentityVersion: obj.IdentityVersion,
@@ -88,7 +88,7 @@ func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addr
 	if same {
 		raw, _ = states.StripUnknownAttrs(raw, ty)
 	}
-	resp := ask(w, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
+	resp := callProvider(w.calls, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
 		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if resp.Diagnostics.HasErrors() {
@@ -128,7 +128,7 @@ func (w *walk) withIdentity(r *graph.Resource, prov *providerInstance, addr addr
 		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
 			"The identity of %s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
 	case l.obj.IdentityVersion < r.Schema.IdentityVersion:
-		resp := ask(w, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
+		resp := callProvider(w.calls, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
 			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
 		diags = diags.Append(explain(r, addr, resp.Diagnostics))
@@ -180,13 +180,13 @@ func unmark(v cty.Value) cty.Value {
 // refresh reads an object as it is now. A result without an object means that it is gone.
 func (w *walk) refresh(r *graph.Resource, prov *providerInstance, what Object, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
 	what.IDKey, what.IDValue = identify(l.value)
-	w.observe(RefreshStart{what})
+	w.out.observe(RefreshStart{what})
 	out, diags := w.read(r, prov, what.Addr, l, c)
 	if !diags.HasErrors() {
 		if !out.exists() {
 			what.IDKey, what.IDValue = "", "" // they named something that is gone
 		}
-		w.observe(RefreshDone{what})
+		w.out.observe(RefreshDone{what})
 	}
 	return out, diags
 }
@@ -197,7 +197,7 @@ func (w *walk) read(r *graph.Resource, prov *providerInstance, addr addrs.AbsIns
 		return nil, diags
 	}
 	prior := unmark(l.value)
-	resp := ask(w, prov, "ReadResource", addr, func() providers.ReadResponse {
+	resp := callProvider(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
 		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})
 	diags = diags.Append(resp.Diagnostics)

@@ -38,7 +38,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 		return diags
 	}
 	if r.Addr.Resource.Mode == addrs.Data {
-		w.setState(o.addr, o.deposed, nil, o.prov.addr)
+		w.out.setObject(o.addr, o.deposed, nil, o.prov.addr)
 		return diags
 	}
 	l, more := w.upgrade(r, o.prov, o.addr, obj)
@@ -46,7 +46,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	if more.HasErrors() {
 		return diags
 	}
-	w.setPrevRun(o.addr, o.deposed, l.obj, o.prov.addr)
+	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
 		l, more = w.refresh(r, o.prov, Object{Addr: o.addr, Deposed: o.deposed}, l, nil)
 		diags = diags.Append(explain(r, o.addr, more))
@@ -54,7 +54,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 			return diags
 		}
 	}
-	w.setState(o.addr, o.deposed, l.obj, o.prov.addr)
+	w.out.setObject(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !l.exists() {
 		l.identity = cty.NilVal
 		if o.deposed != "" && w.op.Mode != plans.RefreshOnly {
@@ -240,8 +240,8 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	if more.HasErrors() {
 		return diags
 	}
-	w.setPrevRun(o.addr, o.deposed, l.obj, prov.addr)
-	w.setState(o.addr, o.deposed, l.obj, prov.addr)
+	w.out.setPrevious(o.addr, o.deposed, l.obj, prov.addr)
+	w.out.setObject(o.addr, o.deposed, l.obj, prov.addr)
 	if forget, reason := forgets(r, l.obj); forget {
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return diags
@@ -254,7 +254,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
-		w.report(w.preventDestroy(r, o.in, o.addr, true)) // what else would be destroyed is shown all the same
+		w.out.report(w.preventDestroy(r, o.in, o.addr, true)) // what else would be destroyed is shown all the same
 	}
 	return diags
 }

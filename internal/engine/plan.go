@@ -106,7 +106,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	if w == nil {
 		return nil, diags
 	}
-	w.prevRun = moved.Clone()
+	w.out.prevRun = moved.Clone()
 	walked := w.run()
 	w.orphanOutputs()
 	still := moves.CheckInstances(w.op.Config, w.moduleInstances, w.declares)
@@ -200,21 +200,21 @@ func (w *walk) orphanOutputs() {
 		if prior.Sensitive {
 			change.Before = change.Before.Mark(marks.Sensitive)
 		}
-		w.changes.AddOutput(change)
+		w.out.changes.AddOutput(change)
 	}
 }
 
 // finishPlan puts together what the walk has found out.
 func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
-	w.state.PruneSince(w.op.Prior)
-	if w.prevRun != nil {
-		w.prevRun.Prune()
+	w.out.state.PruneSince(w.op.Prior)
+	if w.out.prevRun != nil {
+		w.out.prevRun.Prune()
 	}
 	plan := &plans.Plan{
 		Mode: opts.Mode, Errored: errored, Complete: !w.op.Selective(), Timestamp: w.op.timestamp,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
-		Changes: w.changes, PrevRun: w.prevRun, Prior: w.state, Checks: w.checks,
+		Changes: w.out.changes, PrevRun: w.out.prevRun, Prior: w.out.state, Checks: w.out.checks,
 	}
 	for name, v := range w.op.Config.Module.Variables {
 		given, ok := opts.Variables[name]
@@ -234,18 +234,18 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 	slices.SortFunc(plan.Changes.Outputs, func(a, b *plans.OutputChange) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range plan.Changes.Instances {
 		if c.Action == plans.CreateThenDelete {
-			c.ReplaceDeposed = newDeposedKey(w.state.Instance(c.Addr))
+			c.ReplaceDeposed = newDeposedKey(w.out.state.Instance(c.Addr))
 		}
 	}
 	plan.Applyable = !errored && (w.changesAnything() || plan.Mode == plans.RefreshOnly && w.refreshed())
-	if w.prevRun != nil {
-		w.inheritDependencies(w.prevRun)
-		w.prevRun.RepairDependencies(states.DependencyRepair{Before: w.prevRun, Moved: w.op.moves.All(), Present: w.state})
+	if w.out.prevRun != nil {
+		w.inheritDependencies(w.out.prevRun)
+		w.out.prevRun.RepairDependencies(states.DependencyRepair{Before: w.out.prevRun, Moved: w.op.moves.All(), Present: w.out.state})
 	}
 	plan.Drift = w.drift()
-	if w.prevRun != nil && w.op.moves != nil {
+	if w.out.prevRun != nil && w.op.moves != nil {
 		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
-		w.prevRun.RenameDependencies(w.op.moves.From)
+		w.out.prevRun.RenameDependencies(w.op.moves.From)
 	}
 	if !opts.NotSaved || len(plan.Drift) > 0 {
 		plan.RelevantAttributes = w.relevantAttributes()
@@ -256,12 +256,12 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 
 // changesAnything tells whether a change of an object or an output is planned. What becomes of the results of data sources is none.
 func (w *walk) changesAnything() bool {
-	for _, c := range w.changes.Instances {
+	for _, c := range w.out.changes.Instances {
 		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) || c.Moved() || c.Importing != nil {
 			return true
 		}
 	}
-	return slices.ContainsFunc(w.changes.Outputs, func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
+	return slices.ContainsFunc(w.out.changes.Outputs, func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
 }
 
 // newDeposedKey gives a key that no deposed object of the instance has.
@@ -308,7 +308,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		return nil, diags
 	}
 	walked := w.run()
-	w.prevRun = prevRun
+	w.out.prevRun = prevRun
 	w.orphanOutputs()
 	plan := w.finishPlan(opts, walked.HasErrors())
 	return plan, diags.Append(walked)

@@ -47,7 +47,7 @@ func (w *walk) planResource(r *graph.Resource) tfdiags.Diagnostics {
 		}
 	}
 	if len(jobs) == 0 && len(broken) == 0 && r.HasConditions() {
-		w.nothingToCheck(checks.KindResource, r.Addr.String())
+		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
 	diags = diags.Append(w.checkForced(r, done))
 	if len(broken) == 0 && len(w.result(r).imports) > 0 {
@@ -83,7 +83,7 @@ func (w *walk) planOne(r *graph.Resource, in *moduleInstance, x *expansion, i in
 	defer w.work("plan", addr)(&diags)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // of which those that take part are not all
-			w.record(p.rules(""), checks.Unknown, nil)
+			w.out.recordCheck(p.rules(""), checks.Unknown, nil)
 		}
 		return p.keep()
 	}
@@ -304,7 +304,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	w.setPrevRun(p.addr, "", l.obj, p.prov.addr)
+	w.out.setPrevious(p.addr, "", l.obj, p.prov.addr)
 	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
@@ -317,11 +317,11 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 		diags = diags.Append(more)
 	}
 	if !l.exists() {
-		w.setState(p.addr, "", nil, p.prov.addr)
+		w.out.setObject(p.addr, "", nil, p.prov.addr)
 		return l, nil, diags
 	}
 	p.store(l.obj, deps)
-	l.obj = w.current(p.addr)
+	l.obj = w.out.current(p.addr)
 	return l, nil, diags
 }
 
@@ -330,7 +330,7 @@ func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
 	if !states.SameDependencies(obj.Dependencies, deps) {
 		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
 	}
-	p.w.setState(p.addr, "", obj, p.prov.addr)
+	p.w.out.setObject(p.addr, "", obj, p.prov.addr)
 }
 
 // changed gives a changed copy of an object that is shared.
@@ -359,50 +359,15 @@ func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 		p.x.objs[p.at] = prior.value
 		diags = diags.Append(p.postconditions(prior.value))
 	case len(r.Exprs.Postconditions) > 0:
-		w.record(p.rules(""), checks.Unknown, nil)
+		w.out.recordCheck(p.rules(""), checks.Unknown, nil)
 	}
 	return diags
 }
 
+// addChange adds a planned change of an instance of r.
 func (w *walk) addChange(r *graph.Resource, change *plans.InstanceChange) {
-	if change.Action != plans.NoOp && change.Deposed == "" { // nobody reads what is left of a predecessor
+	if change.Action != plans.NoOp && change.Deposed == "" { // nothing reads deposed objects
 		w.result(r).pending.add(change.Addr.Module)
 	}
-	w.mu.Lock()
-	w.changes.Add(change)
-	w.mu.Unlock()
-	w.observe(Planned{change})
-}
-
-func (w *walk) setState(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	setObject(w.state, addr, deposed, obj, prov)
-}
-
-func (w *walk) setPrevRun(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
-	if w.prevRun == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	setObject(w.prevRun, addr, deposed, obj, prov)
-}
-
-func setObject(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance) {
-	if deposed == "" {
-		s.SetCurrent(addr, obj, prov)
-		return
-	}
-	s.SetDeposed(addr, deposed, obj, prov)
-}
-
-func (w *walk) current(addr addrs.AbsInstance) *states.Object {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	inst := w.state.Instance(addr)
-	if inst == nil {
-		return nil
-	}
-	return inst.Current
+	w.out.addChange(change)
 }

@@ -32,7 +32,7 @@ func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.D
 		return nil
 	}
 	var err error
-	impl := ask(w, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
+	impl := callProvider(w.calls, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
 		impl, err = w.op.env.Provider(w.ctx, p.Addr.Provider)
 		return impl
 	})
@@ -47,7 +47,7 @@ func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.D
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(explainProvider(p, ask(w, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
+	return diags.Append(explainProvider(p, callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 		diags := impl.ValidateProviderConfig(w.ctx, config)
 		if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 			return diags
@@ -90,7 +90,7 @@ func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagn
 // closeAll closes what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
 	for _, r := range w.graph.Resources {
-		w.report(w.closeEphemeral(r))
+		w.out.report(w.closeEphemeral(r))
 	}
 	for _, p := range w.graph.Providers {
 		w.providers.close(p)
@@ -139,7 +139,7 @@ func (w *walk) resourceProvider(r *graph.Resource, addr addrs.AbsInstance, c *Ev
 
 // plan asks the provider to plan a change.
 func (p *providerInstance) plan(w *walk, addr addrs.AbsInstance, req providers.PlanRequest) providers.PlanResponse {
-	return ask(w, p, "PlanResourceChange", addr, func() providers.PlanResponse { return p.PlanResourceChange(w.ctx, req) })
+	return callProvider(w.calls, p, "PlanResourceChange", addr, func() providers.PlanResponse { return p.PlanResourceChange(w.ctx, req) })
 }
 
 // providerKeyValue evaluates the instance key of a provider configuration.

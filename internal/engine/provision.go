@@ -51,16 +51,16 @@ func (w *walk) runProvisioner(prov *graph.Provisioner, c *EvalContext, addr addr
 		connection = v
 	}
 	what := Object{Addr: addr}
-	w.observe(ProvisionStart{what, prov.Config.Type})
-	out := func(line string) { w.observe(ProvisionOutput{what, prov.Config.Type, line}) }
+	w.out.observe(ProvisionStart{what, prov.Config.Type})
+	out := func(line string) { w.out.observe(ProvisionOutput{what, prov.Config.Type, line}) }
 	if cause := w.op.hides(marked); cause != "" {
 		out("(output suppressed due to " + cause + " value in config)")
 		out = nil
 	}
-	more := ask(w, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
+	more := callProvider(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
 		return w.op.env.Provisioner(prov.Config.Type).Run(w.begin, unmark(marked), connection, out)
 	})
-	w.observe(ProvisionDone{what, prov.Config.Type, more.HasErrors()})
+	w.out.observe(ProvisionDone{what, prov.Config.Type, more.HasErrors()})
 	more = more.Each(func(d *tfdiags.Diagnostic) {
 		if d.Subject == nil {
 			d.Subject = &prov.Config.Range
@@ -119,8 +119,8 @@ func (w *walk) destroyProvisioners(r *graph.Resource, addr addrs.AbsInstance, se
 }
 
 func (w *walk) removedProvisioners(cfg *configs.Removed) []*graph.Provisioner {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
 	var problems tfdiags.Diagnostics
 	out := make([]*graph.Provisioner, 0, len(cfg.Provisioners))
 	for _, prov := range cfg.Provisioners {

@@ -21,7 +21,7 @@ import (
 // once for each module instance, so the cost is that of the references.
 func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
-	for _, change := range w.changes.Instances {
+	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.graph.ByAddr[change.Addr.Config()], change.Addr.Module)
 		}
@@ -32,7 +32,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 			continue
 		}
 		if v.Module == w.graph.Root {
-			if change := w.changes.Output(v.Name); change != nil && change.Action != plans.NoOp {
+			if change := w.out.changes.Output(v.Name); change != nil && change.Action != plans.NoOp {
 				t.value(v, addrs.RootInstance)
 			}
 			continue

@@ -3,78 +3,187 @@ package engine
 import (
 	"sync"
 
-	"tofu/internal/engine/graph"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/configs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
-// moduleResult is the outcome of a walk for one module. The module's node writes it before any node of the
-// module is visited.
-type moduleResult struct {
-	instances []*moduleInstance
-	byAddr    map[addrs.ModuleInstance]*moduleInstance
+// results is what a walk produces. Its methods are safe for concurrent use.
+type results struct {
+	observer      func(Event) // nil for none
+	recordsChecks bool        // results of conditions are part of the outcome
 
-	goneOnce sync.Once
-	gone     *moduleInstance // see walk.goneInstance
+	mu         sync.Mutex    // guards all that follows
+	state      *states.State // refreshed while planning; as it is while applying
+	prevRun    *states.State // while planning: the prior state after moves and upgrades
+	changes    *plans.Changes
+	checks     *checks.Results
+	diags      tfdiags.Diagnostics
+	forgotten  int                     // number of objects
+	checkReads []*plans.InstanceChange // of data sources in check blocks that were read while planning
 }
 
-// resourceResult is the outcome of a walk for one resource, besides its instances, which are part of those of
-// the module.
-type resourceResult struct {
-	pending  pendingChanges
-	imports  map[addrs.AbsInstance]*importRequest // evaluated import targets
-	deferral *deferral                            // of data sources and ephemeral resources, once needed
+func newResults(op *operation, state *states.State) *results {
+	out := &results{
+		observer: op.env.Observe, recordsChecks: op.Phase.Checks(), changes: &plans.Changes{}, checks: &checks.Results{},
+	}
+	if state != nil {
+		out.state = state.Clone()
+	}
+	return out
 }
 
-func (w *walk) instances(m *graph.Module) []*moduleInstance { return w.modules[m.Index].instances }
-
-// instanceAt returns the module instance at an address, nil if there is none.
-func (w *walk) instanceAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
-	return w.modules[m.Index].byAddr[addr]
-}
-
-// goneInstance returns a module instance without any values, which represents the instances that the
-// configuration no longer declares.
-func (w *walk) goneInstance(m *graph.Module) *moduleInstance {
-	res := &w.modules[m.Index]
-	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.Path.UnkeyedInstance()) })
-	return res.gone
-}
-
-func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
-
-// pendingChanges records the module instances in which a resource has pending changes. Most resources have
-// them in just one, which needs no map.
-type pendingChanges struct {
-	mu    sync.Mutex
-	some  bool
-	first addrs.ModuleInstance
-	more  map[addrs.ModuleInstance]bool
-}
-
-func (p *pendingChanges) add(m addrs.ModuleInstance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case !p.some:
-		p.some, p.first = true, m
-	case m == p.first:
-	case p.more == nil:
-		p.more = map[addrs.ModuleInstance]bool{m: true}
-	default:
-		p.more[m] = true
+// report adds to the diagnostics of the walk.
+func (s *results) report(diags tfdiags.Diagnostics) {
+	if len(diags) > 0 {
+		s.mu.Lock()
+		s.diags = s.diags.Append(diags)
+		s.mu.Unlock()
 	}
 }
 
-// exist reports whether there are pending changes in any module instance.
-func (p *pendingChanges) exist() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.some
+func (s *results) observe(e Event) {
+	if s.observer != nil {
+		s.observer(e)
+	}
 }
 
-func (p *pendingChanges) in(m addrs.ModuleInstance) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.some && (m == p.first || p.more[m])
+// setObject puts an object, or nil for none, into the state.
+func (s *results) setObject(
+	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
+) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	setObject(s.state, addr, deposed, obj, prov)
+}
+
+// setPrevious puts an object into the state of the previous run, if the walk keeps one.
+func (s *results) setPrevious(
+	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
+) {
+	if s.prevRun == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	setObject(s.prevRun, addr, deposed, obj, prov)
+}
+
+func setObject(
+	s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
+) {
+	if deposed == "" {
+		s.SetCurrent(addr, obj, prov)
+		return
+	}
+	s.SetDeposed(addr, deposed, obj, prov)
+}
+
+// current returns the current object of an instance, nil if there is none.
+func (s *results) current(addr addrs.AbsInstance) *states.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inst := s.state.Instance(addr)
+	if inst == nil {
+		return nil
+	}
+	return inst.Current
+}
+
+// storeObject puts an object, or nil for none, into the state and reports it to the observer.
+func (s *results) storeObject(
+	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
+) {
+	s.setObject(addr, deposed, obj, prov)
+	if obj == nil {
+		s.undeclare(addr.Abs())
+	}
+	s.observe(ObjectStored{Addr: addr, Deposed: deposed, New: obj, Provider: prov})
+}
+
+// declare adds a resource without instances to the state, if it is not there. If the run fails later, the state
+// shows that the configuration requires something that was not created.
+func (s *results) declare(addr addrs.AbsResource, provider addrs.AbsProviderConfig) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state.Resource(addr) == nil {
+		s.state.EnsureResource(addr, provider)
+	}
+}
+
+// undeclare removes a resource from the state if it has no instances.
+func (s *results) undeclare(addr addrs.AbsResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.state.Resource(addr); r != nil && len(r.Instances) == 0 {
+		s.state.RemoveResource(addr)
+	}
+}
+
+// addChange adds a planned change and reports it to the observer.
+func (s *results) addChange(change *plans.InstanceChange) {
+	s.mu.Lock()
+	s.changes.Add(change)
+	s.mu.Unlock()
+	s.observe(Planned{change})
+}
+
+// change returns the planned change of an instance's current object, nil if there is none.
+func (s *results) change(addr addrs.AbsInstance) *plans.InstanceChange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes.Instance(addr, addrs.NotDeposed)
+}
+
+// storeOutput puts a root output into the state. The caller holds mu, or is the only user.
+func (s *results) storeOutput(o *configs.Output, val cty.Value) {
+	bare, _ := val.UnmarkDeep()
+	if bare.IsNull() {
+		s.state.SetOutput(o.Name, nil)
+		return
+	}
+	s.state.SetOutput(o.Name, &states.Output{
+		Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive, Deprecated: o.Deprecated,
+	})
+}
+
+// recordCheck adds to the outcome for one object: postconditions are evaluated after preconditions.
+func (s *results) recordCheck(set ruleSet, status checks.Status, messages []string) {
+	if !s.recordsChecks {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	block := s.checks.Declare(set.kind, set.config)
+	if known := block.Objects[set.object]; known != nil {
+		status, messages = max(status, known.Status), append(known.Messages, messages...)
+	}
+	block.Set(set.object, status, messages)
+}
+
+// recordNoObjects records that a block has no objects, so that none of its conditions fails.
+func (s *results) recordNoObjects(kind checks.Kind, config string) {
+	if !s.recordsChecks {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checks.Declare(kind, config).Summarise()
+}
+
+// checkFailed reports whether an object's outcome is a failure already, and removes any other outcome.
+func (s *results) checkFailed(set ruleSet) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	block := s.checks.Declare(set.kind, set.config)
+	if o := block.Objects[set.object]; o != nil && o.Status == checks.Fail {
+		return true
+	}
+	delete(block.Objects, set.object)
+	return false
 }

@@ -14,8 +14,8 @@ import (
 func (w *walk) fillFromState(r *graph.Resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	abs := r.Addr.Resource.InInstance(in.addr)
-	w.mu.Lock()
-	stored := w.state.Resource(abs)
+	w.out.mu.Lock()
+	stored := w.out.state.Resource(abs)
 	objs := make([]*states.Object, len(x.keys))
 	if stored != nil {
 		for i, key := range x.keys {
@@ -24,7 +24,7 @@ func (w *walk) fillFromState(r *graph.Resource, in *moduleInstance, x *expansion
 			}
 		}
 	}
-	w.mu.Unlock()
+	w.out.mu.Unlock()
 	for i, obj := range objs {
 		if obj == nil || x.objs[i] != cty.NilVal {
 			continue

@@ -23,7 +23,7 @@ func (w *walk) evalValue(v *graph.Value) tfdiags.Diagnostics {
 	var shared cty.Value // a variable's value that is the same for all instances of one call
 	var sharedIn *moduleInstance
 	if len(v.Conditions) > 0 && len(w.instances(v.Module)) == 0 {
-		w.nothingToCheck(checkKind(v), v.Node.Name)
+		w.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}
 	for _, in := range w.instances(v.Module) {
 		var more tfdiags.Diagnostics
@@ -201,30 +201,21 @@ func (w *walk) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiag
 
 // rootOutput records what becomes of a root output: a planned change, or the new value in the state.
 func (w *walk) rootOutput(v *graph.Value, val cty.Value) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
 	switch {
 	case w.op.Phase.Plans():
-		w.changes.AddOutput(outputChange(v.Output, w.op.Prior.Output(v.Name), val))
+		w.out.changes.AddOutput(outputChange(v.Output, w.op.Prior.Output(v.Name), val))
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.op.PreDestroy || w.op.Mode == plans.RefreshOnly) {
 			// What only takes note of how things are takes note of outputs too.
-			w.storeOutput(v.Output, val)
+			w.out.storeOutput(v.Output, val)
 		}
 	case w.op.Phase.Applies():
-		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.op.Selective() && w.state.Output(v.Name) != nil {
+		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.op.Selective() && w.out.state.Output(v.Name) != nil {
 			return // it tells of a gap between counted instances; what was stored stays until that is closed
 		}
-		w.storeOutput(v.Output, val)
+		w.out.storeOutput(v.Output, val)
 	}
-}
-
-func (w *walk) storeOutput(o *configs.Output, val cty.Value) {
-	bare, _ := val.UnmarkDeep()
-	if bare.IsNull() {
-		w.state.SetOutput(o.Name, nil)
-		return
-	}
-	w.state.SetOutput(o.Name, &states.Output{Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive, Deprecated: o.Deprecated})
 }
 
 // outputChange compares a root output with what the state has.

@@ -50,7 +50,7 @@ func (w *walk) warnOfVanished(drift []*plans.InstanceChange) tfdiags.Diagnostics
 	if len(many) == 0 {
 		return nil
 	}
-	for r := range w.prevRun.Resources() {
+	for r := range w.out.prevRun.Resources() {
 		if r.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}

@@ -4,19 +4,15 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
-	"time"
 
 	"tofu/internal/engine/graph"
 
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/addrs"
-	"tofu/internal/checks"
 	"tofu/internal/dag"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/parallel"
-	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
@@ -30,8 +26,8 @@ type walk struct {
 
 	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
 	ctx, begin context.Context
-	halt       context.CancelFunc           // ends begin
-	calls      chan struct{}                // a place for each call that may be under way
+	halt       context.CancelFunc // ends begin
+	calls      *calls
 	builtins   map[string]function.Function // the language's own functions
 	deprecates bool                         // there are deprecated outputs or attributes to warn of
 	times      *timings.Walk
@@ -47,15 +43,8 @@ type walk struct {
 	inspected bool // the inspection was made in its place
 	generated generatedBlocks
 
-	mu         sync.Mutex    // guards all that follow while nodes run
-	state      *states.State // refreshed while planning; as it is while applying
-	prevRun    *states.State // planning: the prior state after moves and upgrades
-	changes    *plans.Changes
-	checks     *checks.Results
-	diags      tfdiags.Diagnostics
-	forgotten  int // objects
-	ephemeral  map[*graph.Resource][]*openEphemeral
-	checkReads []*plans.InstanceChange // of data sources in checks that were read while planning
+	out       *results
+	ephemeral map[*graph.Resource][]*openEphemeral // guarded by mu
 }
 
 // newWalk builds the graph of an operation and makes a walk of it that starts from a state. The walk is nil when there is no graph to
@@ -67,11 +56,8 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{op: op, graph: g, ctx: ctx, changes: &plans.Changes{}, checks: &checks.Results{},
+	w := &walk{op: op, graph: g, ctx: ctx, out: newResults(op, state),
 		modules: make([]moduleResult, len(g.Modules)), resources: make([]resourceResult, len(g.Resources))}
-	if state != nil {
-		w.state = state.Clone()
-	}
 	w.declareChecks()
 	w.expandRoot()
 	return w, diags
@@ -85,7 +71,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 	if parallelism <= 0 {
 		parallelism = defaultParallelism
 	}
-	w.calls = make(chan struct{}, parallelism)
+	w.calls = newCalls(parallelism, w.op.env.Timings)
 	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() && w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
 	w.ephemeral = map[*graph.Resource][]*openEphemeral{}
 	w.deprecates = w.deprecatesAny()
@@ -101,10 +87,10 @@ func (w *walk) run() tfdiags.Diagnostics {
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate()
 	w.closeAll()
-	if w.begin.Err() != nil && !w.diags.HasErrors() {
-		w.diags = w.diags.Append(tfdiags.Errorf("Operation interrupted", "What was under way was finished and recorded; nothing new was started."))
+	if w.begin.Err() != nil && !w.out.diags.HasErrors() {
+		w.out.diags = w.out.diags.Append(tfdiags.Errorf("Operation interrupted", "What was under way was finished and recorded; nothing new was started."))
 	}
-	return w.diags
+	return w.out.diags
 }
 
 // watchSignals turns the environment's two channels into contexts and tells running providers to stop.
@@ -151,7 +137,7 @@ func (w *walk) visit(id dag.ID) bool {
 	if n.Resource != nil && w.result(n.Resource).pending.exist() {
 		w.upstreamPending[id] = true
 	}
-	w.report(diags)
+	w.out.report(diags)
 	w.failed[id] = diags.HasErrors()
 	return !w.failed[id]
 }
@@ -214,43 +200,6 @@ func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.D
 	return f()
 }
 
-// report adds to the operation's result. Errors that a node reports by itself don't keep others from running.
-func (w *walk) report(diags tfdiags.Diagnostics) {
-	if len(diags) > 0 {
-		w.mu.Lock()
-		w.diags = w.diags.Append(diags)
-		w.mu.Unlock()
-	}
-}
-
-func (w *walk) observe(e Event) {
-	if w.op.env.Observe != nil {
-		w.op.env.Observe(e)
-	}
-}
-
-// ask makes a call to a provider or provisioner, as soon as there is a place for it. About is the instance that it is about, if any. The
-// place is given up when call returns: what has to be done before another call begins belongs into it.
-func ask[T any](w *walk, on callee, method string, about addrs.AbsInstance, call func() T) T {
-	if w.op.env.Timings == nil {
-		w.calls <- struct{}{}
-		defer func() { <-w.calls }()
-		return call()
-	}
-	asked := time.Now()
-	w.calls <- struct{}{}
-	w.op.env.Timings.Waited("for one of -parallelism places", time.Since(asked))
-	end := w.op.env.Timings.Call(timings.Call{Provider: on.ForDisplay(), Method: method}, about)
-	defer func() {
-		<-w.calls
-		end()
-	}()
-	return call()
-}
-
-// callee is a provider or provisioner; ForDisplay returns the name for reports.
-type callee interface{ ForDisplay() string }
-
 // work takes note of the work on an instance; the result ends it, looking at what came of it by then.
 func (w *walk) work(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
 	if w.op.env.Timings == nil {
@@ -269,7 +218,7 @@ func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostic
 		return f(0)
 	}
 	results := make([]tfdiags.Diagnostics, n)
-	parallel.Each(n, cap(w.calls), func(i int) {
+	parallel.Each(n, w.calls.limit(), func(i int) {
 		if !w.halted() {
 			results[i] = w.guard("", func() tfdiags.Diagnostics { return f(i) })
 		}

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/timings"
+)
+
+// calls limits how many calls to providers and provisioners run at the same time.
+type calls struct {
+	running chan struct{}
+	timings *timings.Recorder // nil for none
+}
+
+func newCalls(limit int, t *timings.Recorder) *calls {
+	return &calls{running: make(chan struct{}, limit), timings: t}
+}
+
+func (c *calls) limit() int { return cap(c.running) }
+
+// callee is a provider or provisioner.
+type callee interface{ ForDisplay() string }
+
+// callProvider makes a call as soon as fewer than the limit are running. addr is the instance that the call is
+// for, if any. The next call may begin when call returns, so anything that must be recorded before belongs into it.
+func callProvider[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
+	if c.timings == nil {
+		c.running <- struct{}{}
+		defer func() { <-c.running }()
+		return call()
+	}
+	start := time.Now()
+	c.running <- struct{}{}
+	c.timings.Waited("for one of -parallelism places", time.Since(start))
+	end := c.timings.Call(timings.Call{Provider: on.ForDisplay(), Method: method}, addr)
+	defer func() {
+		<-c.running
+		end()
+	}()
+	return call()
+}

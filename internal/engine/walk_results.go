@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"sync"
+
+	"tofu/internal/engine/graph"
+
+	"tofu/internal/addrs"
+)
+
+// moduleResult is the outcome of a walk for one module. The module's node writes it before any node of the
+// module is visited.
+type moduleResult struct {
+	instances []*moduleInstance
+	byAddr    map[addrs.ModuleInstance]*moduleInstance
+
+	goneOnce sync.Once
+	gone     *moduleInstance // see walk.goneInstance
+}
+
+// resourceResult is the outcome of a walk for one resource, besides its instances, which are part of those of
+// the module.
+type resourceResult struct {
+	pending  pendingChanges
+	imports  map[addrs.AbsInstance]*importRequest // evaluated import targets
+	deferral *deferral                            // of data sources and ephemeral resources, once needed
+}
+
+func (w *walk) instances(m *graph.Module) []*moduleInstance { return w.modules[m.Index].instances }
+
+// instanceAt returns the module instance at an address, nil if there is none.
+func (w *walk) instanceAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	return w.modules[m.Index].byAddr[addr]
+}
+
+// goneInstance returns a module instance without any values, which represents the instances that the
+// configuration no longer declares.
+func (w *walk) goneInstance(m *graph.Module) *moduleInstance {
+	res := &w.modules[m.Index]
+	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.Path.UnkeyedInstance()) })
+	return res.gone
+}
+
+func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
+
+// pendingChanges records the module instances in which a resource has pending changes. Most resources have
+// them in just one, which needs no map.
+type pendingChanges struct {
+	mu    sync.Mutex
+	some  bool
+	first addrs.ModuleInstance
+	more  map[addrs.ModuleInstance]bool
+}
+
+func (p *pendingChanges) add(m addrs.ModuleInstance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.some:
+		p.some, p.first = true, m
+	case m == p.first:
+	case p.more == nil:
+		p.more = map[addrs.ModuleInstance]bool{m: true}
+	default:
+		p.more[m] = true
+	}
+}
+
+// exist reports whether there are pending changes in any module instance.
+func (p *pendingChanges) exist() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.some
+}
+
+func (p *pendingChanges) in(m addrs.ModuleInstance) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.some && (m == p.first || p.more[m])
+}
