@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/checks"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"

@@ -3,9 +3,8 @@ package engine
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -113,7 +112,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 
 func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 	w, r := d.w, d.r
-	meta, diags := w.providerMeta(r, nil)
+	meta, diags := w.eval.providerMeta(r, nil)
 	if diags.HasErrors() {
 		return diags
 	}

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -16,43 +15,46 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// openResource decides the instances of a resource before its Steps run.
-func (w *walk) openResource(r *graph.Resource) tfdiags.Diagnostics {
+// expandForSteps decides the instances of a resource before its Steps run.
+func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	switch {
 	case r.Addr.Resource.Mode == addrs.Ephemeral:
-		return w.planResource(r)
+		return v.plan()
 	case w.op.Phase.Destroys():
-		return w.stateValues(r)
+		return w.eval.values(r).fromState()
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range w.instances(r.Module) {
-		x, more := w.expandResource(r, in)
+	for _, in := range w.modules.of(r.Module) {
+		x, more := w.eval.values(r).expand(in)
 		diags = diags.Append(more)
 		if !more.HasErrors() {
 			in.resources[r.Slot] = x
 			if len(x.keys) == 0 {
 				w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no Step will do it
 			}
-			diags = diags.Append(w.fillSingles(r, in, x))
+			diags = diags.Append(w.eval.values(r).fillBarriers(in, x))
 		}
 	}
 	return diags
 }
 
-// settleResource gives a resource its value after all of its Steps.
-func (w *walk) settleResource(r *graph.Resource) tfdiags.Diagnostics {
+// complete gives a resource its value after all of its Steps.
+func (v resourceVisit) complete() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	if r.Config == nil || w.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Ephemeral {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range w.instances(r.Module) {
-		diags = diags.Append(w.settleIn(r, in))
+	for _, in := range w.modules.of(r.Module) {
+		diags = diags.Append(v.completeIn(in))
 	}
 	return diags
 }
 
-// settleIn gives a resource its value in one instance of its module, unless it has it.
-func (w *walk) settleIn(r *graph.Resource, in *moduleInstance) tfdiags.Diagnostics {
+// completeIn gives a resource its value in one instance of its module, unless it has it.
+func (v resourceVisit) completeIn(in *moduleInstance) tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	if in == nil {
 		return nil
 	}
@@ -60,9 +62,9 @@ func (w *walk) settleIn(r *graph.Resource, in *moduleInstance) tfdiags.Diagnosti
 	if x == nil || x.value != cty.NilVal {
 		return nil
 	}
-	diags := w.fillFromState(r, in, x)
-	stands, more := w.standing(r, in, x)
-	x.value = w.valueOf(r, stands)
+	diags := w.eval.values(r).fillFromState(in, x)
+	stands, more := w.eval.values(r).resulting(in, x)
+	x.value = w.eval.values(r).whole(stands)
 	return diags.Append(more)
 }
 
@@ -104,7 +106,7 @@ type applyStep struct {
 
 func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
 	r, addr := s.Resource, s.Change.Addr
-	in := w.instanceAt(r.Module, addr.Module)
+	in := w.modules.at(r.Module, addr.Module)
 	var x *expansion
 	if in != nil {
 		x = in.resources[r.Slot]
@@ -115,7 +117,7 @@ func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
 			"%s was planned, but count or for_each now give other instances than while planning. Make a new plan.", addr)}
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
-	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(at)), x: x, at: at}
+	p := &instancePlan{w: w, r: r, addr: addr, c: w.eval.newContext(in, x.repetition(at)), x: x, at: at}
 	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
 	p.prov = prov
 	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, diags
@@ -124,7 +126,7 @@ func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
 // conditions looks at the conditions of an object that doesn't change.
 func (a *applyStep) conditions() tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	diags := w.evalRules(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
+	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -143,7 +145,7 @@ func (a *applyStep) conditions() tfdiags.Diagnostics {
 // read reads a data source that could not be read while planning.
 func (a *applyStep) read() tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	diags := w.evalRules(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
+	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -178,7 +180,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(w.evalRules(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}

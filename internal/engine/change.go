@@ -3,11 +3,10 @@ package engine
 import (
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -45,7 +44,7 @@ func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
 		d.Path = p.argument(path)
 		return nil, p.explain(diags.Append(d))
 	}
-	if out.meta, more = w.providerMeta(r, p.c); more.HasErrors() {
+	if out.meta, more = w.eval.providerMeta(r, p.c); more.HasErrors() {
 		return nil, diags.Append(more)
 	}
 	more = callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
@@ -105,7 +104,7 @@ func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.I
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -298,7 +297,7 @@ func sameMarks(a, b cty.Value) bool {
 }
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider; cty.NilVal where there is none.
-func (w *walk) providerMeta(r *graph.Resource, c *EvalContext) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) providerMeta(r *graph.Resource, c *EvalContext) (cty.Value, tfdiags.Diagnostics) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
 		return cty.NilVal, nil
@@ -312,10 +311,10 @@ func (w *walk) providerMeta(r *graph.Resource, c *EvalContext) (cty.Value, tfdia
 			"The provider %s takes no provider_meta block.", r.Provider.Addr.Provider.ForDisplay()).At(meta.Range)}
 	}
 	if c == nil {
-		if len(w.instances(r.Module)) == 0 {
+		if len(e.modules.of(r.Module)) == 0 {
 			return cty.NilVal, nil
 		}
-		c = w.context(w.instances(r.Module)[0], repetition{})
+		c = e.newContext(e.modules.of(r.Module)[0], repetition{})
 	}
 	body := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
 	if body.Refs.Problems.HasErrors() {

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -19,26 +18,26 @@ import (
 
 // declareChecks lists everything that has conditions, so that the results name it even when it is never reached. Where everything is
 // destroyed nothing is.
-func (w *walk) declareChecks() {
-	if !w.op.Phase.Checks() && !w.op.Phase.Destroys() {
+func (e *evaluator) declareChecks() {
+	if !e.op.Phase.Checks() && !e.op.Phase.Destroys() {
 		return
 	}
-	for _, m := range w.graph.Modules {
+	for _, m := range e.graph.Modules {
 		for _, c := range m.Checks {
-			w.out.checks.Declare(checks.KindCheck, graph.InModule(m.Path, "check."+c.Config.Name))
+			e.out.checks.Declare(checks.KindCheck, graph.InModule(m.Path, "check."+c.Config.Name))
 		}
 	}
-	for _, v := range w.graph.Values {
+	for _, v := range e.graph.Values {
 		if len(v.Conditions) > 0 {
-			block := w.out.checks.Declare(checkKind(v), v.Node.Name)
-			if w.op.Phase.Destroys() && v.Kind == graph.Output && v.Module == w.graph.Root {
+			block := e.out.checks.Declare(checkKind(v), v.Node.Name)
+			if e.op.Phase.Destroys() && v.Kind == graph.Output && v.Module == e.graph.Root {
 				block.Set(v.Node.Name, checks.Unknown, nil)
 			}
 		}
 	}
-	for _, r := range w.graph.Resources {
+	for _, r := range e.graph.Resources {
 		if r.HasConditions() {
-			w.out.checks.Declare(checks.KindResource, r.Addr.String())
+			e.out.checks.Declare(checks.KindResource, r.Addr.String())
 		}
 	}
 }
@@ -62,16 +61,16 @@ type ruleSet struct {
 }
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
-func (w *walk) evalRules(c *EvalContext, rules []graph.Condition, set ruleSet) tfdiags.Diagnostics {
-	if len(rules) == 0 || !w.op.Phase.Checks() && !w.op.Phase.Applies() {
+func (e *evaluator) evalConditions(c *EvalContext, rules []graph.Condition, set ruleSet) tfdiags.Diagnostics {
+	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || w.op.PreDestroy || w.op.Mode == plans.RefreshOnly && !w.op.Phase.Applies() && set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies() && set.kind != checks.KindVariable
 	for _, r := range rules {
-		s, message, more := w.evalRule(c, r, set)
+		s, message, more := e.evalCondition(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
 			break // that the value is unsuitable comes first
 		}
@@ -89,14 +88,14 @@ func (w *walk) evalRules(c *EvalContext, rules []graph.Condition, set ruleSet) t
 			break // rules of one variable are mostly wrong likewise
 		}
 	}
-	w.out.recordCheck(set, status, messages)
-	if w.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+	e.out.recordCheck(set, status, messages)
+	if e.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
 		diags = withoutDeprecations(diags)
 	}
 	return diags
 }
 
-func (w *walk) evalRule(c *EvalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
+func (e *evaluator) evalCondition(c *EvalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
 	rng := r.Expr.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
 		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal)}
@@ -116,7 +115,7 @@ func (w *walk) evalRule(c *EvalContext, r graph.Condition, set ruleSet) (checks.
 		return fail("The condition must be true or false: %s.", err)
 	}
 	if !result.IsKnown() {
-		if set.kind == checks.KindCheck && w.op.Phase != graph.PhaseValidate {
+		if set.kind == checks.KindCheck && e.op.Phase != graph.PhaseValidate {
 			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
 				Detail: "The condition depends on values that are known only after apply, so it is checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
@@ -137,7 +136,7 @@ func (w *walk) evalRule(c *EvalContext, r graph.Condition, set ruleSet) (checks.
 	case result.True():
 		return checks.Pass, "", diags
 	}
-	if w.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
+	if e.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
 		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
 	}
 	detail := message
@@ -184,17 +183,17 @@ func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.
 }
 
 // validateVariable evaluates an input variable's validation rules. The failure is reported where the value comes from.
-func (w *walk) validateVariable(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
+func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
 	if len(v.Conditions) == 0 {
 		return nil
 	}
 	at, given := v.Variable.Range, ""
 	if v.Expr != nil {
 		at = v.Expr.Range()
-	} else if val, ok := w.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
+	} else if val, ok := e.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
-	return joinFailures(w.evalRules(w.context(in, repetition{}), v.Conditions, ruleSet{
+	return joinFailures(e.evalConditions(e.newContext(in, repetition{}), v.Conditions, ruleSet{
 		kind: checks.KindVariable, config: v.Node.Name, object: inInstance(in.addr, "var."+v.Name),
 		failed: "Invalid value for variable", at: &at, origin: given,
 	}))
@@ -218,43 +217,43 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 }
 
 // checkRules evaluates an output value's preconditions.
-func (w *walk) checkRules(in *moduleInstance, v *graph.Value) tfdiags.Diagnostics {
-	if w.op.Phase.Destroys() {
+func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) tfdiags.Diagnostics {
+	if e.op.Phase.Destroys() {
 		return nil
 	}
-	return w.evalRules(w.context(in, repetition{}), v.Conditions, ruleSet{
+	return e.evalConditions(e.newContext(in, repetition{}), v.Conditions, ruleSet{
 		kind: checks.KindOutput, config: v.Node.Name, object: inInstance(in.addr, "output."+v.Name),
 		failed: "Module output value precondition failed",
 	})
 }
 
 // evalCheck evaluates the assertions of a check block in every instance of its module. None of its problems stops anything.
-func (w *walk) evalCheck(k *graph.Check) tfdiags.Diagnostics {
+func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	if len(w.instances(k.Module)) == 0 {
-		w.out.recordNoObjects(checks.KindCheck, k.Node.Name)
+	if len(e.modules.of(k.Module)) == 0 {
+		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}
-	for _, in := range w.instances(k.Module) {
+	for _, in := range e.modules.of(k.Module) {
 		set := ruleSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr, "check."+k.Config.Name),
-			failed: "Check block assertion failed", warnOnly: w.op.Phase != graph.PhaseValidate}
-		if k.Config.Data != nil && (w.out.checkFailed(set) || w.dataFailedBefore(k, in, set)) {
+			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}
+		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
 			continue
 		}
-		diags = diags.Append(w.evalRules(w.context(in, repetition{}), k.Asserts, set))
+		diags = diags.Append(e.evalConditions(e.newContext(in, repetition{}), k.Asserts, set))
 	}
 	return diags
 }
 
 // dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
-func (w *walk) dataFailedBefore(k *graph.Check, in *moduleInstance, set ruleSet) bool {
-	if w.op.Plan == nil || w.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
+func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set ruleSet) bool {
+	if e.op.Plan == nil || e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
 	}
-	planned := w.op.Plan.Checks.Object(set.kind, set.config, set.object)
+	planned := e.op.Plan.Checks.Object(set.kind, set.config, set.object)
 	if planned == nil || planned.Status != checks.Fail {
 		return false
 	}
-	w.out.recordCheck(set, planned.Status, planned.Messages)
+	e.out.recordCheck(set, planned.Status, planned.Messages)
 	return true
 }
 

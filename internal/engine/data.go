@@ -3,13 +3,12 @@ package engine
 import (
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -25,7 +24,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -93,7 +92,7 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
-	meta, diags := w.providerMeta(r, p.c)
+	meta, diags := w.eval.providerMeta(r, p.c)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}

@@ -4,13 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -22,16 +21,16 @@ import (
 
 // deprecatesAny tells whether any called module has a deprecated output, or any resource a deprecated attribute; without one nobody needs
 // to look for marks.
-func (w *walk) deprecatesAny() bool {
-	if w.op.Phase == graph.PhaseEval {
+func (e *evaluator) deprecatesAny() bool {
+	if e.op.Phase == graph.PhaseEval {
 		return false
 	}
-	for _, r := range w.graph.Resources {
+	for _, r := range e.graph.Resources {
 		if r.Schema != nil && r.Schema.Block.ContainsDeprecated() {
 			return true
 		}
 	}
-	return w.op.Phase != graph.PhaseValidate && deprecatesOutputs(w.op.Config)
+	return e.op.Phase != graph.PhaseValidate && deprecatesOutputs(e.op.Config)
 }
 
 func deprecatesOutputs(cfg *configs.Config) bool {
@@ -54,8 +53,8 @@ func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 }
 
 // markDeprecated marks the deprecated attributes of an object, as references to it see them.
-func (w *walk) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
-	if !w.deprecates || v == cty.NilVal {
+func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
+	if !e.deprecates || v == cty.NilVal {
 		return v
 	}
 	schema := r.Schema.Block
@@ -85,7 +84,7 @@ func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 // takeDeprecations gives the value without the marks of deprecated outputs, and a warning for each. Where body is nil, at is the place
 // of the expression; else it is that of the argument in the body.
 func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
-	if !c.walk.deprecates || !marks.Any(v) {
+	if !c.e.deprecates || !marks.Any(v) {
 		return v, nil
 	}
 	bare, all := v.UnmarkDeepWithPaths()

@@ -3,11 +3,10 @@ package engine
 import (
 	"bytes"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )

@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"

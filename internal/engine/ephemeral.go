@@ -5,11 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/parallel"
 	"tofu/internal/plans/objchange"
@@ -46,7 +45,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}

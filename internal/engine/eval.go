@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
@@ -24,14 +23,14 @@ import (
 
 // EvalContext is where an expression is evaluated: a module instance and, within a repeated block, one of its instances.
 type EvalContext struct {
-	walk *walk
+	e    *evaluator
 	in   *moduleInstance
 	rep  repetition
 	self cty.Value // NilVal: none
 }
 
-func (w *walk) context(in *moduleInstance, rep repetition) *EvalContext {
-	return &EvalContext{walk: w, in: in, rep: rep}
+func (e *evaluator) newContext(in *moduleInstance, rep repetition) *EvalContext {
+	return &EvalContext{e: e, in: in, rep: rep}
 }
 
 // withSelf gives the context in which self is a value.
@@ -42,11 +41,11 @@ func (c *EvalContext) withSelf(v cty.Value) *EvalContext {
 }
 
 func (c *EvalContext) scope() *lang.Scope {
-	return &lang.Scope{Data: c, Functions: c.walk.builtins}
+	return &lang.Scope{Data: c, Functions: c.e.builtins}
 }
 
 func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-	if refused := c.walk.refusals(c.in.module, &e.Refs); refused.HasErrors() {
+	if refused := c.e.refErrors(c.in.module, &e.Refs); refused.HasErrors() {
 		return cty.UnknownVal(want), refused
 	}
 	v, diags := c.scope().Eval(e, want)
@@ -55,7 +54,7 @@ func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diag
 }
 
 func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
-	if refused := c.walk.refusals(c.in.module, &b.Refs); refused.HasErrors() {
+	if refused := c.e.refErrors(c.in.module, &b.Refs); refused.HasErrors() {
 		return cty.UnknownVal(b.Schema.ImpliedType()), refused
 	}
 	v, diags := c.scope().EvalBody(b)
@@ -70,7 +69,7 @@ func (c *EvalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagno
 	if len(r.DeferredRefErrors) == 0 {
 		return c.evalBody(body)
 	}
-	diags := c.walk.refusals(c.in.module, &body.Refs)
+	diags := c.e.refErrors(c.in.module, &body.Refs)
 	if !diags.HasErrors() {
 		var more, objects, values tfdiags.Diagnostics
 		body, more = c.scope().Expanded(body, func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
@@ -149,9 +148,9 @@ func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	case addrs.TerraformAttr:
 		switch s.Name {
 		case "workspace":
-			return cty.StringVal(c.walk.op.env.Workspace), nil
+			return cty.StringVal(c.e.op.env.Workspace), nil
 		case "applying":
-			return cty.BoolVal(c.walk.op.Phase.Applies()).Mark(marks.Ephemeral), nil
+			return cty.BoolVal(c.e.op.Phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
 	// Something that doesn't exist gets here only where no graph was built of the references before.
@@ -184,11 +183,11 @@ func (c *EvalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 func (c *EvalContext) path(name string) string {
 	switch name {
 	case "cwd":
-		return filepath.ToSlash(cmp.Or(c.walk.op.env.WorkDir, "."))
+		return filepath.ToSlash(cmp.Or(c.e.op.env.WorkDir, "."))
 	case "module":
 		return filepath.ToSlash(cmp.Or(c.in.module.Config.Module.Dir, "."))
 	case "root":
-		return filepath.ToSlash(cmp.Or(c.walk.op.env.RootModule, "."))
+		return filepath.ToSlash(cmp.Or(c.e.op.env.RootModule, "."))
 	}
 	return ""
 }
@@ -203,9 +202,9 @@ func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hc
 		outputs = nil
 	}
 	switch {
-	case c.walk.op.Phase == graph.PhaseValidate && !keyless && !child.Repetition.Repeats():
+	case c.e.op.Phase == graph.PhaseValidate && !keyless && !child.Repetition.Repeats():
 		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
-	case c.walk.op.Phase == graph.PhaseValidate:
+	case c.e.op.Phase == graph.PhaseValidate:
 		return unknownValue(child, outputs), nil
 	}
 	instances := c.in.calls[child.CallSlot]
@@ -281,7 +280,7 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 
 // Function implements lang.Data.
 func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
-	w, use := c.walk, graph.FunctionUse{Module: c.in.module, Name: ref}
+	w, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
 	p := w.graph.Functions[use]
 	switch {
 	case p == nil && w.op.Phase == graph.PhaseValidate:
@@ -290,7 +289,7 @@ func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
 		return function.Function{}, tfdiags.Diagnostics{graph.MissingProvider(local, c.in.module.Path).At(rng)}
 	}
-	instKey, diags := w.providerKeyValue(w.graph.FunctionKeys[use], c)
+	instKey, diags := w.providerKey(w.graph.FunctionKeys[use], c)
 	if diags.HasErrors() {
 		return function.Function{}, diags
 	}
@@ -321,7 +320,7 @@ var unknownFunction = function.New(&function.Spec{
 })
 
 // providerFunction wraps a provider's function so that it is called with known values only.
-func (w *walk) providerFunction(p *graph.Provider, provider providers.Interface, name string, spec *providers.Function) function.Function {
+func (e *evaluator) providerFunction(p *graph.Provider, provider providers.Interface, name string, spec *providers.Function) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, Description: p.Description}
 	}
@@ -338,8 +337,8 @@ func (w *walk) providerFunction(p *graph.Provider, provider providers.Interface,
 			return cty.UnknownVal(ret), nil
 		}
 		var err error
-		v := callProvider(w.calls, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
-			v, err = provider.CallFunction(w.ctx, name, args)
+		v := callProvider(e.calls, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
+			v, err = provider.CallFunction(e.ctx, name, args)
 			return v
 		})
 		if fe, ok := asFunctionError(err); ok && fe.Arg >= 0 {

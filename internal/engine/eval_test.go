@@ -4,20 +4,19 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 )
 
 // TestPaths: paths have slashes, but a backslash that is part of a name stays one.
 func TestPaths(t *testing.T) {
 	m := &graph.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
-	w := &walk{op: &operation{env: &Env{WorkDir: `/a\b`}}}
-	c := w.context(newModuleInstance(m, addrs.RootInstance), repetition{})
+	e := &evaluator{op: &operation{env: &Env{WorkDir: `/a\b`}}}
+	c := e.newContext(newModuleInstance(m, addrs.RootInstance), repetition{})
 	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`), "module": filepath.ToSlash(`modules\x`), "root": "."} {
 		if v, diags := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); diags.HasErrors() || !v.RawEquals(cty.StringVal(want)) {
 			t.Errorf("path.%s is %#v, %v; want %s", name, v, diags.Err(), want)

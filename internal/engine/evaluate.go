@@ -4,12 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
@@ -22,7 +21,7 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 	if w == nil {
 		return nil, diags
 	}
-	return w.context(w.instances(w.graph.Root)[0], repetition{}).scope(), diags
+	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), diags
 }
 
 // WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
@@ -33,7 +32,7 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 		return st
 	}
 	for _, v := range w.graph.Root.Outputs {
-		val := w.instances(w.graph.Root)[0].values[v.Slot]
+		val := w.modules.of(w.graph.Root)[0].values[v.Slot]
 		if val == cty.NilVal {
 			continue
 		}
@@ -56,20 +55,21 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 		return nil, diags
 	}
 	diags = diags.Append(w.run())
-	if len(w.instances(w.graph.Root)) == 0 {
+	if len(w.modules.of(w.graph.Root)) == 0 {
 		return nil, diags
 	}
 	return w, diags
 }
 
-// evalResource gives a resource the value that the state says.
-func (w *walk) evalResource(r *graph.Resource) tfdiags.Diagnostics {
+// evaluate gives a resource the value that the state says.
+func (v resourceVisit) evaluate() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	if r.Config == nil {
 		return nil
 	}
 	var diags tfdiags.Diagnostics
-	for _, in := range w.instances(r.Module) {
-		x, more := w.expandResource(r, in)
+	for _, in := range w.modules.of(r.Module) {
+		x, more := w.eval.values(r).expand(in)
 		if more.HasErrors() {
 			diags = diags.Append(more)
 			continue
@@ -80,11 +80,11 @@ func (w *walk) evalResource(r *graph.Resource) tfdiags.Diagnostics {
 				x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
 			}
 		}
-		diags = diags.Append(w.fillFromState(r, in, x))
+		diags = diags.Append(w.eval.values(r).fillFromState(in, x))
 		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // nothing of it is there yet
 		}
-		x.value = w.valueOf(r, x)
+		x.value = w.eval.values(r).whole(x)
 	}
 	return diags
 }

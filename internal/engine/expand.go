@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
@@ -26,7 +25,7 @@ func (c *EvalContext) expand(rep graph.Repetition, what string) (*instances, tfd
 	case rep.Enabled != nil:
 		out, diags = c.expandEnabled(rep.Enabled, what)
 	}
-	if c.walk.op.Phase == graph.PhaseValidate {
+	if c.e.op.Phase == graph.PhaseValidate {
 		diags = withoutDeprecations(diags)
 	}
 	return out, diags
@@ -53,7 +52,7 @@ func (c *EvalContext) expandCount(e *lang.Expr, what string) (*instances, tfdiag
 		return fail("The given \"count\" is unsuitable: %s.", err)
 	}
 	if !n.IsKnown() {
-		if c.walk.op.Phase == graph.PhaseValidate {
+		if c.e.op.Phase == graph.PhaseValidate {
 			out.mode = repeatUnknown
 			return out, diags
 		}
@@ -87,7 +86,7 @@ func (c *EvalContext) expandForEach(e *lang.Expr, what string) (*instances, tfdi
 	case diags.HasErrors():
 		return out, diags
 	}
-	if unknown && c.walk.op.Phase == graph.PhaseValidate {
+	if unknown && c.e.op.Phase == graph.PhaseValidate {
 		out.mode = repeatUnknown
 		return out, diags
 	}
@@ -177,7 +176,7 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 
 // undecided adds to the reasons why an argument has no value what that means for the instances.
 func (c *EvalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if c.walk.op.Phase == graph.PhaseValidate {
+	if c.e.op.Phase == graph.PhaseValidate {
 		return reasons
 	}
 	return reasons.Append(tfdiags.Errorf("Invalid "+name+" argument",
@@ -192,7 +191,7 @@ func withArticle(noun string) string {
 }
 
 func (c *EvalContext) expandEnabled(e *lang.Expr, what string) (*instances, tfdiags.Diagnostics) {
-	if c.walk.op.Phase == graph.PhaseValidate {
+	if c.e.op.Phase == graph.PhaseValidate {
 		return &instances{mode: repeatUnknown}, nil // looked at when planning
 	}
 	v, diags := c.eval(e, cty.DynamicPseudoType)

@@ -3,30 +3,28 @@ package engine
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/tfdiags"
 )
 
 // expandModule decides the instances of a module call in every instance of the calling module.
-func (w *walk) expandModule(m *graph.Module) tfdiags.Diagnostics {
-	diags := w.refusals(m.Parent, &m.DependsOn)
-	w.modules[m.Index].byAddr = map[addrs.ModuleInstance]*moduleInstance{}
-	for _, parent := range w.instances(m.Parent) {
-		c := w.context(parent, repetition{})
+func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
+	diags := e.refErrors(m.Parent, &m.DependsOn)
+	for _, parent := range e.modules.of(m.Parent) {
+		c := e.newContext(parent, repetition{})
 		x, more := c.expand(m.Repetition, m.Path.String())
 		diags = diags.Append(more)
 		if more.HasErrors() {
 			continue
 		}
 		ci := &callInstances{instances: *x}
-		if w.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() || x.mode == repeatUnknown) {
+		if e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() || x.mode == repeatUnknown) {
 			ci.mode = repeatUnknown
-			w.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))
+			e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))
 		} else {
 			for i, key := range x.keys {
-				w.addInstance(m, parent, ci, key, x.repetition(i))
+				e.addInstance(m, parent, ci, key, x.repetition(i))
 			}
 		}
 		parent.calls[m.CallSlot] = ci
@@ -34,12 +32,10 @@ func (w *walk) expandModule(m *graph.Module) tfdiags.Diagnostics {
 	return diags
 }
 
-func (w *walk) addInstance(m *graph.Module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition) {
+func (e *evaluator) addInstance(m *graph.Module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition) {
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
-	res := &w.modules[m.Index]
-	res.instances = append(res.instances, inst)
-	res.byAddr[inst.addr] = inst
+	e.modules.add(inst)
 	ci.of = append(ci.of, inst)
 }
 
@@ -48,12 +44,4 @@ func newModuleInstance(m *graph.Module, addr addrs.ModuleInstance) *moduleInstan
 		addr: addr, module: m, values: make([]cty.Value, m.ValueSlots), resources: make([]*expansion, m.ResourceSlots),
 		calls: make([]*callInstances, len(m.Calls)),
 	}
-}
-
-// expandRoot adds the root module's only instance.
-func (w *walk) expandRoot() {
-	inst := newModuleInstance(w.graph.Root, addrs.RootInstance)
-	res := &w.modules[w.graph.Root.Index]
-	res.instances = []*moduleInstance{inst}
-	res.byAddr = map[addrs.ModuleInstance]*moduleInstance{addrs.RootInstance: inst}
 }

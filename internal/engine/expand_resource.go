@@ -4,21 +4,29 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
-// expandResource decides a resource's instances in one module instance.
-func (w *walk) expandResource(r *graph.Resource, in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
+// resourceValues determines the instances of a resource and their values.
+type resourceValues struct {
+	e *evaluator
+	r *graph.Resource
+}
+
+func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceValues{e, r} }
+
+// expand decides a resource's instances in one module instance.
+func (rv resourceValues) expand(in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
+	e, r := rv.e, rv.r
 	if r.Exprs.SelfReferences.HasErrors() {
 		return nil, r.Exprs.SelfReferences
 	}
-	c := w.context(in, repetition{})
+	c := e.newContext(in, repetition{})
 	x, diags := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
 	if diags.HasErrors() {
 		return nil, diags
@@ -26,11 +34,12 @@ func (w *walk) expandResource(r *graph.Resource, in *moduleInstance) (*expansion
 	return newExpansion(*x), diags
 }
 
-// standing gives the instances that there will be: in a partial run not all that the configuration wants. What neither exists nor is made
+// resulting gives the instances that there will be: in a partial run not all that the configuration wants. What neither exists nor is made
 // is left out, and what is not wanted any more but stays is added. Of counted ones, those before one that is there keep their places.
-func (w *walk) standing(r *graph.Resource, in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
+func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
+	e, r := rv.e, rv.r
 	rep := r.Exprs.Repetition
-	if !w.op.Partial() || !rep.Repeats() && rep.Enabled == nil {
+	if !e.op.Partial() || !rep.Repeats() && rep.Enabled == nil {
 		return x, nil
 	}
 	there := map[addrs.InstanceKey]cty.Value{}
@@ -41,9 +50,9 @@ func (w *walk) standing(r *graph.Resource, in *moduleInstance, x *expansion) (*e
 	}
 	abs := r.Addr.Resource.InInstance(in.addr)
 	var diags tfdiags.Diagnostics
-	for _, key := range w.unwanted(abs, x) {
+	for _, key := range rv.orphanKeys(abs, x) {
 		if rep.Matches(key) {
-			v, more := w.staying(r, abs.Instance(key))
+			v, more := rv.keptOrphan(abs.Instance(key))
 			diags = diags.Append(more)
 			if v != cty.NilVal {
 				there[key] = v
@@ -67,11 +76,12 @@ func (w *walk) standing(r *graph.Resource, in *moduleInstance, x *expansion) (*e
 	return out, diags
 }
 
-// unwanted lists the keys of stored instances that the configuration doesn't want.
-func (w *walk) unwanted(addr addrs.AbsResource, x *expansion) []addrs.InstanceKey {
-	w.out.mu.Lock()
-	defer w.out.mu.Unlock()
-	stored := w.out.state.Resource(addr)
+// orphanKeys lists the keys of stored instances that the configuration doesn't want.
+func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addrs.InstanceKey {
+	e := rv.e
+	e.out.mu.Lock()
+	defer e.out.mu.Unlock()
+	stored := e.out.state.Resource(addr)
 	if stored == nil {
 		return nil
 	}
@@ -84,25 +94,27 @@ func (w *walk) unwanted(addr addrs.AbsResource, x *expansion) []addrs.InstanceKe
 	return keys
 }
 
-// staying gives the object of an instance that the configuration doesn't want, unless the plan is to take it away.
-func (w *walk) staying(r *graph.Resource, addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
-	w.out.mu.Lock()
-	inst, change := w.out.state.Instance(addr), w.out.changes.Instance(addr, "")
-	w.out.mu.Unlock()
+// keptOrphan gives the object of an instance that the configuration doesn't want, unless the plan is to take it away.
+func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
+	e, r := rv.e, rv.r
+	e.out.mu.Lock()
+	inst, change := e.out.state.Instance(addr), e.out.changes.Instance(addr, "")
+	e.out.mu.Unlock()
 	if inst == nil || inst.Current == nil || change != nil {
 		return cty.NilVal, nil
 	}
 	return decode(r, addr, inst.Current)
 }
 
-// valueOf puts together what references to a resource see of its instances. An object that stands alone and that a plan for refreshing
+// whole puts together what references to a resource see of its instances. An object that stands alone and that a plan for refreshing
 // only will not make is not even of a known type: nothing ever says that it will have one.
-func (w *walk) valueOf(r *graph.Resource, x *expansion) cty.Value {
+func (rv resourceValues) whole(x *expansion) cty.Value {
+	e, r := rv.e, rv.r
 	ty := r.Schema.Block.ImpliedType()
-	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && w.op.Mode == plans.RefreshOnly {
+	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && e.op.Mode == plans.RefreshOnly {
 		return cty.DynamicVal
 	}
-	objs := slices.Clone(w.seen(r, x.objs))
+	objs := slices.Clone(rv.visible(x.objs))
 	for i, v := range objs {
 		if v == cty.NilVal {
 			objs[i] = cty.UnknownVal(ty)
@@ -111,14 +123,15 @@ func (w *walk) valueOf(r *graph.Resource, x *expansion) cty.Value {
 	return x.whole(objs, cty.NullVal(ty))
 }
 
-// seen gives objects as references see them: with the marks of what is deprecated.
-func (w *walk) seen(r *graph.Resource, objs []cty.Value) []cty.Value {
-	if !w.deprecates || !r.Schema.Block.ContainsDeprecated() {
+// visible gives objects as references see them: with the marks of what is deprecated.
+func (rv resourceValues) visible(objs []cty.Value) []cty.Value {
+	e, r := rv.e, rv.r
+	if !e.deprecates || !r.Schema.Block.ContainsDeprecated() {
 		return objs
 	}
 	objs = slices.Clone(objs)
 	for i, v := range objs {
-		objs[i] = w.markDeprecated(r, v)
+		objs[i] = e.markDeprecated(r, v)
 	}
 	return objs
 }

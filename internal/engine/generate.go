@@ -4,14 +4,12 @@ import (
 	"strings"
 	"sync"
 
-	"tofu/internal/engine/graph"
-
-	"tofu/internal/genconfig"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/genconfig"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"

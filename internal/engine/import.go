@@ -7,16 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/engine/graph"
-
-	"tofu/internal/genconfig"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/genconfig"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -26,7 +24,8 @@ import (
 
 // resolveImports evaluates everything that is to be imported to a resource. Blocks that repeat come after the others, and one that
 // asks for what another one has asked for already is refused.
-func (w *walk) resolveImports(r *graph.Resource) tfdiags.Diagnostics {
+func (v resourceVisit) resolveImports() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	if len(r.Imports) == 0 {
 		return nil
 	}
@@ -48,11 +47,12 @@ func repeats(t *graph.Import) int {
 }
 
 // checkImports looks for import targets that the configuration has no instance for.
-func (w *walk) checkImports(r *graph.Resource) tfdiags.Diagnostics {
+func (v resourceVisit) checkImports() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	var diags tfdiags.Diagnostics
 	requests := w.result(r).imports
 	for _, addr := range slices.SortedFunc(maps.Keys(requests), addrs.AbsInstance.Compare) {
-		if in := w.instanceAt(r.Module, addr.Module); in != nil {
+		if in := w.modules.at(r.Module, addr.Module); in != nil {
 			if _, ok := in.resources[r.Slot].has(addr.Key); ok {
 				continue
 			}
@@ -84,8 +84,8 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.
 		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
 		return nil
 	}
-	root := w.instances(w.graph.Root)[0]
-	c := w.context(root, repetition{})
+	root := w.modules.of(w.graph.Root)[0]
+	c := w.eval.newContext(root, repetition{})
 	if t.ForEach == nil {
 		return w.addImportRequest(out, t, c)
 	}
@@ -95,7 +95,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.
 	}
 	keys, each, unknown, problem := forEachElements(v, true)
 	if unknown && w.op.Phase == graph.PhaseValidate {
-		return diags.Append(w.addImportRequest(out, t, w.context(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach}))))
+		return diags.Append(w.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach}))))
 	}
 	if unknown {
 		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.ForEach)
@@ -108,7 +108,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.
 		if v.Type().IsListType() || v.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		diags = diags.Append(w.addImportRequest(out, t, w.context(root, repetition{eachKey: key, eachValue: each[i]})))
+		diags = diags.Append(w.addImportRequest(out, t, w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]})))
 	}
 	return diags
 }
@@ -145,7 +145,7 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	}
 	problem := ""
 	switch {
-	case !v.IsWhollyKnown() && c.walk.op.Phase == graph.PhaseValidate:
+	case !v.IsWhollyKnown() && c.e.op.Phase == graph.PhaseValidate:
 		return diags
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)

@@ -27,15 +27,15 @@ type Mocks interface {
 
 func (w *walk) inspect() {
 	w.inspected = true
-	if w.op.inspection.Do != nil && len(w.instances(w.graph.Root)) > 0 {
-		w.op.inspection.Do(w.context(w.instances(w.graph.Root)[0], repetition{}).scope())
+	if w.op.inspection.Do != nil && len(w.modules.of(w.graph.Root)) > 0 {
+		w.op.inspection.Do(w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope())
 	}
 }
 
 // inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
 // part. Resources that took no part have the values of the state; so have those that were applied and failed.
 func (w *walk) inspectLate() {
-	if w.op.inspection == nil || w.inspected || w.op.Phase.Destroys() || len(w.instances(w.graph.Root)) == 0 {
+	if w.op.inspection == nil || w.inspected || w.op.Phase.Destroys() || len(w.modules.of(w.graph.Root)) == 0 {
 		return
 	}
 	for _, ref := range w.op.inspection.Refs.Objects {
@@ -44,11 +44,11 @@ func (w *walk) inspectLate() {
 			continue
 		}
 		// A value that can't be had stays unknown.
-		switch x := w.instances(w.graph.Root)[0].resources[r.Slot]; {
+		switch x := w.modules.of(w.graph.Root)[0].resources[r.Slot]; {
 		case x == nil:
-			_ = w.stateValues(r)
+			_ = w.eval.values(r).fromState()
 		case x.value == cty.NilVal && w.op.Phase.Applies():
-			_ = w.settleResource(r)
+			_ = w.visitor(r).complete()
 		}
 	}
 	w.inspect()

@@ -5,11 +5,10 @@ import (
 	"strconv"
 	"sync"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -154,9 +153,10 @@ func newExpansion(of instances) *expansion {
 	return &expansion{instances: of, objs: make([]cty.Value, len(of.keys))}
 }
 
-// fillSingles gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
+// fillBarriers gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
 // refers to them doesn't wait until the resource is settled.
-func (w *walk) fillSingles(r *graph.Resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics
 	for key, s := range r.Barriers {
 		i, ok := x.has(key)
@@ -164,7 +164,7 @@ func (w *walk) fillSingles(r *graph.Resource, in *moduleInstance, x *expansion) 
 			continue
 		}
 		addr := r.Addr.Resource.InInstance(in.addr).Instance(key)
-		if obj := w.out.current(addr); obj != nil {
+		if obj := e.out.current(addr); obj != nil {
 			diags = diags.Append(x.fill(i, r, addr, obj))
 		}
 	}
@@ -187,13 +187,13 @@ func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (
 		switch {
 		case !ok:
 			// Where it can't be read, what reads all of the resource says so.
-			if v, _ := c.walk.staying(r, addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
-				byKey[keyName(key)] = c.walk.seen(r, []cty.Value{v})[0]
+			if v, _ := c.e.values(r).keptOrphan(addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
+				byKey[keyName(key)] = c.e.values(r).visible([]cty.Value{v})[0]
 			}
 		case x.objs[i] == cty.NilVal:
 			byKey[keyName(key)] = cty.UnknownVal(r.Schema.Block.ImpliedType())
 		default:
-			byKey[keyName(key)] = c.walk.seen(r, x.objs[i:i+1])[0]
+			byKey[keyName(key)] = c.e.values(r).visible(x.objs[i : i+1])[0]
 		}
 	}
 	return cty.ObjectVal(byKey), true

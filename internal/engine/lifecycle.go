@@ -3,13 +3,12 @@ package engine
 import (
 	"fmt"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -136,9 +135,9 @@ func (w *walk) preventDestroy(r *graph.Resource, in *moduleInstance, addr addrs.
 	}
 	e, gone := r.Exprs.PreventDestroy, in == nil
 	if gone {
-		in = w.goneInstance(r.Module)
+		in = w.modules.gone(r.Module)
 	}
-	c := w.context(in, repetition{})
+	c := w.eval.newContext(in, repetition{})
 	v, diags := c.eval(e, cty.DynamicPseudoType)
 	if diags.HasErrors() {
 		return diags

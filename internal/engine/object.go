@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -192,7 +191,7 @@ func (w *walk) refresh(r *graph.Resource, prov *providerInstance, what Object, l
 }
 
 func (w *walk) read(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
-	meta, diags := w.providerMeta(r, c)
+	meta, diags := w.eval.providerMeta(r, c)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -3,10 +3,9 @@ package engine
 import (
 	"time"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
 	"tofu/internal/providers"

@@ -4,11 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -171,7 +170,7 @@ func (w *walk) planDeletion(r *graph.Resource, prov *providerInstance, addr addr
 	if !r.Provider.Schema.PlanDestroy {
 		return l.obj.Private, nil
 	}
-	meta, diags := w.providerMeta(r, nil)
+	meta, diags := w.eval.providerMeta(r, nil)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -191,11 +190,12 @@ func (w *walk) planDeletion(r *graph.Resource, prov *providerInstance, addr addr
 	return resp.Private, diags
 }
 
-// planDestroyResource plans the destruction of everything that the state has of a resource. Its value stays what the state says,
+// planDestroy plans the destruction of everything that the state has of a resource. Its value stays what the state says,
 // since providers may be configured from it.
-func (w *walk) planDestroyResource(r *graph.Resource) tfdiags.Diagnostics {
+func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	if r.Addr.Resource.Mode == addrs.Ephemeral {
-		return w.planResource(r)
+		return v.plan()
 	}
 	var jobs []func() tfdiags.Diagnostics
 	for _, prior := range r.Prior {
@@ -204,7 +204,7 @@ func (w *walk) planDestroyResource(r *graph.Resource) tfdiags.Diagnostics {
 			if !r.Selected.Has(addr) {
 				continue
 			}
-			o := orphanPlan{w: w, r: r, addr: addr, in: w.instanceAt(r.Module, prior.Addr.Module), stored: inst}
+			o := orphanPlan{w: w, r: r, addr: addr, in: w.modules.at(r.Module, prior.Addr.Module), stored: inst}
 			if inst.Current != nil {
 				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
 			}
@@ -215,7 +215,7 @@ func (w *walk) planDestroyResource(r *graph.Resource) tfdiags.Diagnostics {
 			}
 		}
 	}
-	diags := w.stateValues(r)
+	diags := w.eval.values(r).fromState()
 	if len(jobs) > 0 {
 		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
 	}

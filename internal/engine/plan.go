@@ -8,15 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"tofu/internal/engine/graph"
-
-	"tofu/internal/moves"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
+	"tofu/internal/moves"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -138,7 +136,7 @@ func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 	if m == nil || m.Config == nil {
 		return nil
 	}
-	instances := w.instances(m)
+	instances := w.modules.of(m)
 	out := make([]addrs.ModuleInstance, len(instances))
 	for i, in := range instances {
 		out[i] = in.addr
@@ -152,7 +150,7 @@ func (w *walk) declares(addr addrs.AbsInstance) bool {
 	if r == nil || r.Config == nil {
 		return false
 	}
-	in := w.instanceAt(r.Module, addr.Module)
+	in := w.modules.at(r.Module, addr.Module)
 	if in == nil {
 		return false
 	}

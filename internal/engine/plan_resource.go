@@ -4,22 +4,30 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
-// planResource plans every instance of a resource: those that the configuration wants, those that only the state knows, and
+// resourceVisit is a walk's visit to a resource.
+type resourceVisit struct {
+	w *walk
+	r *graph.Resource
+}
+
+func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w, r} }
+
+// plan plans every instance of a resource: those that the configuration wants, those that only the state knows, and
 // deposed objects.
-func (w *walk) planResource(r *graph.Resource) tfdiags.Diagnostics {
+func (v resourceVisit) plan() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	var jobs []func() tfdiags.Diagnostics
-	diags := w.resolveImports(r)
+	diags := v.resolveImports()
 	if diags.HasErrors() {
 		return diags
 	}
@@ -29,8 +37,8 @@ func (w *walk) planResource(r *graph.Resource) tfdiags.Diagnostics {
 	var broken map[addrs.ModuleInstance]bool
 	var done []*expansion
 	if r.Config != nil {
-		for _, in := range w.instances(r.Module) {
-			x, more := w.expandResource(r, in)
+		for _, in := range w.modules.of(r.Module) {
+			x, more := w.eval.values(r).expand(in)
 			diags = diags.Append(more)
 			if more.HasErrors() {
 				if broken == nil {
@@ -42,20 +50,20 @@ func (w *walk) planResource(r *graph.Resource) tfdiags.Diagnostics {
 			in.resources[r.Slot] = x
 			done = append(done, x)
 			for i := range x.keys {
-				jobs = append(jobs, func() tfdiags.Diagnostics { return w.planOne(r, in, x, i) })
+				jobs = append(jobs, func() tfdiags.Diagnostics { return v.planInstance(in, x, i) })
 			}
 		}
 	}
 	if len(jobs) == 0 && len(broken) == 0 && r.HasConditions() {
 		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
-	diags = diags.Append(w.checkForced(r, done))
+	diags = diags.Append(v.checkForceReplace(done))
 	if len(broken) == 0 && len(w.result(r).imports) > 0 {
-		diags = diags.Append(w.checkImports(r))
+		diags = diags.Append(v.checkImports())
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
-			jobs = append(jobs, w.leftovers(r, prior)...)
+			jobs = append(jobs, v.orphanJobs(prior)...)
 		}
 	}
 	if len(jobs) > 0 {
@@ -64,22 +72,23 @@ func (w *walk) planResource(r *graph.Resource) tfdiags.Diagnostics {
 	if r.Schema == nil || r.Config == nil {
 		return diags
 	}
-	for _, in := range w.instances(r.Module) {
+	for _, in := range w.modules.of(r.Module) {
 		x := in.resources[r.Slot]
 		if x == nil {
 			continue
 		}
-		stands, more := w.standing(r, in, x)
+		stands, more := w.eval.values(r).resulting(in, x)
 		diags = diags.Append(more)
-		x.value = w.valueOf(r, stands)
+		x.value = w.eval.values(r).whole(stands)
 	}
 	return diags
 }
 
-// planOne plans one wanted instance.
-func (w *walk) planOne(r *graph.Resource, in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
+// planInstance plans one wanted instance.
+func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
+	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	p := &instancePlan{w: w, r: r, addr: addr, c: w.context(in, x.repetition(i)), x: x, at: i}
+	p := &instancePlan{w: w, r: r, addr: addr, c: w.eval.newContext(in, x.repetition(i)), x: x, at: i}
 	defer w.work("plan", addr)(&diags)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // of which those that take part are not all
@@ -129,11 +138,12 @@ func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
 	return named, diags
 }
 
-// leftovers are the objects of one resource that the configuration doesn't want (any more).
-func (w *walk) leftovers(r *graph.Resource, prior *states.Resource) []func() tfdiags.Diagnostics {
+// orphanJobs are the objects of one resource that the configuration doesn't want (any more).
+func (v resourceVisit) orphanJobs(prior *states.Resource) []func() tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	var jobs []func() tfdiags.Diagnostics
 	var x *expansion
-	in := w.instanceAt(r.Module, prior.Addr.Module)
+	in := w.modules.at(r.Module, prior.Addr.Module)
 	if in != nil && r.Config != nil {
 		x = in.resources[r.Slot]
 	}
@@ -163,8 +173,9 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
 }
 
-// checkForced warns of -replace addresses that name a resource with several instances, or with none, as if it had one.
-func (w *walk) checkForced(r *graph.Resource, done []*expansion) tfdiags.Diagnostics {
+// checkForceReplace warns of -replace addresses that name a resource with several instances, or with none, as if it had one.
+func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics {
+	w, r := v.w, v.r
 	var diags tfdiags.Diagnostics
 	warn := func(format string, args ...any) {
 		diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
@@ -196,12 +207,12 @@ type instancePlan struct {
 
 // withSelf gives the instance's context in which self is its object.
 func (p *instancePlan) withSelf(v cty.Value) *EvalContext {
-	return p.c.withSelf(p.w.markDeprecated(p.r, v))
+	return p.c.withSelf(p.w.eval.markDeprecated(p.r, v))
 }
 
 // postconditions evaluates the postconditions for the instance's object.
 func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
-	return p.w.evalRules(p.withSelf(self), p.r.Exprs.Postconditions, p.rules("Resource postcondition failed"))
+	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions, p.rules("Resource postcondition failed"))
 }
 
 // keep leaves an instance that doesn't take part as the state has it.
@@ -353,7 +364,7 @@ func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.
 func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	diags := w.evalRules(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed"))
+	diags := w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed"))
 	switch {
 	case prior.exists():
 		p.x.objs[p.at] = prior.value

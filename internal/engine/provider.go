@@ -6,11 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -58,7 +57,7 @@ func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.D
 
 // providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
 func (w *walk) providerValue(p *graph.Provider, key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
-	in := w.instances(p.Module)
+	in := w.modules.of(p.Module)
 	if len(in) == 0 {
 		// A configuration in a module without instances can only use what is known without one.
 		return cty.NullVal(p.Body.Schema.ImpliedType()), nil
@@ -67,7 +66,7 @@ func (w *walk) providerValue(p *graph.Provider, key addrs.InstanceKey) (cty.Valu
 	if p.Instances != nil {
 		rep = repetition{eachKey: key.Value(), eachValue: p.Instances[key]}
 	}
-	v, diags := w.context(in[0], rep).evalBody(p.Body)
+	v, diags := w.eval.newContext(in[0], rep).evalBody(p.Body)
 	if diags.HasErrors() {
 		if p.Config == nil {
 			return v, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
@@ -117,7 +116,7 @@ func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.F
 func (w *walk) resourceProvider(r *graph.Resource, addr addrs.AbsInstance, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
 	key, diags := stored, tfdiags.Diagnostics(nil)
 	if c != nil {
-		if key, diags = w.providerKeyValue(r.ProviderKey, c); diags.HasErrors() {
+		if key, diags = w.eval.providerKey(r.ProviderKey, c); diags.HasErrors() {
 			return nil, diags
 		}
 	}
@@ -143,7 +142,7 @@ func (p *providerInstance) plan(w *walk, addr addrs.AbsInstance, req providers.P
 }
 
 // providerKeyValue evaluates the instance key of a provider configuration.
-func (w *walk) providerKeyValue(key *graph.ProviderKey, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
+func (e *evaluator) providerKey(key *graph.ProviderKey, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
 	if key == nil {
 		return addrs.NoKey, nil
 	}
@@ -153,7 +152,7 @@ func (w *walk) providerKeyValue(key *graph.ProviderKey, c *EvalContext) (addrs.I
 		for in.module.Parent != key.Module || in.module.Call.Name != key.Call {
 			in = in.parent
 		}
-		at = w.context(in.parent, in.rep)
+		at = e.newContext(in.parent, in.rep)
 	}
 	v, diags := at.eval(key.Expr, cty.String)
 	if diags.HasErrors() {

@@ -3,9 +3,8 @@ package engine
 import (
 	"sync"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/providers"
 )
 

@@ -3,12 +3,11 @@ package engine
 import (
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -100,7 +99,7 @@ func (w *walk) destroyProvisioners(r *graph.Resource, addr addrs.AbsInstance, se
 	if len(list) == 0 {
 		return nil
 	}
-	in := w.instanceAt(r.Module, addr.Module)
+	in := w.modules.at(r.Module, addr.Module)
 	if in == nil {
 		m := r.Module
 		if m.Config == nil {
@@ -115,7 +114,7 @@ func (w *walk) destroyProvisioners(r *graph.Resource, addr addrs.AbsInstance, se
 	if s, ok := addr.Key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return w.runProvisioners(list, w.context(in, rep).withSelf(self), addr, true)
+	return w.runProvisioners(list, w.eval.newContext(in, rep).withSelf(self), addr, true)
 }
 
 func (w *walk) removedProvisioners(cfg *configs.Removed) []*graph.Provisioner {

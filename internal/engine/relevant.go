@@ -4,13 +4,12 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/engine/graph"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -40,7 +39,7 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 		if w.failed[v.Node.ID] || w.op.Phase.Destroys() && !ofProviders[v.Node.ID] {
 			continue
 		}
-		for _, in := range w.instances(v.Module) {
+		for _, in := range w.modules.of(v.Module) {
 			if val := in.values[v.Slot]; !v.Node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
 				t.value(v, in.addr)
 			}

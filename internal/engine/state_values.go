@@ -3,19 +3,19 @@ package engine
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
 // fillFromState puts the state's objects where no step of this walk has put a newer one.
-func (w *walk) fillFromState(r *graph.Resource, in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics
 	abs := r.Addr.Resource.InInstance(in.addr)
-	w.out.mu.Lock()
-	stored := w.out.state.Resource(abs)
+	e.out.mu.Lock()
+	stored := e.out.state.Resource(abs)
 	objs := make([]*states.Object, len(x.keys))
 	if stored != nil {
 		for i, key := range x.keys {
@@ -24,7 +24,7 @@ func (w *walk) fillFromState(r *graph.Resource, in *moduleInstance, x *expansion
 			}
 		}
 	}
-	w.out.mu.Unlock()
+	e.out.mu.Unlock()
 	for i, obj := range objs {
 		if obj == nil || x.objs[i] != cty.NilVal {
 			continue
@@ -52,17 +52,18 @@ func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.
 	return markStored(r.Schema.Block, v, nil), nil
 }
 
-// stateValues gives a resource the instances and values that the state says, whatever the configuration says of repetition.
-func (w *walk) stateValues(r *graph.Resource) tfdiags.Diagnostics {
+// fromState gives a resource the instances and values that the state says, whatever the configuration says of repetition.
+func (rv resourceValues) fromState() tfdiags.Diagnostics {
+	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics
 	if r.Config == nil {
 		return nil
 	}
-	for _, in := range w.instances(r.Module) {
-		stored := w.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
+	for _, in := range e.modules.of(r.Module) {
+		stored := e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
 		x := newExpansion(instances{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
-		diags = diags.Append(w.fillFromState(r, in, x))
-		x.value = w.valueOf(r, x)
+		diags = diags.Append(rv.fillFromState(in, x))
+		x.value = rv.whole(x)
 		in.resources[r.Slot] = x
 	}
 	return diags

@@ -31,7 +31,7 @@ func (c *EvalContext) unknownBecause(e *lang.Expr) string {
 }
 
 func (c *EvalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
-	at := &EvalContext{walk: c.walk, in: in, rep: c.rep}
+	at := &EvalContext{e: c.e, in: in, rep: c.rep}
 	for _, ref := range e.Refs.Objects {
 		one := &lang.Expr{Expression: &traversalExpr{ref}}
 		one.Refs.Add(lang.Refs{Objects: []*addrs.Reference{ref}})

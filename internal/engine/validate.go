@@ -5,15 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/engine/graph"
-
-	"tofu/internal/plans/objchange"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
+	"tofu/internal/plans/objchange"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -29,15 +27,16 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 	return diags.Append(w.run())
 }
 
-// validateResource checks a resource block once per module instance, with unknown repetition.
-func (w *walk) validateResource(r *graph.Resource) tfdiags.Diagnostics {
-	diags := w.resolveImports(r).Append(r.SelfReferences())
-	for _, in := range w.instances(r.Module) {
+// validate checks a resource block once per module instance, with unknown repetition.
+func (v resourceVisit) validate() tfdiags.Diagnostics {
+	w, r := v.w, v.r
+	diags := v.resolveImports().Append(r.SelfReferences())
+	for _, in := range w.modules.of(r.Module) {
 		x := newExpansion(*singleInstance)
 		in.resources[r.Slot] = x
-		diags = diags.Append(w.validateRepetition(r, in))
-		diags = diags.Append(w.refusals(r.Module, &r.Exprs.DependsOn))
-		p := &instancePlan{w: w, r: r, c: w.context(in, unknownRepetition(r.Exprs.Repetition)), x: x,
+		diags = diags.Append(v.validateRepetition(in))
+		diags = diags.Append(w.eval.refErrors(r.Module, &r.Exprs.DependsOn))
+		p := &instancePlan{w: w, r: r, c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)), x: x,
 			addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
 		v, more := p.validate()
 		diags = diags.Append(more)
@@ -45,7 +44,7 @@ func (w *walk) validateResource(r *graph.Resource) tfdiags.Diagnostics {
 		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
 			x.mode = repeatUnknown
 		}
-		x.value = w.valueOf(r, x)
+		x.value = w.eval.values(r).whole(x)
 		diags = diags.Append(p.validateConditions(v)) // what is wrong with the body is no reason to be silent about the rest
 		diags = p.validateProvisioners(v, diags)
 		if r.Exprs.PreventDestroy != nil && !diags.HasErrors() {
@@ -57,11 +56,12 @@ func (w *walk) validateResource(r *graph.Resource) tfdiags.Diagnostics {
 
 // validateRepetition checks the value that says which instances there are. A for_each that can't be evaluated, and whatever is wrong
 // with "enabled", is reported when planning.
-func (w *walk) validateRepetition(r *graph.Resource, in *moduleInstance) tfdiags.Diagnostics {
-	c := w.context(in, repetition{})
+func (v resourceVisit) validateRepetition(in *moduleInstance) tfdiags.Diagnostics {
+	w, r := v.w, v.r
+	c := w.eval.newContext(in, repetition{})
 	rep := r.Exprs.Repetition
 	for _, refs := range rep.Refs() {
-		if refused := w.refusals(r.Module, refs); refused.HasErrors() {
+		if refused := w.eval.refErrors(r.Module, refs); refused.HasErrors() {
 			if rep.Enabled != nil {
 				return nil
 			}
@@ -78,8 +78,8 @@ func (w *walk) validateRepetition(r *graph.Resource, in *moduleInstance) tfdiags
 }
 
 // refusals gives what is wrong with the references of a unit.
-func (w *walk) refusals(m *graph.Module, refs *lang.Refs) tfdiags.Diagnostics {
-	return slices.Clip(w.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}])
+func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) tfdiags.Diagnostics {
+	return slices.Clip(e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}])
 }
 
 // validate evaluates and checks the block itself, and gives what references to it see.
@@ -103,7 +103,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		return unknown, diags.Append(more)
 	}
 	for _, t := range r.Exprs.Triggers {
-		diags = diags.Append(p.w.refusals(r.Module, &t.Refs))
+		diags = diags.Append(p.w.eval.refErrors(r.Module, &t.Refs))
 	}
 	ctx, typ := p.w.ctx, r.Addr.Resource.Type
 	switch r.Addr.Resource.Mode {
@@ -129,7 +129,7 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 
 // validateConditions checks preconditions and postconditions.
 func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
-	diags := p.w.evalRules(p.c, p.r.Exprs.Preconditions, p.rules("Resource precondition failed"))
+	diags := p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.rules("Resource precondition failed"))
 	return diags.Append(p.postconditions(self))
 }
 

@@ -3,47 +3,45 @@ package engine
 import (
 	"strings"
 
-	"tofu/internal/engine/graph"
-
-	"tofu/internal/plans/objchange"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
 // evalValue evaluates a variable, local or output in every instance of its module. All instances are looked at before a failure
 // stops anything, so that no problem hides another.
-func (w *walk) evalValue(v *graph.Value) tfdiags.Diagnostics {
+func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	var shared cty.Value // a variable's value that is the same for all instances of one call
 	var sharedIn *moduleInstance
-	if len(v.Conditions) > 0 && len(w.instances(v.Module)) == 0 {
-		w.out.recordNoObjects(checkKind(v), v.Node.Name)
+	if len(v.Conditions) > 0 && len(e.modules.of(v.Module)) == 0 {
+		e.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}
-	for _, in := range w.instances(v.Module) {
+	for _, in := range e.modules.of(v.Module) {
 		var more tfdiags.Diagnostics
 		switch v.Kind {
 		case graph.Variable:
 			if sharedIn == nil || sharedIn != in.parent || v.PerInstance {
-				shared, more = w.variableValue(v, in)
+				shared, more = e.variableValue(v, in)
 				sharedIn = in.parent
 			}
 			in.values[v.Slot] = shared
 			if !more.HasErrors() {
-				more = more.Append(w.validateVariable(v, in))
+				more = more.Append(e.validateVariable(v, in))
 			}
-			if w.op.Phase == graph.PhaseValidate {
+			if e.op.Phase == graph.PhaseValidate {
 				in.values[v.Slot] = unknownVariable(v.Variable) // a module is validated for whatever it may be called with
 			}
 		case graph.Local:
-			in.values[v.Slot], more = w.context(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+			in.values[v.Slot], more = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 		case graph.Output:
-			more = w.evalOutput(v, in)
+			more = e.evalOutput(v, in)
 		}
 		diags = diags.Append(more)
 	}
@@ -51,14 +49,14 @@ func (w *walk) evalValue(v *graph.Value) tfdiags.Diagnostics {
 }
 
 // variableValue gives an input variable's final value in one module instance.
-func (w *walk) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
 	if in.parent == nil {
-		return w.rootVariable(v)
+		return e.rootVariable(v)
 	}
 	if v.Expr == nil {
 		return finalValue(v, in, Variable{})
 	}
-	c := w.context(in.parent, in.rep)
+	c := e.newContext(in.parent, in.rep)
 	given, diags := c.eval(v.Expr, cty.DynamicPseudoType)
 	if v.Variable.Deprecated != "" {
 		diags = diags.Append(deprecatedArgument(v))
@@ -73,21 +71,21 @@ func (w *walk) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, tfd
 		return cty.UnknownVal(v.Variable.Type.Type), diags
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
-	if w.op.Phase == graph.PhaseValidate && !more.HasErrors() {
+	if e.op.Phase == graph.PhaseValidate && !more.HasErrors() {
 		more = more.Append(configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type))
 	}
 	return out, diags.Append(more)
 }
 
-func (w *walk) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics) {
-	if w.op.Phase == graph.PhaseValidate {
+func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics) {
+	if e.op.Phase == graph.PhaseValidate {
 		return unknownVariable(v.Variable), nil
 	}
-	given, ok := w.op.variables[v.Name]
+	given, ok := e.op.variables[v.Name]
 	if !ok || given.Value == cty.NilVal {
-		return finalValue(v, w.instances(w.graph.Root)[0], Variable{})
+		return finalValue(v, e.modules.of(e.graph.Root)[0], Variable{})
 	}
-	return finalValue(v, w.instances(w.graph.Root)[0], given)
+	return finalValue(v, e.modules.of(e.graph.Root)[0], given)
 }
 
 // finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is
@@ -127,24 +125,24 @@ func unknownVariable(v *configs.Variable) cty.Value {
 }
 
 // evalOutput evaluates an output value with its preconditions.
-func (w *walk) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
+func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
 	root := in.parent == nil
-	diags := w.checkRules(in, v)
+	diags := e.checkPreconditions(in, v)
 	if diags.HasErrors() {
 		in.values[v.Slot] = cty.DynamicVal
 		return diags
 	}
-	diags = diags.Append(w.refusals(v.Module, &v.DependsOn))
-	val, more := w.outputValue(v, in, root)
+	diags = diags.Append(e.refErrors(v.Module, &v.DependsOn))
+	val, more := e.outputValue(v, in, root)
 	diags = diags.Append(more)
-	if root && w.op.Phase != graph.PhaseValidate {
+	if root && e.op.Phase != graph.PhaseValidate {
 		var path cty.Path
 		var infinite bool
 		if val, path, infinite = objchange.StorableNumbers(val); infinite {
 			diags = diags.Append(infiniteNumber(path).At(v.Output.Expr.Range()))
 		}
 	}
-	diags = diags.Append(w.checkOutputMarks(v, val, root))
+	diags = diags.Append(e.checkOutputMarks(v, val, root))
 	if diags.HasErrors() {
 		in.values[v.Slot] = cty.DynamicVal
 		return diags
@@ -156,27 +154,27 @@ func (w *walk) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagnostic
 	if o.Ephemeral {
 		val = val.Mark(marks.Ephemeral)
 	}
-	if o.Deprecated != "" && !root && w.deprecates {
+	if o.Deprecated != "" && !root && e.deprecates {
 		val = val.Mark(deprecation(v, in))
 	}
 	in.values[v.Slot] = val
 	if root {
-		w.rootOutput(v, val)
+		e.recordOutput(v, val)
 	}
 	return diags
 }
 
 // outputValue evaluates the expression, except that a root output whose planned value is known already is taken from the plan.
-func (w *walk) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
-	if root && w.op.Phase.Applies() {
-		if change := w.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
+func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
+	if root && e.op.Phase.Applies() {
+		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
 			return change.After, nil
 		}
 	}
-	return w.context(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	return e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 }
 
-func (w *walk) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiags.Diagnostics {
+func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	o := v.Output
 	if root && !o.Sensitive && marks.Contains(val, marks.Sensitive) {
@@ -185,7 +183,7 @@ func (w *walk) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiag
 			Subject: &o.Range})
 	}
 	ephemeral := marks.Contains
-	if w.op.Phase == graph.PhaseValidate {
+	if e.op.Phase == graph.PhaseValidate {
 		ephemeral = marks.Has // what lies deeper is found where there are values
 	}
 	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
@@ -200,21 +198,21 @@ func (w *walk) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiag
 }
 
 // rootOutput records what becomes of a root output: a planned change, or the new value in the state.
-func (w *walk) rootOutput(v *graph.Value, val cty.Value) {
-	w.out.mu.Lock()
-	defer w.out.mu.Unlock()
+func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
+	e.out.mu.Lock()
+	defer e.out.mu.Unlock()
 	switch {
-	case w.op.Phase.Plans():
-		w.out.changes.AddOutput(outputChange(v.Output, w.op.Prior.Output(v.Name), val))
-		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (w.op.PreDestroy || w.op.Mode == plans.RefreshOnly) {
+	case e.op.Phase.Plans():
+		e.out.changes.AddOutput(outputChange(v.Output, e.op.Prior.Output(v.Name), val))
+		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (e.op.PreDestroy || e.op.Mode == plans.RefreshOnly) {
 			// What only takes note of how things are takes note of outputs too.
-			w.out.storeOutput(v.Output, val)
+			e.out.storeOutput(v.Output, val)
 		}
-	case w.op.Phase.Applies():
-		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && w.op.Selective() && w.out.state.Output(v.Name) != nil {
+	case e.op.Phase.Applies():
+		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && e.op.Selective() && e.out.state.Output(v.Name) != nil {
 			return // it tells of a gap between counted instances; what was stored stays until that is closed
 		}
-		w.out.storeOutput(v.Output, val)
+		e.out.storeOutput(v.Output, val)
 	}
 }
 

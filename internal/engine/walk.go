@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"tofu/internal/engine/graph"
-
-	"github.com/zclconf/go-cty/cty/function"
-
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/parallel"
 	"tofu/internal/states"
@@ -28,17 +25,16 @@ type walk struct {
 	ctx, begin context.Context
 	halt       context.CancelFunc // ends begin
 	calls      *calls
-	builtins   map[string]function.Function // the language's own functions
-	deprecates bool                         // there are deprecated outputs or attributes to warn of
 	times      *timings.Walk
 
 	// By the number of the node, module or resource. Each node writes its own entries.
 	upstreamPending []bool // a resource that the node waits for, directly or not, has a pending change
 	failed          []bool
-	modules         []moduleResult
 	resources       []resourceResult
 
-	providers providerPool
+	eval      *evaluator
+	modules   moduleTree
+	providers *providerPool
 
 	inspected bool // the inspection was made in its place
 	generated generatedBlocks
@@ -56,10 +52,13 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	w := &walk{op: op, graph: g, ctx: ctx, out: newResults(op, state),
-		modules: make([]moduleResult, len(g.Modules)), resources: make([]resourceResult, len(g.Resources))}
-	w.declareChecks()
-	w.expandRoot()
+	w := &walk{
+		op: op, graph: g, ctx: ctx, out: newResults(op, state), providers: &providerPool{},
+		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
+	}
+	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
+	w.eval.declareChecks()
+	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return w, diags
 }
 
@@ -72,9 +71,10 @@ func (w *walk) run() tfdiags.Diagnostics {
 		parallelism = defaultParallelism
 	}
 	w.calls = newCalls(parallelism, w.op.env.Timings)
-	w.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() && w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
+	w.eval.calls = w.calls
+	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() && w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
 	w.ephemeral = map[*graph.Resource][]*openEphemeral{}
-	w.deprecates = w.deprecatesAny()
+	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())
 	w.failed = make([]bool, w.graph.Edges.Len())
 	stop := w.watchSignals()
@@ -99,6 +99,7 @@ func (w *walk) watchSignals() (end func()) {
 	calls, kill := context.WithCancel(outer)
 	begin, stop := context.WithCancel(calls)
 	w.ctx, w.begin, w.halt = calls, begin, stop
+	w.eval.ctx = calls
 	done := make(chan struct{})
 	onStop, onKill := w.op.env.Stop, w.op.env.Kill // the caller may use its environment again before the goroutine has ended
 	go func() {
@@ -146,19 +147,19 @@ func (w *walk) visit(id dag.ID) bool {
 func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 	switch n.Kind {
 	case graph.KindValue:
-		return w.evalValue(n.Object.(*graph.Value))
+		return w.eval.evalValue(n.Object.(*graph.Value))
 	case graph.KindCheck:
-		return w.evalCheck(n.Object.(*graph.Check))
+		return w.eval.evalCheck(n.Object.(*graph.Check))
 	case graph.KindInspection:
 		w.inspect()
 	case graph.KindModule:
-		return w.expandModule(n.Object.(*graph.Module))
+		return w.eval.expandModule(n.Object.(*graph.Module))
 	case graph.KindExpand:
-		return w.openResource(n.Resource)
+		return w.visitor(n.Resource).expandForSteps()
 	case graph.KindResource:
 		return w.visitResource(n.Resource)
 	case graph.KindResourceIn:
-		return w.settleIn(n.Resource, w.instanceAt(n.Resource.Module, n.In))
+		return w.visitor(n.Resource).completeIn(w.modules.at(n.Resource.Module, n.In))
 	case graph.KindStep:
 		return w.runStep(n.Object.(*graph.Step))
 	case graph.KindProvider:
@@ -175,15 +176,15 @@ func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
 	switch w.op.Phase {
 	case graph.PhaseValidate:
-		return w.validateResource(r)
+		return w.visitor(r).validate()
 	case graph.PhasePlan:
-		return w.planResource(r)
+		return w.visitor(r).plan()
 	case graph.PhasePlanDestroy:
-		return w.planDestroyResource(r)
+		return w.visitor(r).planDestroy()
 	case graph.PhaseEval:
-		return w.evalResource(r)
+		return w.visitor(r).evaluate()
 	}
-	return w.settleResource(r)
+	return w.visitor(r).complete()
 }
 
 // guard turns a panic into an error, and has nothing new started after it: what was done before, and what others are at, is still

@@ -3,9 +3,8 @@ package engine
 import (
 	"sync"
 
-	"tofu/internal/engine/graph"
-
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 )
 
 // moduleResult is the outcome of a walk for one module. The module's node writes it before any node of the
@@ -15,7 +14,7 @@ type moduleResult struct {
 	byAddr    map[addrs.ModuleInstance]*moduleInstance
 
 	goneOnce sync.Once
-	gone     *moduleInstance // see walk.goneInstance
+	gone     *moduleInstance // see moduleTree.gone
 }
 
 // resourceResult is the outcome of a walk for one resource, besides its instances, which are part of those of
@@ -26,17 +25,31 @@ type resourceResult struct {
 	deferral *deferral                            // of data sources and ephemeral resources, once needed
 }
 
-func (w *walk) instances(m *graph.Module) []*moduleInstance { return w.modules[m.Index].instances }
+// moduleTree holds the instances of all modules.
+type moduleTree []moduleResult
 
-// instanceAt returns the module instance at an address, nil if there is none.
-func (w *walk) instanceAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
-	return w.modules[m.Index].byAddr[addr]
+// of returns the instances of a module.
+func (t moduleTree) of(m *graph.Module) []*moduleInstance { return t[m.Index].instances }
+
+// at returns the instance of a module at an address, nil if there is none.
+func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	return t[m.Index].byAddr[addr]
 }
 
-// goneInstance returns a module instance without any values, which represents the instances that the
-// configuration no longer declares.
-func (w *walk) goneInstance(m *graph.Module) *moduleInstance {
-	res := &w.modules[m.Index]
+// add adds an instance of a module.
+func (t moduleTree) add(in *moduleInstance) {
+	res := &t[in.module.Index]
+	if res.byAddr == nil {
+		res.byAddr = map[addrs.ModuleInstance]*moduleInstance{}
+	}
+	res.instances = append(res.instances, in)
+	res.byAddr[in.addr] = in
+}
+
+// gone returns a module instance without any values, which represents the instances that the configuration no
+// longer declares.
+func (t moduleTree) gone(m *graph.Module) *moduleInstance {
+	res := &t[m.Index]
 	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.Path.UnkeyedInstance()) })
 	return res.gone
 }

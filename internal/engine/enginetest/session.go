@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tofu/internal/engine/graph"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"

@@ -7,13 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tofu/internal/engine/graph"
-	"tofu/internal/needs"
-
 	"golang.org/x/tools/txtar"
 
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/engine/graph"
+	"tofu/internal/needs"
 	"tofu/internal/plans"
 )
 

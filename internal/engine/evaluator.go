@@ -1,0 +1,24 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/engine/graph"
+)
+
+// evaluator evaluates the expressions of a configuration during a walk. Values are written by the node that they
+// belong to, and read by nodes that wait for that one, so they need no lock.
+type evaluator struct {
+	op        *operation
+	graph     *graph.Graph
+	out       *results
+	modules   moduleTree
+	providers *providerPool
+	calls     *calls
+	ctx       context.Context // of calls of provider functions
+
+	builtins   map[string]function.Function // the functions of the language
+	deprecates bool                         // there are deprecated outputs or attributes to warn of
+}
