@@ -283,6 +283,9 @@ func (p *planText) noChanges(drift bool) {
 		p.b.WriteString("\n" + rule(p.width) + "\n")
 		none("Your infrastructure matches the configuration.",
 			"The configuration already asks for the changes above. Applying this plan only records them in the state.")
+	case len(p.Plan.Targets)+len(p.Plan.Excludes) > 0:
+		none("Your infrastructure matches the configuration.",
+			"The plan covers only what -target and -exclude leave. If there should be changes, check the addresses in these options.")
 	default:
 		none("Your infrastructure matches the configuration.", "")
 	}

@@ -237,7 +237,11 @@ func WriteFunctions(w io.Writer) error {
 }
 
 func signatureJSON(p funcs.Param) signatureParam {
-	return signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
+	sig := signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
+	if p.Constraint {
+		sig.Type = json.RawMessage(`"type"`)
+	}
+	return sig
 }
 
 // VersionInfo is what `version` tells.

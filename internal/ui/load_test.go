@@ -30,6 +30,7 @@ type planDoc struct {
 	Timestamp string               `json:"timestamp"`
 	Errored   bool                 `json:"errored"`
 	Mode      string               `json:"mode"` // tests only
+	Targets   []string             `json:"targets"`
 }
 
 type relevantDoc struct {
@@ -79,12 +80,18 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	for _, name := range slices.Sorted(maps.Keys(doc.Outputs)) {
 		plan.Changes.Outputs = append(plan.Changes.Outputs, doc.Outputs[name].output(name))
 	}
-	for _, r := range doc.Relevant {
-		target, diags := addrs.ParseTargetText(r.Resource)
+	parse := func(text string) addrs.Target {
+		target, diags := addrs.ParseTargetText(text)
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
-		plan.RelevantAttributes = append(plan.RelevantAttributes, plans.RelevantAttribute{Resource: target, Attr: pathOf(r.Attribute)})
+		return target
+	}
+	for _, text := range doc.Targets {
+		plan.Targets = append(plan.Targets, parse(text))
+	}
+	for _, r := range doc.Relevant {
+		plan.RelevantAttributes = append(plan.RelevantAttributes, plans.RelevantAttribute{Resource: parse(r.Resource), Attr: pathOf(r.Attribute)})
 	}
 	return &PlanView{Plan: plan, Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas}
 }
