@@ -6,11 +6,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/funcs"
 	"tofu/internal/tfdiags"
 )
 
@@ -181,33 +181,14 @@ func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 		d.errorf(expr.Range(), "Invalid quoted type constraints", "Type constraints are written without quotes. Remove the quotes around %q.", val.AsString())
 		return any
 	}
-	// Collections without an element type are older than type constraints; for anything else typeexpr has better messages.
-	switch word := bareWord(expr); word {
-	case "list":
-		any.Type = cty.List(cty.DynamicPseudoType)
-	case "map":
-		any.Type = cty.Map(cty.DynamicPseudoType)
-	default:
-		ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(expr)
-		if diags.HasErrors() {
-			d.add(diags)
-			return any
-		}
-		return TypeConstraint{
-			Type: ty.WithoutOptionalAttributesDeep(), WithOptional: ty, Defaults: defaults, Literal: ty.IsPrimitiveType(),
-		}
+	ty, defaults, diags := funcs.ParseType(expr)
+	if diags.HasErrors() {
+		d.add(diags)
+		return any
 	}
-	any.WithOptional = any.Type
-	return any
-}
-
-// bareWord is the keyword that an expression consists of; of JSON expressions the text.
-func bareWord(expr hcl.Expression) string {
-	if json.IsJSONExpression(expr) {
-		text, _, _ := jsonText(expr)
-		return text
+	return TypeConstraint{
+		Type: ty.WithoutOptionalAttributesDeep(), WithOptional: ty, Defaults: defaults, Literal: ty.IsPrimitiveType(),
 	}
-	return hcl.ExprAsKeyword(expr)
 }
 
 // refersToItself makes sure that a validation is about its variable.

@@ -17,6 +17,18 @@ type typeConstraint struct {
 	defaults *typeexpr.Defaults
 }
 
+// ParseType reads a type constraint, as convert and variables have it. The words "list" and "map" alone, without the type of
+// the elements, are older than the others.
+func ParseType(expr hcl.Expression) (cty.Type, *typeexpr.Defaults, hcl.Diagnostics) {
+	switch hcl.ExprAsKeyword(expr) {
+	case "list":
+		return cty.List(cty.DynamicPseudoType), nil, nil
+	case "map":
+		return cty.Map(cty.DynamicPseudoType), nil, nil
+	}
+	return typeexpr.TypeConstraintWithDefaults(expr)
+}
+
 // typeConstraintType is the type of parameters whose argument is written as a type constraint. What it is made of looks like
 // references and function calls to HCL; see TypeWords.
 var typeConstraintType = newTypeConstraintType()
@@ -24,7 +36,7 @@ var typeConstraintType = newTypeConstraintType()
 func newTypeConstraintType() cty.Type {
 	var ty cty.Type
 	decode := func(expr hcl.Expression, _ *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-		constraint, defaults, diags := typeexpr.TypeConstraintWithDefaults(expr)
+		constraint, defaults, diags := ParseType(expr)
 		return cty.CapsuleVal(ty, &typeConstraint{constraint, defaults}), diags
 	}
 	ty = cty.CapsuleWithOps("type constraint", reflect.TypeFor[typeConstraint](), &cty.CapsuleOps{
