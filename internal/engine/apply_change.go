@@ -15,8 +15,8 @@ import (
 )
 
 // storeMarks records that other parts of an unchanged object are sensitive now.
-func (a *applyStep) storeMarks(prior *live, after cty.Value) tfdiags.Diagnostics {
-	obj, err := a.w.encodeObject(a.r, after, *prior.obj)
+func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diagnostics {
+	obj, err := encodeObject(a.r, after, *prior.obj)
 	if err != nil {
 		return tfdiags.Diagnostics{}.Append(err)
 	}
@@ -31,7 +31,7 @@ func (a *applyStep) storeMarks(prior *live, after cty.Value) tfdiags.Diagnostics
 }
 
 // make asks the provider to make the change, records what came of it, and runs provisioners.
-func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChange) tfdiags.Diagnostics {
+func (a *applyStep) make(prior *objectState, prop *proposal, final *plans.InstanceChange) tfdiags.Diagnostics {
 	w, r := a.w, a.r
 	action := plans.Create
 	if final.Action == plans.Update {
@@ -63,7 +63,7 @@ func (a *applyStep) make(prior *live, prop *proposal, final *plans.InstanceChang
 		return diags.Append(more)
 	})
 	if unfinished != nil {
-		more := w.provision(a.instancePlan, a.x.objs[a.at], false)
+		more := a.provision(a.x.objs[a.at])
 		if !more.HasErrors() {
 			a.record(unfinished)
 		}
@@ -115,7 +115,7 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 
 // result gives the object that the provider returned, as far as it can be kept. Nothing that a provider returned is dropped because
 // something else about it is wrong.
-func (a *applyStep) result(prior *live, planned cty.Value, resp providers.ApplyResponse) (cty.Value, tfdiags.Diagnostics) {
+func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers.ApplyResponse) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	ty := a.r.Schema.Block.ImpliedType()
 	failed := resp.Diagnostics.HasErrors()
@@ -166,7 +166,7 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 }
 
 // store records the object. If it was created and has provisioners, they come next, and it gives the object as it is after that.
-func (a *applyStep) store(prior *live, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
+func (a *applyStep) store(prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
 	w, r := a.w, a.r
 	if value.IsNull() { // an error without a value: the object is as it was, if there was one
 		w.out.undeclare(a.addr.Abs())
@@ -193,7 +193,7 @@ func (a *applyStep) store(prior *live, final *plans.InstanceChange, action plans
 	case action == plans.Create:
 		like.Status = states.Tainted
 	}
-	obj, err := w.encodeObject(r, marked, like)
+	obj, err := encodeObject(r, marked, like)
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("storing %s: %w", a.addr, err))
 	}

@@ -53,15 +53,16 @@ func (w *walk) applyDelete(s *graph.Step, deposed addrs.DeposedKey) tfdiags.Diag
 		w.out.storeObject(addr, deposed, nil, s.Change.Provider)
 		return nil
 	}
-	prov, diags := w.resourceProvider(r, addr, nil, key)
+	d := &deletion{instance: instance{w: w, r: r, addr: addr}, deposed: deposed}
+	var diags tfdiags.Diagnostics
+	if d.prov, diags = d.providerAt(key); diags.HasErrors() {
+		return diags
+	}
+	l, diags := d.upgrade(obj)
 	if diags.HasErrors() {
 		return diags
 	}
-	l, diags := w.upgrade(r, prov, addr, obj)
-	if diags.HasErrors() {
-		return diags
-	}
-	d := &deletion{w: w, r: r, addr: addr, deposed: deposed, prov: prov, private: s.Change.Private}
+	d.private = s.Change.Private
 	if s.Change.Action.IsReplace() {
 		d.private = l.obj.Private
 	}
@@ -70,11 +71,8 @@ func (w *walk) applyDelete(s *graph.Step, deposed addrs.DeposedKey) tfdiags.Diag
 
 // deletion is the deletion of one object.
 type deletion struct {
-	w       *walk
-	r       *graph.Resource
-	addr    addrs.AbsInstance
+	instance
 	deposed addrs.DeposedKey
-	prov    *providerInstance
 	private []byte
 
 	abandoned bool
@@ -85,12 +83,12 @@ func (w *walk) abandoned(resp providers.ApplyResponse) bool {
 	return w.ctx.Err() != nil && resp.New == cty.NilVal
 }
 
-func (d *deletion) run(l *live) tfdiags.Diagnostics {
+func (d *deletion) run(l *objectState) tfdiags.Diagnostics {
 	w, r := d.w, d.r
 	var diags tfdiags.Diagnostics
 	if d.deposed != "" {
 		// The object may have been set aside in this very run, so its deletion was never planned.
-		d.private, diags = w.planDeletion(r, d.prov, d.addr, l)
+		d.private, diags = d.planDeletion(l)
 		if diags.HasErrors() {
 			return diags.WithAddress(d.addr.String())
 		}
@@ -101,7 +99,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if d.deposed == "" && l.obj.Status != states.Tainted {
-		diags = diags.Append(w.destroyProvisioners(r, d.addr, l.value))
+		diags = diags.Append(d.runDestroyProvisioners(l.value))
 	}
 	if !diags.HasErrors() {
 		diags = diags.Append(d.call(l, null))
@@ -110,7 +108,7 @@ func (d *deletion) run(l *live) tfdiags.Diagnostics {
 	return diags
 }
 
-func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
+func (d *deletion) call(l *objectState, null cty.Value) tfdiags.Diagnostics {
 	w, r := d.w, d.r
 	meta, diags := w.eval.providerMeta(r, nil)
 	if diags.HasErrors() {
@@ -125,7 +123,7 @@ func (d *deletion) call(l *live, null cty.Value) tfdiags.Diagnostics {
 }
 
 // store records what is left of the object by the provider's answer.
-func (d *deletion) store(l *live, resp providers.ApplyResponse) tfdiags.Diagnostics {
+func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.Diagnostics {
 	w, r := d.w, d.r
 	diags := resp.Diagnostics.WithAddress(d.addr.String())
 	failed := resp.Diagnostics.HasErrors()
@@ -140,7 +138,7 @@ func (d *deletion) store(l *live, resp providers.ApplyResponse) tfdiags.Diagnost
 			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider, "returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
 		}
 		marked := markStored(r.Schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
-		obj, err := w.encodeObject(r, marked, *l.obj)
+		obj, err := encodeObject(r, marked, *l.obj)
 		if err != nil {
 			return diags.Append(err)
 		}

@@ -117,8 +117,10 @@ func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
 			"%s was planned, but count or for_each now give other instances than while planning. Make a new plan.", addr)}
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
-	p := &instancePlan{w: w, r: r, addr: addr, c: w.eval.newContext(in, x.repetition(at)), x: x, at: at}
-	prov, diags := w.resourceProvider(r, addr, p.c, addrs.NoKey)
+	p := &instancePlan{
+		instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(at))}, x: x, at: at,
+	}
+	prov, diags := p.declaredProvider()
 	p.prov = prov
 	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, diags
 }
@@ -218,8 +220,8 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 }
 
 // priorObject gives the object that is updated; there is none for a creation, the creating half of a replacement included.
-func (a *applyStep) priorObject() (*live, tfdiags.Diagnostics) {
-	none := &live{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
+func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
+	none := &objectState{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
 		return none, nil
 	}
@@ -231,7 +233,7 @@ func (a *applyStep) priorObject() (*live, tfdiags.Diagnostics) {
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("reading %s from the state: %w", a.addr, err))
 	}
-	l, diags := a.w.withIdentity(a.r, a.prov, a.addr, &live{value: markStored(a.r.Schema.Block, v, nil), obj: obj}, nil)
+	l, diags := a.withIdentity(&objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj}, nil)
 	return l, diags
 }
 

@@ -98,7 +98,7 @@ func (p *instancePlan) writeOnly(path cty.Path) bool {
 
 // change plans a managed instance: what its provider would make of it, and which action that takes. A nil change means that
 // planning it failed before there was one.
-func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.InstanceChange, tfdiags.Diagnostics) {
+func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	triggered, diags := p.triggered()
 	if diags.HasErrors() {
@@ -125,13 +125,13 @@ func (p *instancePlan) change(prior *live, importing *plans.Importing) (*plans.I
 type planWishes struct{ forced, triggered bool }
 
 // plan asks the provider what would become of the object and decides the action. It is the same while planning and while applying.
-func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plans.InstanceChange, tfdiags.Diagnostics) {
+func (p *instancePlan) plan(prior *objectState, prop *proposal, wish planWishes) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	r := p.r
 	schema := r.Schema.Block
 	ty := schema.ImpliedType()
 	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
-	from := &live{value: cty.NullVal(ty), identity: cty.NilVal}
+	from := &objectState{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {
 		from.identity = prior.identity // of an object that is gone: the provider may know it again
 	}
@@ -181,7 +181,7 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 	change.Action, change.Reason = plans.Decide(circ)
 	if change.Action.IsReplace() && from.exists() {
 		var more tfdiags.Diagnostics
-		none := &live{value: cty.NullVal(ty)}
+		none := &objectState{value: cty.NullVal(ty)}
 		resp, more = p.ask(none, prop.config, resp.Private, prop.meta)
 		if more.HasErrors() { // warnings were given by the first plan already
 			return nil, diags.Append(more)
@@ -202,9 +202,9 @@ func (p *instancePlan) plan(prior *live, prop *proposal, wish planWishes) (*plan
 }
 
 // ask plans with the provider what becomes of an object, or of none.
-func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
-	w, schema, prior := p.w, p.r.Schema.Block, unmark(from.value)
-	resp := p.prov.plan(w, p.addr, providers.PlanRequest{
+func (p *instancePlan) ask(from *objectState, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
+	schema, prior := p.r.Schema.Block, unmark(from.value)
+	resp := p.planChange(providers.PlanRequest{
 		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config), Config: config, Private: private,
 		Meta: meta, Identity: from.identity,
 	})
@@ -215,7 +215,7 @@ func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta ct
 	if resp.Deferred != "" {
 		return resp, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
-	diags = diags.Append(w.conforms("Provider produced invalid plan", p.prov, p.addr, resp.Planned, schema.ImpliedType()))
+	diags = diags.Append(p.checkType("Provider produced invalid plan", resp.Planned, schema.ImpliedType()))
 	if !diags.HasErrors() {
 		resp.Planned = objchange.NormalizeFromLegacy(schema, resp.Planned)
 	}
@@ -223,7 +223,7 @@ func (p *instancePlan) ask(from *live, config cty.Value, private []byte, meta ct
 }
 
 // assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
-func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) assertValid(from *objectState, prop *proposal, config, planned cty.Value) tfdiags.Diagnostics {
 	schema := p.r.Schema.Block
 	errs := objchange.AssertPlanValid(schema, from.value, config, planned)
 	if len(errs) == 0 {
@@ -239,11 +239,11 @@ func (p *instancePlan) assertValid(from *live, prop *proposal, config, planned c
 
 // mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the
 // configuration (ignore_changes) its marks were kept too.
-func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
+func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *objectState, config cty.Value) cty.Value {
 	return markStored(p.r.Schema.Block, p.markConfigured(planned, prop, from, config), nil)
 }
 
-func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *live, config cty.Value) cty.Value {
+func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *objectState, config cty.Value) cty.Value {
 	configMarks := prop.marks
 	if p.ignore().Any() {
 		configMarks = keptMarks(configMarks, prop.config, config, from)
@@ -256,7 +256,7 @@ func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *l
 
 // keptMarks gives the marks of the configuration less those of places where ignore_changes put the prior value, and adds the prior
 // value's there.
-func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *live) []cty.PathValueMarks {
+func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *objectState) []cty.PathValueMarks {
 	var out []cty.PathValueMarks
 	same := func(path cty.Path) bool {
 		a, errA := path.Apply(written)
@@ -297,7 +297,7 @@ func sameMarks(a, b cty.Value) bool {
 }
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider; cty.NilVal where there is none.
-func (e *evaluator) providerMeta(r *graph.Resource, c *EvalContext) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, tfdiags.Diagnostics) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
 		return cty.NilVal, nil

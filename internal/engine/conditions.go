@@ -61,7 +61,7 @@ type ruleSet struct {
 }
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
-func (e *evaluator) evalConditions(c *EvalContext, rules []graph.Condition, set ruleSet) tfdiags.Diagnostics {
+func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set ruleSet) tfdiags.Diagnostics {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (e *evaluator) evalConditions(c *EvalContext, rules []graph.Condition, set 
 	return diags
 }
 
-func (e *evaluator) evalCondition(c *EvalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
+func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
 	rng := r.Expr.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
 		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal)}

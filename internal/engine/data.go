@@ -19,7 +19,7 @@ import (
 // planData reads a data source, or plans to read it while applying.
 func (p *instancePlan) planData() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
+	prov, diags := p.declaredProvider()
 	if diags.HasErrors() {
 		return diags
 	}
@@ -129,7 +129,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
 	bug := "Provider produced invalid object"
-	if diags = diags.Append(w.conforms(bug, p.prov, p.addr, resp.State, r.Schema.Block.ImpliedType())); diags.HasErrors() {
+	if diags = diags.Append(p.checkType(bug, resp.State, r.Schema.Block.ImpliedType())); diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	switch {
@@ -143,7 +143,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 
 // storeData keeps a data source's result in the state.
 func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
-	obj, err := p.w.encodeObject(p.r, v, states.Object{})
+	obj, err := encodeObject(p.r, v, states.Object{})
 	if err != nil {
 		return tfdiags.Diagnostics{}.Append(err)
 	}

@@ -83,7 +83,7 @@ func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 
 // takeDeprecations gives the value without the marks of deprecated outputs, and a warning for each. Where body is nil, at is the place
 // of the expression; else it is that of the argument in the body.
-func (c *EvalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v, nil
 	}

@@ -40,7 +40,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
 		return nil
 	}
-	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
+	prov, diags := p.declaredProvider()
 	if diags.HasErrors() {
 		return diags
 	}
@@ -89,7 +89,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	case resp.Deferred != "":
 		diags = diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	default:
-		diags = diags.Append(w.conforms("Provider produced invalid object", p.prov, p.addr, resp.Result, r.Schema.Block.ImpliedType()))
+		diags = diags.Append(p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType()))
 	}
 	w.out.observe(EphemeralDone{what, "open", diags.HasErrors()})
 	if diags.HasErrors() {

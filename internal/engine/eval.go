@@ -22,29 +22,29 @@ import (
 )
 
 // EvalContext is where an expression is evaluated: a module instance and, within a repeated block, one of its instances.
-type EvalContext struct {
+type evalContext struct {
 	e    *evaluator
 	in   *moduleInstance
 	rep  repetition
 	self cty.Value // NilVal: none
 }
 
-func (e *evaluator) newContext(in *moduleInstance, rep repetition) *EvalContext {
-	return &EvalContext{e: e, in: in, rep: rep}
+func (e *evaluator) newContext(in *moduleInstance, rep repetition) *evalContext {
+	return &evalContext{e: e, in: in, rep: rep}
 }
 
 // withSelf gives the context in which self is a value.
-func (c *EvalContext) withSelf(v cty.Value) *EvalContext {
+func (c *evalContext) withSelf(v cty.Value) *evalContext {
 	out := *c
 	out.self = v
 	return &out
 }
 
-func (c *EvalContext) scope() *lang.Scope {
+func (c *evalContext) scope() *lang.Scope {
 	return &lang.Scope{Data: c, Functions: c.e.builtins}
 }
 
-func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 	if refused := c.e.refErrors(c.in.module, &e.Refs); refused.HasErrors() {
 		return cty.UnknownVal(want), refused
 	}
@@ -53,7 +53,7 @@ func (c *EvalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diag
 	return v, c.offerOutputs(&e.Refs, diags).Append(deprecated)
 }
 
-func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 	if refused := c.e.refErrors(c.in.module, &b.Refs); refused.HasErrors() {
 		return cty.UnknownVal(b.Schema.ImpliedType()), refused
 	}
@@ -64,7 +64,7 @@ func (c *EvalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 
 // resourceBody evaluates a resource's own body. References that are wrong and stand in the content of dynamic blocks are an error only
 // where there is such content.
-func (c *EvalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagnostics) {
 	body := r.Exprs.Body
 	if len(r.DeferredRefErrors) == 0 {
 		return c.evalBody(body)
@@ -92,7 +92,7 @@ func (c *EvalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagno
 }
 
 // offerOutputs completes what evaluating says of outputs that modules don't have.
-func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if !diags.HasErrors() {
 		return diags
 	}
@@ -115,7 +115,7 @@ func (c *EvalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 }
 
 // Value implements lang.Data.
-func (c *EvalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	switch s := subject.(type) {
 	case addrs.InputVariable:
 		return c.namedValue(c.in.module.Variables[s.Name], subject, rng)
@@ -162,14 +162,14 @@ func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
 	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng)}
 }
 
-func (c *EvalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	if v == cty.NilVal {
 		return cty.DynamicVal, missing(subject, rng)
 	}
 	return v, nil
 }
 
-func (c *EvalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
 	}
@@ -180,7 +180,7 @@ func (c *EvalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 }
 
 // path gives an attribute of path, "" for one that it doesn't have.
-func (c *EvalContext) path(name string) string {
+func (c *evalContext) path(name string) string {
 	switch name {
 	case "cwd":
 		return filepath.ToSlash(cmp.Or(c.e.op.env.WorkDir, "."))
@@ -193,7 +193,7 @@ func (c *EvalContext) path(name string) string {
 }
 
 // Module implements lang.Data.
-func (c *EvalContext) Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	child := c.in.module.Calls[call]
 	if child == nil {
 		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
@@ -279,7 +279,7 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 }
 
 // Function implements lang.Data.
-func (c *EvalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
+func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
 	w, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
 	p := w.graph.Functions[use]
 	switch {

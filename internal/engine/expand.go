@@ -15,7 +15,7 @@ import (
 )
 
 // expand decides the instances of a block. what names the block in messages.
-func (c *EvalContext) expand(rep graph.Repetition, what string) (*instances, tfdiags.Diagnostics) {
+func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, tfdiags.Diagnostics) {
 	out, diags := singleInstance, tfdiags.Diagnostics(nil)
 	switch {
 	case rep.Count != nil:
@@ -31,13 +31,13 @@ func (c *EvalContext) expand(rep graph.Repetition, what string) (*instances, tfd
 	return out, diags
 }
 
-func (c *EvalContext) expandCount(e *lang.Expr, what string) (*instances, tfdiags.Diagnostics) {
-	out := &instances{mode: repeatCount}
+func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
+	out := &expandedKeys{mode: repeatCount}
 	v, diags := c.eval(e, cty.DynamicPseudoType)
 	if diags.HasErrors() {
 		return out, diags
 	}
-	fail := func(format string, args ...any) (*instances, tfdiags.Diagnostics) {
+	fail := func(format string, args ...any) (*expandedKeys, tfdiags.Diagnostics) {
 		return out, diags.Append(c.argError("Invalid count argument", fmt.Sprintf(format, args...), e, v))
 	}
 	if marks.Has(v, marks.Ephemeral) {
@@ -76,8 +76,8 @@ func (c *EvalContext) expandCount(e *lang.Expr, what string) (*instances, tfdiag
 
 const maxCount = 10_000_000
 
-func (c *EvalContext) expandForEach(e *lang.Expr, what string) (*instances, tfdiags.Diagnostics) {
-	out := &instances{mode: repeatForEach}
+func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
+	out := &expandedKeys{mode: repeatForEach}
 	v, diags := c.eval(e, cty.DynamicPseudoType)
 	keys, each, unknown, problem := forEachElements(v, false)
 	switch {
@@ -175,7 +175,7 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 }
 
 // undecided adds to the reasons why an argument has no value what that means for the instances.
-func (c *EvalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
+func (c *evalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if c.e.op.Phase == graph.PhaseValidate {
 		return reasons
 	}
@@ -190,15 +190,15 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-func (c *EvalContext) expandEnabled(e *lang.Expr, what string) (*instances, tfdiags.Diagnostics) {
+func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
 	if c.e.op.Phase == graph.PhaseValidate {
-		return &instances{mode: repeatUnknown}, nil // looked at when planning
+		return &expandedKeys{mode: repeatUnknown}, nil // looked at when planning
 	}
 	v, diags := c.eval(e, cty.DynamicPseudoType)
 	if diags.HasErrors() {
 		return singleInstance, c.undecided("enabled", e, diags)
 	}
-	fail := func(detail string) (*instances, tfdiags.Diagnostics) {
+	fail := func(detail string) (*expandedKeys, tfdiags.Diagnostics) {
 		return singleInstance, diags.Append(c.argError("Invalid enabled argument", detail, e, v))
 	}
 	switch {
@@ -219,11 +219,11 @@ func (c *EvalContext) expandEnabled(e *lang.Expr, what string) (*instances, tfdi
 	case b.True():
 		return singleInstance, diags
 	}
-	return &instances{mode: repeatDisabled}, diags
+	return &expandedKeys{mode: repeatDisabled}, diags
 }
 
 // argError is a problem with the value of an argument, with the values that took part.
-func (c *EvalContext) argError(summary, detail string, e *lang.Expr, v cty.Value) tfdiags.Diagnostic {
+func (c *evalContext) argError(summary, detail string, e *lang.Expr, v cty.Value) tfdiags.Diagnostic {
 	ctx, _ := c.scope().Context(e.Refs)
 	rng := e.Range()
 	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng, Expression: e.Expression, EvalContext: ctx}

@@ -18,7 +18,7 @@ func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
 		if more.HasErrors() {
 			continue
 		}
-		ci := &callInstances{instances: *x}
+		ci := &callInstances{expandedKeys: *x}
 		if e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() || x.mode == repeatUnknown) {
 			ci.mode = repeatUnknown
 			e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))

@@ -59,7 +59,7 @@ func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion
 			}
 		}
 	}
-	will := instances{mode: x.mode, keys: slices.SortedFunc(maps.Keys(there), addrs.InstanceKey.Compare)}
+	will := expandedKeys{mode: x.mode, keys: slices.SortedFunc(maps.Keys(there), addrs.InstanceKey.Compare)}
 	switch {
 	case rep.Count != nil:
 		will.keys = upToLargest(will.keys)

@@ -30,7 +30,7 @@ type generatedBody struct {
 
 // generate writes the configuration of an imported object that has none, and makes it the instance's
 // configuration.
-func (p *instancePlan) generate(prior *live, importing *plans.Importing) tfdiags.Diagnostics {
+func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) tfdiags.Diagnostics {
 	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value), ID: importing.ID}
 	if p.r.Config.Provider != nil {
 		block.Provider = p.r.Config.Provider.Local().String()

@@ -113,7 +113,7 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.
 	return diags
 }
 
-func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *EvalContext) tfdiags.Diagnostics {
+func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext) tfdiags.Diagnostics {
 	req := &importRequest{target: t}
 	diags := c.importedAs(req)
 	if diags.HasErrors() || !req.decided() || w.op.Phase == graph.PhaseValidate {
@@ -133,7 +133,7 @@ func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *gra
 }
 
 // importedAs evaluates the id or identity of what a block imports. An empty id asks for nothing: so blocks can be made conditional.
-func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
+func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	t := req.target
 	e, want, what := t.ID, cty.String, "id"
 	if e == nil {
@@ -170,7 +170,7 @@ func (c *EvalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.NilVal }
 
 // importIdentity converts a given identity to the type's identity schema.
-func (c *EvalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
 		return cty.NilVal, tfdiags.Diagnostics{c.argError("Import by identity not supported",
@@ -274,7 +274,7 @@ func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 }
 
 // importAddress evaluates the address that an import block names: its keys may be expressions.
-func (c *EvalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags.Diagnostics) {
+func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags.Diagnostics) {
 	tr, diags := c.addressTraversal(t.Config.To)
 	if diags.HasErrors() {
 		return addrs.AbsInstance{}, diags
@@ -287,7 +287,7 @@ func (c *EvalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags
 }
 
 // addressTraversal turns an address with index expressions into a traversal with constant keys.
-func (c *EvalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdiags.Diagnostics) {
+func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdiags.Diagnostics) {
 	if tr, hclDiags := hcl.AbsTraversalForExpr(expr); !hclDiags.HasErrors() {
 		return tr, nil
 	}
@@ -314,7 +314,7 @@ func (c *EvalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdi
 }
 
 // importObject takes over an object: it is found by the provider and read.
-func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnostics) {
+func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	id := req.id
@@ -326,7 +326,7 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	fail := func(summary, format string, args ...any) (*live, tfdiags.Diagnostics) {
+	fail := func(summary, format string, args ...any) (*objectState, tfdiags.Diagnostics) {
 		return nil, diags.Append(tfdiags.Errorf(summary, format+" ("+importPlace(req.target)+")", args...))
 	}
 	switch {
@@ -344,11 +344,11 @@ func (p *instancePlan) importObject(req *importRequest) (*live, tfdiags.Diagnost
 	if got.Type != r.Addr.Resource.Type {
 		return fail("Import returned wrong resource type", "The provider returned an object of type %s for %s.", got.Type, p.addr)
 	}
-	obj, err := w.encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private, IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
+	obj, err := encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private, IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	l, more := w.refresh(r, p.prov, what, &live{value: markStored(r.Schema.Block, got.State, nil), identity: got.Identity, obj: obj}, p.c)
+	l, more := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil), identity: got.Identity, obj: obj})
 	diags = diags.Append(p.explain(more))
 	if more.HasErrors() {
 		return nil, diags

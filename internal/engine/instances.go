@@ -72,14 +72,14 @@ type repetition struct {
 }
 
 // instances is the outcome of count, for_each or enabled.
-type instances struct {
+type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
 	each []cty.Value         // parallel to keys, for_each only
 }
 
 // repetition gives count and each for the instance at a position.
-func (x *instances) repetition(i int) repetition {
+func (x *expandedKeys) repetition(i int) repetition {
 	switch x.mode {
 	case repeatCount:
 		return repetition{countIndex: x.keys[i].Value()}
@@ -89,7 +89,7 @@ func (x *instances) repetition(i int) repetition {
 	return repetition{}
 }
 
-var singleInstance = &instances{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
+var singleInstance = &expandedKeys{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
 // unknownRepetition stands for that of all instances while there are no values yet.
 func unknownRepetition(rep graph.Repetition) repetition {
@@ -104,7 +104,7 @@ func unknownRepetition(rep graph.Repetition) repetition {
 }
 
 // whole puts the values of instances together as expressions see them; disabled is what there is where none is enabled.
-func (x *instances) whole(values []cty.Value, disabled cty.Value) cty.Value {
+func (x *expandedKeys) whole(values []cty.Value, disabled cty.Value) cty.Value {
 	switch x.mode {
 	case repeatDisabled:
 		return disabled
@@ -135,7 +135,7 @@ type moduleInstance struct {
 
 // callInstances are the instances of a module call within one instance of the calling module.
 type callInstances struct {
-	instances
+	expandedKeys
 	of []*moduleInstance // parallel to keys
 
 	mu    sync.Mutex // guards built
@@ -144,13 +144,13 @@ type callInstances struct {
 
 // expansion is what became of a resource in one module instance.
 type expansion struct {
-	instances
+	expandedKeys
 	objs  []cty.Value // parallel to keys; NilVal: none
 	value cty.Value   // the whole, built once
 }
 
-func newExpansion(of instances) *expansion {
-	return &expansion{instances: of, objs: make([]cty.Value, len(of.keys))}
+func newExpansion(of expandedKeys) *expansion {
+	return &expansion{expandedKeys: of, objs: make([]cty.Value, len(of.keys))}
 }
 
 // fillBarriers gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
@@ -172,7 +172,7 @@ func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.
 }
 
 // Instances implements lang.Data: while applying, single instances have values before the resource has one.
-func (c *EvalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
+func (c *evalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
 	r := c.in.module.Resources[addr]
 	if r == nil || r.Barriers == nil || c.in.resources[r.Slot] == nil {
 		return cty.NilVal, false

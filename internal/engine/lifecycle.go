@@ -121,15 +121,16 @@ func (w *walk) fires(addr addrs.AbsInstance, path cty.Path) bool {
 	return !after.IsWhollyKnown() || !before.RawEquals(after)
 }
 
-// preventDestroy holds a planned change against lifecycle.prevent_destroy.
+// checkPreventDestroy holds a planned change against lifecycle.prevent_destroy.
 func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diagnostics {
 	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate || change.Action == plans.CreateThenDelete
-	return p.w.preventDestroy(p.r, p.c.in, p.addr, destroys)
+	return p.checkPreventDestroy(destroys)
 }
 
-// preventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
+// checkPreventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
 // can be evaluated matters always. It protects what was in a module instance that is gone as well, unless the block is gone too.
-func (w *walk) preventDestroy(r *graph.Resource, in *moduleInstance, addr addrs.AbsInstance, destroys bool) tfdiags.Diagnostics {
+func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
+	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
 		return nil // what is about to be destroyed as a whole is looked at then
 	}

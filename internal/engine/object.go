@@ -19,7 +19,8 @@ import (
 
 // upgrade brings a stored object to the current schema. The provider is asked even when the version is the current one, since it
 // owns the form of its objects; the built-in provider's need nothing.
-func (w *walk) upgrade(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object) (*live, tfdiags.Diagnostics) {
+func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostics) {
+	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Resource instance managed by newer provider version",
@@ -31,10 +32,10 @@ func (w *walk) upgrade(r *graph.Resource, prov *providerInstance, addr addrs.Abs
 	if same && prov.addr.Config.Provider.IsBuiltin() {
 		v, err := obj.Decode(ty)
 		if err == nil {
-			return &live{value: markStored(schema.Block, v, nil), obj: obj}, nil
+			return &objectState{value: markStored(schema.Block, v, nil), obj: obj}, nil
 		}
 	}
-	v, out, diags := w.upgradeValue(r, prov, addr, obj, same)
+	v, out, diags := t.upgradeValue(obj, same)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -44,12 +45,12 @@ func (w *walk) upgrade(r *graph.Resource, prov *providerInstance, addr addrs.Abs
 	}
 	v = markStored(schema.Block, v, obj.SensitivePaths)
 	if out == obj && same && sameJSON(encoded, obj.Attrs) {
-		return w.withIdentity(r, prov, addr, &live{value: v, obj: obj}, diags)
+		return t.withIdentity(&objectState{value: v, obj: obj}, diags)
 	}
 	out = changed(out, func(o *states.Object) {
 		o.Attrs, o.SensitivePaths, o.Flatmap, o.SchemaVersion = encoded, sensitive, nil, schema.Version
 	})
-	return w.withIdentity(r, prov, addr, &live{value: v, obj: out}, diags)
+	return t.withIdentity(&objectState{value: v, obj: out}, diags)
 }
 
 // sameJSON compares two documents; equal bytes are the common case.
@@ -62,7 +63,8 @@ func sameJSON(a, b []byte) bool {
 }
 
 // upgradeValue asks the provider for the object in its current form.
-func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
+func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
+	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
 		resp := callProvider(w.calls, prov, "MoveResourceState", addr, func() providers.MoveResponse {
@@ -73,7 +75,7 @@ func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addr
 			})
 		})
 		if resp.Diagnostics.HasErrors() {
-			return cty.NilVal, nil, explain(r, addr, resp.Diagnostics)
+			return cty.NilVal, nil, t.explain(resp.Diagnostics)
 		}
 		out := changed(obj, func(o *states.Object) {
 			o.Private, o.SensitivePaths, o.Identity, o.IdentityVersion = resp.Private, nil, nil, 0
@@ -81,7 +83,7 @@ func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addr
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.Schema.IdentityVersion
 		}
-		return resp.State, out, explain(r, addr, resp.Diagnostics).Append(w.conforms("Invalid moved resource state", prov, addr, resp.State, ty))
+		return resp.State, out, t.explain(resp.Diagnostics).Append(t.checkType("Invalid moved resource state", resp.State, ty))
 	}
 	raw := obj.Attrs
 	if same {
@@ -91,20 +93,22 @@ func (w *walk) upgradeValue(r *graph.Resource, prov *providerInstance, addr addr
 		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if resp.Diagnostics.HasErrors() {
-		return cty.NilVal, nil, explain(r, addr, resp.Diagnostics)
+		return cty.NilVal, nil, t.explain(resp.Diagnostics)
 	}
-	return resp.Value, obj, explain(r, addr, resp.Diagnostics).Append(w.conforms("Invalid resource state upgrade", prov, addr, resp.Value, ty))
+	return resp.Value, obj, t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty))
 }
 
 // explain says which instance a provider's diagnostics are about, and where its block is if there is one.
-func explain(r *graph.Resource, addr addrs.AbsInstance, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func (t *instance) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+	r, addr := t.r, t.addr
 	if r.Config == nil {
 		return diags.WithAddress(addr.String())
 	}
 	return diags.InConfigBody(r.Config.Config, addr.String())
 }
 
-func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsInstance, v cty.Value, ty cty.Type) tfdiags.Diagnostics {
+func (t *instance) checkType(summary string, v cty.Value, ty cty.Type) tfdiags.Diagnostics {
+	prov, addr := t.prov, t.addr
 	var diags tfdiags.Diagnostics
 	if v == cty.NilVal {
 		return diags.Append(providerBug(summary, prov.addr.Config.Provider, "returned no value for %s.", addr))
@@ -116,7 +120,8 @@ func (w *walk) conforms(summary string, prov *providerInstance, addr addrs.AbsIn
 }
 
 // withIdentity decodes the object's identity, upgrading it where its version is old.
-func (w *walk) withIdentity(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live, diags tfdiags.Diagnostics) (*live, tfdiags.Diagnostics) {
+func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*objectState, tfdiags.Diagnostics) {
+	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	l.identity = cty.NilVal
 	if r.Schema.Identity == nil || len(l.obj.Identity) == 0 {
 		return l, diags
@@ -130,7 +135,7 @@ func (w *walk) withIdentity(r *graph.Resource, prov *providerInstance, addr addr
 		resp := callProvider(w.calls, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
 			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
-		diags = diags.Append(explain(r, addr, resp.Diagnostics))
+		diags = diags.Append(t.explain(resp.Diagnostics))
 		if resp.Diagnostics.HasErrors() {
 			return nil, diags
 		}
@@ -177,10 +182,11 @@ func unmark(v cty.Value) cty.Value {
 }
 
 // refresh reads an object as it is now. A result without an object means that it is gone.
-func (w *walk) refresh(r *graph.Resource, prov *providerInstance, what Object, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
+func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectState, tfdiags.Diagnostics) {
+	w, what := t.w, Object{Addr: t.addr, Deposed: deposed}
 	what.IDKey, what.IDValue = identify(l.value)
 	w.out.observe(RefreshStart{what})
-	out, diags := w.read(r, prov, what.Addr, l, c)
+	out, diags := t.read(l)
 	if !diags.HasErrors() {
 		if !out.exists() {
 			what.IDKey, what.IDValue = "", "" // they named something that is gone
@@ -190,7 +196,8 @@ func (w *walk) refresh(r *graph.Resource, prov *providerInstance, what Object, l
 	return out, diags
 }
 
-func (w *walk) read(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live, c *EvalContext) (*live, tfdiags.Diagnostics) {
+func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
+	r, prov, addr, c, w := t.r, t.prov, t.addr, t.c, t.w
 	meta, diags := w.eval.providerMeta(r, c)
 	if diags.HasErrors() {
 		return nil, diags
@@ -207,11 +214,11 @@ func (w *walk) read(r *graph.Resource, prov *providerInstance, addr addrs.AbsIns
 		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
 	}
 	ty := r.Schema.Block.ImpliedType()
-	if diags = diags.Append(w.conforms("Provider produced invalid object", prov, addr, resp.State, ty)); diags.HasErrors() {
+	if diags = diags.Append(t.checkType("Provider produced invalid object", resp.State, ty)); diags.HasErrors() {
 		return nil, diags
 	}
 	if resp.State.IsNull() {
-		gone := &live{value: cty.NullVal(ty)}
+		gone := &objectState{value: cty.NullVal(ty)}
 		if l.obj.Status == states.Ready {
 			gone.identity = l.identity // the provider may know the object again by it
 		}
@@ -221,7 +228,7 @@ func (w *walk) read(r *graph.Resource, prov *providerInstance, addr addrs.AbsIns
 	if !state.IsWhollyKnown() {
 		return nil, diags.Append(providerBug("Provider produced invalid object", prov.addr.Config.Provider, "returned unknown values for %s when it was read.", addr))
 	}
-	out := &live{value: l.value, identity: resp.Identity, obj: l.obj}
+	out := &objectState{value: l.value, identity: resp.Identity, obj: l.obj}
 	identity := encodeIdentity(resp.Identity)
 	if identity == nil {
 		out.identity, identity = l.identity, l.obj.Identity
@@ -268,7 +275,7 @@ func identify(v cty.Value) (key, value string) {
 }
 
 // encodeObject gives a new object of a value; the fields that a value doesn't have are taken from like.
-func (w *walk) encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
+func encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
 	encoded, sensitive, err := states.EncodeValue(v, r.Schema.Block.ImpliedType())
 	if err != nil {
 		return nil, err

@@ -17,13 +17,9 @@ import (
 // orphanPlan is the planning of an object that the configuration doesn't want: an instance that is gone from it, or a deposed
 // object.
 type orphanPlan struct {
-	w       *walk
-	r       *graph.Resource
-	addr    addrs.AbsInstance
-	in      *moduleInstance // nil: the module instance is gone
+	instance
 	stored  *states.Instance
 	deposed addrs.DeposedKey
-	prov    *providerInstance
 }
 
 func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
@@ -33,22 +29,22 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	if o.deposed != "" {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	if o.prov, diags = w.resourceProvider(r, o.addr, nil, o.providerKey()); diags.HasErrors() {
+	if o.prov, diags = o.providerAt(o.providerKey()); diags.HasErrors() {
 		return diags
 	}
 	if r.Addr.Resource.Mode == addrs.Data {
 		w.out.setObject(o.addr, o.deposed, nil, o.prov.addr)
 		return diags
 	}
-	l, more := w.upgrade(r, o.prov, o.addr, obj)
+	l, more := o.upgrade(obj)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
-		l, more = w.refresh(r, o.prov, Object{Addr: o.addr, Deposed: o.deposed}, l, nil)
-		diags = diags.Append(explain(r, o.addr, more))
+		l, more = o.refresh(o.deposed, l)
+		diags = diags.Append(o.explain(more))
 		if more.HasErrors() {
 			return diags
 		}
@@ -77,7 +73,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 }
 
 // planGone plans to delete the object, or to forget it.
-func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
+func (o *orphanPlan) planGone(l *objectState) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
 	forget, reason := forgets(r, l.obj)
@@ -94,20 +90,20 @@ func (o *orphanPlan) planGone(l *live) tfdiags.Diagnostics {
 		return diags
 	}
 	change := o.change(l, plans.Delete, o.reason())
-	private, more := w.planDeletion(r, o.prov, o.addr, l)
-	diags = diags.Append(explain(r, o.addr, more))
+	private, more := o.planDeletion(l)
+	diags = diags.Append(o.explain(more))
 	if more.HasErrors() {
 		return diags
 	}
 	change.Private = private
 	w.addChange(r, change)
 	if o.deposed == "" {
-		diags = diags.Append(w.preventDestroy(r, o.in, o.addr, true))
+		diags = diags.Append(o.checkPreventDestroy(true))
 	}
 	return diags
 }
 
-func (o *orphanPlan) change(l *live, action plans.Action, reason plans.Reason) *plans.InstanceChange {
+func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
 		Addr: o.addr, PrevAddr: o.w.op.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.Schema.Block.ImpliedType()), BeforeIdentity: l.identity,
@@ -165,7 +161,8 @@ func (o *orphanPlan) reason() plans.Reason {
 }
 
 // planDeletion asks providers that want to plan destruction too.
-func (w *walk) planDeletion(r *graph.Resource, prov *providerInstance, addr addrs.AbsInstance, l *live) (private []byte, diags tfdiags.Diagnostics) {
+func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.Diagnostics) {
+	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	if !r.Provider.Schema.PlanDestroy {
 		return l.obj.Private, nil
@@ -174,7 +171,7 @@ func (w *walk) planDeletion(r *graph.Resource, prov *providerInstance, addr addr
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	resp := prov.plan(w, addr, providers.PlanRequest{
+	resp := t.planChange(providers.PlanRequest{
 		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
 	diags = diags.Append(resp.Diagnostics)
@@ -204,7 +201,7 @@ func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 			if !r.Selected.Has(addr) {
 				continue
 			}
-			o := orphanPlan{w: w, r: r, addr: addr, in: w.modules.at(r.Module, prior.Addr.Module), stored: inst}
+			o := orphanPlan{instance: instance{w: w, r: r, addr: addr, in: w.modules.at(r.Module, prior.Addr.Module)}, stored: inst}
 			if inst.Current != nil {
 				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
 			}
@@ -225,7 +222,7 @@ func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 // planDestroy plans to destroy one object, whatever the configuration says of it.
 func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	w, r := o.w, o.r
-	prov, diags := w.resourceProvider(r, o.addr, nil, o.providerKey())
+	prov, diags := o.providerAt(o.providerKey())
 	if diags.HasErrors() {
 		return diags
 	}
@@ -235,7 +232,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: prov.addr, Action: plans.Delete, Before: null, After: null})
 		return diags
 	}
-	l, more := w.upgrade(r, prov, o.addr, obj)
+	l, more := o.upgrade(obj)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags
@@ -247,14 +244,14 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 		return diags
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
-	change.Private, more = w.planDeletion(r, prov, o.addr, l)
-	diags = diags.Append(explain(r, o.addr, more))
+	change.Private, more = o.planDeletion(l)
+	diags = diags.Append(o.explain(more))
 	if more.HasErrors() {
 		return diags
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
-		w.out.report(w.preventDestroy(r, o.in, o.addr, true)) // what else would be destroyed is shown all the same
+		w.out.report(o.checkPreventDestroy(true)) // what else would be destroyed is shown all the same
 	}
 	return diags
 }

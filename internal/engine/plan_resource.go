@@ -88,7 +88,7 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
 	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	p := &instancePlan{w: w, r: r, addr: addr, c: w.eval.newContext(in, x.repetition(i)), x: x, at: i}
+	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
 	defer w.work("plan", addr)(&diags)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // of which those that take part are not all
@@ -154,11 +154,11 @@ func (v resourceVisit) orphanJobs(prior *states.Resource) []func() tfdiags.Diagn
 			continue
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
-			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst}
+			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst}
 			jobs = append(jobs, o.plan)
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
-			o := &orphanPlan{w: w, r: r, addr: addr, in: in, stored: inst, deposed: deposed}
+			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed}
 			jobs = append(jobs, o.plan)
 		}
 	}
@@ -194,19 +194,15 @@ func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics 
 
 // instancePlan is the planning of one wanted instance.
 type instancePlan struct {
-	w    *walk
-	r    *graph.Resource
-	addr addrs.AbsInstance
-	c    *EvalContext
-	x    *expansion
-	at   int // position in x
-	prov *providerInstance
+	instance
+	x  *expansion
+	at int // position in x
 
 	generated *generatedBody // nil: the configuration's own block
 }
 
 // withSelf gives the instance's context in which self is its object.
-func (p *instancePlan) withSelf(v cty.Value) *EvalContext {
+func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 	return p.c.withSelf(p.w.eval.markDeprecated(p.r, v))
 }
 
@@ -228,18 +224,14 @@ func (p *instancePlan) keep() tfdiags.Diagnostics {
 	return nil
 }
 
-func (p *instancePlan) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return explain(p.r, p.addr, diags)
-}
-
 // live is an object as planning knows it: decoded, with the marks of its sensitive parts.
-type live struct {
+type objectState struct {
 	value    cty.Value // null: no object
 	identity cty.Value // NilVal: none
 	obj      *states.Object
 }
 
-func (l *live) exists() bool { return l != nil && l.obj != nil }
+func (l *objectState) exists() bool { return l != nil && l.obj != nil }
 
 // planManaged plans a managed instance.
 func (p *instancePlan) planManaged() tfdiags.Diagnostics {
@@ -247,7 +239,7 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if r.Config.DestroyProblem.HasErrors() {
 		return r.Config.DestroyProblem
 	}
-	prov, diags := w.resourceProvider(r, p.addr, p.c, addrs.NoKey)
+	prov, diags := p.declaredProvider()
 	if diags.HasErrors() {
 		return diags
 	}
@@ -300,18 +292,18 @@ func (p *instancePlan) rules(failed string) ruleSet {
 }
 
 // prior finds the object that the change starts from: imported, or from the state and refreshed.
-func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
+func (p *instancePlan) prior() (*objectState, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
 	stored := w.op.Prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
 		req := p.w.result(p.r).imports[p.addr]
 		if req == nil {
-			return &live{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
+			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
 		l, diags := p.importObject(req)
 		return l, req.importing(), diags
 	}
-	l, diags := w.upgrade(p.r, p.prov, p.addr, stored.Current)
+	l, diags := p.upgrade(stored.Current)
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
@@ -321,7 +313,7 @@ func (p *instancePlan) prior() (*live, *plans.Importing, tfdiags.Diagnostics) {
 	if !w.op.skipRefresh {
 		deps = states.UnionDependencies(p.r.Deps, deps)
 		var more tfdiags.Diagnostics
-		l, more = w.refresh(p.r, p.prov, Object{Addr: p.addr}, l, p.c)
+		l, more = p.refresh(addrs.NotDeposed, l)
 		if more = p.explain(more); more.HasErrors() {
 			return nil, nil, diags.Append(more)
 		}
@@ -362,7 +354,7 @@ func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 }
 
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.
-func (p *instancePlan) refreshOnly(prior *live) tfdiags.Diagnostics {
+func (p *instancePlan) refreshOnly(prior *objectState) tfdiags.Diagnostics {
 	w, r := p.w, p.r
 	diags := w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed"))
 	switch {

@@ -103,46 +103,8 @@ func (w *walk) stopProviders() {
 	})
 }
 
-// providerInstance is a provider that can be called for one resource instance.
-type providerInstance struct {
-	providers.Interface
-	addr addrs.ProviderInstance
-}
-
-func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.ForDisplay() }
-
-// resourceProvider gives the provider of a resource instance. c knows the instance's count and each; where the configuration has no
-// key expression of the instance's own (an orphan's), stored is used.
-func (w *walk) resourceProvider(r *graph.Resource, addr addrs.AbsInstance, c *EvalContext, stored addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
-	key, diags := stored, tfdiags.Diagnostics(nil)
-	if c != nil {
-		if key, diags = w.eval.providerKey(r.ProviderKey, c); diags.HasErrors() {
-			return nil, diags
-		}
-	}
-	p := r.Provider
-	impl, there := w.providers.get(p, key)
-	if there && w.op.env.Mocks != nil && w.op.Phase != graph.PhaseValidate {
-		if mock := w.op.env.Mocks.Instance(addr, p.Addr); mock != nil {
-			impl = mock
-		}
-	}
-	if impl == nil {
-		d := tfdiags.Errorf("Provider instance not present",
-			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive the resource instances that it manages by at least one apply: put it back, destroy the resource instance, and then remove it.",
-			r.Addr, p.Addr, key)
-		return nil, diags.Append(d)
-	}
-	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, diags
-}
-
-// plan asks the provider to plan a change.
-func (p *providerInstance) plan(w *walk, addr addrs.AbsInstance, req providers.PlanRequest) providers.PlanResponse {
-	return callProvider(w.calls, p, "PlanResourceChange", addr, func() providers.PlanResponse { return p.PlanResourceChange(w.ctx, req) })
-}
-
-// providerKeyValue evaluates the instance key of a provider configuration.
-func (e *evaluator) providerKey(key *graph.ProviderKey, c *EvalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
+// providerKey evaluates the instance key of a provider configuration.
+func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
 	if key == nil {
 		return addrs.NoKey, nil
 	}

@@ -5,25 +5,25 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
 
-// provision runs a resource's provisioners of one kind on an object, in order, until one fails.
-func (w *walk) provision(p *instancePlan, self cty.Value, destroy bool) tfdiags.Diagnostics {
-	return w.runProvisioners(p.r.Exprs.Provisioners, p.withSelf(self), p.addr, destroy)
+// provision runs the resource's creation provisioners on a new object.
+func (p *instancePlan) provision(self cty.Value) tfdiags.Diagnostics {
+	return p.runProvisioners(p.r.Exprs.Provisioners, p.withSelf(self), false)
 }
 
-func (w *walk) runProvisioners(list []*graph.Provisioner, c *EvalContext, addr addrs.AbsInstance, destroy bool) tfdiags.Diagnostics {
+// runProvisioners runs the provisioners of one kind, in order, until one fails.
+func (t *instance) runProvisioners(list []*graph.Provisioner, c *evalContext, destroy bool) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, prov := range list {
 		if prov.Config.Destroy != destroy || prov.Body == nil {
 			continue
 		}
-		more := w.runProvisioner(prov, c, addr)
+		more := t.runProvisioner(prov, c)
 		if prov.Config.Continue {
 			more = slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool { return d.Severity == tfdiags.Error })
 		}
@@ -35,7 +35,8 @@ func (w *walk) runProvisioners(list []*graph.Provisioner, c *EvalContext, addr a
 	return diags
 }
 
-func (w *walk) runProvisioner(prov *graph.Provisioner, c *EvalContext, addr addrs.AbsInstance) tfdiags.Diagnostics {
+func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdiags.Diagnostics {
+	addr, w := t.addr, t.w
 	marked, diags := c.evalBody(prov.Body)
 	if diags.HasErrors() {
 		return diags
@@ -86,9 +87,10 @@ func (o *operation) hides(config cty.Value) string {
 	return ""
 }
 
-// destroyProvisioners runs what is to be run before an object is deleted. The configuration's blocks know the object alone: it may
+// runDestroyProvisioners runs what is to be run before an object is deleted. The configuration's blocks know the object alone: it may
 // be all that is left of it.
-func (w *walk) destroyProvisioners(r *graph.Resource, addr addrs.AbsInstance, self cty.Value) tfdiags.Diagnostics {
+func (t *instance) runDestroyProvisioners(self cty.Value) tfdiags.Diagnostics {
+	r, addr, w := t.r, t.addr, t.w
 	var list []*graph.Provisioner
 	switch {
 	case r.Removed != nil:
@@ -114,7 +116,7 @@ func (w *walk) destroyProvisioners(r *graph.Resource, addr addrs.AbsInstance, se
 	if s, ok := addr.Key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return w.runProvisioners(list, w.eval.newContext(in, rep).withSelf(self), addr, true)
+	return t.runProvisioners(list, w.eval.newContext(in, rep).withSelf(self), true)
 }
 
 func (w *walk) removedProvisioners(cfg *configs.Removed) []*graph.Provisioner {

@@ -61,7 +61,7 @@ func (rv resourceValues) fromState() tfdiags.Diagnostics {
 	}
 	for _, in := range e.modules.of(r.Module) {
 		stored := e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
-		x := newExpansion(instances{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
+		x := newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
 		diags = diags.Append(rv.fillFromState(in, x))
 		x.value = rv.whole(x)
 		in.resources[r.Slot] = x

@@ -11,7 +11,7 @@ import (
 )
 
 // unknownBecause says through which chain of references a value became unknown.
-func (c *EvalContext) unknownBecause(e *lang.Expr) string {
+func (c *evalContext) unknownBecause(e *lang.Expr) string {
 	var chain []string
 	in := c.in
 	for seen := map[*lang.Expr]bool{}; e != nil && !seen[e]; {
@@ -30,8 +30,8 @@ func (c *EvalContext) unknownBecause(e *lang.Expr) string {
 	return "\n\nIt is unknown because of " + strings.Join(chain, ", which depends on ") + "."
 }
 
-func (c *EvalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
-	at := &EvalContext{e: c.e, in: in, rep: c.rep}
+func (c *evalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
+	at := &evalContext{e: c.e, in: in, rep: c.rep}
 	for _, ref := range e.Refs.Objects {
 		one := &lang.Expr{Expression: &traversalExpr{ref}}
 		one.Refs.Add(lang.Refs{Objects: []*addrs.Reference{ref}})

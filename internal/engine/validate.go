@@ -36,8 +36,10 @@ func (v resourceVisit) validate() tfdiags.Diagnostics {
 		in.resources[r.Slot] = x
 		diags = diags.Append(v.validateRepetition(in))
 		diags = diags.Append(w.eval.refErrors(r.Module, &r.Exprs.DependsOn))
-		p := &instancePlan{w: w, r: r, c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)), x: x,
-			addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey)}
+		p := &instancePlan{x: x, instance: instance{
+			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
+			c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)),
+		}}
 		v, more := p.validate()
 		diags = diags.Append(more)
 		x.objs[0] = v
@@ -48,7 +50,7 @@ func (v resourceVisit) validate() tfdiags.Diagnostics {
 		diags = diags.Append(p.validateConditions(v)) // what is wrong with the body is no reason to be silent about the rest
 		diags = p.validateProvisioners(v, diags)
 		if r.Exprs.PreventDestroy != nil && !diags.HasErrors() {
-			diags = diags.Append(w.preventDestroy(r, in, p.addr, false))
+			diags = diags.Append(p.checkPreventDestroy(false))
 		}
 	}
 	return diags
@@ -98,7 +100,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	if r.ProviderKey != nil && len(r.Provider.Instances) == 0 {
 		return unknown, diags // no instance of its provider, so none of its own either
 	}
-	prov, more := p.w.resourceProvider(r, p.addr, nil, p.anyKey())
+	prov, more := p.providerAt(p.anyKey())
 	if more.HasErrors() {
 		return unknown, diags.Append(more)
 	}

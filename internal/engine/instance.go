@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+// instance is a resource instance during a walk, with the provider that manages it. It is the common part of
+// planning an instance, planning an orphan, applying a change and deleting an object.
+type instance struct {
+	w    *walk
+	r    *graph.Resource
+	addr addrs.AbsInstance
+	in   *moduleInstance // nil: the configuration no longer declares the module instance
+	c    *evalContext    // nil: the configuration does not declare the instance
+	prov *providerInstance
+}
+
+// declaredProvider returns the provider instance that the configuration names for the resource instance.
+func (t *instance) declaredProvider() (*providerInstance, tfdiags.Diagnostics) {
+	key, diags := t.w.eval.providerKey(t.r.ProviderKey, t.c)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	prov, more := t.providerAt(key)
+	return prov, diags.Append(more)
+}
+
+// providerAt returns the instance of the resource's provider configuration with the given key.
+func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
+	p := t.r.Provider
+	impl, ok := t.w.providers.get(p, key)
+	if mocks := t.w.op.env.Mocks; ok && mocks != nil && t.w.op.Phase != graph.PhaseValidate {
+		if mock := mocks.Instance(t.addr, p.Addr); mock != nil {
+			impl = mock
+		}
+	}
+	if impl == nil {
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Provider instance not present",
+			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive "+
+				"the resource instances that it manages by at least one apply: put it back, destroy the resource instance, "+
+				"and then remove it.", t.r.Addr, p.Addr, key)}
+	}
+	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, nil
+}
+
+// providerInstance is a provider that manages resource instances.
+type providerInstance struct {
+	providers.Interface
+	addr addrs.ProviderInstance
+}
+
+func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.ForDisplay() }
+
+// planChange has the provider plan a change.
+func (t *instance) planChange(req providers.PlanRequest) providers.PlanResponse {
+	return callProvider(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
+		return t.prov.PlanResourceChange(t.w.ctx, req)
+	})
+}
