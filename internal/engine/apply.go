@@ -34,7 +34,7 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	w.observeImports()
 	walked := w.run()
 	diags = diags.Append(walked)
-	w.finishState(plan)
+	finisher{w}.finishState(plan)
 	if len(plan.Targets)+len(plan.Excludes) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes that the configuration asks for may not have been applied. Plan again without them to see what is left."))
@@ -122,7 +122,8 @@ func (w *walk) observeImports() {
 }
 
 // finishState brings the state into its final form: outputs that are gone, empty resources, results of checks.
-func (w *walk) finishState(plan *plans.Plan) {
+func (f finisher) finishState(plan *plans.Plan) {
+	w := f.w
 	for _, o := range plan.Changes.Outputs {
 		if o.Action == plans.Delete {
 			w.out.state.SetOutput(o.Name, nil)
@@ -131,14 +132,15 @@ func (w *walk) finishState(plan *plans.Plan) {
 	if !w.out.diags.HasErrors() {
 		w.out.state.Prune()
 	}
-	w.inheritDependencies(plan.Prior)
-	w.keepChecks(plan)
+	f.repairDependencies(plan.Prior)
+	f.keepChecks(plan)
 	w.out.state.Checks = w.out.checks
 }
 
 // keepChecks lists also what the plan looked at and applying it did not: it is undecided then. A plan that only takes note of changes
 // has looked at resources' conditions for good.
-func (w *walk) keepChecks(plan *plans.Plan) {
+func (f finisher) keepChecks(plan *plans.Plan) {
+	w := f.w
 	for _, planned := range plan.Checks.Sorted() {
 		block := w.out.checks.Declare(planned.Kind, planned.Config)
 		if planned.Status == checks.Pass && len(planned.Objects)+len(block.Objects) == 0 {

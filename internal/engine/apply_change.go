@@ -31,7 +31,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diag
 }
 
 // make asks the provider to make the change, records what came of it, and runs provisioners.
-func (a *applyStep) make(prior *objectState, prop *proposal, final *plans.InstanceChange) tfdiags.Diagnostics {
+func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.InstanceChange) tfdiags.Diagnostics {
 	w, r := a.w, a.r
 	action := plans.Create
 	if final.Action == plans.Update {

@@ -4,15 +4,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
-// applyForget drops objects from the state and leaves them as they are.
-func (w *walk) applyForget(s *graph.Step) tfdiags.Diagnostics {
+// forget drops objects from the state and leaves them as they are.
+func (v stepVisit) forget() tfdiags.Diagnostics {
+	w, s := v.w, v.s
 	addr, prov := s.Change.Addr, s.Change.Provider
 	w.out.mu.Lock()
 	var deposed []addrs.DeposedKey
@@ -32,8 +32,9 @@ func (w *walk) applyForget(s *graph.Step) tfdiags.Diagnostics {
 	return nil
 }
 
-// applyDelete deletes the current object or a deposed one.
-func (w *walk) applyDelete(s *graph.Step, deposed addrs.DeposedKey) tfdiags.Diagnostics {
+// delete deletes the current object or a deposed one.
+func (v stepVisit) delete(deposed addrs.DeposedKey) tfdiags.Diagnostics {
+	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
 	w.out.mu.Lock()
 	inst := w.out.state.Instance(addr)

@@ -68,22 +68,29 @@ func (v resourceVisit) completeIn(in *moduleInstance) tfdiags.Diagnostics {
 	return diags.Append(more)
 }
 
-// runStep carries out one part of a planned change.
-func (w *walk) runStep(s *graph.Step) (diags tfdiags.Diagnostics) {
-	defer w.work(s.Part.Verb(), s.Change.Addr)(&diags)
+// stepVisit is a walk's visit to a Step.
+type stepVisit struct {
+	w *walk
+	s *graph.Step
+}
+
+// run carries out one part of a planned change.
+func (v stepVisit) run() (diags tfdiags.Diagnostics) {
+	w, s := v.w, v.s
+	defer w.trackWork(s.Part.Verb(), s.Change.Addr)(&diags)
 	switch s.Part {
 	case graph.StepDelete:
-		return w.applyDelete(s, s.Change.Deposed)
+		return v.delete(s.Change.Deposed)
 	case graph.StepDeposed:
 		key := s.Change.Deposed
 		if key == "" {
 			key = s.Change.ReplaceDeposed
 		}
-		return w.applyDelete(s, key)
+		return v.delete(key)
 	case graph.StepForget:
-		return w.applyForget(s)
+		return v.forget()
 	}
-	a, diags := w.newApply(s)
+	a, diags := v.change()
 	if diags.HasErrors() {
 		return diags
 	}
@@ -104,7 +111,8 @@ type applyStep struct {
 	start   time.Time
 }
 
-func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
+func (v stepVisit) change() (*applyStep, tfdiags.Diagnostics) {
+	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
 	in := w.modules.at(r.Module, addr.Module)
 	var x *expansion
@@ -128,7 +136,7 @@ func (w *walk) newApply(s *graph.Step) (*applyStep, tfdiags.Diagnostics) {
 // conditions looks at the conditions of an object that doesn't change.
 func (a *applyStep) conditions() tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
+	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -147,7 +155,7 @@ func (a *applyStep) conditions() tfdiags.Diagnostics {
 // read reads a data source that could not be read while planning.
 func (a *applyStep) read() tfdiags.Diagnostics {
 	w, r := a.w, a.r
-	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed"))
+	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -158,7 +166,7 @@ func (a *applyStep) read() tfdiags.Diagnostics {
 	}
 	v, more := a.readData(config, pvms)
 	if r.Config.Check != nil {
-		diags = diags.Append(w.checkData(a.instancePlan, more, &v, config))
+		diags = diags.Append(a.checkData(more, &v, config))
 	} else {
 		diags = diags.Append(more)
 		if more.HasErrors() {
@@ -182,7 +190,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -195,12 +203,12 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 		return diags.Append(tfdiags.Errorf("Configuration contains unknown value",
 			"There are unknown values in the configuration of %s, although everything it depends on was applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range))
 	}
-	final, more := a.plan(prior, prop, planWishes{})
+	final, more := a.plan(prior, prop, replaceReasons{})
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags
 	}
-	final.Action = a.asPlanned(final.Action)
+	final.Action = a.plannedAction(final.Action)
 	diags = diags.Append(a.checkFinal(final))
 	if diags.HasErrors() {
 		return diags
@@ -211,7 +219,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	case final.Action == plans.Update && unmark(final.After).RawEquals(unmark(prior.value)):
 		diags = diags.Append(a.storeMarks(prior, final.After))
 	default:
-		return diags.Append(a.make(prior, prop, final))
+		return diags.Append(a.applyChange(prior, prop, final))
 	}
 	if diags.HasErrors() {
 		return diags
@@ -238,7 +246,7 @@ func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 }
 
 // asPlanned gives the planned replacement where the final plan says Create, since it is made without the old object.
-func (a *applyStep) asPlanned(action plans.Action) plans.Action {
+func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
 	}

@@ -17,20 +17,20 @@ import (
 )
 
 // proposal is what is known of a managed instance before its provider is asked: the configuration, evaluated.
-type proposal struct {
+type desired struct {
 	config cty.Value // unmarked, as the provider gets it
 	meta   cty.Value
 	marks  []cty.PathValueMarks // sensitive parts of config
 }
 
 // evaluate gives the instance's configuration as a value, checked by its provider.
-func (p *instancePlan) evaluate() (*proposal, tfdiags.Diagnostics) {
+func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	marked, diags := p.evalBody()
 	if diags.HasErrors() {
 		return nil, diags.WithAddress(p.addr.String())
 	}
-	out := &proposal{}
+	out := &desired{}
 	var more tfdiags.Diagnostics
 	out.config, out.marks, more = p.splitMarks(marked)
 	diags = diags.Append(more)
@@ -104,7 +104,7 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed")))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -113,7 +113,7 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 	if more.HasErrors() {
 		return nil, diags
 	}
-	change, more := p.plan(prior, prop, planWishes{forced: w.op.forceReplace[p.addr], triggered: triggered})
+	change, more := p.plan(prior, prop, replaceReasons{forced: w.op.forceReplace[p.addr], triggered: triggered})
 	diags = diags.Append(more)
 	if change != nil {
 		change.Importing = importing
@@ -122,10 +122,10 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 }
 
 // planWishes are reasons for replacing an object that don't follow from its attributes.
-type planWishes struct{ forced, triggered bool }
+type replaceReasons struct{ forced, triggered bool }
 
 // plan asks the provider what would become of the object and decides the action. It is the same while planning and while applying.
-func (p *instancePlan) plan(prior *objectState, prop *proposal, wish planWishes) (*plans.InstanceChange, tfdiags.Diagnostics) {
+func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReasons) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	r := p.r
 	schema := r.Schema.Block
 	ty := schema.ImpliedType()
@@ -148,7 +148,7 @@ func (p *instancePlan) plan(prior *objectState, prop *proposal, wish planWishes)
 	if from.exists() {
 		private = from.obj.Private
 	}
-	resp, diags := p.ask(from, config, private, prop.meta)
+	resp, diags := p.planObject(from, config, private, prop.meta)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -182,7 +182,7 @@ func (p *instancePlan) plan(prior *objectState, prop *proposal, wish planWishes)
 	if change.Action.IsReplace() && from.exists() {
 		var more tfdiags.Diagnostics
 		none := &objectState{value: cty.NullVal(ty)}
-		resp, more = p.ask(none, prop.config, resp.Private, prop.meta)
+		resp, more = p.planObject(none, prop.config, resp.Private, prop.meta)
 		if more.HasErrors() { // warnings were given by the first plan already
 			return nil, diags.Append(more)
 		}
@@ -202,7 +202,7 @@ func (p *instancePlan) plan(prior *objectState, prop *proposal, wish planWishes)
 }
 
 // ask plans with the provider what becomes of an object, or of none.
-func (p *instancePlan) ask(from *objectState, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
+func (p *instancePlan) planObject(from *objectState, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
 	schema, prior := p.r.Schema.Block, unmark(from.value)
 	resp := p.planChange(providers.PlanRequest{
 		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config), Config: config, Private: private,
@@ -223,7 +223,7 @@ func (p *instancePlan) ask(from *objectState, config cty.Value, private []byte, 
 }
 
 // assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
-func (p *instancePlan) assertValid(from *objectState, prop *proposal, config, planned cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) assertValid(from *objectState, prop *desired, config, planned cty.Value) tfdiags.Diagnostics {
 	schema := p.r.Schema.Block
 	errs := objchange.AssertPlanValid(schema, from.value, config, planned)
 	if len(errs) == 0 {
@@ -239,11 +239,11 @@ func (p *instancePlan) assertValid(from *objectState, prop *proposal, config, pl
 
 // mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the
 // configuration (ignore_changes) its marks were kept too.
-func (p *instancePlan) mark(planned cty.Value, prop *proposal, from *objectState, config cty.Value) cty.Value {
+func (p *instancePlan) mark(planned cty.Value, prop *desired, from *objectState, config cty.Value) cty.Value {
 	return markStored(p.r.Schema.Block, p.markConfigured(planned, prop, from, config), nil)
 }
 
-func (p *instancePlan) markConfigured(planned cty.Value, prop *proposal, from *objectState, config cty.Value) cty.Value {
+func (p *instancePlan) markConfigured(planned cty.Value, prop *desired, from *objectState, config cty.Value) cty.Value {
 	configMarks := prop.marks
 	if p.ignore().Any() {
 		configMarks = keptMarks(configMarks, prop.config, config, from)

@@ -50,7 +50,7 @@ func checkKind(v *graph.Value) checks.Kind {
 }
 
 // ruleSet is how a group of conditions is reported.
-type ruleSet struct {
+type conditionSet struct {
 	kind     checks.Kind
 	config   string     // address of the block
 	object   string     // address of the instance
@@ -61,7 +61,7 @@ type ruleSet struct {
 }
 
 // evalRules evaluates all conditions of an object, records the outcome and words the failures.
-func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set ruleSet) tfdiags.Diagnostics {
+func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) tfdiags.Diagnostics {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	return diags
 }
 
-func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set ruleSet) (checks.Status, string, tfdiags.Diagnostics) {
+func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, tfdiags.Diagnostics) {
 	rng := r.Expr.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
 		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal)}
@@ -193,7 +193,7 @@ func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) tfdiags
 	} else if val, ok := e.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
-	return joinFailures(e.evalConditions(e.newContext(in, repetition{}), v.Conditions, ruleSet{
+	return joinFailures(e.evalConditions(e.newContext(in, repetition{}), v.Conditions, conditionSet{
 		kind: checks.KindVariable, config: v.Node.Name, object: inInstance(in.addr, "var."+v.Name),
 		failed: "Invalid value for variable", at: &at, origin: given,
 	}))
@@ -221,7 +221,7 @@ func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) tfdia
 	if e.op.Phase.Destroys() {
 		return nil
 	}
-	return e.evalConditions(e.newContext(in, repetition{}), v.Conditions, ruleSet{
+	return e.evalConditions(e.newContext(in, repetition{}), v.Conditions, conditionSet{
 		kind: checks.KindOutput, config: v.Node.Name, object: inInstance(in.addr, "output."+v.Name),
 		failed: "Module output value precondition failed",
 	})
@@ -234,7 +234,7 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}
 	for _, in := range e.modules.of(k.Module) {
-		set := ruleSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr, "check."+k.Config.Name),
+		set := conditionSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr, "check."+k.Config.Name),
 			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}
 		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
 			continue
@@ -245,7 +245,7 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 }
 
 // dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
-func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set ruleSet) bool {
+func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set conditionSet) bool {
 	if e.op.Plan == nil || e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
 	}

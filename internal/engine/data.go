@@ -24,7 +24,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -46,7 +46,7 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 	}
 	v, more := p.readData(config, pvms)
 	if r.Config.Check != nil {
-		diags = diags.Append(w.checkData(p, more, &v, config))
+		diags = diags.Append(p.checkData(more, &v, config))
 	} else {
 		diags = diags.Append(more)
 		if more.HasErrors() {
@@ -159,7 +159,8 @@ func samePaths(a, b []cty.Path) bool {
 }
 
 // checkData takes the outcome of a data source that is nested in a check: its problems are the check's.
-func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
+	w := p.w
 	after, status := *v, checks.Unknown // until the assertions are looked at, which may be left out
 	var messages []string
 	if outcome.HasErrors() {
@@ -171,7 +172,7 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after)))
 	}
 	name := "check." + p.r.Config.Check.Name
-	set := ruleSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name), object: inInstance(p.c.in.addr, name)}
+	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name), object: inInstance(p.c.in.addr, name)}
 	w.out.recordCheck(set, status, messages)
 	outcome = outcome.Each(func(d *tfdiags.Diagnostic) {
 		if d.Severity == tfdiags.Error {
@@ -190,8 +191,9 @@ func (w *walk) checkData(p *instancePlan, outcome tfdiags.Diagnostics, v *cty.Va
 }
 
 // planCheckReads plans to read the data sources of checks once more after all changes, if there is anything to apply.
-func (w *walk) planCheckReads() {
-	if !w.changesAnything() {
+func (f finisher) planCheckReads() {
+	w := f.w
+	if !f.changesAnything() {
 		return
 	}
 	for _, c := range w.out.checkReads {

@@ -13,7 +13,8 @@ import (
 
 // drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one.
 // Objects that are shared between the two are the same, so only what differs is decoded.
-func (w *walk) drift() []*plans.InstanceChange {
+func (f finisher) drift() []*plans.InstanceChange {
+	w := f.w
 	if w.out.prevRun == nil {
 		return nil
 	}
@@ -27,7 +28,7 @@ func (w *walk) drift() []*plans.InstanceChange {
 			continue
 		}
 		for _, key := range res.SortedKeys() {
-			if c := w.driftOf(r, res.Addr.Instance(key)); c != nil {
+			if c := f.driftOf(r, res.Addr.Instance(key)); c != nil {
 				out = append(out, c)
 			}
 		}
@@ -36,7 +37,8 @@ func (w *walk) drift() []*plans.InstanceChange {
 }
 
 // driftOf compares one instance; nil when there is nothing to tell.
-func (w *walk) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
+func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
+	w := f.w
 	before := w.out.prevRun.Instance(addr)
 	if before == nil || before.Current == nil {
 		return nil
@@ -79,7 +81,8 @@ func (w *walk) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Instanc
 }
 
 // refreshed tells whether the refreshed state differs from the previous one in any managed object, even in what is never shown.
-func (w *walk) refreshed() bool {
+func (f finisher) refreshed() bool {
+	w := f.w
 	for res := range w.out.prevRun.Resources() {
 		if res.Addr.Resource.Mode != addrs.Managed {
 			continue

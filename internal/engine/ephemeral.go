@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -29,6 +30,22 @@ type openEphemeral struct {
 	diags   tfdiags.Diagnostics // of renewals
 }
 
+// ephemerals holds the ephemeral objects that a walk has opened.
+type ephemerals struct {
+	w    *walk
+	mu   sync.Mutex // guards open
+	open map[*graph.Resource][]*openEphemeral
+}
+
+func (e *ephemerals) add(o *openEphemeral) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == nil {
+		e.open = map[*graph.Resource][]*openEphemeral{}
+	}
+	e.open[o.r] = append(e.open[o.r], o)
+}
+
 // closeLimit bounds what closing an ephemeral object may take.
 const closeLimit = 10 * time.Second
 
@@ -45,7 +62,7 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed")))
 	if diags.HasErrors() {
 		return diags
 	}
@@ -97,15 +114,14 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	}
 	ctx, stop := context.WithCancel(w.ctx)
 	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
-	w.out.mu.Lock()
-	w.ephemeral[r] = append(w.ephemeral[r], o)
-	w.out.mu.Unlock()
-	go w.renew(ctx, o, resp.RenewAt)
+	w.ephemerals.add(o)
+	go w.ephemerals.renew(ctx, o, resp.RenewAt)
 	return resp.Result, diags
 }
 
 // renew keeps an open object alive until it is closed. ctx ends the waiting and not a renewal, whose outcome closing needs.
-func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
+func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
+	w := e.w
 	defer close(o.done)
 	for !at.IsZero() {
 		timer := time.NewTimer(time.Until(at))
@@ -133,19 +149,21 @@ func (w *walk) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 
 // closeEphemeral closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
 // nothing new may start any more.
-func (w *walk) closeEphemeral(r *graph.Resource) tfdiags.Diagnostics {
-	w.out.mu.Lock()
-	open := w.ephemeral[r]
-	delete(w.ephemeral, r)
-	w.out.mu.Unlock()
+func (e *ephemerals) close(r *graph.Resource) tfdiags.Diagnostics {
+	w := e.w
+	e.mu.Lock()
+	open := e.open[r]
+	delete(e.open, r)
+	e.mu.Unlock()
 	results := make([]tfdiags.Diagnostics, len(open))
 	parallel.Each(len(open), w.calls.limit(), func(i int) {
-		results[i] = w.guard(open[i].addr.String(), func() tfdiags.Diagnostics { return w.closeOpen(open[i]) })
+		results[i] = w.guard(open[i].addr.String(), func() tfdiags.Diagnostics { return e.closeOne(open[i]) })
 	})
 	return slices.Concat(results...)
 }
 
-func (w *walk) closeOpen(o *openEphemeral) tfdiags.Diagnostics {
+func (e *ephemerals) closeOne(o *openEphemeral) tfdiags.Diagnostics {
+	w := e.w
 	o.stop()
 	<-o.done
 	what := Object{Addr: o.addr}

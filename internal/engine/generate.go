@@ -78,7 +78,8 @@ func withoutLifecycle(blocks hclsyntax.Blocks) hclsyntax.Blocks {
 
 // writeGenerated adds the texts of all generated blocks to the plan. An argument that is the ID of another
 // imported object becomes a reference to it.
-func (w *walk) writeGenerated(plan *plans.Plan) {
+func (f finisher) writeGenerated(plan *plans.Plan) {
+	w := f.w
 	if len(w.generated.all) == 0 {
 		return
 	}

@@ -34,7 +34,7 @@ func (v resourceVisit) resolveImports() tfdiags.Diagnostics {
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
 	for _, t := range r.Imports {
-		diags = diags.Append(w.resolveImport(requests, t))
+		diags = diags.Append(v.resolveImport(requests, t))
 	}
 	return diags
 }
@@ -79,7 +79,8 @@ func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnosti
 }
 
 // resolveImport evaluates one import block to the objects that it asks for.
-func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) tfdiags.Diagnostics {
+func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) tfdiags.Diagnostics {
+	w := v.w
 	if t.Config == nil {
 		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
 		return nil
@@ -87,36 +88,36 @@ func (w *walk) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.
 	root := w.modules.of(w.graph.Root)[0]
 	c := w.eval.newContext(root, repetition{})
 	if t.ForEach == nil {
-		return w.addImportRequest(out, t, c)
+		return v.addImportRequest(out, t, c)
 	}
-	v, diags := c.eval(t.ForEach, cty.DynamicPseudoType)
+	given, diags := c.eval(t.ForEach, cty.DynamicPseudoType)
 	if diags.HasErrors() {
 		return c.undecided("for_each", t.ForEach, diags)
 	}
-	keys, each, unknown, problem := forEachElements(v, true)
+	keys, each, unknown, problem := forEachElements(given, true)
 	if unknown && w.op.Phase == graph.PhaseValidate {
-		return diags.Append(w.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach}))))
+		return diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach}))))
 	}
 	if unknown {
 		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.ForEach)
 	}
 	if problem != "" {
-		return diags.Append(c.argError("Invalid for_each argument", problem, t.ForEach, v))
+		return diags.Append(c.argError("Invalid for_each argument", problem, t.ForEach, given))
 	}
 	for i, k := range keys {
 		key := cty.StringVal(k)
-		if v.Type().IsListType() || v.Type().IsTupleType() {
+		if given.Type().IsListType() || given.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		diags = diags.Append(w.addImportRequest(out, t, w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]})))
+		diags = diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]})))
 	}
 	return diags
 }
 
-func (w *walk) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext) tfdiags.Diagnostics {
+func (v resourceVisit) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext) tfdiags.Diagnostics {
 	req := &importRequest{target: t}
 	diags := c.importedAs(req)
-	if diags.HasErrors() || !req.decided() || w.op.Phase == graph.PhaseValidate {
+	if diags.HasErrors() || !req.decided() || v.w.op.Phase == graph.PhaseValidate {
 		return diags
 	}
 	addr, more := c.importAddress(t)
@@ -207,7 +208,8 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 
 // checkImportedOnce warns of imported objects that will be managed under another address as well: two resources would then work
 // against each other.
-func (w *walk) checkImportedOnce() tfdiags.Diagnostics {
+func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
+	w := f.w
 	imported, leaves, types := map[addrs.AbsInstance]bool{}, map[addrs.AbsInstance]bool{}, map[string]bool{}
 	for _, c := range w.out.changes.Instances {
 		if c.Importing != nil {

@@ -6,20 +6,23 @@ import (
 	"tofu/internal/states"
 )
 
-// inheritDependencies completes the dependencies of the walk's state, which was another one before.
-func (w *walk) inheritDependencies(before *states.State) {
-	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: w.configuredDeps, UpToDate: w.settledObject})
+// repairDependencies completes the dependencies of the walk's state, which was another one before.
+func (f finisher) repairDependencies(before *states.State) {
+	w := f.w
+	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: f.configuredDeps, UpToDate: f.upToDate})
 }
 
-func (w *walk) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
+func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
+	w := f.w
 	if r := w.graph.ByAddr[addr]; r != nil && r.Config != nil {
 		return r.Deps
 	}
 	return nil
 }
 
-// settledObject tells whether an object agrees with its configuration: nothing was to be done with it, or it has just been made so.
-func (w *walk) settledObject(addr addrs.AbsInstance, obj *states.Object) bool {
+// upToDate tells whether an object agrees with its configuration: nothing was to be done with it, or it has just been made so.
+func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
+	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
 		return true
 	}

@@ -21,7 +21,7 @@ func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 		return false, nil // decided while planning
 	}
 	for _, e := range p.r.Exprs.Triggers {
-		fired, diags := p.fires(e)
+		fired, diags := p.triggersReplace(e)
 		if fired || diags.HasErrors() {
 			return fired, diags
 		}
@@ -30,7 +30,7 @@ func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 }
 
 // fires looks at the planned changes of what one trigger names: a resource, an instance, or an attribute of one.
-func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
+func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	res, key, path, diags := p.triggerTarget(e)
 	if diags.HasErrors() {
 		return false, diags
@@ -49,14 +49,14 @@ func (p *instancePlan) fires(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	}
 	abs := res.InInstance(p.addr.Module)
 	if key != nil {
-		return p.w.fires(abs.Instance(*key), path), nil
+		return p.w.triggers(abs.Instance(*key), path), nil
 	}
 	x := p.c.in.resources[r.Slot]
 	if x == nil {
 		return false, nil
 	}
 	for _, k := range x.keys {
-		if p.w.fires(abs.Instance(k), path) {
+		if p.w.triggers(abs.Instance(k), path) {
 			return true, nil
 		}
 	}
@@ -101,7 +101,7 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 }
 
 // fires tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.
-func (w *walk) fires(addr addrs.AbsInstance, path cty.Path) bool {
+func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	change := w.out.change(addr)
 	if change == nil {
 		return false

@@ -23,7 +23,7 @@ type orphanPlan struct {
 }
 
 func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
-	defer o.w.work("plan", o.addr)(&diags)
+	defer o.w.trackWork("plan", o.addr)(&diags)
 	w, r := o.w, o.r
 	obj := o.stored.Current
 	if o.deposed != "" {
@@ -60,7 +60,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	if w.op.Mode == plans.RefreshOnly {
 		return diags
 	}
-	return diags.Append(o.planGone(l))
+	return diags.Append(o.planRemoval(l))
 }
 
 // providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
@@ -73,7 +73,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 }
 
 // planGone plans to delete the object, or to forget it.
-func (o *orphanPlan) planGone(l *objectState) tfdiags.Diagnostics {
+func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
 	forget, reason := forgets(r, l.obj)

@@ -106,8 +106,9 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	}
 	w.out.prevRun = moved.Clone()
 	walked := w.run()
-	w.orphanOutputs()
-	still := moves.CheckInstances(w.op.Config, w.moduleInstances, w.declares)
+	f := finisher{w}
+	f.removeOutputs()
+	still := moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares)
 	if results.Cycle.HasErrors() {
 		if len(still) == 0 { // else that is what is wrong with the statements
 			still = results.Cycle
@@ -115,10 +116,10 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 		return nil, diags.Append(still)
 	}
 	walked = still.Append(walked) // whatever else went wrong may be because of this
-	w.planCheckReads()
-	diags = diags.Append(walked).Append(w.checkImportedOnce())
-	plan := w.finishPlan(opts, walked.HasErrors())
-	diags = diags.Append(w.warnOfVanished(plan.Drift))
+	f.planCheckReads()
+	diags = diags.Append(walked).Append(f.checkImportedOnce())
+	plan := f.plan(opts, walked.HasErrors())
+	diags = diags.Append(f.warnOfMissing(plan.Drift))
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
 		defer env.Timings.Phase("order of the changes")()
@@ -131,7 +132,8 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 }
 
 // moduleInstances returns the addresses of a module's instances.
-func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
+func (f finisher) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
+	w := f.w
 	m := w.graph.Modules[path]
 	if m == nil || m.Config == nil {
 		return nil
@@ -145,7 +147,8 @@ func (w *walk) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 }
 
 // declares reports whether the configuration declares a resource instance.
-func (w *walk) declares(addr addrs.AbsInstance) bool {
+func (f finisher) declares(addr addrs.AbsInstance) bool {
+	w := f.w
 	r := w.graph.ByAddr[addr.Config()]
 	if r == nil || r.Config == nil {
 		return false
@@ -187,8 +190,12 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 		"Objects in the state are to be moved to new addresses, and the selection leaves out one end of the move. Plan the moves too:\n  - %s%s", option, strings.Join(slices.Compact(missing), "\n  - "+option))}
 }
 
-// orphanOutputs plans the removal of root outputs that the configuration doesn't have any more.
-func (w *walk) orphanOutputs() {
+// finisher turns the results of a walk into a plan or a state.
+type finisher struct{ w *walk }
+
+// removeOutputs plans the removal of root outputs that the configuration doesn't have any more.
+func (f finisher) removeOutputs() {
+	w := f.w
 	for _, name := range w.op.Prior.OutputNames() {
 		if w.op.Config.Module.Outputs[name] != nil && w.op.Mode != plans.Destroy || w.op.Selective() {
 			continue
@@ -202,8 +209,9 @@ func (w *walk) orphanOutputs() {
 	}
 }
 
-// finishPlan puts together what the walk has found out.
-func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
+// plan puts together what the walk has found out.
+func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
+	w := f.w
 	w.out.state.PruneSince(w.op.Prior)
 	if w.out.prevRun != nil {
 		w.out.prevRun.Prune()
@@ -235,25 +243,26 @@ func (w *walk) finishPlan(opts *PlanOptions, errored bool) *plans.Plan {
 			c.ReplaceDeposed = newDeposedKey(w.out.state.Instance(c.Addr))
 		}
 	}
-	plan.Applyable = !errored && (w.changesAnything() || plan.Mode == plans.RefreshOnly && w.refreshed())
+	plan.Applyable = !errored && (f.changesAnything() || plan.Mode == plans.RefreshOnly && f.refreshed())
 	if w.out.prevRun != nil {
-		w.inheritDependencies(w.out.prevRun)
+		f.repairDependencies(w.out.prevRun)
 		w.out.prevRun.RepairDependencies(states.DependencyRepair{Before: w.out.prevRun, Moved: w.op.moves.All(), Present: w.out.state})
 	}
-	plan.Drift = w.drift()
+	plan.Drift = f.drift()
 	if w.out.prevRun != nil && w.op.moves != nil {
 		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
 		w.out.prevRun.RenameDependencies(w.op.moves.From)
 	}
 	if !opts.NotSaved || len(plan.Drift) > 0 {
-		plan.RelevantAttributes = w.relevantAttributes()
+		plan.RelevantAttributes = f.relevantAttributes()
 	}
-	w.writeGenerated(plan)
+	f.writeGenerated(plan)
 	return plan
 }
 
 // changesAnything tells whether a change of an object or an output is planned. What becomes of the results of data sources is none.
-func (w *walk) changesAnything() bool {
+func (f finisher) changesAnything() bool {
+	w := f.w
 	for _, c := range w.out.changes.Instances {
 		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) || c.Moved() || c.Importing != nil {
 			return true
@@ -307,8 +316,9 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	}
 	walked := w.run()
 	w.out.prevRun = prevRun
-	w.orphanOutputs()
-	plan := w.finishPlan(opts, walked.HasErrors())
+	f := finisher{w}
+	f.removeOutputs()
+	plan := f.plan(opts, walked.HasErrors())
 	return plan, diags.Append(walked)
 }
 

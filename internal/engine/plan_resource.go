@@ -89,14 +89,14 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (di
 	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
-	defer w.work("plan", addr)(&diags)
+	defer w.trackWork("plan", addr)(&diags)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // of which those that take part are not all
-			w.out.recordCheck(p.rules(""), checks.Unknown, nil)
+			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}
-		return p.keep()
+		return p.keepStored()
 	}
-	if named, diags := p.namesItself(); named {
+	if named, diags := p.selfReferences(); named {
 		return diags
 	}
 	switch r.Addr.Resource.Mode {
@@ -111,7 +111,7 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (di
 // namesItself reports whether the instance's block refers to its own resource, and returns the errors.
 // A reference to one instance is an error of that instance. A reference to the whole resource is one
 // error of a repeated block; a block without repetition reports it twice, as other programs expect.
-func (p *instancePlan) namesItself() (named bool, diags tfdiags.Diagnostics) {
+func (p *instancePlan) selfReferences() (named bool, diags tfdiags.Diagnostics) {
 	if p.r.Exprs.Body == nil {
 		return false, nil
 	}
@@ -208,11 +208,11 @@ func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 
 // postconditions evaluates the postconditions for the instance's object.
 func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
-	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions, p.rules("Resource postcondition failed"))
+	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions, p.conditionSet("Resource postcondition failed"))
 }
 
 // keep leaves an instance that doesn't take part as the state has it.
-func (p *instancePlan) keep() tfdiags.Diagnostics {
+func (p *instancePlan) keepStored() tfdiags.Diagnostics {
 	inst := p.w.op.Prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.Schema == nil {
 		return nil
@@ -287,8 +287,8 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 }
 
 // rules is how the instance's conditions are reported.
-func (p *instancePlan) rules(failed string) ruleSet {
-	return ruleSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
+func (p *instancePlan) conditionSet(failed string) conditionSet {
+	return conditionSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
 }
 
 // prior finds the object that the change starts from: imported, or from the state and refreshed.
@@ -356,13 +356,13 @@ func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 // refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.
 func (p *instancePlan) refreshOnly(prior *objectState) tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	diags := w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.rules("Resource precondition failed"))
+	diags := w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
 	switch {
 	case prior.exists():
 		p.x.objs[p.at] = prior.value
 		diags = diags.Append(p.postconditions(prior.value))
 	case len(r.Exprs.Postconditions) > 0:
-		w.out.recordCheck(p.rules(""), checks.Unknown, nil)
+		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 	}
 	return diags
 }

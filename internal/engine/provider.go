@@ -15,16 +15,24 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// startProvider starts and configures a provider configuration's instances.
-func (w *walk) startProvider(p *graph.Provider) tfdiags.Diagnostics {
+// providerVisit is a walk's visit to a provider configuration.
+type providerVisit struct {
+	w *walk
+	p *graph.Provider
+}
+
+// start starts and configures a provider configuration's instances.
+func (v providerVisit) start() tfdiags.Diagnostics {
+	w, p := v.w, v.p
 	keys := []addrs.InstanceKey{addrs.NoKey}
 	if p.Instances != nil {
 		keys = slices.SortedFunc(maps.Keys(p.Instances), addrs.InstanceKey.Compare)
 	}
-	return w.each(len(keys), func(i int) tfdiags.Diagnostics { return w.startInstance(p, keys[i]) })
+	return w.each(len(keys), func(i int) tfdiags.Diagnostics { return v.startInstance(keys[i]) })
 }
 
-func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.Diagnostics {
+func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics {
+	w, p := v.w, v.p
 	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.Addr)
 	if mocked && !w.graph.CallsFunctions(p) && w.op.Phase != graph.PhaseValidate {
 		w.providers.add(p, key, nil)
@@ -42,7 +50,7 @@ func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.D
 	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
 		return nil
 	}
-	config, diags := w.providerValue(p, key)
+	config, diags := v.config(key)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -55,8 +63,9 @@ func (w *walk) startInstance(p *graph.Provider, key addrs.InstanceKey) tfdiags.D
 	})))
 }
 
-// providerValue evaluates the configuration block. Ephemeral values may go in; marks stay here.
-func (w *walk) providerValue(p *graph.Provider, key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
+// config evaluates the configuration block. Ephemeral values may go in; marks stay here.
+func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
+	w, p := v.w, v.p
 	in := w.modules.of(p.Module)
 	if len(in) == 0 {
 		// A configuration in a module without instances can only use what is known without one.
@@ -66,16 +75,16 @@ func (w *walk) providerValue(p *graph.Provider, key addrs.InstanceKey) (cty.Valu
 	if p.Instances != nil {
 		rep = repetition{eachKey: key.Value(), eachValue: p.Instances[key]}
 	}
-	v, diags := w.eval.newContext(in[0], rep).evalBody(p.Body)
+	out, diags := w.eval.newContext(in[0], rep).evalBody(p.Body)
 	if diags.HasErrors() {
 		if p.Config == nil {
-			return v, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
+			return out, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
 				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.Addr.Provider.ForDisplay())}.Append(diags)
 		}
-		return v, diags
+		return out, diags
 	}
-	v, _ = v.UnmarkDeep()
-	return v, diags
+	out, _ = out.UnmarkDeep()
+	return out, diags
 }
 
 // explain gives provider diagnostics their places in the configuration block.
@@ -89,7 +98,7 @@ func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagn
 // closeAll closes what an interrupted or failed walk has left open.
 func (w *walk) closeAll() {
 	for _, r := range w.graph.Resources {
-		w.out.report(w.closeEphemeral(r))
+		w.out.report(w.ephemerals.close(r))
 	}
 	for _, p := range w.graph.Providers {
 		w.providers.close(p)

@@ -18,14 +18,15 @@ import (
 // relevantAttributes lists the attributes of resources that the planned changes and output values were made from, followed through
 // variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
 // once for each module instance, so the cost is that of the references.
-func (w *walk) relevantAttributes() []plans.RelevantAttribute {
+func (f finisher) relevantAttributes() []plans.RelevantAttribute {
+	w := f.w
 	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
 	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.graph.ByAddr[change.Addr.Config()], change.Addr.Module)
 		}
 	}
-	ofProviders := w.valuesOfProviders()
+	ofProviders := f.valuesOfProviders()
 	for _, v := range w.graph.Values {
 		if v.Kind != graph.Output {
 			continue
@@ -53,7 +54,8 @@ func (w *walk) relevantAttributes() []plans.RelevantAttribute {
 }
 
 // valuesOfProviders finds the values that provider configurations are made from: when everything is destroyed, no others matter.
-func (w *walk) valuesOfProviders() map[dag.ID]bool {
+func (f finisher) valuesOfProviders() map[dag.ID]bool {
+	w := f.w
 	if !w.op.Phase.Destroys() {
 		return nil
 	}

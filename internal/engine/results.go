@@ -153,7 +153,7 @@ func (s *results) storeOutput(o *configs.Output, val cty.Value) {
 }
 
 // recordCheck adds to the outcome for one object: postconditions are evaluated after preconditions.
-func (s *results) recordCheck(set ruleSet, status checks.Status, messages []string) {
+func (s *results) recordCheck(set conditionSet, status checks.Status, messages []string) {
 	if !s.recordsChecks {
 		return
 	}
@@ -177,7 +177,7 @@ func (s *results) recordNoObjects(kind checks.Kind, config string) {
 }
 
 // checkFailed reports whether an object's outcome is a failure already, and removes any other outcome.
-func (s *results) checkFailed(set ruleSet) bool {
+func (s *results) checkFailed(set conditionSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	block := s.checks.Declare(set.kind, set.config)

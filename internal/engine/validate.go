@@ -131,7 +131,7 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 
 // validateConditions checks preconditions and postconditions.
 func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
-	diags := p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.rules("Resource precondition failed"))
+	diags := p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
 	return diags.Append(p.postconditions(self))
 }
 

@@ -39,8 +39,8 @@ type walk struct {
 	inspected bool // the inspection was made in its place
 	generated generatedBlocks
 
-	out       *results
-	ephemeral map[*graph.Resource][]*openEphemeral // guarded by mu
+	out        *results
+	ephemerals ephemerals
 }
 
 // newWalk builds the graph of an operation and makes a walk of it that starts from a state. The walk is nil when there is no graph to
@@ -56,6 +56,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 		op: op, graph: g, ctx: ctx, out: newResults(op, state), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
 	}
+	w.ephemerals.w = w
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
@@ -73,7 +74,6 @@ func (w *walk) run() tfdiags.Diagnostics {
 	w.calls = newCalls(parallelism, w.op.env.Timings)
 	w.eval.calls = w.calls
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() && w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
-	w.ephemeral = map[*graph.Resource][]*openEphemeral{}
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())
 	w.failed = make([]bool, w.graph.Edges.Len())
@@ -161,13 +161,13 @@ func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 	case graph.KindResourceIn:
 		return w.visitor(n.Resource).completeIn(w.modules.at(n.Resource.Module, n.In))
 	case graph.KindStep:
-		return w.runStep(n.Object.(*graph.Step))
+		return stepVisit{w, n.Object.(*graph.Step)}.run()
 	case graph.KindProvider:
-		return w.startProvider(n.Object.(*graph.Provider))
+		return providerVisit{w, n.Object.(*graph.Provider)}.start()
 	case graph.KindProviderClose:
 		w.providers.close(n.Object.(*graph.Provider))
 	case graph.KindEphemeralEnd:
-		return w.closeEphemeral(n.Object.(*graph.Resource))
+		return w.ephemerals.close(n.Object.(*graph.Resource))
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.D
 }
 
 // work takes note of the work on an instance; the result ends it, looking at what came of it by then.
-func (w *walk) work(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
+func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
 	if w.op.env.Timings == nil {
 		return func(*tfdiags.Diagnostics) {}
 	}

@@ -17,31 +17,32 @@ import (
 const manyObjects = 10
 
 // vanished counts the objects of one provider configuration, or those of one type among them.
-type vanished struct {
+type missingObjects struct {
 	known int
 	gone  []string
 }
 
-type vanishedKey struct {
+type missingKey struct {
 	provider addrs.AbsProviderConfig
 	typ      string // empty: all types
 }
 
-// warnOfVanished looks at what a refresh didn't find any more.
-func (w *walk) warnOfVanished(drift []*plans.InstanceChange) tfdiags.Diagnostics {
-	counts := map[vanishedKey]*vanished{}
+// warnOfMissing looks at what a refresh didn't find any more.
+func (f finisher) warnOfMissing(drift []*plans.InstanceChange) tfdiags.Diagnostics {
+	w := f.w
+	counts := map[missingKey]*missingObjects{}
 	for _, c := range drift {
 		if c.Action != plans.Delete {
 			continue
 		}
-		for _, key := range []vanishedKey{{c.Provider.Config, ""}, {c.Provider.Config, c.Addr.Resource.Type}} {
+		for _, key := range []missingKey{{c.Provider.Config, ""}, {c.Provider.Config, c.Addr.Resource.Type}} {
 			if counts[key] == nil {
-				counts[key] = &vanished{}
+				counts[key] = &missingObjects{}
 			}
 			counts[key].gone = append(counts[key].gone, c.Addr.String())
 		}
 	}
-	var many []vanishedKey
+	var many []missingKey
 	for key, n := range counts {
 		if len(n.gone) >= manyObjects {
 			many = append(many, key)
@@ -58,29 +59,30 @@ func (w *walk) warnOfVanished(drift []*plans.InstanceChange) tfdiags.Diagnostics
 			if inst.Current == nil {
 				continue
 			}
-			for _, key := range []vanishedKey{{r.Provider, ""}, {r.Provider, r.Addr.Resource.Type}} {
+			for _, key := range []missingKey{{r.Provider, ""}, {r.Provider, r.Addr.Resource.Type}} {
 				if n := counts[key]; n != nil {
 					n.known++
 				}
 			}
 		}
 	}
-	slices.SortFunc(many, func(a, b vanishedKey) int {
+	slices.SortFunc(many, func(a, b missingKey) int {
 		return strings.Compare(a.provider.String()+" "+a.typ, b.provider.String()+" "+b.typ)
 	})
 	var diags tfdiags.Diagnostics
 	for _, key := range many {
 		n := counts[key]
-		whole := counts[vanishedKey{key.provider, ""}]
+		whole := counts[missingKey{key.provider, ""}]
 		if 2*len(n.gone) < n.known || key.typ != "" && 2*len(whole.gone) >= whole.known {
 			continue // said of the whole provider already
 		}
-		diags = diags.Append(tfdiags.Warningf("Many objects are gone", "%s", w.vanishedText(key, n)))
+		diags = diags.Append(tfdiags.Warningf("Many objects are gone", "%s", f.missingText(key, n)))
 	}
 	return diags
 }
 
-func (w *walk) vanishedText(key vanishedKey, n *vanished) string {
+func (f finisher) missingText(key missingKey, n *missingObjects) string {
+	w := f.w
 	what := "objects"
 	if key.typ != "" {
 		what = key.typ + " objects"
