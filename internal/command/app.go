@@ -162,7 +162,7 @@ func (a *App) run(args []string) int {
 		a.unknownCommand(cmd.Sub, path, rest[0])
 		return 1
 	}
-	if cmd.Run == nil {
+	if cmd.New == nil {
 		printCommandHelp(a.Out, cmd, path)
 		return 1
 	}
@@ -179,20 +179,11 @@ func (a *App) plainIfAsked(args []string) {
 // runCommand parses the options, runs the command and reports its error.
 func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) (status int) {
 	a.plainIfAsked(args) // the environment may have added to them
-	fs := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	var flags any
-	if cmd.Flags != nil {
-		flags = cmd.Flags(fs)
-	}
+	fs := newOptions(cmd.Name)
+	run := cmd.New(fs)
 	measured.add(fs)
 	parseErr := fs.Parse(displayFirst(args))
-	if f, ok := flags.(interface{ flagsGiven(map[string]bool) }); ok {
-		given := make(map[string]bool)
-		fs.Visit(func(o *flag.Flag) { given[o.Name] = true })
-		f.flagsGiven(given)
-	}
-	closeView, err := a.useFlags(flags)
+	closeView, err := a.useOptions(fs)
 	defer func() {
 		if err := closeView(); err != nil {
 			fmt.Fprintf(a.Err, "The file of -json-into is incomplete: %s\n", err)
@@ -203,7 +194,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		parseErr = errors.Join(parseErr, err)
 	}
 	if parseErr != nil {
-		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr), optionMeant(parseErr, fs)), path)
+		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr), optionMeant(parseErr, fs.FlagSet)), path)
 	}
 
 	unwatch := a.Interrupts.watch()
@@ -216,7 +207,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	defer func() { endMeasure(status) }()
 	ctx, _, cancel := a.Interrupts.contexts(context.Background())
 	defer cancel()
-	return a.fail(cmd.Run(ctx, a, flags, fs.Args()), path)
+	return a.fail(run(ctx, a, fs.Args()), path)
 }
 
 // fail prints a command's error and gives the exit status.
@@ -250,12 +241,13 @@ func (a *App) done(diags tfdiags.Diagnostics) error {
 	return diags.Err()
 }
 
-// useFlags makes the printer that a command's options ask for and takes note of -input. The function it gives ends it.
-func (a *App) useFlags(flags any) (closeView func() error, err error) {
+// useOptions sets the printer and whether questions may be asked, as the command's options require. The
+// returned function closes the printer.
+func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	closeView = func() error { return nil }
 	a.Input = true
-	if v, ok := flags.(viewer); ok {
-		view := *v.view()
+	if o.view != nil {
+		view := *o.view
 		a.setView(view)
 		if view.JSON && view.JSONInto != "" {
 			return closeView, errors.New("-json and -json-into can't be used together")
@@ -271,8 +263,8 @@ func (a *App) useFlags(flags any) (closeView func() error, err error) {
 		}
 	}
 	word := a.Env("TF_INPUT")
-	if given, ok := flags.(interface{ input() *inputFlag }); ok {
-		a.Input = given.input().Allowed && word != "0" && !strings.EqualFold(word, "false")
+	if o.input != nil {
+		a.Input = o.input.Allowed && word != "0" && !strings.EqualFold(word, "false")
 	}
 	if a.view.JSON {
 		a.Input = false

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 
 	"tofu/internal/backend"
@@ -19,10 +18,9 @@ var cmdApply = &Command{
 Makes real what the configuration says: plans, shows the plan, asks for
 approval and carries it out. With a plan that "tofu plan -out=PLAN" saved,
 exactly that plan is carried out without a question.`,
-	Flags: func(fs *flag.FlagSet) any { return applyFlagSet(fs) },
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		return runApply(ctx, app, flags.(*applyFlags), args)
-	},
+	New: with((*applyFlags).declare, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
+		return runApply(ctx, app, f, args)
+	}),
 }
 
 var cmdDestroy = &Command{
@@ -30,45 +28,38 @@ var cmdDestroy = &Command{
 	Long: `
 Destroys everything that the configuration manages. It is the same as
 "tofu apply -destroy"; "tofu plan -destroy" shows what would be destroyed.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := applyFlagSet(fs)
+	New: with(func(f *applyFlags, fs *options) {
+		f.declare(fs)
 		f.command = true
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		f := flags.(*applyFlags)
+	}, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
 		switch {
 		case len(args) > 0:
 			return badUsage("Too many command line arguments", "The destroy command takes no plan: use \"tofu apply\" for a plan made with -destroy.")
-		case f.given["destroy"]:
+		case f.given("destroy"):
 			return badUsage("Invalid option", "The destroy command takes no -destroy option.")
-		case f.given["refresh-only"]:
+		case f.given("refresh-only"):
 			return badUsage("Invalid option", "The destroy command takes no -refresh-only option.")
 		}
 		f.Destroy = true
 		return runApply(ctx, app, f, nil)
-	},
+	}),
 }
 
 type applyFlags struct {
 	planFlags
 	AutoApprove bool
 	command     bool // it is the destroy command
-	given       map[string]bool
+	given       func(option string) bool
 }
 
-func applyFlagSet(fs *flag.FlagSet) *applyFlags {
-	f := &applyFlags{}
+func (f *applyFlags) declare(fs *options) {
 	f.add(fs)
 	f.stateFlags.add(fs)
+	f.given = fs.given
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
 	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,
 		"Succeed although a destroy left behind objects that were only forgotten.")
-	return f
 }
-
-// flagsGiven takes note of which options were on the command line.
-func (f *applyFlags) flagsGiven(given map[string]bool) { f.given = given }
 
 func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error {
 	switch {

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"flag"
+	"io"
 	"slices"
 	"strings"
 
@@ -19,13 +20,46 @@ type Command struct {
 	Hidden  bool   // not listed
 	Main    bool   // listed among the main commands
 
-	// Flags adds the command's options to the set and returns the struct that they fill; nil means no options.
-	Flags func(*flag.FlagSet) any
-	// Run does the work; nil means that the command is only a group of others.
-	Run func(ctx context.Context, app *App, flags any, args []string) error
+	// New declares the command's options and returns the function that runs the command with them; nil
+	// for a group of commands. See with.
+	New func(*options) runFunc
 	Sub []*Command
 	// Complete gives what the argument may be, for shells; nil leaves it to the shell, which knows files.
 	Complete func(ctx context.Context, app *App) []string
+}
+
+// options is the set of a command's options. Groups of options that concern how commands are run
+// register themselves when they are declared.
+type options struct {
+	*flag.FlagSet
+	view  *viewFlags // nil: nothing to say about how output looks
+	input *inputFlag // nil: the command asks no questions
+}
+
+func newOptions(name string) *options {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return &options{FlagSet: fs}
+}
+
+// given reports whether an option was on the command line.
+func (o *options) given(name string) bool {
+	found := false
+	o.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// runFunc runs a command with its arguments.
+type runFunc func(ctx context.Context, app *App, args []string) error
+
+// with returns the New function of a command with options of type F: declare adds them to the set, and
+// run runs the command with their values.
+func with[F any](declare func(*F, *options), run func(context.Context, *App, *F, []string) error) func(*options) runFunc {
+	return func(o *options) runFunc {
+		f := new(F)
+		declare(f, o)
+		return func(ctx context.Context, app *App, args []string) error { return run(ctx, app, f, args) }
+	}
 }
 
 // commands lists everything that can follow `tofu`.

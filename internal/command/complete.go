@@ -44,7 +44,7 @@ func (a *App) complete(table []*Command, line string) {
 	switch {
 	case strings.HasPrefix(last, "-") && cmd == nil:
 		candidates = []string{"-chdir=", "-help", "-profile=", "-timings", "-version"}
-	case strings.HasPrefix(last, "-") && cmd.Flags != nil:
+	case strings.HasPrefix(last, "-") && cmd.New != nil:
 		candidates = optionWords(cmd)
 	case cmd == nil && len(rest) == 0:
 		candidates = commandNames(table)
@@ -64,8 +64,8 @@ func (a *App) complete(table []*Command, line string) {
 
 // atArgument tells whether the next word is the command's first argument: there are only options before it, each with its value.
 func atArgument(cmd *Command, before []string) bool {
-	set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
-	cmd.Flags(set)
+	set := newOptions(cmd.Name)
+	cmd.New(set)
 	valueNext := false
 	for _, word := range before {
 		switch {
@@ -84,8 +84,8 @@ func atArgument(cmd *Command, before []string) bool {
 // optionWords are a command's options. Shells put a space after each, so a value comes as the next word, where they offer files.
 func optionWords(cmd *Command) []string {
 	var words []string
-	set := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
-	cmd.Flags(set)
+	set := newOptions(cmd.Name)
+	cmd.New(set)
 	set.VisitAll(func(f *flag.Flag) {
 		switch {
 		case f.Usage == "": // help does not tell of it either

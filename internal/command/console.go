@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -29,17 +28,14 @@ Reads expressions and prints their values, as the configuration and the
 current state give them. Nothing is ever changed. An expression may go on over
 several lines as long as a bracket is open; "exit" ends the console. When the
 expressions come from a pipe, the first error ends it.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &consoleFlags{}
+	New: with(func(f *consoleFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		f.lockFlags.add(fs)
 		f.Input.add(fs)
 		fs.StringVar(&f.JSONInto, "json-into", "", "Write what is printed to `out.json` too, as JSON lines.")
 		fs.StringVar(&f.State, "state", "", "Read the state from `path`. For the local backend only.")
-		return f
-	},
-	Run: runConsole,
+	}, runConsole),
 }
 
 type consoleFlags struct {
@@ -50,10 +46,7 @@ type consoleFlags struct {
 	State string
 }
 
-func (f *consoleFlags) input() *inputFlag { return &f.Input }
-
-func runConsole(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*consoleFlags)
+func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}

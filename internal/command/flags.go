@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -28,13 +27,9 @@ type viewFlags struct {
 	Deprecation         string
 }
 
-func (f *viewFlags) view() *viewFlags { return f }
-
-// viewer is implemented by the flag structs that hold viewFlags.
-type viewer interface{ view() *viewFlags }
-
 // add declares what every command takes.
-func (f *viewFlags) add(fs *flag.FlagSet) {
+func (f *viewFlags) add(fs *options) {
+	fs.view = f
 	f.ConsolidateWarnings = true
 	fs.BoolFunc("no-color", "Disable terminal escape sequences.", func(text string) error {
 		if text != "true" {
@@ -79,7 +74,7 @@ func displayFirst(args []string) []string {
 }
 
 // addJSON declares besides what commands take that print events.
-func (f *viewFlags) addJSON(fs *flag.FlagSet) {
+func (f *viewFlags) addJSON(fs *options) {
 	f.add(fs)
 	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
 	fs.StringVar(&f.JSONInto, "json-into", "", "Write the output of -json to `out.json`, beside the human-readable output.")
@@ -91,7 +86,7 @@ type documentFlags struct {
 	DocumentInto string
 }
 
-func (f *documentFlags) add(fs *flag.FlagSet) {
+func (f *documentFlags) add(fs *options) {
 	fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 	fs.StringVar(&f.DocumentInto, "json-into", "", "Write the JSON document to `out.json`, beside the human-readable output.")
 }
@@ -115,14 +110,14 @@ func createInto(path string) (*os.File, error) {
 	return file, nil
 }
 
-func (f *viewFlags) addSensitive(fs *flag.FlagSet) {
+func (f *viewFlags) addSensitive(fs *options) {
 	fs.BoolVar(&f.ShowSensitive, "show-sensitive", false, "Show sensitive values.")
 }
 
 // varFlags are the values for input variables, in the order in which they were given.
 type varFlags struct{ Vars []inputs.Flag }
 
-func (f *varFlags) add(fs *flag.FlagSet) {
+func (f *varFlags) add(fs *options) {
 	fs.Func("var", "Set the root module's input variable `name=value`. May be repeated.", func(text string) error {
 		f.Vars = append(f.Vars, inputs.Flag{Text: text})
 		return nil
@@ -140,7 +135,7 @@ type lockFlags struct {
 	Timeout time.Duration
 }
 
-func (f *lockFlags) add(fs *flag.FlagSet) {
+func (f *lockFlags) add(fs *options) {
 	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the same workspace.")
 	fs.DurationVar(&f.Timeout, "lock-timeout", 0, "Wait up to this `duration` for a state lock that somebody else holds, such as 30s.")
 }
@@ -148,28 +143,28 @@ func (f *lockFlags) add(fs *flag.FlagSet) {
 // stateFlags are the local backend's old path options.
 type stateFlags struct{ State, StateOut, Backup string }
 
-func (f *stateFlags) add(fs *flag.FlagSet) {
+func (f *stateFlags) add(fs *options) {
 	f.addIn(fs)
 	fs.StringVar(&f.StateOut, "state-out", "", "Write the state to `path` instead of -state. For the local backend only.")
 	f.addBackup(fs)
 }
 
 // addUnused declares those that a command takes, and always took, though it writes no state.
-func (f *stateFlags) addUnused(fs *flag.FlagSet) {
+func (f *stateFlags) addUnused(fs *options) {
 	fs.String("state-out", "", "")
 	fs.String("backup", "", "")
 }
 
-func (f *stateFlags) addIn(fs *flag.FlagSet) {
+func (f *stateFlags) addIn(fs *options) {
 	fs.StringVar(&f.State, "state", "", "Read the state from `path`. For the local backend only.")
 }
 
-func (f *stateFlags) addBackup(fs *flag.FlagSet) {
+func (f *stateFlags) addBackup(fs *options) {
 	fs.StringVar(&f.Backup, "backup", "", `Keep the previous state in `+"`path`"+`; "-" keeps none. For the local backend only.`)
 }
 
 // addRemoteVersion declares an option of backends that check the versions of both sides; others ignore it.
-func addRemoteVersion(fs *flag.FlagSet) {
+func addRemoteVersion(fs *options) {
 	fs.Bool("ignore-remote-version", false, "Has no effect: no backend of this program checks the versions of both sides.")
 }
 
@@ -183,9 +178,7 @@ type operationFlags struct {
 	Parallelism int
 }
 
-func (f *operationFlags) input() *inputFlag { return &f.Input }
-
-func (f *operationFlags) add(fs *flag.FlagSet) {
+func (f *operationFlags) add(fs *options) {
 	f.addJSON(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
@@ -203,7 +196,7 @@ func (f *operationFlags) add(fs *flag.FlagSet) {
 // targetFlags limit an operation to a part of the configuration.
 type targetFlags struct{ Targets, Excludes, TargetFiles, ExcludeFiles []string }
 
-func (f *targetFlags) add(fs *flag.FlagSet) {
+func (f *targetFlags) add(fs *options) {
 	fs.Var((*list)(&f.Targets), "target", "Only this `address` (module, resource or instance) and what it depends on. May be repeated.")
 	fs.Var((*list)(&f.TargetFiles), "target-file", "The addresses in this `file`, one a line, as if each was given with -target.")
 	fs.Var((*list)(&f.Excludes), "exclude", "All but this `address` and what depends on it. May be repeated; not together with -target.")
@@ -213,7 +206,8 @@ func (f *targetFlags) add(fs *flag.FlagSet) {
 // inputFlag is -input: whether questions may be asked.
 type inputFlag struct{ Allowed bool }
 
-func (f *inputFlag) add(fs *flag.FlagSet) {
+func (f *inputFlag) add(fs *options) {
+	fs.input = f
 	fs.BoolVar(&f.Allowed, "input", true, "Do not ask for anything.")
 }
 

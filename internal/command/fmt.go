@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -29,17 +28,14 @@ Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,
 whose formatted text is written to standard output. So is that of files with
 -list=false and -write=false.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &fmtFlags{}
+	New: with(func(f *fmtFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for standard input.")
 		fs.BoolVar(&f.Write, "write", true, "Do not write to the files. Always so for standard input and with -check.")
 		fs.BoolVar(&f.Diff, "diff", false, "Show what formatting changes.")
 		fs.BoolVar(&f.Check, "check", false, "Only check: the exit status is 0 when everything is formatted, 3 otherwise.")
 		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories.")
-		return f
-	},
-	Run: runFmt,
+	}, runFmt),
 }
 
 type fmtFlags struct {
@@ -57,8 +53,8 @@ type formatter struct {
 	diags   tfdiags.Diagnostics
 }
 
-func runFmt(_ context.Context, app *App, flags any, args []string) error {
-	f := &formatter{fmtFlags: flags.(*fmtFlags), out: app.Out}
+func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
+	f := &formatter{fmtFlags: flags, out: app.Out}
 	if len(args) == 0 {
 		args = []string{"."}
 	}

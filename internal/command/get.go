@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,17 +21,13 @@ var cmdGet = &Command{
 	Long: `
 Installs the modules that the configuration calls. "tofu init" does this too,
 so you rarely need this command.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &getFlags{}
+	New: with(func(f *getFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.BoolVar(&f.Update, "update", false, "Take the newest acceptable versions of modules that are installed already.")
 		fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		f := flags.(*getFlags)
+	}, func(ctx context.Context, app *App, f *getFlags, args []string) error {
 		if err := noArguments(args); err != nil {
 			return err
 		}
@@ -43,7 +38,7 @@ so you rarely need this command.`,
 		want := &moduleWants{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory, Pin: f.PinModules}
 		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
 		return app.done(diags.Append(more))
-	},
+	}),
 }
 
 type getFlags struct {

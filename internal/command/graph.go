@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -21,8 +20,7 @@ var cmdGraph = &Command{
 	Long: `
 Prints the graph of what depends on what, in the DOT language that GraphViz
 and many other programs read.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &graphFlags{}
+	New: with(func(f *graphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.Plan, "plan", "", "Draw the graph of the saved plan in `file`.")
@@ -30,9 +28,7 @@ and many other programs read.`,
 		fs.Bool("draw-cycles", false, "Has no effect: a configuration with a cycle has no graph, but an error that names its references.")
 		fs.Int("module-depth", -1, "Has no effect, and has had none for a long time.")
 		fs.Bool("verbose", false, "")
-		return f
-	},
-	Run: runGraph,
+	}, runGraph),
 }
 
 type graphFlags struct {
@@ -45,8 +41,7 @@ var graphKinds = map[string]engine.GraphKind{
 	"plan": engine.GraphPlan, "plan-refresh-only": engine.GraphPlan, "plan-destroy": engine.GraphPlanDestroy, "apply": engine.GraphApply,
 }
 
-func runGraph(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*graphFlags)
+func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}

@@ -46,21 +46,20 @@ func listCommands(w io.Writer, indent string, table []*Command, want func(*Comma
 // printCommandHelp writes one command's page. The options come from the flag set, so that they can't be out of date.
 func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	line := usageLine + strings.Join(path, " ")
-	switch {
-	case cmd.Run == nil:
+	if cmd.New == nil {
 		line += " COMMAND [options] [arguments]"
-	case cmd.Flags != nil:
+	} else {
 		line += " [options]"
 	}
 	if cmd.Args != "" {
 		line += " " + cmd.Args
 	}
 	fmt.Fprintf(w, "%s\n\n%s\n", line, indentText(cmd.Long, "  "))
-	if cmd.Flags != nil {
-		fs := flag.NewFlagSet(cmd.Name, flag.ContinueOnError)
-		cmd.Flags(fs)
+	if cmd.New != nil {
+		fs := newOptions(cmd.Name)
+		cmd.New(fs)
 		fmt.Fprint(w, "\nOptions:\n\n")
-		printOptions(w, fs)
+		printOptions(w, fs.FlagSet)
 	}
 	if len(cmd.Sub) > 0 {
 		fmt.Fprint(w, "\nCommands:\n")

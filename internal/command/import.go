@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -25,15 +24,12 @@ differs from the configuration.
 
 An "import" block in the configuration does the same as part of plan and
 apply, and can generate the configuration.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &importFlags{}
+	New: with(func(f *importFlags, fs *options) {
 		f.operationFlags.add(fs)
 		f.stateFlags.add(fs)
 		fs.StringVar(&f.Config, "config", "", "Read the configuration from `path` instead of the working directory.")
 		addRemoteVersion(fs)
-		return f
-	},
-	Run: runImport,
+	}, runImport),
 }
 
 type importFlags struct {
@@ -41,8 +37,7 @@ type importFlags struct {
 	Config string
 }
 
-func runImport(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*importFlags)
+func runImport(ctx context.Context, app *App, f *importFlags, args []string) error {
 	if len(args) != 2 {
 		return badUsage("Wrong number of arguments", "The import command expects two arguments: the address of a resource instance and the object's ID.")
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"os"
 	"strconv"
 
@@ -22,10 +21,9 @@ the providers' versions and checksums in the lock file.
 
 It is safe to run this command any number of times. It never deletes the
 configuration or the state.`,
-	Flags: func(fs *flag.FlagSet) any { return initFlagSet(fs) },
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		return runInit(ctx, app, flags.(*initFlags), args)
-	},
+	New: with((*initFlags).declare, func(ctx context.Context, app *App, f *initFlags, args []string) error {
+		return runInit(ctx, app, f, args)
+	}),
 }
 
 type initFlags struct {
@@ -40,14 +38,11 @@ type initFlags struct {
 	PluginDirs                      []string
 	Upgrade, PinModules             bool
 	TestDirectory                   string
-	given                           map[string]bool
+	given                           func(option string) bool
 }
 
-func (f *initFlags) input() *inputFlag                { return &f.Input }
-func (f *initFlags) flagsGiven(given map[string]bool) { f.given = given }
-
-func initFlagSet(fs *flag.FlagSet) *initFlags {
-	f := &initFlags{}
+func (f *initFlags) declare(fs *options) {
+	f.given = fs.given
 	f.addJSON(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
@@ -67,7 +62,6 @@ func initFlagSet(fs *flag.FlagSet) *initFlags {
 	fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
 	fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	addRemoteVersion(fs)
-	return f
 }
 
 func (f *initFlags) check(args []string) error {
@@ -81,7 +75,7 @@ func (f *initFlags) check(args []string) error {
 		noArguments(args),
 		clash(f.Migrate && f.Reconfigure, "-migrate-state", "-reconfigure"),
 		clash(f.Upgrade && f.LockFile == "readonly", "-upgrade", "-lockfile=readonly"),
-		clash(f.given["backend"] && f.given["cloud"], "-backend", "-cloud"),
+		clash(f.given("backend") && f.given("cloud"), "-backend", "-cloud"),
 	} {
 		if err != nil {
 			return err

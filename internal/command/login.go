@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,8 +29,7 @@ Gets a token for a host and keeps it: with the credentials helper if the CLI
 configuration names one, else in the file credentials.tfrc.json in the
 configuration folder. The host shows a page in your browser on which you
 agree.`,
-	Flags: hostFlagSet,
-	Run:   runLogin,
+	New: with((*viewFlags).addJSON, runLogin),
 }
 
 var cmdLogout = &Command{
@@ -39,8 +37,7 @@ var cmdLogout = &Command{
 	Long: `
 Removes the token for a host that "tofu login" keeps on this machine. On the
 host it stays valid until it is revoked there.`,
-	Flags: hostFlagSet,
-	Run: func(ctx context.Context, app *App, _ any, args []string) error {
+	New: with((*viewFlags).addJSON, func(ctx context.Context, app *App, _ *viewFlags, args []string) error {
 		host, err := hostArgument(args)
 		if err != nil {
 			return err
@@ -51,13 +48,7 @@ host it stays valid until it is revoked there.`,
 		}
 		app.success(fmt.Sprintf("Success! The token for %s, if there was one, has been removed.", host))
 		return nil
-	},
-}
-
-func hostFlagSet(fs *flag.FlagSet) any {
-	f := &viewFlags{}
-	f.addJSON(fs)
-	return f
+	}),
 }
 
 func hostArgument(args []string) (string, error) {
@@ -71,7 +62,7 @@ func hostArgument(args []string) (string, error) {
 	return host, nil
 }
 
-func runLogin(ctx context.Context, app *App, _ any, args []string) error {
+func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error {
 	host, err := hostArgument(args)
 	if err != nil {
 		return err

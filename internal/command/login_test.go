@@ -80,7 +80,7 @@ func TestLogin(t *testing.T) {
 	if text, err := os.ReadFile(kept); err != nil || !strings.Contains(string(text), "s3cret") || !strings.Contains(string(text), "example.com") {
 		t.Errorf("kept %s, %v", text, err)
 	}
-	if err := cmdLogout.Run(ctx, app, nil, []string{"example.com"}); err != nil {
+	if err := cmdLogout.New(newOptions("logout"))(ctx, app, []string{"example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(kept); strings.Contains(string(text), "s3cret") {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"runtime/pprof"
@@ -23,7 +22,7 @@ type measureFlags struct {
 }
 
 // add declares the options for a command. They have no usage text, since the list of global options has them.
-func (f *measureFlags) add(fs *flag.FlagSet) {
+func (f *measureFlags) add(fs *options) {
 	fs.StringVar(&f.Profile, "profile", f.Profile, "")
 	fs.BoolVar(&f.Timings, "timings", f.Timings, "")
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -17,17 +16,12 @@ var cmdMetadata = &Command{
 var cmdMetadataFunctions = &Command{
 	Name: "functions", Short: "Describe the functions",
 	Long: "Prints the signatures of all functions of the language as a JSON document.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := &onlyJSONFlags{}
-		f.add(fs)
-		return f
-	},
-	Run: func(_ context.Context, app *App, flags any, _ []string) error {
-		if err := flags.(*onlyJSONFlags).check("metadata functions", nil); err != nil {
+	New: with((*onlyJSONFlags).add, func(_ context.Context, app *App, f *onlyJSONFlags, _ []string) error {
+		if err := f.check("metadata functions", nil); err != nil {
 			return err
 		}
 		return ui.WriteFunctions(app.Out)
-	},
+	}),
 }
 
 // onlyJSONFlags are those of commands that can print nothing but a JSON document and want to be asked for it.
@@ -36,7 +30,7 @@ type onlyJSONFlags struct {
 	Document bool
 }
 
-func (f *onlyJSONFlags) add(fs *flag.FlagSet) {
+func (f *onlyJSONFlags) add(fs *options) {
 	f.viewFlags.add(fs)
 	fs.BoolVar(&f.Document, "json", false, "Required: the output is a JSON document.")
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -23,17 +22,14 @@ var cmdOutput = &Command{
 Shows the root module's output values as the state has them: all of them, or
 one. What is sensitive is shown only with -json, -raw, -show-sensitive or when
 it is asked for by name.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &outputFlags{}
+	New: with(func(f *outputFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.addSensitive(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Read the state from `path` instead of the current workspace's.")
 		f.documentFlags.add(fs)
 		fs.BoolVar(&f.Raw, "raw", false, "Print the value of one output as it is, for shell scripts: a string, number or bool.")
-		return f
-	},
-	Run: runOutput,
+	}, runOutput),
 }
 
 type outputFlags struct {
@@ -44,8 +40,7 @@ type outputFlags struct {
 	Raw   bool
 }
 
-func runOutput(ctx context.Context, app *App, flags any, args []string) (err error) {
-	f := flags.(*outputFlags)
+func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (err error) {
 	switch {
 	case len(args) > 1:
 		return badUsage("Unexpected argument", "The output command expects the name of one output, or no argument to show all.")

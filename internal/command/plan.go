@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -19,8 +18,7 @@ destroyed to make the configuration true. Nothing is changed.
 
 A plan that is saved with -out can be given to "tofu apply", which then does
 exactly what was shown.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &planCommandFlags{}
+	New: with(func(f *planCommandFlags, fs *options) {
 		f.add(fs)
 		f.stateFlags.addIn(fs)
 		f.stateFlags.addUnused(fs)
@@ -29,9 +27,7 @@ exactly what was shown.`,
 			"End with status 0 when nothing is to be changed, 1 after an error, and 2 when something is to be changed.")
 		fs.StringVar(&f.GenerateConfig, "generate-config-out", "",
 			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist.")
-		return f
-	},
-	Run: runPlan,
+	}, runPlan),
 }
 
 type planCommandFlags struct {
@@ -40,8 +36,7 @@ type planCommandFlags struct {
 	DetailedExitCode    bool
 }
 
-func runPlan(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*planCommandFlags)
+func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
@@ -110,8 +105,7 @@ var cmdRefresh = &Command{
 Reads all objects and takes note of what changed outside, in the state only.
 It is the same as "tofu apply -refresh-only -auto-approve"; leave out
 -auto-approve to see first what would be noted.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &refreshFlags{}
+	New: with(func(f *refreshFlags, fs *options) {
 		f.operationFlags.add(fs)
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
@@ -120,9 +114,7 @@ It is the same as "tofu apply -refresh-only -auto-approve"; leave out
 			fs.Bool(name, true, "")
 		}
 		fs.Var(&list{}, "replace", "")
-		return f
-	},
-	Run: runRefresh,
+	}, runRefresh),
 }
 
 type refreshFlags struct {
@@ -130,8 +122,7 @@ type refreshFlags struct {
 	targetFlags
 }
 
-func runRefresh(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*refreshFlags)
+func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +24,7 @@ type planFlags struct {
 	SuppressForgetErrors bool
 }
 
-func (f *planFlags) add(fs *flag.FlagSet) {
+func (f *planFlags) add(fs *options) {
 	f.operationFlags.add(fs)
 	f.targetFlags.add(fs)
 	f.addSensitive(fs)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -21,14 +20,11 @@ var cmdProviders = &Command{
 	Long: `
 Shows which providers each module requires, in a tree of the modules, and
 which ones the objects in the state need besides.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &providersFlags{}
+	New: with(func(f *providersFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
-		return f
-	},
-	Run: runProviders,
+	}, runProviders),
 	Sub: []*Command{cmdProvidersLock, cmdProvidersMirror, cmdProvidersSchema},
 }
 
@@ -38,8 +34,7 @@ type providersFlags struct {
 	TestDirectory string
 }
 
-func runProviders(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*providersFlags)
+func runProviders(ctx context.Context, app *App, f *providersFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
@@ -156,14 +151,10 @@ func (r *requiring) draw(b *strings.Builder, indent string) {
 var cmdProvidersSchema = &Command{
 	Name: "schema", Short: "Describe the resource types and functions of the providers",
 	Long: "Prints the schemas of all providers that the configuration and the state use, as a JSON document.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := &schemaFlags{}
+	New: with(func(f *schemaFlags, fs *options) {
 		f.onlyJSONFlags.add(fs)
 		f.varFlags.add(fs)
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		f := flags.(*schemaFlags)
+	}, func(ctx context.Context, app *App, f *schemaFlags, args []string) error {
 		if err := f.check("providers schema", args); err != nil {
 			return err
 		}
@@ -193,7 +184,7 @@ var cmdProvidersSchema = &Command{
 		}
 		app.warn(diags)
 		return ui.WriteSchemas(app.Out, found)
-	},
+	}),
 }
 
 type schemaFlags struct {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 
@@ -31,8 +30,7 @@ local nor installed are fetched for the time being, to see what they need. A
 locked version that does not meet the constraints any more is replaced by the
 newest one that does. Hidden directories and symbolic links are passed over.
 With -check nothing is written; the exit status is 1 when something would be.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &providersLockFlags{}
+	New: with(func(f *providersLockFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.Var((*list)(&f.Platforms), "platform", "Lock for this `os_arch`, such as linux_amd64. May be repeated.")
@@ -41,15 +39,12 @@ With -check nothing is written; the exit status is 1 when something would be.`,
 		fs.BoolVar(&f.Recursive, "recursive", false, "Lock all root modules below the given directories.")
 		fs.BoolVar(&f.Check, "check", false, "With -recursive: write nothing, and fail when a lock file is incomplete or out of date.")
 		fs.BoolVar(&f.Upgrade, "upgrade", false, "With -recursive: take the newest acceptable versions, whatever the lock files say.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		f := flags.(*providersLockFlags)
+	}, func(ctx context.Context, app *App, f *providersLockFlags, args []string) error {
 		if f.Recursive {
 			return app.lockRecursive(ctx, f, args)
 		}
 		return app.lockProviders(ctx, f, args)
-	},
+	}),
 }
 
 type providersLockFlags struct {

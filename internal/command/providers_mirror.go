@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"tofu/internal/depsfile"
@@ -19,16 +18,13 @@ var cmdProvidersMirror = &Command{
 Fills a directory with the packages of all required providers and with indexes
 of them. It can then be used as a filesystem mirror, or as a network mirror
 when a web server offers it. What is in the directory already stays.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &providersMirrorFlags{}
+	New: with(func(f *providersMirrorFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.Var((*list)(&f.Platforms), "platform", "Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		return app.mirrorProviders(ctx, flags.(*providersMirrorFlags), args)
-	},
+	}, func(ctx context.Context, app *App, f *providersMirrorFlags, args []string) error {
+		return app.mirrorProviders(ctx, f, args)
+	}),
 }
 
 type providersMirrorFlags struct {

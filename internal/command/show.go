@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,8 +21,7 @@ var cmdShow = &Command{
 	Name: "show", Args: "[FILE]", Short: "Show the state or a saved plan",
 	Long: `
 Shows the current state, or what a file holds: a saved plan or a state.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &showFlags{}
+	New: with(func(f *showFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.addSensitive(fs)
 		f.varFlags.add(fs)
@@ -32,9 +30,7 @@ Shows the current state, or what a file holds: a saved plan or a state.`,
 		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
 		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. Needs -json.")
 		f.documentFlags.add(fs)
-		return f
-	},
-	Run: runShow,
+	}, runShow),
 }
 
 type showFlags struct {
@@ -45,8 +41,7 @@ type showFlags struct {
 	Plan, Module  string
 }
 
-func runShow(ctx context.Context, app *App, flags any, args []string) (err error) {
-	f := flags.(*showFlags)
+func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err error) {
 	targets := len(args)
 	for _, given := range []bool{f.State, f.Config, f.Plan != "", f.Module != ""} {
 		if given {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"tofu/internal/states"
@@ -32,7 +31,7 @@ type stateChangeFlags struct {
 	operation   string
 }
 
-func (f *stateChangeFlags) add(fs *flag.FlagSet) {
+func (f *stateChangeFlags) add(fs *options) {
 	f.addJSON(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)

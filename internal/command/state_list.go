@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"strings"
 
@@ -21,15 +20,12 @@ var cmdStateList = &Command{
 Lists the resource instances in the state. Addresses of modules, resources or
 instances limit the list to what belongs to them; one that names nothing is
 an error.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &stateListFlags{}
+	New: with(func(f *stateListFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Read the state from `statefile` instead of the current workspace's.")
 		fs.StringVar(&f.ID, "id", "", "List only objects whose id attribute is `ID`.")
-		return f
-	},
-	Run: runStateList,
+	}, runStateList),
 }
 
 type stateListFlags struct {
@@ -38,8 +34,7 @@ type stateListFlags struct {
 	State, ID string
 }
 
-func runStateList(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*stateListFlags)
+func runStateList(ctx context.Context, app *App, f *stateListFlags, args []string) error {
 	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
 	if diags.HasErrors() {
 		return diags.Err()
@@ -105,14 +100,11 @@ var cmdStateRm = &Command{
 Forgets resource instances: they are taken out of the state, and nothing is
 done to the objects themselves, which exist on. The address of a resource or
 a module means all instances that belong to it.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &stateRmFlags{}
+	New: with(func(f *stateRmFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true
 		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be removed.")
-		return f
-	},
-	Run: runStateRm,
+	}, runStateRm),
 }
 
 type stateRmFlags struct {
@@ -120,8 +112,7 @@ type stateRmFlags struct {
 	DryRun bool
 }
 
-func runStateRm(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*stateRmFlags)
+func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) error {
 	if len(args) == 0 {
 		return badUsage("At least one address is required", "State rm needs the addresses of what to forget.")
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"path/filepath"
 
@@ -21,15 +20,12 @@ goes into another state file.
 
 A "moved" block in the configuration does the same for everybody who uses it,
 and shows it in the plan first.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &stateMvFlags{}
+	New: with(func(f *stateMvFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true
 		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be moved.")
 		fs.StringVar(&f.BackupOut, "backup-out", "", "Keep the previous state of the file given with -state-out in `path`.")
-		return f
-	},
-	Run: runStateMv,
+	}, runStateMv),
 }
 
 type stateMvFlags struct {
@@ -38,8 +34,7 @@ type stateMvFlags struct {
 	BackupOut string
 }
 
-func runStateMv(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*stateMvFlags)
+func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) error {
 	if len(args) != 2 {
 		return badUsage("Exactly two arguments are required", "State mv needs the address to move and the one to move it to.")
 	}

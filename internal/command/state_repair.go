@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
@@ -18,17 +17,14 @@ where they lie beside it. The damaged state is kept.
 
 Of a state that can be read, the command tells what an interrupted run has left
 behind, and brings that into the state.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &stateRepairFlags{}
+	New: with(func(f *stateRepairFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		f.lockFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Repair the state in `statefile` instead of the current workspace's.")
 		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be done.")
 		fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
-		return f
-	},
-	Run: runStateRepair,
+	}, runStateRepair),
 }
 
 type stateRepairFlags struct {
@@ -39,8 +35,7 @@ type stateRepairFlags struct {
 	DryRun, AutoApprove bool
 }
 
-func runStateRepair(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*stateRepairFlags)
+func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}

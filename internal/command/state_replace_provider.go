@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 
@@ -18,14 +17,11 @@ var cmdStateReplaceProvider = &Command{
 Makes another provider responsible for all resources in the state that belong
 to a provider: after a fork or a move of the provider to another address, for
 example.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &replaceProviderFlags{}
+	New: with(func(f *replaceProviderFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true
 		fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
-		return f
-	},
-	Run: runReplaceProvider,
+	}, runReplaceProvider),
 }
 
 type replaceProviderFlags struct {
@@ -33,8 +29,7 @@ type replaceProviderFlags struct {
 	AutoApprove bool
 }
 
-func runReplaceProvider(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*replaceProviderFlags)
+func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, args []string) error {
 	if len(args) != 2 {
 		return badUsage("Exactly two arguments are required", "State replace-provider needs the address of the old provider and that of the new one.")
 	}

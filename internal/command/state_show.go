@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 
@@ -17,15 +16,12 @@ var cmdStateShow = &Command{
 	Name: "show", Args: "ADDRESS",
 	Short: "Show the attributes of an instance",
 	Long:  "Shows the attributes of one resource instance in the state.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := &stateShowFlags{}
+	New: with(func(f *stateShowFlags, fs *options) {
 		f.addJSON(fs)
 		f.addSensitive(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Read the state from `statefile` instead of the current workspace's.")
-		return f
-	},
-	Run: runStateShow,
+	}, runStateShow),
 }
 
 type stateShowFlags struct {
@@ -34,8 +30,7 @@ type stateShowFlags struct {
 	State string
 }
 
-func runStateShow(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*stateShowFlags)
+func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []string) error {
 	if len(args) != 1 {
 		return badUsage("Exactly one argument is required", "State show needs the address of one resource instance.")
 	}
@@ -95,17 +90,14 @@ func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, t
 var cmdStatePull = &Command{
 	Name: "pull", Short: "Print the state",
 	Long: "Prints the current workspace's state, in the newest format and decrypted.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := &statePullFlags{}
+	New: with(func(f *statePullFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+	}, func(ctx context.Context, app *App, f *statePullFlags, args []string) error {
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		open, diags := app.openState(ctx, stateRequest{vars: flags.(*statePullFlags).varFlags})
+		open, diags := app.openState(ctx, stateRequest{vars: f.varFlags})
 		if diags.HasErrors() {
 			return diags.Err()
 		}
@@ -119,7 +111,7 @@ var cmdStatePull = &Command{
 		}
 		fmt.Fprintf(app.Out, "%s\n", text)
 		return app.done(diags)
-	},
+	}),
 }
 
 type statePullFlags struct {
@@ -134,16 +126,13 @@ var cmdStatePush = &Command{
 Replaces the current workspace's state by the one in a file, or in standard
 input when PATH is "-". A state of another lineage or with a lower serial is
 refused unless -force is given.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &statePushFlags{}
+	New: with(func(f *statePushFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		f.lockFlags.add(fs)
 		fs.BoolVar(&f.Force, "force", false, "Write the state whatever its lineage and serial are.")
 		addRemoteVersion(fs)
-		return f
-	},
-	Run: runStatePush,
+	}, runStatePush),
 }
 
 type statePushFlags struct {
@@ -153,8 +142,7 @@ type statePushFlags struct {
 	Force bool
 }
 
-func runStatePush(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*statePushFlags)
+func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []string) error {
 	if len(args) != 1 {
 		return badUsage("Exactly one argument is required", "State push needs the path of the state to push, or \"-\" for standard input.")
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"tofu/internal/addrs"
@@ -31,18 +30,15 @@ type markFlags struct {
 func markCommand(name, short, long string, status states.Status) *Command {
 	return &Command{
 		Name: name, Args: "ADDRESS", Short: short, Long: long,
-		Flags: func(fs *flag.FlagSet) any {
-			f := &markFlags{}
+		New: with(func(f *markFlags, fs *options) {
 			f.add(fs)
 			fs.BoolVar(&f.AllowMissing, "allow-missing", false, "Succeed also when there is no such resource instance.")
-			return f
-		},
-		Run: func(ctx context.Context, app *App, flags any, args []string) error {
+		}, func(ctx context.Context, app *App, f *markFlags, args []string) error {
 			if len(args) != 1 {
 				return badUsage("Invalid number of arguments", "The %s command expects the address of one resource instance.", name)
 			}
-			return mark(ctx, app, flags.(*markFlags), args[0], status)
-		},
+			return mark(ctx, app, f, args[0], status)
+		}),
 	}
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,18 +29,15 @@ Runs the test files (*.tftest.hcl, *.tftest.json, *.tofutest.hcl and
 run of a file plans or applies the configuration and checks what comes of it.
 What was made is destroyed at the end of the file. The state of the working
 directory is neither read nor written.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &testFlags{}
+	New: with(func(f *testFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.Var((*list)(&f.Filter), "filter", "Run only this test `file`. May be repeated.")
 		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory, "Look for test files in this `path` too.")
 		fs.BoolVar(&f.Verbose, "verbose", false, "Print the plan or the state of each run.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		return runTest(ctx, app, flags.(*testFlags)) // arguments have always been ignored, and scripts give some
-	},
+	}, func(ctx context.Context, app *App, f *testFlags, args []string) error {
+		return runTest(ctx, app, f) // arguments have always been ignored, and scripts give some
+	}),
 }
 
 type testFlags struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,8 +36,7 @@ from git repositories are known by the version that their ref ends in.
 
 The lock files do not change: run "tofu providers lock -recursive" with the
 same directories afterwards, or "tofu init -upgrade" in each of them.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &updateFlags{}
+	New: with(func(f *updateFlags, fs *options) {
 		f.addJSON(fs)
 		fs.Var((*list)(&f.Providers), "provider", "Raise the constraints of this provider: `source[@version]`. May be repeated.")
 		fs.Var((*list)(&f.Modules), "module", "Raise the constraints of this module: `source[@version]`. May be repeated.")
@@ -46,11 +44,9 @@ same directories afterwards, or "tofu init -upgrade" in each of them.`,
 		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories, other than hidden ones and symbolic links.")
 		fs.Var((*list)(&f.Ignore), "ignore", "Leave out files whose path matches this `pattern`, such as \"**/legacy/**\". May be repeated.")
 		fs.BoolVar(&f.Check, "check", false, "Write nothing, and fail when a constraint would be raised.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
-		return app.update(ctx, flags.(*updateFlags), args)
-	},
+	}, func(ctx context.Context, app *App, f *updateFlags, args []string) error {
+		return app.update(ctx, f, args)
+	}),
 }
 
 type updateFlags struct {

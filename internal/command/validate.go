@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 
 	"tofu/internal/engine"
@@ -21,16 +20,13 @@ say of it. Neither the state nor anything remote is looked at, and variables
 need no values. Modules and providers must be installed; "tofu init
 -backend=false" does that without touching the state. With DIR, the module in
 that directory is checked as the root module.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &validateFlags{}
+	New: with(func(f *validateFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		f.documentFlags.add(fs)
 		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
-		return f
-	},
-	Run: runValidate,
+	}, runValidate),
 }
 
 type validateFlags struct {
@@ -41,8 +37,7 @@ type validateFlags struct {
 	TestDirectory string
 }
 
-func runValidate(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*validateFlags)
+func runValidate(ctx context.Context, app *App, f *validateFlags, args []string) error {
 	switch len(args) {
 	case 0:
 	case 1:

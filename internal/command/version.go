@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"tofu/internal/depsfile"
@@ -15,13 +14,10 @@ var cmdVersion = &Command{
 	Long: `
 Shows the version of OpenTofu that this program is compatible with, its own
 version, and the versions of the providers that the lock file selects.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &versionFlags{}
+	New: with(func(f *versionFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print the versions as a JSON document.")
-		return f
-	},
-	Run: runVersion,
+	}, runVersion),
 }
 
 type versionFlags struct {
@@ -29,8 +25,7 @@ type versionFlags struct {
 	Document bool
 }
 
-func runVersion(_ context.Context, app *App, flags any, _ []string) error {
-	f := flags.(*versionFlags)
+func runVersion(_ context.Context, app *App, f *versionFlags, _ []string) error {
 	platform := depsfile.CurrentPlatform().String()
 	locks, _ := depsfile.Load(depsfile.FileName) // a damaged lock file is for init to complain about
 	if locks == nil {

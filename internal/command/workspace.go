@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 
@@ -28,10 +27,13 @@ func outdated(name string, group *Command) *Command {
 	old.Name, old.Hidden, old.Sub = name, true, nil
 	for _, sub := range group.Sub {
 		warned := *sub
-		warned.Run = func(ctx context.Context, app *App, flags any, args []string) error {
-			app.warn(tfdiags.Diagnostics{tfdiags.Warningf("Deprecated command",
-				"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name, group.Name)})
-			return sub.Run(ctx, app, flags, args)
+		warned.New = func(o *options) runFunc {
+			run := sub.New(o)
+			return func(ctx context.Context, app *App, args []string) error {
+				app.warn(tfdiags.Diagnostics{tfdiags.Warningf("Deprecated command",
+					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name, group.Name)})
+				return run(ctx, app, args)
+			}
 		}
 		old.Sub = append(old.Sub, &warned)
 	}
@@ -48,22 +50,17 @@ type workspaceFlags struct {
 	OrCreate bool
 }
 
-func workspaceFlagSet(fs *flag.FlagSet) *workspaceFlags {
-	f := &workspaceFlags{}
+func (f *workspaceFlags) declare(fs *options) {
 	f.addJSON(fs)
 	f.varFlags.add(fs)
-	return f
 }
 
 var cmdWorkspaceShow = &Command{
 	Name: "show", Short: "Show which workspace is selected",
 	Long: "Prints the name of the selected workspace.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := &workspaceFlags{}
+	New: with(func(f *workspaceFlags, fs *options) {
 		f.viewFlags.add(fs)
-		return f
-	},
-	Run: func(_ context.Context, app *App, _ any, args []string) error {
+	}, func(_ context.Context, app *App, _ *workspaceFlags, args []string) error {
 		if err := noArguments(args); err != nil {
 			return err
 		}
@@ -73,66 +70,59 @@ var cmdWorkspaceShow = &Command{
 		}
 		app.say("%s", name)
 		return nil
-	},
+	}),
 }
 
 var cmdWorkspaceList = &Command{
 	Name: "list", Short: "List the workspaces",
-	Long:  "Lists the workspaces; the selected one is marked with an asterisk.",
-	Flags: func(fs *flag.FlagSet) any { return workspaceFlagSet(fs) },
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+	Long: "Lists the workspaces; the selected one is marked with an asterisk.",
+	New: with((*workspaceFlags).declare, func(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		w, diags := app.openWorkspaces(ctx, flags.(*workspaceFlags))
+		w, diags := app.openWorkspaces(ctx, f)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
 		app.Printer.Message(ui.Workspaces{Current: w.workspace, Names: w.names})
 		return app.done(diags.Append(app.overriddenWorkspace()))
-	},
+	}),
 }
 
 var cmdWorkspaceNew = &Command{
 	Name: "new", Args: "NAME", Short: "Create a workspace and select it",
 	Long: "Creates a workspace and selects it.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := workspaceFlagSet(fs)
+	New: with(func(f *workspaceFlags, fs *options) {
+		f.declare(fs)
 		f.lockFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Copy the state file at `path` into the new workspace.")
-		return f
-	},
-	Run: func(ctx context.Context, app *App, flags any, args []string) error {
+	}, func(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
 		name, err := workspaceArgument(args)
 		if err != nil {
 			return err
 		}
-		return app.newWorkspace(ctx, flags.(*workspaceFlags), name)
-	},
+		return app.newWorkspace(ctx, f, name)
+	}),
 }
 
 var cmdWorkspaceSelect = &Command{
 	Name: "select", Args: "NAME", Short: "Select another workspace",
 	Long: "Selects another workspace.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := workspaceFlagSet(fs)
+	New: with(func(f *workspaceFlags, fs *options) {
+		f.declare(fs)
 		fs.BoolVar(&f.OrCreate, "or-create", false, "Create the workspace if there is none of that name.")
 		f.Lock = true
-		return f
-	},
-	Run: runWorkspaceSelect, Complete: workspaceNames,
+	}, runWorkspaceSelect), Complete: workspaceNames,
 }
 
 var cmdWorkspaceDelete = &Command{
 	Name: "delete", Args: "NAME", Short: "Delete a workspace and its state",
 	Long: "Deletes a workspace with its state. The selected one and \"default\" can't be deleted.",
-	Flags: func(fs *flag.FlagSet) any {
-		f := workspaceFlagSet(fs)
+	New: with(func(f *workspaceFlags, fs *options) {
+		f.declare(fs)
 		f.lockFlags.add(fs)
 		fs.BoolVar(&f.Force, "force", false, "Delete the workspace although it manages objects, which are forgotten then.")
-		return f
-	},
-	Run: runWorkspaceDelete, Complete: workspaceNames,
+	}, runWorkspaceDelete), Complete: workspaceNames,
 }
 
 func workspaceArgument(args []string) (string, error) {
@@ -270,8 +260,7 @@ func (w *workspaces) change(ctx context.Context, a *App, f *workspaceFlags, what
 	return diags.Append(open.close())
 }
 
-func runWorkspaceSelect(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*workspaceFlags)
+func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
 	name, err := workspaceArgument(args)
 	if err != nil {
 		return err
@@ -303,8 +292,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, flags any, args []string)
 	return app.done(diags)
 }
 
-func runWorkspaceDelete(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*workspaceFlags)
+func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
 	name, err := workspaceArgument(args)
 	if err != nil {
 		return err
@@ -353,14 +341,11 @@ Removes somebody else's lock from the current workspace's state. Do this only
 when you are sure that the one who took it does not run any more. The lock ID
 is part of the error message of a command that could not get the lock. A lock
 on a local state ends with its process and can't be removed this way.`,
-	Flags: func(fs *flag.FlagSet) any {
-		f := &forceUnlockFlags{}
+	New: with(func(f *forceUnlockFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.BoolVar(&f.Force, "force", false, "Do not ask for confirmation.")
-		return f
-	},
-	Run: runForceUnlock,
+	}, runForceUnlock),
 }
 
 type forceUnlockFlags struct {
@@ -369,8 +354,7 @@ type forceUnlockFlags struct {
 	Force bool
 }
 
-func runForceUnlock(ctx context.Context, app *App, flags any, args []string) error {
-	f := flags.(*forceUnlockFlags)
+func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []string) error {
 	if len(args) != 1 {
 		return badUsage("Invalid number of arguments", "Expected a single argument, the ID of the lock.")
 	}
