@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"tofu/internal/command"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -18,5 +19,5 @@ func run() (status int) {
 			status = command.ReportCrash(os.Stderr, tfdiags.CrashOf(problem))
 		}
 	}()
-	return command.NewApp(command.StandardStreams(), os.Environ()).Run(os.Args[1:])
+	return command.NewApp(terminal.StandardStreams(), os.Environ()).Run(os.Args[1:])
 }

@@ -24,7 +24,7 @@ var layers = map[string]int{
 	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4,
 	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
-	"ui":      5,
+	"ui": 5, "terminal": 5,
 	"command": 6,
 	"arch":    7,
 }

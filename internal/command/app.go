@@ -16,6 +16,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/encryption"
 	"tofu/internal/spelling"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 	"tofu/internal/ui"
@@ -24,7 +25,7 @@ import (
 
 // App is what a command finds around it.
 type App struct {
-	*Streams
+	*terminal.Terminal
 	Env     func(name string) string // the environment
 	Environ []string                 // all of it, "NAME=value"
 
@@ -38,13 +39,11 @@ type App struct {
 	// Automated: no hints on what to run next.
 	Automated bool
 
-	Printer    ui.Printer
-	Logs       *logs
+	Logs       *terminal.Logs
 	CLI        *cliconfig.Config
-	Interrupts *interrupts
+	Interrupts *terminal.Interrupts
 
 	view      viewFlags
-	lines     lineReader
 	parser    *configs.Parser
 	encrypted *encryption.Config // what encryptionFor gave
 	rootDir   string             // where the root module is
@@ -53,16 +52,15 @@ type App struct {
 }
 
 // NewApp gives the App of this process.
-func NewApp(streams *Streams, environ []string) *App {
+func NewApp(streams *terminal.Streams, environ []string) *App {
 	values := make(map[string]string, len(environ))
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		values[name] = value
 	}
 	a := &App{
-		Streams: streams, Environ: environ, Env: func(name string) string { return values[name] },
-		Interrupts: newInterrupts(),
-		lines:      lineReader{in: streams.In},
+		Terminal: terminal.New(streams), Environ: environ, Env: func(name string) string { return values[name] },
+		Interrupts: terminal.NewInterrupts(),
 		parser:     configs.NewParser(nil),
 		rootDir:    ".",
 	}
@@ -102,8 +100,8 @@ func noArguments(args []string) error {
 func (a *App) Run(args []string) int {
 	status := a.run(args)
 	for _, w := range []io.Writer{a.Out, a.Err} {
-		if lossy, ok := w.(*lossyWriter); ok && lossy.failure() != nil {
-			fmt.Fprintf(a.Err, "The output is incomplete: %s\n", lossy.failure())
+		if lossy, ok := w.(*terminal.LossyWriter); ok && lossy.Failure() != nil {
+			fmt.Fprintf(a.Err, "The output is incomplete: %s\n", lossy.Failure())
 			status = max(status, 1)
 		}
 	}
@@ -132,7 +130,7 @@ func (a *App) run(args []string) int {
 		fmt.Fprintln(a.Err, err)
 		return 1
 	}
-	defer func() { _ = a.Logs.close() }()
+	defer func() { _ = a.Logs.Close() }()
 
 	cmd, path, rest := find(table, args)
 	switch {
@@ -197,15 +195,15 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr), optionMeant(parseErr, fs.FlagSet)), path)
 	}
 
-	unwatch := a.Interrupts.watch()
+	unwatch := a.Interrupts.Watch()
 	defer unwatch()
-	a.Interrupts.onInterrupt(a.tellInterrupt)
+	a.Interrupts.OnInterrupt(a.tellInterrupt)
 	endMeasure, err := a.measure(measured, strings.Join(path, " "))
 	if err != nil {
 		return a.fail(err, path)
 	}
 	defer func() { endMeasure(status) }()
-	ctx, _, cancel := a.Interrupts.contexts(context.Background())
+	ctx, _, cancel := a.Interrupts.Contexts(context.Background())
 	defer cancel()
 	return a.fail(run(ctx, a, fs.Args()), path)
 }
@@ -257,8 +255,8 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 			if err != nil {
 				return closeView, err
 			}
-			lossy := &lossyWriter{w: file}
-			closeView = func() error { return errors.Join(lossy.failure(), file.Close()) }
+			lossy := &terminal.LossyWriter{W: file}
+			closeView = func() error { return errors.Join(lossy.Failure(), file.Close()) }
 			a.Printer = ui.Tee(a.Printer, ui.NewJSON(a.viewOptions(lossy)))
 		}
 	}
@@ -274,6 +272,9 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 
 func (a *App) setView(view viewFlags) {
 	a.view = view
+	// As scripts and CI logs expect, a pipe gets colours too.
+	a.Colour = !view.NoColor && !view.JSON && a.Env("NO_COLOR") == ""
+	a.Scripted = view.JSON
 	if view.JSON {
 		a.Printer = ui.NewJSON(a.viewOptions(a.Out))
 		return
@@ -283,20 +284,17 @@ func (a *App) setView(view viewFlags) {
 
 func (a *App) viewOptions(out io.Writer) ui.Options {
 	return ui.Options{
-		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Colour: a.color(), ErrColour: a.color(),
+		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Colour: a.Colour, ErrColour: a.Colour,
 		Version: version.String, Sources: a.source,
 		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings, GroupErrors: a.view.ConsolidateErrors,
 		Concise: a.view.Concise, ShowSensitive: a.view.ShowSensitive,
 	}
 }
 
-// color tells whether output may have colours. As scripts and CI logs expect, a pipe gets them too.
-func (a *App) color() bool { return !a.view.NoColor && !a.view.JSON && a.Env("NO_COLOR") == "" }
-
 func (a *App) tellInterrupt(count int) {
 	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt ends tofu at once.\n"
 	switch {
-	case count > 1 && a.Interrupts.recording.Load() > 0:
+	case count > 1 && a.Interrupts.Recording.Load() > 0:
 		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that still run are not waited for.\n"
 	case count > 1:
 		text = "\nSecond interrupt received: tofu ends now. A third one ends it whatever it is\nat; there is nothing to save.\n"
@@ -316,7 +314,7 @@ func (a *App) unknownCommand(table []*Command, path []string, word string) {
 
 // enter opens the logs and changes to the directory that -chdir names.
 func (a *App) enter(chdir string) error {
-	a.Logs = openLogs(a.Env, a.Err)
+	a.Logs = terminal.OpenLogs(a.Env, a.Err)
 	slog.SetDefault(a.Logs.Core) // for packages that no logger is handed to
 	var err error
 	if a.WorkDir, err = os.Getwd(); err != nil {

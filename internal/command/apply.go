@@ -8,6 +8,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -107,24 +108,24 @@ func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
 	if op.place.workspace != backend.DefaultWorkspace {
 		where = fmt.Sprintf(" in workspace %q", op.place.workspace)
 	}
-	q := question{Title: "Do you want to perform these actions" + where + "?"}
+	q := terminal.Question{Title: "Do you want to perform these actions" + where + "?"}
 	switch plan.Mode {
 	case plans.Destroy:
-		q = question{Title: "Destroy all of this" + where + "?", Text: "This can't be undone."}
+		q = terminal.Question{Title: "Destroy all of this" + where + "?", Text: "This can't be undone."}
 	case plans.RefreshOnly:
 		if !hasChanges(plan) {
-			q = question{Title: "Record these changes in the state" + where + "?", Text: "The objects themselves stay as they are."}
+			q = terminal.Question{Title: "Record these changes in the state" + where + "?", Text: "The objects themselves stay as they are."}
 		}
 	}
-	ok, err := op.app.confirm(ctx, q)
-	if errors.Is(err, errInputEnded) {
+	ok, err := op.app.Confirm(ctx, q)
+	if errors.Is(err, terminal.ErrInputEnded) {
 		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
 	}
 	if err != nil {
 		return err
 	}
 	if !ok {
-		op.app.say("\n%s cancelled.", map[bool]string{true: "Destroy", false: "Apply"}[plan.Mode == plans.Destroy])
+		op.app.Say("\n%s cancelled.", map[bool]string{true: "Destroy", false: "Apply"}[plan.Mode == plans.Destroy])
 		return exitStatus(1)
 	}
 	return nil
@@ -132,7 +133,7 @@ func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
 
 // applyAndReport applies a plan and says how it went.
 func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planID string, f *applyFlags, diags tfdiags.Diagnostics) error {
-	if op.app.Interrupts.stopped() {
+	if op.app.Interrupts.Stopped() {
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
 	if plan.Mode != plans.RefreshOnly { // whose conditions of resources are for planning

@@ -91,7 +91,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	}
 	scope.Functions = maps.Clone(scope.Functions)
 	scope.Functions["plantimestamp"] = noPlanTimestamp
-	c := &console{app: app, scope: scope, next: app.lines.next}
+	c := &console{app: app, scope: scope, next: app.ReadLine}
 	if in, ok := app.In.(*os.File); ok && app.InTerminal && app.OutTerminal {
 		c.editor = newLineEditor(in, app.Out, consoleWords(cfg.Config, scope))
 	}

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
+	"tofu/internal/terminal"
 )
 
 // lineEditor reads lines from a terminal: they can be edited, earlier ones come back with the arrow keys, and Tab completes names.
@@ -48,7 +49,7 @@ func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 		_ = e.terminal.SetSize(width, height) // a wrong width costs nothing but a crooked line
 	}
 	e.terminal.SetPrompt(prompt)
-	return readTerminal(ctx, e.in, func() (string, error) {
+	return terminal.ReadTerminal(ctx, e.in, func() (string, error) {
 		before, err := term.MakeRaw(fd)
 		if err != nil {
 			return "", fmt.Errorf("preparing the terminal: %w", err)

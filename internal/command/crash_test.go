@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
 func TestCrashReport(t *testing.T) {
 	var out, problems bytes.Buffer
-	app := NewApp(&Streams{Out: &out, Err: &problems}, nil)
+	app := NewApp(&terminal.Streams{Out: &out, Err: &problems}, nil)
 	err := tfdiags.Diagnostics{
 		tfdiags.Errorf("Other problem", "Something else."),
 		{Severity: tfdiags.Error, Summary: "Crash", Extra: tfdiags.Crash{Problem: "lost my way", Stack: []byte("the stack")}},

@@ -81,7 +81,7 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
 				announced = true
-				a.say("\n%s", a.emphasis("Initializing modules..."))
+				a.Say("\n%s", a.emphasis("Initializing modules..."))
 			}
 			a.tellModule(e)
 		}),
@@ -115,11 +115,11 @@ func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tf
 	}
 	switch {
 	case fresh && len(locks) == 0:
-		a.say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
+		a.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
 	case fresh:
-		a.say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
+		a.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
 	default:
-		a.say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, pinChanges(old, locks))
+		a.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, pinChanges(old, locks))
 	}
 	return nil
 }
@@ -166,14 +166,14 @@ func short(revision string) string {
 func (a *App) tellModule(e getmodules.Event) {
 	switch e := e.(type) {
 	case getmodules.InPlace:
-		a.say("- %s in %s", e.Key, e.Dir)
+		a.Say("- %s in %s", e.Key, e.Dir)
 	case getmodules.Changed:
-		a.say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir, depsfile.ModulesFileName, e.Key)
+		a.Say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir, depsfile.ModulesFileName, e.Key)
 	case getmodules.Downloading:
 		if e.Version != "" {
-			a.say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
+			a.Say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
 		} else {
-			a.say("Downloading %s for %s...", e.Source, e.Key)
+			a.Say("Downloading %s for %s...", e.Source, e.Key)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tofu/internal/terminal"
 )
 
 const usageLine = "Usage: tofu [global options] "
@@ -54,7 +56,7 @@ func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	if cmd.Args != "" {
 		line += " " + cmd.Args
 	}
-	fmt.Fprintf(w, "%s\n\n%s\n", line, indentText(cmd.Long, "  "))
+	fmt.Fprintf(w, "%s\n\n%s\n", line, terminal.Indent(cmd.Long, "  "))
 	if cmd.New != nil {
 		fs := newOptions(cmd.Name)
 		cmd.New(fs)
@@ -118,14 +120,4 @@ func wrap(text string, width int) []string {
 		}
 	}
 	return append(lines, line)
-}
-
-func indentText(text, indent string) string {
-	lines := strings.Split(strings.Trim(text, "\n"), "\n")
-	for i, l := range lines {
-		if l != "" {
-			lines[i] = indent + l
-		}
-	}
-	return strings.Join(lines, "\n")
 }

@@ -63,7 +63,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	if err := canImport(op, addr); err != nil {
 		return diags.Append(err).Err()
 	}
-	app.say("%s: Importing from ID %q...", addr, args[1])
+	app.Say("%s: Importing from ID %q...", addr, args[1])
 	plan, more := op.planImport(ctx, addr, args[1])
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
@@ -81,8 +81,8 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	if diags = diags.Append(op.save(ctx, st)); diags.HasErrors() {
 		return diags.Err()
 	}
-	app.success("\nImport successful!")
-	app.say("\nThe resource that was imported is shown above. It is in the state now and\nwill henceforth be managed.")
+	app.Success("\nImport successful!")
+	app.Say("\nThe resource that was imported is shown above. It is in the state now and\nwill henceforth be managed.")
 	return app.done(diags)
 }
 

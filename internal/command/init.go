@@ -97,7 +97,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		}
 	}
 	if !app.parser.IsModuleDir(".") {
-		app.say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
+		app.Say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
 			app.emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
@@ -110,7 +110,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		return diags.Append(more).Err()
 	}
 	if f.Backend {
-		app.say("\n%s", app.emphasis("Initializing the backend..."))
+		app.Say("\n%s", app.emphasis("Initializing the backend..."))
 		diags = diags.Append(app.initBackend(ctx, root, f))
 		if !diags.HasErrors() {
 			diags = diags.Append(app.makeWorkspaceOfEnv(ctx, f))
@@ -127,15 +127,15 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	if f.Backend {
 		diags = diags.Append(app.encryptionWarnings(root))
 	}
-	app.say("\n%s", app.emphasis("Initializing provider plugins..."))
+	app.Say("\n%s", app.emphasis("Initializing provider plugins..."))
 	diags = diags.Append(app.installProviders(ctx, cfg, f, client))
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	app.Printer.Diagnostics(diags)
-	app.success("\nOpenTofu has been successfully initialized!")
+	app.Success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {
-		app.say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
+		app.Say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
 			"providers or the backend change; other commands tell when it is needed.")
 	}
 	return nil
@@ -143,7 +143,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 
 // emphasis gives a text in bold letters.
 func (a *App) emphasis(text string) string {
-	on, off := a.bold()
+	on, off := a.Bold()
 	return on + text + off
 }
 
@@ -160,7 +160,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 				strconv.Quote(entry.Name()))}.Err()
 		}
 	}
-	a.say("Copying configuration from %q...", source)
+	a.Say("Copying configuration from %q...", source)
 	progress := a.newDownloads()
 	defer progress.end()
 	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.modulesDir(), Client: client, Observe: progress.modules(a.tellModule)})

@@ -55,7 +55,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 		return diags.Append(tfdiags.Errorf("Backend configuration changed", "The directory was initialized for another backend or other settings of it. "+
 			"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it is, use \"tofu init -reconfigure\"."))
 	default:
-		a.say("Backend configuration changed: existing state is looked for.")
+		a.Say("Backend configuration changed: existing state is looked for.")
 		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false))
 	}
 	if diags.HasErrors() {
@@ -101,7 +101,7 @@ func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSett
 		return diags.Append(err)
 	}
 	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
-		a.success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
+		a.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
 	return diags
 }

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/backend/all"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -68,7 +69,7 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 		}
 	}
 	if len(names) > 1 {
-		ok, err := m.agree(ctx, question{
+		ok, err := m.agree(ctx, terminal.Question{
 			Title: fmt.Sprintf("Copy the states of %d workspaces to the new backend?", len(names)),
 			Text: fmt.Sprintf("The backend %q has the workspaces %s.\n"+
 				"\"yes\" copies all of them to the backend %q and overwrites what has the same\nname there; \"no\" changes nothing.",
@@ -89,7 +90,7 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 // onlySelected copies the state of the selected workspace, the only one that a backend without workspaces can take.
 func (m *migration) onlySelected(ctx context.Context, names []string, selected string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	ok, err := m.agree(ctx, question{
+	ok, err := m.agree(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
 		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold one only.\n"+
 			"\"yes\" copies the selected one and leaves the others where they are; \"no\"\nchanges nothing.",
@@ -205,14 +206,14 @@ func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.S
 		text = "Both the backend %q and the new backend %q have a state.\n" +
 			`"yes" overwrites the one in the new backend, "no" goes on with that.`
 	}
-	return m.choose(ctx, question{
+	return m.choose(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state%s to the new backend?", which),
 		Text:  fmt.Sprintf(text, m.from.settings.driver.Name, m.to.settings.driver.Name),
 	})
 }
 
 // agree asks once whether states are to be copied.
-func (m *migration) agree(ctx context.Context, q question) (ok bool, err error) {
+func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, err error) {
 	if !m.agreed {
 		m.agreed, err = m.choose(ctx, q)
 	}
@@ -220,12 +221,12 @@ func (m *migration) agree(ctx context.Context, q question) (ok bool, err error) 
 }
 
 // choose asks until there is a clear answer: to take a "y" for a no would leave everything behind.
-func (m *migration) choose(ctx context.Context, q question) (bool, error) {
+func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, error) {
 	if !m.app.Input {
-		return false, errNoInput
+		return false, terminal.ErrNoInput
 	}
 	for {
-		switch answer, err := m.app.ask(ctx, q); {
+		switch answer, err := m.app.Ask(ctx, q); {
 		case err != nil:
 			return false, err
 		case answer == "yes":

@@ -149,9 +149,9 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diag
 		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the lock file: %w", err))
 	}
 	if prev.Empty() {
-		a.say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu init\" then gets the same ones.", depsfile.FileName)
+		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu init\" then gets the same ones.", depsfile.FileName)
 	} else {
-		a.say("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
+		a.Say("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
 	}
 	return nil
 }
@@ -160,38 +160,38 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diag
 func (a *App) tellInstall(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
-		a.say("- %s is part of tofu", e.Provider.ForDisplay())
+		a.Say("- %s is part of tofu", e.Provider.ForDisplay())
 	case install.Reusing:
-		a.say("- Reusing the version of %s in the lock file", e.Provider.ForDisplay())
+		a.Say("- Reusing the version of %s in the lock file", e.Provider.ForDisplay())
 	case install.Finding:
 		if e.Constraints == "" {
-			a.say("- Finding the latest version of %s...", e.Provider.ForDisplay())
+			a.Say("- Finding the latest version of %s...", e.Provider.ForDisplay())
 		} else {
-			a.say("- Finding %s versions matching %q...", e.Provider.ForDisplay(), e.Constraints)
+			a.Say("- Finding %s versions matching %q...", e.Provider.ForDisplay(), e.Constraints)
 		}
 	case install.AlreadyInstalled:
-		a.say("- Using %s v%s, which is installed", e.Provider.ForDisplay(), e.Version)
+		a.Say("- Using %s v%s, which is installed", e.Provider.ForDisplay(), e.Version)
 	case install.FromCache:
-		a.say("- Using %s v%s from the shared cache", e.Provider.ForDisplay(), e.Version)
+		a.Say("- Using %s v%s from the shared cache", e.Provider.ForDisplay(), e.Version)
 	case install.Installing:
-		a.say("- Installing %s v%s...", e.Provider.ForDisplay(), e.Version)
+		a.Say("- Installing %s v%s...", e.Provider.ForDisplay(), e.Version)
 	case install.Waiting:
-		a.say("- Waiting for another process to install %s v%s...", e.Provider.ForDisplay(), e.Version)
+		a.Say("- Waiting for another process to install %s v%s...", e.Provider.ForDisplay(), e.Version)
 	case install.Installed:
-		a.say("- Installed %s v%s (%s)", e.Provider.ForDisplay(), e.Version, vouched(e.Auth, e.KeyID))
+		a.Say("- Installed %s v%s (%s)", e.Provider.ForDisplay(), e.Version, vouched(e.Auth, e.KeyID))
 	case install.Mirroring:
-		a.say("- Mirroring %s...", e.Provider.ForDisplay())
+		a.Say("- Mirroring %s...", e.Provider.ForDisplay())
 		if e.Locked {
-			a.say("  - Selected v%s to match dependency lock file", e.Version)
+			a.Say("  - Selected v%s to match dependency lock file", e.Version)
 		} else if e.Constraints != "" {
-			a.say("  - Selected v%s to meet constraints %s", e.Version, e.Constraints)
+			a.Say("  - Selected v%s to meet constraints %s", e.Version, e.Constraints)
 		} else {
-			a.say("  - Selected v%s with no constraints", e.Version)
+			a.Say("  - Selected v%s with no constraints", e.Version)
 		}
 	case install.Fetching:
-		a.say("- Fetching %s %s for %s...", e.Provider.ForDisplay(), e.Version, e.Platform)
+		a.Say("- Fetching %s %s for %s...", e.Provider.ForDisplay(), e.Version, e.Platform)
 	case install.Fetched:
-		a.say("- Retrieved %s %s for %s (%s)", e.Provider.ForDisplay(), e.Version, e.Platform, vouched(e.Auth, e.KeyID))
+		a.Say("- Retrieved %s %s for %s (%s)", e.Provider.ForDisplay(), e.Version, e.Platform, vouched(e.Auth, e.KeyID))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
@@ -46,7 +47,7 @@ host it stays valid until it is revoked there.`,
 		if err := tokens.Forget(ctx, host); err != nil {
 			return fmt.Errorf("removing the token for %s: %w", host, err)
 		}
-		app.success(fmt.Sprintf("Success! The token for %s, if there was one, has been removed.", host))
+		app.Success(fmt.Sprintf("Success! The token for %s, if there was one, has been removed.", host))
 		return nil
 	}),
 }
@@ -85,7 +86,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	if app.CLI.Helper != nil {
 		where = "the credentials helper " + app.CLI.Helper.Name
 	}
-	ok, err := app.confirm(ctx, question{
+	ok, err := app.Confirm(ctx, terminal.Question{
 		AnyCase: true,
 		Title:   "Do you want to proceed?",
 		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is kept for use by other commands in %s.",
@@ -95,7 +96,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 		return err
 	}
 	if !ok {
-		app.say("Login cancelled.")
+		app.Say("Login cancelled.")
 		return exitStatus(1)
 	}
 	token, err := app.browserLogin(ctx, client, service)
@@ -105,7 +106,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	if err := tokens.Store(ctx, host, token); err != nil {
 		return fmt.Errorf("keeping the token: %w", err)
 	}
-	app.success("\nSuccess! A token for " + host + " was obtained and kept in " + where + ".")
+	app.Success("\nSuccess! A token for " + host + " was obtained and kept in " + where + ".")
 	return nil
 }
 
@@ -152,7 +153,7 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 		_ = server.Shutdown(wait) // after the page has been sent
 	}()
 
-	a.say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
+	a.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
 	openBrowser(a.Env("BROWSER"), page)
 	select {
 	case q := <-answers:

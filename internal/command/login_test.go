@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/terminal"
 )
 
 // TestLogin goes through the whole exchange: the user agrees on the host's page, the code comes back, the token is kept, and
@@ -41,7 +42,7 @@ func TestLogin(t *testing.T) {
 
 	dir := t.TempDir()
 	out, printed := io.Pipe()
-	app := NewApp(&Streams{In: strings.NewReader("yes\n"), Out: printed, Err: io.Discard}, []string{"BROWSER=true", "NO_COLOR=1"})
+	app := NewApp(&terminal.Streams{In: strings.NewReader("yes\n"), Out: printed, Err: io.Discard}, []string{"BROWSER=true", "NO_COLOR=1"})
 	app.CLI = &cliconfig.Config{
 		Dir: dir, RegistryTimeout: 10 * time.Second,
 		Hosts: map[string]cliconfig.Host{"example.com": {Services: map[string]any{"login.v1": map[string]any{

@@ -61,7 +61,7 @@ func (a *App) measure(f measureFlags, command string) (end func(status int), err
 
 // endTrace sends the rest of a trace. A second interrupt doesn't wait for it.
 func (a *App) endTrace(exporter *otlp.Exporter) {
-	_, second, cancel := a.Interrupts.contexts(context.Background())
+	_, second, cancel := a.Interrupts.Contexts(context.Background())
 	defer cancel()
 	if err := exporter.Close(second); err != nil {
 		a.Logs.Core.Warn("sending the trace", "error", err)

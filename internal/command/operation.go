@@ -117,7 +117,7 @@ func (op *operation) close() {
 // to no object, that is shown to those who want nothing but a plan.
 func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
 	plan, diags := op.planQuietly(ctx, opts)
-	if op.app.Interrupts.stopped() && !diags.HasErrors() {
+	if op.app.Interrupts.Stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
 	}
 	if plan != nil && (!diags.HasErrors() || hasChanges(plan) || opts.Mode != plans.Destroy && (!toApply || len(plan.Changes.Instances) > 0)) {
@@ -172,7 +172,7 @@ func (op *operation) showPlan(ctx context.Context, plan *plans.Plan, saved bool)
 
 // apply applies a plan and saves the state, which it does in any case: after errors and interrupts there is something to save too.
 func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
-	defer op.app.Interrupts.record()()
+	defer op.app.Interrupts.Record()()
 	if err := op.state.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
 		return nil, nil, tfdiags.Diagnostics{}.Append(err)
 	}
@@ -185,7 +185,7 @@ func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string,
 		op.app.Printer.Event(e)
 	}
 	st, diags := engine.Apply(engineContext(ctx), op.cfg.Config, plan, &env, opts)
-	if op.app.Interrupts.stopped() && !diags.HasErrors() {
+	if op.app.Interrupts.Stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted. What was done before is in the state; plan again to see what is left."))
 	}
 	if st == plan.Prior && diags.HasErrors() {

@@ -87,15 +87,15 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 	case f.Out != "" && a.Automated:
 	case f.Out != "":
 		a.Printer.Message(ui.Rule{})
-		a.say("\nSaved the plan to: %s", f.Out)
-		a.say("\nTo perform exactly these actions, run the following command to apply:\n    tofu apply %q", f.Out)
+		a.Say("\nSaved the plan to: %s", f.Out)
+		a.Say("\nTo perform exactly these actions, run the following command to apply:\n    tofu apply %q", f.Out)
 	case plan.Applyable && !a.Automated:
 		a.Printer.Message(ui.Rule{})
-		a.say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
+		a.Say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
 			"plan of its own, which may differ.")
 	}
 	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
-		a.say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you commit it.", f.GenerateConfig)
+		a.Say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you commit it.", f.GenerateConfig)
 	}
 }
 

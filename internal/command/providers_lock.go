@@ -86,16 +86,16 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return diags.Err()
 	}
 	for _, item := range added {
-		a.say("- Obtained %s checksums for %s; %s", item.Provider.ForDisplay(), item.Platform, addedText(item))
+		a.Say("- Obtained %s checksums for %s; %s", item.Provider.ForDisplay(), item.Platform, addedText(item))
 	}
 	changed, err := locks.SaveIfChanged(depsfile.FileName)
 	if err != nil {
 		return err
 	}
 	if changed {
-		a.say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n", a.emphasis("Success!"), depsfile.FileName)
+		a.Say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n", a.emphasis("Success!"), depsfile.FileName)
 	} else {
-		a.say("\n%s The lock file has all of them already.", a.emphasis("Success!"))
+		a.Say("\n%s The lock file has all of them already.", a.emphasis("Success!"))
 	}
 	return a.done(diags)
 }

@@ -70,7 +70,7 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 func (a *App) tellMirror(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
-		a.say("- Skipping %s, which is part of tofu", e.Provider.ForDisplay())
+		a.Say("- Skipping %s, which is part of tofu", e.Provider.ForDisplay())
 	case install.Mirroring:
 		reason := "with no constraints"
 		switch {
@@ -79,10 +79,10 @@ func (a *App) tellMirror(e install.Event) {
 		case e.Constraints != "":
 			reason = "to meet constraints " + e.Constraints
 		}
-		a.say("- Mirroring %s...\n  - Selected v%s %s", e.Provider.ForDisplay(), e.Version, reason)
+		a.Say("- Mirroring %s...\n  - Selected v%s %s", e.Provider.ForDisplay(), e.Version, reason)
 	case install.Fetching:
-		a.say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
+		a.Say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
 	case install.Fetched:
-		a.say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform, vouched(e.Auth, e.KeyID))
+		a.Say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform, vouched(e.Auth, e.KeyID))
 	}
 }

@@ -36,7 +36,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 		diags = diags.Append(tfdiags.Warningf("No root modules found", "No configuration in or below %s needs providers. Hidden directories and symbolic links are passed over.", someOf(dirs)))
 	}
 	for _, dir := range broken {
-		a.say("- %s: failed", dir)
+		a.Say("- %s: failed", dir)
 	}
 	run := &lockRun{app: a, check: f.Check, roots: roots, lines: make([]string, len(roots)), progress: progress, failed: len(broken)}
 	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
@@ -51,7 +51,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if f.Check {
 		verb = "to be updated"
 	}
-	a.say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"), run.updated, verb, run.current, run.failed)
+	a.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"), run.updated, verb, run.current, run.failed)
 	if f.Check && run.updated > 0 {
 		diags = diags.Append(tfdiags.Errorf("Lock files are out of date",
 			"%s not as complete or new as it should be. Run \"tofu providers lock -recursive\" with the same platforms to update what is missing.",
@@ -86,7 +86,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	l.done++
 	l.progress.around(func() {
 		for ; l.told < len(l.lines) && l.lines[l.told] != ""; l.told++ {
-			l.app.say("%s", l.lines[l.told])
+			l.app.Say("%s", l.lines[l.told])
 		}
 	})
 	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))

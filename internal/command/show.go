@@ -134,7 +134,7 @@ func (s *shower) current(ctx context.Context) error {
 	defer func() { s.app.Printer.Diagnostics(open.close()) }()
 	if !open.exists() {
 		if !s.flags.Document {
-			s.app.say("No state.")
+			s.app.Say("No state.")
 		}
 		return s.write(func(w io.Writer) error { return ui.WriteState(w, &ui.StateView{}, version.String) })
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -38,11 +37,6 @@ func (f *stateChangeFlags) add(fs *options) {
 	f.stateFlags.add(fs)
 	f.operation = fs.Name()
 	addRemoteVersion(fs)
-}
-
-// say prints one line.
-func (a *App) say(format string, args ...any) {
-	a.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
 }
 
 // stateChange makes a new state of the one given and says what to print once it is saved. A nil state means that nothing is to be

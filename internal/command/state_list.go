@@ -131,7 +131,7 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 		}
 		if f.DryRun {
 			for _, addr := range found {
-				app.say("Would remove %s", addr)
+				app.Say("Would remove %s", addr)
 			}
 			return nil, "", nil
 		}

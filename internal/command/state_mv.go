@@ -74,7 +74,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 			verb = "Would move"
 		}
 		for _, m := range renamed {
-			app.say("%s %q to %q", verb, m.From, m.To)
+			app.Say("%s %q to %q", verb, m.From, m.To)
 		}
 		if f.DryRun {
 			return nil, "", diags

@@ -155,7 +155,7 @@ func localConfig(s *backendSettings) *local.Config {
 // manager makes the state manager of a place's current workspace.
 func (p *place) manager(a *App) *statemgr.Manager {
 	interval, _ := a.persistInterval() // readState says what is wrong with it
-	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.interrupt() },
+	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.Add() },
 		Hurry: a.Interrupts.Kill}
 	if p.settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.settings.driver.Name, backendHash(p.settings.driver.Name, p.settings.config))
@@ -212,10 +212,10 @@ func (a *App) lock(ctx context.Context, m *statemgr.Manager, operation string, f
 	defer a.timings.Phase("state lock")()
 	progress := func(w statemgr.Waiting) {
 		if w.Elapsed < time.Second {
-			a.say("Waiting for the state lock, which somebody else holds...")
+			a.Say("Waiting for the state lock, which somebody else holds...")
 			return
 		}
-		a.say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))
+		a.Say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))
 	}
 	if operation == operationPlan {
 		return a.lockPlan(ctx, m, f.Timeout, progress)

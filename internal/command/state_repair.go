@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/states/statemgr"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -65,15 +66,15 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 
 // mend shows what can be made of the state and does it when it is told to.
 func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Repair, f *stateRepairFlags) error {
-	a.say("The state can't be read: %s.\n", damage.Cause)
+	a.Say("The state can't be read: %s.\n", damage.Cause)
 	for _, sentence := range damage.Found {
-		a.say("  - %s.", sentence)
+		a.Say("  - %s.", sentence)
 	}
-	a.say("\nThe repaired state would have %d object(s):", damage.Objects)
+	a.Say("\nThe repaired state would have %d object(s):", damage.Objects)
 	for _, addr := range damage.Instances() {
-		a.say("    %s", addr)
+		a.Say("    %s", addr)
 	}
-	a.say("")
+	a.Say("")
 	if ok, err := f.approved(ctx, a); !ok || err != nil {
 		return err
 	}
@@ -81,11 +82,11 @@ func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Re
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("The repaired state can't be written", "%s.", err)}.Err()
 	}
-	a.success("\nThe state was repaired.")
+	a.Success("\nThe state was repaired.")
 	if kept != "" {
-		a.say("\nThe damaged one was kept as %s.", kept)
+		a.Say("\nThe damaged one was kept as %s.", kept)
 	}
-	a.say("\nLook at the next plan closely: what it wants to create may exist already.")
+	a.Say("\nLook at the next plan closely: what it wants to create may exist already.")
 	return nil
 }
 
@@ -104,7 +105,7 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 			}
 		}
 	}
-	a.say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.snapshot.Serial)
+	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.snapshot.Serial)
 	if len(diags) > 0 && !f.DryRun {
 		diags = diags.Append(open.save(ctx, open.State()))
 	}
@@ -116,9 +117,9 @@ func (f *stateRepairFlags) approved(ctx context.Context, app *App) (bool, error)
 	if f.DryRun || f.AutoApprove {
 		return f.AutoApprove && !f.DryRun, nil
 	}
-	ok, err := app.confirm(ctx, question{Title: "Do you want to put the repaired state in the place of the damaged one?"})
+	ok, err := app.Confirm(ctx, terminal.Question{Title: "Do you want to put the repaired state in the place of the damaged one?"})
 	if err == nil && !ok {
-		app.say("\nRepair cancelled.")
+		app.Say("\nRepair cancelled.")
 		err = exitStatus(1)
 	}
 	return ok, err

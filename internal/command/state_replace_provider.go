@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -57,12 +58,12 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 			return nil, "No matching resources found.", nil
 		}
 		if from.Type != to.Type && !f.AutoApprove {
-			app.say("The new provider is of another type: its resource types must be those of the old one.")
+			app.Say("The new provider is of another type: its resource types must be those of the old one.")
 		}
-		app.say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
+		app.Say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
 			from, to, len(changed), strings.Join(changed, "\n  "))
 		if !f.AutoApprove {
-			ok, err := app.confirm(ctx, question{Title: "Change it in the state?"})
+			ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
 			if err != nil {
 				return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
 					"Use -auto-approve to make them without a question.", err)}
@@ -73,20 +74,4 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 		}
 		return st, fmt.Sprintf("Successfully replaced provider for %d resources.", len(changed)), nil
 	})
-}
-
-// onlyYes ends every question of confirm.
-const onlyYes = "Only 'yes' will be accepted to confirm."
-
-// confirm asks for a yes. Programs that read JSON are not asked.
-func (a *App) confirm(ctx context.Context, q question) (bool, error) {
-	if a.view.JSON {
-		return false, errNoInput
-	}
-	q.Text = strings.TrimPrefix(q.Text+"\n"+onlyYes, "\n")
-	answer, err := a.ask(ctx, q)
-	if err != nil {
-		return false, fmt.Errorf("asking for approval: %w", err)
-	}
-	return answer == "yes" || q.AnyCase && strings.EqualFold(answer, "yes"), nil
 }

@@ -87,13 +87,13 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	if f.Check {
 		verb = "to be raised"
 	}
-	a.say("\n%s in %s %s; %d as they should be.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files, "file"), verb, tally.current)
+	a.Say("\n%s in %s %s; %d as they should be.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files, "file"), verb, tally.current)
 	switch {
 	case f.Check && tally.raised > 0:
 		diags = diags.Append(tfdiags.Errorf("Constraints are out of date",
 			"%s to be raised. Run \"tofu update\" with the same options, but without -check.", ui.Count(tally.raised, "version constraint")))
 	case tally.providers > 0 && tally.raised > 0:
-		a.say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
+		a.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
 	}
 	return a.done(diags)
 }
@@ -192,7 +192,7 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 		switch {
 		case errors.Is(err, upgrade.ErrNewer):
 			tally.current++
-			a.say("- %s %q stays: %s", at, p.Text, err)
+			a.Say("- %s %q stays: %s", at, p.Text, err)
 		case errors.As(err, new(*noNewestError)):
 			if !tally.unknown[p.String()] {
 				tally.unknown[p.String()] = true
@@ -207,7 +207,7 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 			if p.Kind == upgrade.Provider {
 				tally.providers++
 			}
-			a.say("- %s %q -> %q", at, p.Text, text)
+			a.Say("- %s %q -> %q", at, p.Text, text)
 			edits[p.Range.Filename] = append(edits[p.Range.Filename], upgrade.Edit{Place: p, Text: text})
 		}
 	}

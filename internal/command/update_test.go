@@ -14,6 +14,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
+	"tofu/internal/terminal"
 )
 
 // TestUpdateToNewest: the newest releases come from the registries, each list once, and from the tags of repositories.
@@ -68,7 +69,7 @@ module "b" {
 		}
 	}
 	var out strings.Builder
-	app := NewApp(&Streams{Out: &out, Err: &out}, []string{"NO_COLOR=1"})
+	app := NewApp(&terminal.Streams{Out: &out, Err: &out}, []string{"NO_COLOR=1"})
 	app.CLI = &cliconfig.Config{RegistryTimeout: 10 * time.Second, Hosts: map[string]cliconfig.Host{addrs.DefaultHost: {Services: map[string]any{
 		"providers.v1": server.URL + "/p/", "modules.v1": server.URL + "/m/"}}}}
 	flags := &updateFlags{Providers: []string{"*"}, Modules: []string{"*"}, Recursive: true}

@@ -65,9 +65,9 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 		switch {
 		case diags.HasErrors():
 		case len(diags) > 0:
-			app.success("Success! The configuration is valid; see the warnings above.")
+			app.Success("Success! The configuration is valid; see the warnings above.")
 		default:
-			app.success("Success! The configuration is valid.")
+			app.Success("Success! The configuration is valid.")
 		}
 	}
 	if diags.HasErrors() {

@@ -10,15 +10,16 @@ import (
 	"tofu/internal/configs/inputs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
 // askVariable asks for the value of a root variable.
 func (a *App) askVariable(ctx context.Context, v *configs.Variable) (configs.Given, error) {
 	if !a.Input {
-		return configs.Given{}, errNoInput
+		return configs.Given{}, terminal.ErrNoInput
 	}
-	answer, err := a.ask(ctx, question{Title: "var." + v.Name, Text: v.Description, Secret: v.Sensitive || v.Ephemeral})
+	answer, err := a.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description, Secret: v.Sensitive || v.Ephemeral})
 	if err != nil {
 		return configs.Given{}, err
 	}
@@ -80,7 +81,7 @@ func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (ma
 		given, err := app.askVariable(ctx, v)
 		if err != nil {
 			d := v.NoValue()
-			if !errors.Is(err, errNoInput) {
+			if !errors.Is(err, terminal.ErrNoInput) {
 				d.Detail += " It could not be asked for: " + err.Error() + "."
 			}
 			diags = diags.Append(d)

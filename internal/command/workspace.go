@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/spelling"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -68,7 +69,7 @@ var cmdWorkspaceShow = &Command{
 		if err != nil {
 			return err
 		}
-		app.say("%s", name)
+		app.Say("%s", name)
 		return nil
 	}),
 }
@@ -215,10 +216,10 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 			return diags.Append(err).Err()
 		}
 		diags = diags.Append(w.change(ctx, a, f, func(open *openedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) }))
-		a.say("%s\n\nIts state is a copy of %s.", created, f.State)
+		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return a.done(diags)
 	}
-	a.say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.", created)
+	a.Say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.", created)
 	return a.done(diags)
 }
 
@@ -235,7 +236,7 @@ func (a *App) makeWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diag
 	if err := w.create(ctx, a, options); err != nil {
 		return diags.Append(err)
 	}
-	a.say("Created the workspace %q, which TF_WORKSPACE selects.", w.workspace)
+	a.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.workspace)
 	return diags
 }
 
@@ -288,7 +289,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err := app.selectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
 	}
-	app.say("Switched to workspace %q.", name)
+	app.Say("Switched to workspace %q.", name)
 	return app.done(diags)
 }
 
@@ -326,7 +327,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err := w.store.Delete(ctx, name); err != nil {
 		return diags.Append(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
 	}
-	app.say("Deleted workspace %q!", name)
+	app.Say("Deleted workspace %q!", name)
 	if n > 0 {
 		diags = diags.Append(tfdiags.Warningf("The workspace was not empty",
 			"What the workspace was tracking, %s, still exists, and nobody knows of it any more.", ui.Count(n, "resource instance")))
@@ -368,19 +369,19 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 		return diags.Err()
 	}
 	if !f.Force {
-		ok, err := app.confirm(ctx, question{Title: "Remove the lock on the state?",
+		ok, err := app.Confirm(ctx, terminal.Question{Title: "Remove the lock on the state?",
 			Text: "If the command that took it still runs, it and the next one may both write\nthe state, and changes get lost."})
 		if err != nil {
 			return err
 		}
 		if !ok {
-			app.say("force-unlock cancelled.")
+			app.Say("force-unlock cancelled.")
 			return exitStatus(1)
 		}
 	}
 	if err := p.manager(app).ForceUnlock(ctx, args[0]); err != nil {
 		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))).Err()
 	}
-	app.say("The state is unlocked. Other commands can lock it now.")
+	app.Say("The state is unlocked. Other commands can lock it now.")
 	return app.done(diags)
 }

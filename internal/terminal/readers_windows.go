@@ -1,4 +1,4 @@
-package command
+package terminal
 
 import (
 	"os"
@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// readerLeft are the errors of writing where nobody reads any more.
+// readerLeft holds the errors of writing to a pipe or terminal that is no longer read.
 var readerLeft = []error{os.ErrClosed, windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.ERROR_INVALID_HANDLE}

@@ -1,4 +1,4 @@
-package command
+package terminal
 
 import (
 	"errors"
@@ -11,7 +11,8 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// TestLossyWriter: a reader that left is no failure, whatever the system calls it; a full disk is one.
+// TestLossyWriter checks that a reader that left is not a failure, whatever error the system returns, and that a
+// full disk is.
 func TestLossyWriter(t *testing.T) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -21,14 +22,14 @@ func TestLossyWriter(t *testing.T) {
 	in.Close()
 	full := errors.New("no space left")
 	for want, to := range map[error]io.Writer{nil: out, full: failingWriter{full}} {
-		l := &lossyWriter{w: to}
+		l := &LossyWriter{W: to}
 		for range 2 {
 			if n, err := l.Write([]byte("text")); n != 4 || err != nil {
-				t.Errorf("writing gives %d, %v", n, err)
+				t.Errorf("Write returned %d, %v", n, err)
 			}
 		}
-		if l.failure() != want {
-			t.Errorf("the failure is %v, not %v", l.failure(), want)
+		if l.Failure() != want {
+			t.Errorf("Failure() = %v, want %v", l.Failure(), want)
 		}
 	}
 }

@@ -1,11 +1,11 @@
 //go:build !windows
 
-package command
+package terminal
 
 import (
 	"os"
 	"syscall"
 )
 
-// readerLeft are the errors of writing where nobody reads any more.
+// readerLeft holds the errors of writing to a pipe or terminal that is no longer read.
 var readerLeft = []error{os.ErrClosed, syscall.EPIPE, syscall.EBADF, syscall.EIO}

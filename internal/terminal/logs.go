@@ -1,4 +1,4 @@
-package command
+package terminal
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logLevels are the words that the variables for logs take.
+// logLevels holds the values of the environment variables for logs.
 var logLevels = map[string]hclog.Level{
 	"TRACE": hclog.Trace, "DEBUG": hclog.Debug, "INFO": hclog.Info, "WARN": hclog.Warn, "ERROR": hclog.Error,
 	"OFF": hclog.Off, "": hclog.Off, "JSON": hclog.Trace,
 }
 
-// logs are the loggers that the environment asks for.
-type logs struct {
+// Logs holds the loggers that the environment requires.
+type Logs struct {
 	Core, Provider *slog.Logger
-	close          func() error
+	Close          func() error
 }
 
 // logEnv reads one of the log variables: TOFU_LOG… before TF_LOG….
@@ -32,19 +32,23 @@ func logEnv(getenv func(string) string, suffix string) string {
 	return getenv("TF_LOG" + suffix)
 }
 
-// openLogs makes the loggers. A level that isn't one means TRACE, since somebody who misspells it wants to see something, and where
-// there can't be a log file stderr takes its place; both are told there.
-func openLogs(getenv func(string) string, stderr io.Writer) *logs {
+// OpenLogs opens the loggers. An unknown level counts as TRACE, and if the log file can't be opened, the log is
+// written to stderr; both are reported there.
+func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 	out, closeFile := stderr, func() error { return nil }
 	if path := logEnv(getenv, "_PATH"); path != "" {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			fmt.Fprintln(stderr, "The log is written here, since TF_LOG_PATH names no file that can be:", err)
+			fmt.Fprintln(
+				stderr,
+				"The log is written to standard error, because the file of TF_LOG_PATH can't be opened:",
+				err,
+			)
 		} else {
 			out, closeFile = file, file.Close
 		}
 	}
-	told := false
+	reported := false
 	writing := &sync.Mutex{}
 	logger := func(name, suffix string) *slog.Logger {
 		word := logEnv(getenv, suffix)
@@ -54,16 +58,20 @@ func openLogs(getenv func(string) string, stderr io.Writer) *logs {
 		level, ok := logLevels[strings.ToUpper(word)]
 		if !ok {
 			level = hclog.Trace
-			if !told {
-				told = true
-				fmt.Fprintf(stderr, "[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON is TRACE as JSON.\n", word)
+			if !reported {
+				reported = true
+				fmt.Fprintf(
+					stderr,
+					"[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON means TRACE in JSON form.\n",
+					word,
+				)
 			}
 		}
 		return slog.New(&logHandler{to: hclog.New(&hclog.LoggerOptions{
 			Name: name, Level: level, Output: out, Mutex: writing, JSONFormat: strings.EqualFold(word, "JSON"),
 		})})
 	}
-	return &logs{Core: logger("", "_CORE"), Provider: logger("provider", "_PROVIDER"), close: closeFile}
+	return &Logs{Core: logger("", "_CORE"), Provider: logger("provider", "_PROVIDER"), Close: closeFile}
 }
 
 // logHandler writes records in the format of hclog, which programs parse that run this one:

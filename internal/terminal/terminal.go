@@ -1,0 +1,260 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"tofu/internal/ui"
+)
+
+// Streams are the process's standard streams.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// InTerminal and OutTerminal report whether the stream is a terminal. Width is the terminal's, 0 if it is
+	// unknown.
+	InTerminal, OutTerminal bool
+	Width                   int
+}
+
+// StandardStreams returns the streams of this process.
+func StandardStreams() *Streams {
+	s := &Streams{
+		In: os.Stdin, Out: &LossyWriter{W: os.Stdout}, Err: &LossyWriter{W: os.Stderr},
+		InTerminal: term.IsTerminal(int(os.Stdin.Fd())), OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+	}
+	if s.OutTerminal {
+		s.Width, _, _ = term.GetSize(int(os.Stdout.Fd()))
+	}
+	return s
+}
+
+// Terminal is where a command prints and asks questions.
+type Terminal struct {
+	*Streams
+	Printer  ui.Printer
+	Colour   bool // output may have colours
+	Scripted bool // a program reads the output: no approval is asked for
+
+	lines lineReader
+}
+
+// New returns the terminal of a process with the given streams.
+func New(streams *Streams) *Terminal {
+	return &Terminal{Streams: streams, lines: lineReader{in: streams.In}}
+}
+
+// ReadLine returns the next line of the input without its end. It returns io.EOF at the end of the input, and
+// the context's error if ctx ends first.
+func (t *Terminal) ReadLine(ctx context.Context) (string, error) { return t.lines.next(ctx) }
+
+// LossyWriter writes until the first failure and drops everything after it, so that a reader that went away
+// does not end the command. It keeps any other failure, for commands that must not succeed with an
+// incomplete document.
+type LossyWriter struct {
+	W io.Writer
+
+	mu   sync.Mutex
+	gone bool
+	err  error
+}
+
+// Write implements io.Writer. It never fails.
+func (l *LossyWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return len(p), nil
+	}
+	if _, err := l.W.Write(p); err != nil {
+		l.gone = true
+		if !slices.ContainsFunc(readerLeft, func(left error) bool { return errors.Is(err, left) }) {
+			l.err = err
+		}
+	}
+	return len(p), nil
+}
+
+// Failure returns the error that made the output incomplete; nil if there was none or the reader just left.
+func (l *LossyWriter) Failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// lineReader reads the standard input line by line without blocking an interrupt.
+type lineReader struct {
+	once  sync.Once
+	in    io.Reader
+	lines chan string
+	wants chan struct{}
+}
+
+// next returns the next line without its end, io.EOF, or the context's error if ctx ends first. A read can't be
+// interrupted, so it continues in the background, and the next call returns its result.
+func (r *lineReader) next(ctx context.Context) (string, error) {
+	r.once.Do(func() {
+		r.lines, r.wants = make(chan string), make(chan struct{}, 1)
+		go func() {
+			defer close(r.lines)
+			buffered := bufio.NewReader(r.in)
+			for range r.wants {
+				line, err := buffered.ReadString('\n')
+				if err != nil && line == "" {
+					return
+				}
+				r.lines <- strings.TrimRight(line, "\r\n")
+			}
+		}()
+	})
+	select {
+	case r.wants <- struct{}{}:
+	default: // an earlier call's request is still pending
+	}
+	select {
+	case line, ok := <-r.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// Question is a question to the user.
+type Question struct {
+	Title  string // bold line
+	Text   string // explanation below it, possibly of several lines
+	Secret bool   // the answer is not shown
+
+	AnyCase bool // "YES" counts as well, if nothing can be lost
+}
+
+// ErrNoInput reports that questions must not be asked.
+var ErrNoInput = errors.New("input is disabled")
+
+// Ask asks the user and returns the answer. The caller decides whether it may: -input=false forbids asking for
+// values, but not for approval.
+func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
+	bold, reset := t.Bold()
+	fmt.Fprintf(t.Out, "%s%s%s\n", bold, q.Title, reset)
+	if q.Text != "" {
+		fmt.Fprintf(t.Out, "%s\n", Indent(q.Text, "  "))
+	}
+	fmt.Fprintf(t.Out, "\n  %sEnter a value:%s ", bold, reset)
+	answer, err := t.readAnswer(ctx, q.Secret)
+	fmt.Fprintln(t.Out)
+	switch {
+	case err == io.EOF:
+		err = ErrInputEnded
+	case ctx.Err() != nil:
+		err = errors.New("there was an interrupt")
+	}
+	return answer, err
+}
+
+// ErrInputEnded reports that the input ended before an answer.
+var ErrInputEnded = errors.New("the input ended before an answer")
+
+func (t *Terminal) readAnswer(ctx context.Context, secret bool) (string, error) {
+	file, ok := t.In.(*os.File)
+	if !ok || !secret || !t.InTerminal {
+		return t.ReadLine(ctx)
+	}
+	answer, err := ReadTerminal(ctx, file, func() (string, error) {
+		answer, err := term.ReadPassword(int(file.Fd()))
+		return string(answer), err
+	})
+	fmt.Fprintln(t.Out)
+	return answer, err
+}
+
+// ReadTerminal calls read, which changes the terminal's settings while it reads. If ctx ends first, the settings
+// are restored, and the read, which can't be interrupted, is abandoned.
+func ReadTerminal(ctx context.Context, terminal *os.File, read func() (string, error)) (string, error) {
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("reading the terminal's settings: %w", err)
+	}
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		_ = term.Restore(fd, before)
+		return "", ctx.Err()
+	}
+}
+
+// Bold returns the escape sequences around bold text; they are empty without colour.
+func (t *Terminal) Bold() (on, off string) {
+	if !t.Colour {
+		return "", ""
+	}
+	return "\x1b[1m", "\x1b[0m"
+}
+
+// Success prints a message with its first sentence in green.
+func (t *Terminal) Success(text string) {
+	if t.Colour {
+		text = green(text)
+	}
+	t.Printer.Message(ui.Text{Text: text})
+}
+
+func green(text string) string {
+	start := len(text) - len(strings.TrimLeft(text, "\n"))
+	end := start + strings.IndexAny(text[start:], "!.") + 1
+	return text[:start] + "\x1b[32m\x1b[1m" + text[start:end] + "\x1b[0m" + text[end:]
+}
+
+// Say prints a line.
+func (t *Terminal) Say(format string, args ...any) {
+	t.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
+}
+
+// onlyYes ends every question of confirm.
+const onlyYes = "Only 'yes' will be accepted to confirm."
+
+// Confirm asks for approval and reports whether the answer was yes. If a program reads the output, it returns
+// ErrNoInput instead.
+func (t *Terminal) Confirm(ctx context.Context, q Question) (bool, error) {
+	if t.Scripted {
+		return false, ErrNoInput
+	}
+	q.Text = strings.TrimPrefix(q.Text+"\n"+onlyYes, "\n")
+	answer, err := t.Ask(ctx, q)
+	if err != nil {
+		return false, fmt.Errorf("asking for approval: %w", err)
+	}
+	return answer == "yes" || q.AnyCase && strings.EqualFold(answer, "yes"), nil
+}
+
+func Indent(text, indent string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, l := range lines {
+		if l != "" {
+			lines[i] = indent + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
