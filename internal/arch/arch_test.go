@@ -25,8 +25,8 @@ var layers = map[string]int{
 	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui": 5, "terminal": 5,
-	"command": 6,
-	"arch":    7,
+	"session": 6, "command": 7,
+	"arch": 8,
 }
 
 // forbidden lists what a package (and those below it) must not import, beyond what the layers say.

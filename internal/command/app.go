@@ -13,62 +13,25 @@ import (
 	"strings"
 
 	"tofu/internal/cliconfig"
-	"tofu/internal/configs"
-	"tofu/internal/encryption"
+	"tofu/internal/session"
 	"tofu/internal/spelling"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
-	"tofu/internal/timings"
 	"tofu/internal/ui"
 	"tofu/internal/version"
 )
 
-// App is what a command finds around it.
+// App runs commands. Each process has one.
 type App struct {
-	*terminal.Terminal
-	Env     func(name string) string // the environment
-	Environ []string                 // all of it, "NAME=value"
-
-	// WorkDir is where the program was started, before -chdir: path.cwd. Everything else is relative to the current directory.
-	WorkDir string
-	// DataDir is where a working directory's own data are, ".terraform" as a rule.
-	DataDir string
-
-	// Input: questions may be asked.
-	Input bool
-	// Automated: no hints on what to run next.
-	Automated bool
-
-	Logs       *terminal.Logs
-	CLI        *cliconfig.Config
-	Interrupts *terminal.Interrupts
-
+	*session.Session
+	Automated bool // no hints on what to run next
 	view      viewFlags
-	parser    *configs.Parser
-	encrypted *encryption.Config // what encryptionFor gave
-	rootDir   string             // where the root module is
-	timings   *timings.Recorder  // what -timings asks for; nil without it
-	snapshot  map[string][]byte  // the files of a saved plan's configuration; nil when there is no such plan
 }
 
-// NewApp gives the App of this process.
+// NewApp returns the App of this process.
 func NewApp(streams *terminal.Streams, environ []string) *App {
-	values := make(map[string]string, len(environ))
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		values[name] = value
-	}
-	a := &App{
-		Terminal: terminal.New(streams), Environ: environ, Env: func(name string) string { return values[name] },
-		Interrupts: terminal.NewInterrupts(),
-		parser:     configs.NewParser(nil),
-		rootDir:    ".",
-	}
+	a := &App{Session: session.New(terminal.New(streams), environ)}
 	a.Automated = a.Env("TF_IN_AUTOMATION") != ""
-	a.DataDir = ".terraform"
-	if dir := a.Env("TF_DATA_DIR"); dir != "" {
-		a.DataDir = dir
-	}
 	a.setView(viewFlags{ConsolidateWarnings: true})
 	return a
 }
@@ -285,7 +248,7 @@ func (a *App) setView(view viewFlags) {
 func (a *App) viewOptions(out io.Writer) ui.Options {
 	return ui.Options{
 		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Colour: a.Colour, ErrColour: a.Colour,
-		Version: version.String, Sources: a.source,
+		Version: version.String, Sources: a.Source,
 		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings, GroupErrors: a.view.ConsolidateErrors,
 		Concise: a.view.Concise, ShowSensitive: a.view.ShowSensitive,
 	}

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -76,18 +77,18 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	if err := app.requireConfigFor(opts.Mode); err != nil {
+	if err := app.RequireConfigFor(opts.Mode); err != nil {
 		return err
 	}
-	op, more := app.startOperation(ctx, &f.operationFlags, operationApply)
+	op, more := app.StartOperation(ctx, f.operation(), session.OperationApply)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer op.close()
-	op.env.Parallelism = f.Parallelism
+	defer op.Close()
+	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
-	plan, more := op.plan(ctx, opts, true)
+	plan, more := op.Plan(ctx, opts, true)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -95,29 +96,29 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	if !f.AutoApprove && plan.Applyable {
 		app.Printer.Diagnostics(diags) // before the question
 		diags = nil
-		if err := op.approve(ctx, plan); err != nil {
+		if err := approve(op, ctx, plan); err != nil {
 			return err
 		}
 	}
-	return op.applyAndReport(ctx, plan, "", f, diags)
+	return applyAndReport(op, ctx, plan, "", f, diags)
 }
 
 // approve asks whether a plan may be carried out.
-func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
+func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error {
 	where := ""
-	if op.place.workspace != backend.DefaultWorkspace {
-		where = fmt.Sprintf(" in workspace %q", op.place.workspace)
+	if op.Location.Workspace != backend.DefaultWorkspace {
+		where = fmt.Sprintf(" in workspace %q", op.Location.Workspace)
 	}
 	q := terminal.Question{Title: "Do you want to perform these actions" + where + "?"}
 	switch plan.Mode {
 	case plans.Destroy:
 		q = terminal.Question{Title: "Destroy all of this" + where + "?", Text: "This can't be undone."}
 	case plans.RefreshOnly:
-		if !hasChanges(plan) {
+		if !session.HasChanges(plan) {
 			q = terminal.Question{Title: "Record these changes in the state" + where + "?", Text: "The objects themselves stay as they are."}
 		}
 	}
-	ok, err := op.app.Confirm(ctx, q)
+	ok, err := op.Session.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
 		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
 	}
@@ -125,15 +126,15 @@ func (op *operation) approve(ctx context.Context, plan *plans.Plan) error {
 		return err
 	}
 	if !ok {
-		op.app.Say("\n%s cancelled.", map[bool]string{true: "Destroy", false: "Apply"}[plan.Mode == plans.Destroy])
+		op.Session.Say("\n%s cancelled.", map[bool]string{true: "Destroy", false: "Apply"}[plan.Mode == plans.Destroy])
 		return exitStatus(1)
 	}
 	return nil
 }
 
 // applyAndReport applies a plan and says how it went.
-func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planID string, f *applyFlags, diags tfdiags.Diagnostics) error {
-	if op.app.Interrupts.Stopped() {
+func applyAndReport(op *session.Operation, ctx context.Context, plan *plans.Plan, planID string, f *applyFlags, diags tfdiags.Diagnostics) error {
+	if op.Session.Interrupts.Stopped() {
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
 	if plan.Mode != plans.RefreshOnly { // whose conditions of resources are for planning
@@ -142,17 +143,17 @@ func (op *operation) applyAndReport(ctx context.Context, plan *plans.Plan, planI
 			return condition
 		})
 	}
-	st, tally, more := op.apply(ctx, plan, planID, &engine.ApplyOptions{
-		Variables: op.variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
+	st, tally, more := op.Apply(ctx, plan, planID, &engine.ApplyOptions{
+		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
 	diags = diags.Without(more).Append(more) // what holds before and after is said once
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	op.app.Printer.Diagnostics(diags)
-	op.app.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.command})
+	op.Session.Printer.Diagnostics(diags)
+	op.Session.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.command})
 	if !f.command {
-		op.app.Printer.Message(ui.Outputs{Values: outputs(st)})
+		op.Session.Printer.Message(ui.Outputs{Values: session.Outputs(st)})
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/lang"
 	"tofu/internal/lang/nesting"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -50,37 +51,37 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	root, diags := app.loadRootModule(ctx, f.varFlags)
+	root, diags := app.LoadRootModule(ctx, f.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	p, more := app.openPlace(ctx, root, stateRequest{paths: stateFlags{State: f.State}})
+	p, more := app.Locate(ctx, root, session.StateRequest{Paths: session.StatePaths{State: f.State}})
 	if more.HasErrors() {
 		return more.Err()
 	}
-	cfg, diags := app.loadConfigGiven(ctx, root.given)
+	cfg, diags := app.LoadConfigWith(ctx, root.Given)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	variables, more := cfg.variables(ctx, app, allowUnknown)
-	more = more.Append(cfg.convertible(variables))
+	variables, more := cfg.Variables(ctx, app.Session, session.AllowUnknown)
+	more = more.Append(cfg.Convertible(variables))
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
-	open, more := app.readState(ctx, p, stateRequest{})
+	open, more := app.ReadState(ctx, p, session.StateRequest{})
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.close()) }()
-	st := app.adopted(open.State(), cfg.Config)
-	running, more := app.openProviders(requirements(cfg.Config, st))
+	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	st := app.Adopt(open.State(), cfg.Config)
+	running, more := app.OpenProviders(session.Requirements(cfg.Config, st))
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
-	defer running.close(app)
-	env := app.environment(running, p.workspace)
+	defer running.Close(app.Session)
+	env := app.Environment(running, p.Workspace)
 	env.Observe = nil
-	scope, more := engine.Eval(engineContext(ctx), cfg.Config, st, env, variables)
+	scope, more := engine.Eval(session.EngineContext(ctx), cfg.Config, st, env, variables)
 	if diags = diags.Append(more); scope == nil {
 		return diags.Err()
 	}

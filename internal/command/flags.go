@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tofu/internal/configs/inputs"
+	"tofu/internal/session"
 )
 
 // The structs below are groups of options that several commands share. Each has an add method that declares them.
@@ -115,7 +115,7 @@ func (f *viewFlags) addSensitive(fs *options) {
 }
 
 // varFlags are the values for input variables, in the order in which they were given.
-type varFlags struct{ Vars []inputs.Flag }
+type varFlags struct{ session.Variables }
 
 func (f *varFlags) add(fs *options) {
 	fs.Func("var", "Set the root module's input variable `name=value`. May be repeated.", func(text string) error {
@@ -130,10 +130,7 @@ func (f *varFlags) add(fs *options) {
 }
 
 // lockFlags say how the state is locked.
-type lockFlags struct {
-	Lock    bool
-	Timeout time.Duration
-}
+type lockFlags struct{ session.LockOptions }
 
 func (f *lockFlags) add(fs *options) {
 	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the same workspace.")
@@ -141,7 +138,7 @@ func (f *lockFlags) add(fs *options) {
 }
 
 // stateFlags are the local backend's old path options.
-type stateFlags struct{ State, StateOut, Backup string }
+type stateFlags struct{ session.StatePaths }
 
 func (f *stateFlags) add(fs *options) {
 	f.addIn(fs)
@@ -176,6 +173,10 @@ type operationFlags struct {
 	stateFlags
 	Input       inputFlag
 	Parallelism int
+}
+
+func (f *operationFlags) operation() session.OperationOptions {
+	return session.OperationOptions{Variables: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions}
 }
 
 func (f *operationFlags) add(fs *options) {

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/getmodules"
 	"tofu/internal/registry"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
@@ -31,7 +32,7 @@ so you rarely need this command.`,
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		given, diags := app.collect(f.varFlags)
+		given, diags := app.Collect(f.Variables)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
@@ -59,9 +60,9 @@ type moduleWants struct {
 }
 
 // installModules installs what the configuration calls, and what its tests name, and gives the whole configuration.
-func (a *App) installModules(ctx context.Context, given map[string]configs.Given, want *moduleWants, client *registry.Client) (*loaded, tfdiags.Diagnostics) {
+func (a *App) installModules(ctx context.Context, given map[string]configs.Given, want *moduleWants, client *registry.Client) (*session.Config, tfdiags.Diagnostics) {
 	if !want.Get {
-		resolve, diags := getmodules.Installed(a.modulesDir())
+		resolve, diags := getmodules.Installed(a.ModulesDir())
 		if diags.HasErrors() {
 			return nil, diags
 		}
@@ -72,12 +73,12 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	defer a.timings.Phase("modules")()
+	defer a.Timings.Phase("modules")()
 	announced := false
 	progress := a.newDownloads()
 	defer progress.end()
 	in, more := getmodules.NewInstaller(ctx, &getmodules.Options{
-		Dir: a.modulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks, Always: want.Always,
+		Dir: a.ModulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks, Always: want.Always,
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
 				announced = true

@@ -11,6 +11,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -52,44 +53,44 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	if !ok {
 		return badUsage("Graph type not available", "The graph type %q is none of %s.", f.Type, strings.Join(slices.Sorted(maps.Keys(graphKinds)), ", "))
 	}
-	var cfg *loaded
+	var cfg *session.Config
 	var prior *states.State
 	var plan *plans.Plan
 	var diags tfdiags.Diagnostics
 	if f.Plan != "" {
 		var saved *savedPlan
-		if saved, diags = app.readPlan(ctx, f.Plan, f.varFlags); diags.HasErrors() {
+		if saved, diags = app.readPlan(ctx, f.Plan, f.Variables); diags.HasErrors() {
 			return diags.Err()
 		}
 		cfg, plan, prior = saved.cfg, saved.Plan, saved.Plan.Prior
 	} else {
-		if cfg, diags = app.loadConfig(ctx, f.varFlags); diags.HasErrors() {
+		if cfg, diags = app.LoadConfig(ctx, f.Variables); diags.HasErrors() {
 			return diags.Err()
 		}
-		open, more := app.openState(ctx, stateRequest{vars: f.varFlags})
+		open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
 		if diags = diags.Append(more); more.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(open.close()) }()
-		prior = app.adopted(open.State(), cfg.Config)
+		defer func() { app.Printer.Diagnostics(open.Close()) }()
+		prior = app.Adopt(open.State(), cfg.Config)
 	}
-	running, more := app.openProviders(requirements(cfg.Config, prior))
+	running, more := app.OpenProviders(session.Requirements(cfg.Config, prior))
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags.Err()
 	}
-	defer running.close(app)
-	workspace, err := app.workspace()
+	defer running.Close(app.Session)
+	workspace, err := app.Workspace()
 	if err != nil {
 		return err
 	}
-	env := app.environment(running, workspace)
+	env := app.Environment(running, workspace)
 	env.Observe = nil
 	if kind == engine.GraphApply && plan == nil { // an apply follows from a plan, so what can't be planned has no such graph
-		if _, more := graph.Draw(engineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, engine.GraphPlan, nil)); more.HasErrors() {
+		if _, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, engine.GraphPlan, nil)); more.HasErrors() {
 			return diags.Append(more).Err()
 		}
 	}
-	drawing, more := graph.Draw(engineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
+	drawing, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}

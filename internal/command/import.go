@@ -11,6 +11,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
 
@@ -49,22 +50,22 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 		return diags.Err()
 	}
 	if f.Config != "" {
-		app.rootDir = f.Config
+		app.RootDir = f.Config
 	}
-	if err := app.requireConfig(); err != nil {
+	if err := app.RequireConfig(); err != nil {
 		return err
 	}
-	op, more := app.startOperation(ctx, &f.operationFlags, operationApply)
+	op, more := app.StartOperation(ctx, f.operation(), session.OperationApply)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
-	defer op.close()
-	op.env.Parallelism = f.Parallelism
+	defer op.Close()
+	op.Env.Parallelism = f.Parallelism
 	if err := canImport(op, addr); err != nil {
 		return diags.Append(err).Err()
 	}
 	app.Say("%s: Importing from ID %q...", addr, args[1])
-	plan, more := op.planImport(ctx, addr, args[1])
+	plan, more := planImport(op, ctx, addr, args[1])
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
@@ -75,10 +76,10 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	provider := addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: imported.ProviderKey}
 	object := *imported.Current
 	object.Dependencies = nil // the next apply finds out what it depends on
-	st := op.state.State().Clone()
+	st := op.State.State().Clone()
 	st.SetCurrent(addr, &object, provider)
-	st = engine.WithOutputs(engineContext(ctx), op.cfg.Config, st, op.quietEnv(), op.variables)
-	if diags = diags.Append(op.save(ctx, st)); diags.HasErrors() {
+	st = engine.WithOutputs(session.EngineContext(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
+	if diags = diags.Append(op.Save(ctx, st)); diags.HasErrors() {
 		return diags.Err()
 	}
 	app.Success("\nImport successful!")
@@ -87,9 +88,9 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 }
 
 // planImport plans with nothing but the import. The configuration isn't validated first: the block to import to may be empty as yet.
-func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
-	start := op.env.Provider
-	op.env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {
+func planImport(op *session.Operation, ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
+	start := op.Env.Provider
+	op.Env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {
 		running, err := start(ctx, p)
 		if err != nil {
 			return nil, err
@@ -97,8 +98,8 @@ func (op *operation) planImport(ctx context.Context, addr addrs.AbsInstance, id 
 		return knownConfig{running}, nil
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
-	return engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, &engine.PlanOptions{
-		NotSaved: true, Variables: op.variables, Targets: []addrs.Target{target}, Imports: []graph.CommandImport{{Addr: addr, ID: id}},
+	return engine.Plan(session.EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
+		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target}, Imports: []graph.CommandImport{{Addr: addr, ID: id}},
 	})
 }
 
@@ -115,13 +116,13 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 }
 
 // canImport makes sure that the configuration has the resource and the state hasn't.
-func canImport(op *operation, addr addrs.AbsInstance) error {
-	if inst := op.state.State().Instance(addr); inst != nil && inst.Current != nil {
+func canImport(op *session.Operation, addr addrs.AbsInstance) error {
+	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Resource already managed by OpenTofu",
 			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr)}.Err()
 	}
 	var block *configs.Resource
-	if module := op.cfg.Descendant(addr.Module.Module()); module != nil {
+	if module := op.Config.Descendant(addr.Module.Module()); module != nil {
 		block = module.Module.Resources[addr.Resource]
 	}
 	if block == nil {

@@ -96,16 +96,16 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			return err
 		}
 	}
-	if !app.parser.IsModuleDir(".") {
+	if !app.Parser.IsModuleDir(".") {
 		app.Say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
 			app.emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
-	given, diags := app.collect(f.varFlags)
+	given, diags := app.Collect(f.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	root, more := app.load(ctx, given, nil, configs.LoadRootModule)
+	root, more := app.Load(ctx, given, nil, configs.LoadRootModule)
 	if more.HasErrors() {
 		return diags.Append(more).Err()
 	}
@@ -125,7 +125,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		return diags.Err()
 	}
 	if f.Backend {
-		diags = diags.Append(app.encryptionWarnings(root))
+		diags = diags.Append(app.EncryptionWarnings(root))
 	}
 	app.Say("\n%s", app.emphasis("Initializing provider plugins..."))
 	diags = diags.Append(app.installProviders(ctx, cfg, f, client))
@@ -163,7 +163,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	a.Say("Copying configuration from %q...", source)
 	progress := a.newDownloads()
 	defer progress.end()
-	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.modulesDir(), Client: client, Observe: progress.modules(a.tellModule)})
+	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.ModulesDir(), Client: client, Observe: progress.modules(a.tellModule)})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -171,7 +171,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to copy the module",
 			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err)}.Err()
 	}
-	a.parser = configs.NewParser(nil) // it had read the empty directory
+	a.Parser = configs.NewParser(nil) // it had read the empty directory
 	return a.done(diags)
 }
 

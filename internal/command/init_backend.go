@@ -12,17 +12,18 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
 
 // initBackend makes the backend that the configuration names the one that is used, and notes that.
-func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdiags.Diagnostics {
-	defer a.timings.Phase("backend")()
-	wanted, hasBlock, diags := decodeBackend(root)
+func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlags) tfdiags.Diagnostics {
+	defer a.Timings.Phase("backend")()
+	wanted, hasBlock, diags := session.DecodeBackend(root)
 	if diags.HasErrors() {
 		return diags
 	}
-	record, err := a.readBackendRecord()
+	record, err := a.ReadBackendRecord()
 	if err != nil && !f.Reconfigure {
 		return diags.Append(err)
 	}
@@ -35,7 +36,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 			return diags
 		}
 	}
-	var current *backendSettings // nil: nothing was initialized before
+	var current *session.BackendSettings // nil: nothing was initialized before
 	if record != nil && !f.Reconfigure {
 		var more tfdiags.Diagnostics
 		if current, more = recordedSettings(record); more.HasErrors() {
@@ -47,10 +48,10 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 	case current == nil && !hasBlock:
 		return diags
 	case current == nil:
-		current = localSettings()
+		current = session.LocalSettings()
 		diags = diags.Append(inBackendBlock(a.migrate(ctx, root, current, wanted, f, true), root))
 	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
-		wanted.config = current.config
+		wanted.Config = current.Config
 	case !f.Migrate:
 		return diags.Append(tfdiags.Errorf("Backend configuration changed", "The directory was initialized for another backend or other settings of it. "+
 			"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it is, use \"tofu init -reconfigure\"."))
@@ -65,7 +66,7 @@ func (a *App) initBackend(ctx context.Context, root *loaded, f *initFlags) tfdia
 }
 
 // inBackendBlock gives complaints about an argument the argument's place.
-func inBackendBlock(diags tfdiags.Diagnostics, root *loaded) tfdiags.Diagnostics {
+func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Diagnostics {
 	if root.Module.Backend == nil {
 		return diags
 	}
@@ -77,25 +78,25 @@ func inBackendBlock(diags tfdiags.Diagnostics, root *loaded) tfdiags.Diagnostics
 }
 
 // noteBackend writes down which backend is used from now on, after a look whether it can be.
-func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSettings, hasBlock bool, old *backendRecord) tfdiags.Diagnostics {
+func (a *App) noteBackend(ctx context.Context, root *session.Config, wanted *session.BackendSettings, hasBlock bool, old *session.BackendRecord) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if !hasBlock {
-		if err := a.writeBackendRecord(nil); err != nil {
+		if err := a.WriteBackendRecord(nil); err != nil {
 			return diags.Append(err)
 		}
 		return diags
 	}
-	p, more := a.openSettings(ctx, root, wanted, backend.DefaultWorkspace, stateRequest{})
+	p, more := a.OpenSettings(ctx, root, wanted, backend.DefaultWorkspace, session.StateRequest{})
 	diags = diags.Append(inBackendBlock(more, root))
 	if diags.HasErrors() {
 		return diags
 	}
-	if _, err := p.store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return diags.Append(tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.driver.Name, err))
+	if _, err := p.Store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
+		return diags.Append(tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.Driver.Name, err))
 	}
-	record, err := newBackendRecord(wanted.driver.Name, wanted.block, wanted.config)
+	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {
-		err = a.writeBackendRecord(record)
+		err = a.WriteBackendRecord(record)
 	}
 	if err != nil {
 		return diags.Append(err)
@@ -108,35 +109,35 @@ func (a *App) noteBackend(ctx context.Context, root *loaded, wanted *backendSett
 
 // sameBackend tells whether what is wanted is what was initialized before. Settings that were given on the command line then count
 // on when none are given now.
-func sameBackend(record *backendRecord, current, wanted *backendSettings, given bool) bool {
-	if current.driver != wanted.driver {
+func sameBackend(record *session.BackendRecord, current, wanted *session.BackendSettings, given bool) bool {
+	if current.Driver != wanted.Driver {
 		return false
 	}
-	if !given && record.Hash == backendHash(record.Type, wanted.block) {
+	if !given && record.Hash == session.BackendHash(record.Type, wanted.Block) {
 		return true
 	}
-	return current.config.RawEquals(wanted.config)
+	return current.Config.RawEquals(wanted.Config)
 }
 
 // mergeBackendConfig adds the settings of -backend-config options to those of the block. Later ones win.
-func (a *App) mergeBackendConfig(s *backendSettings, options []string) tfdiags.Diagnostics {
+func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	values := s.config.AsValueMap()
+	values := s.Config.AsValueMap()
 	for _, option := range options {
 		if option == "" {
 			continue // as of a variable of a script that isn't set
 		}
 		name, text, isPair := strings.Cut(option, "=")
 		if !isPair {
-			more, problems := a.backendConfigFile(s.schema, option)
+			more, problems := a.backendConfigFile(s.Schema, option)
 			diags = diags.Append(problems)
 			maps.Copy(values, more)
 			continue
 		}
-		attr := s.schema.Attributes[name]
+		attr := s.Schema.Attributes[name]
 		if attr == nil {
 			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",
-				"The backend %q has no argument %q, which is given with -backend-config.", s.driver.Name, name))
+				"The backend %q has no argument %q, which is given with -backend-config.", s.Driver.Name, name))
 			continue
 		}
 		v, err := convert.Convert(cty.StringVal(text), attr.ImpliedType())
@@ -147,17 +148,17 @@ func (a *App) mergeBackendConfig(s *backendSettings, options []string) tfdiags.D
 		}
 		values[name] = v
 	}
-	s.config = cty.ObjectVal(values)
+	s.Config = cty.ObjectVal(values)
 	return diags
 }
 
 // backendConfigFile reads a file of backend settings and gives those that it sets.
 func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, tfdiags.Diagnostics) {
-	file, diags := a.parser.ParseFile(path)
+	file, diags := a.Parser.ParseFile(path)
 	if file == nil || diags.HasErrors() {
 		return nil, diags
 	}
-	v, hclDiags := optionalSchema(schema).Decode(file.Body, nil)
+	v, hclDiags := session.OptionalSchema(schema).Decode(file.Body, nil)
 	diags = diags.Append(hclDiags)
 	if diags.HasErrors() {
 		return nil, diags
@@ -167,15 +168,4 @@ func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[st
 		return v.IsNull() || v.CanIterateElements() && v.LengthInt() == 0
 	})
 	return values, diags
-}
-
-// optionalSchema is a schema without required arguments: what a block leaves out may be given elsewhere.
-func optionalSchema(schema *configschema.Block) *configschema.Block {
-	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)), BlockTypes: schema.BlockTypes}
-	for name, attr := range schema.Attributes {
-		relaxed := *attr
-		relaxed.Required, relaxed.Optional = false, true
-		out.Attributes[name] = &relaxed
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
+	"tofu/internal/session"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
@@ -17,41 +18,41 @@ import (
 )
 
 // recordedSettings are those of the backend that was initialized before.
-func recordedSettings(record *backendRecord) (*backendSettings, tfdiags.Diagnostics) {
+func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(record.Type)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	schema := backend.Schema(driver.Config())
-	config, err := record.value(schema.ImpliedType())
+	config, err := record.Value(schema.ImpliedType())
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	return &backendSettings{driver: driver, schema: schema, block: config, config: config}, diags
+	return &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, diags
 }
 
 // migration copies states from one backend to another.
 type migration struct {
 	app      *App
 	flags    *initFlags
-	from, to *place
+	from, to *session.Location
 	first    bool // the directory had no backend so far: its own states are moved rather than copied
 	agreed   bool // that states are copied, without more questions
 }
 
 // migrate copies the states that are in the old backend into the new one, if there are any and the user agrees. The first time that
 // a configuration has a backend block, the state that lies in the working directory is moved rather than copied.
-func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettings, f *initFlags, first bool) tfdiags.Diagnostics {
-	workspace, err := a.workspace()
+func (a *App) migrate(ctx context.Context, root *session.Config, from, to *session.BackendSettings, f *initFlags, first bool) tfdiags.Diagnostics {
+	workspace, err := a.Workspace()
 	if err != nil {
 		return tfdiags.Diagnostics{}.Append(err)
 	}
 	m := &migration{app: a, flags: f, first: first, agreed: f.ForceCopy}
 	var diags, more tfdiags.Diagnostics
-	if m.from, diags = a.openSettings(ctx, root, from, workspace, stateRequest{}); diags.HasErrors() {
+	if m.from, diags = a.OpenSettings(ctx, root, from, workspace, session.StateRequest{}); diags.HasErrors() {
 		return diags
 	}
-	m.to, more = a.openSettings(ctx, root, to, workspace, stateRequest{})
+	m.to, more = a.OpenSettings(ctx, root, to, workspace, session.StateRequest{})
 	if diags = diags.Append(more); more.HasErrors() {
 		return diags
 	}
@@ -64,7 +65,7 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 		return diags
 	}
 	if len(names) > 1 || names[0] != backend.DefaultWorkspace {
-		if _, err := m.to.store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
+		if _, err := m.to.Store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
 			return diags.Append(m.onlySelected(ctx, names, workspace))
 		}
 	}
@@ -73,7 +74,7 @@ func (a *App) migrate(ctx context.Context, root *loaded, from, to *backendSettin
 			Title: fmt.Sprintf("Copy the states of %d workspaces to the new backend?", len(names)),
 			Text: fmt.Sprintf("The backend %q has the workspaces %s.\n"+
 				"\"yes\" copies all of them to the backend %q and overwrites what has the same\nname there; \"no\" changes nothing.",
-				from.driver.Name, strings.Join(names, ", "), to.driver.Name),
+				from.Driver.Name, strings.Join(names, ", "), to.Driver.Name),
 		})
 		if err != nil || !ok {
 			return diags.Append(m.refused(err))
@@ -94,7 +95,7 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
 		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold one only.\n"+
 			"\"yes\" copies the selected one and leaves the others where they are; \"no\"\nchanges nothing.",
-			m.from.settings.driver.Name, strings.Join(names, ", "), m.to.settings.driver.Name),
+			m.from.Settings.Driver.Name, strings.Join(names, ", "), m.to.Settings.Driver.Name),
 	})
 	if err != nil || !ok {
 		return diags.Append(m.refused(err))
@@ -102,13 +103,13 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 	if diags = m.take(ctx, selected, backend.DefaultWorkspace); diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(m.app.selectWorkspace(backend.DefaultWorkspace))
+	return diags.Append(m.app.SelectWorkspace(backend.DefaultWorkspace))
 }
 
 // sameFile tells whether a workspace's state is one and the same file in both places, so that it is where it belongs.
 func (m *migration) sameFile(name string) bool {
-	from, isFile := m.from.store.(backend.Filer)
-	to, toFile := m.to.store.(backend.Filer)
+	from, isFile := m.from.Store.(backend.Filer)
+	to, toFile := m.to.Store.(backend.Filer)
 	if !isFile || !toFile {
 		return false
 	}
@@ -122,7 +123,7 @@ func (m *migration) sameFile(name string) bool {
 
 // setAside turns a local state that was moved into its backup, so that nobody goes on with it by mistake.
 func (m *migration) setAside(name string) error {
-	path := m.from.store.(backend.Filer).File(name)
+	path := m.from.Store.(backend.Filer).File(name)
 	if err := os.Rename(path, path+".backup"); err != nil {
 		return fmt.Errorf("setting aside the state that was moved to the new backend: %w", err)
 	}
@@ -131,7 +132,7 @@ func (m *migration) setAside(name string) error {
 
 // workspaces lists the old backend's workspaces that have something in them.
 func (m *migration) workspaces(ctx context.Context) ([]string, error) {
-	names, err := m.from.store.List(ctx)
+	names, err := m.from.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
 		return nil, fmt.Errorf("listing the workspaces of the old backend: %w", err)
 	}
@@ -139,7 +140,7 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	slices.Sort(names)
 	var filled []string
 	for _, name := range slices.Compact(names) {
-		data, err := m.from.store.Get(ctx, name)
+		data, err := m.from.Store.Get(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading the workspace %q of the old backend: %w", name, err)
 		}
@@ -161,33 +162,33 @@ func (m *migration) take(ctx context.Context, name, destName string) tfdiags.Dia
 
 // copy copies one workspace's state. It tells whether it did: the state may be empty, or the user may not want it.
 func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdiags.Diagnostics) {
-	m.from.workspace, m.to.workspace = name, destName
-	req := stateRequest{lock: m.flags.lockFlags, operation: "migration source"}
-	source, diags := m.app.readState(ctx, m.from, req)
+	m.from.Workspace, m.to.Workspace = name, destName
+	req := session.StateRequest{Lock: m.flags.LockOptions, Operation: "migration source"}
+	source, diags := m.app.ReadState(ctx, m.from, req)
 	if diags.HasErrors() {
 		return false, diags
 	}
-	defer func() { m.app.Printer.Diagnostics(source.close()) }()
+	defer func() { m.app.Printer.Diagnostics(source.Close()) }()
 	if source.State().Empty() {
 		return false, diags
 	}
-	req.operation = "migration destination"
-	dest, more := m.app.readState(ctx, m.to, req)
+	req.Operation = "migration destination"
+	dest, more := m.app.ReadState(ctx, m.to, req)
 	if diags = diags.Append(more); more.HasErrors() {
 		return false, diags
 	}
-	defer func() { m.app.Printer.Diagnostics(dest.close()) }()
-	if dest.exists() && statefile.Equal(source.State(), dest.State()) && source.snapshot.Lineage == dest.snapshot.Lineage {
+	defer func() { m.app.Printer.Diagnostics(dest.Close()) }()
+	if dest.Exists() && statefile.Equal(source.State(), dest.State()) && source.Snapshot.Lineage == dest.Snapshot.Lineage {
 		return true, diags // it is there already
 	}
-	ok, err := m.oneAgreed(ctx, name, dest.snapshot)
+	ok, err := m.oneAgreed(ctx, name, dest.Snapshot)
 	if err != nil {
 		return false, diags.Append(m.refused(err))
 	}
 	if !ok {
 		return false, diags
 	}
-	file := &statefile.File{Serial: source.snapshot.Serial, Lineage: source.snapshot.Lineage, State: source.State()}
+	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
 	return true, diags.Append(dest.Push(ctx, file, true))
 }
 
@@ -208,7 +209,7 @@ func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.S
 	}
 	return m.choose(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state%s to the new backend?", which),
-		Text:  fmt.Sprintf(text, m.from.settings.driver.Name, m.to.settings.driver.Name),
+		Text:  fmt.Sprintf(text, m.from.Settings.Driver.Name, m.to.Settings.Driver.Name),
 	})
 }
 

@@ -10,20 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/plugin"
 	"tofu/internal/registry"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
 // installProviders installs what configuration and state need, and writes the lock file.
-func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, client *registry.Client) tfdiags.Diagnostics {
-	defer a.timings.Phase("providers")()
+func (a *App) installProviders(ctx context.Context, cfg *session.Config, f *initFlags, client *registry.Client) tfdiags.Diagnostics {
+	defer a.Timings.Phase("providers")()
 	prev, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 	if err != nil {
 		return diags.Append(err)
 	}
-	st, more := a.stateIfAny(ctx, cfg, stateRequest{lateKeys: !f.Backend})
+	st, more := a.stateIfAny(ctx, cfg, session.StateRequest{LazyKeys: !f.Backend})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags
@@ -46,13 +46,13 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 		return diags.Append(fmt.Errorf("opening the package store: %w", err))
 	}
 	defer func() { _ = store.Close() }()
-	reqs := requirements(cfg.Config, st)
-	addTestRequirements(reqs, cfg.tests)
-	diags = diags.Append(a.overrideWarning())
+	reqs := session.Requirements(cfg.Config, st)
+	session.AddTestRequirements(reqs, cfg.Tests)
+	diags = diags.Append(a.OverrideWarning())
 	progress := a.newDownloads()
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
-		Dir: a.providersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
-		Upgrade: f.Upgrade, Elsewhere: unmanaged(attached), Overridden: a.overridden(), Observe: progress.providers(a.tellInstall),
+		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
+		Upgrade: f.Upgrade, Elsewhere: session.Unmanaged(attached), Overridden: a.Overridden(), Observe: progress.providers(a.tellInstall),
 	})
 	progress.end()
 	diags = diags.Append(more)
@@ -63,20 +63,20 @@ func (a *App) installProviders(ctx context.Context, cfg *loaded, f *initFlags, c
 }
 
 // stateIfAny gives the current workspace's state, whose objects need providers too; nil when the backend isn't initialized.
-func (a *App) stateIfAny(ctx context.Context, cfg *loaded, req stateRequest) (*states.State, tfdiags.Diagnostics) {
-	if settings, diags := a.currentBackend(cfg); settings == nil {
+func (a *App) stateIfAny(ctx context.Context, cfg *session.Config, req session.StateRequest) (*states.State, tfdiags.Diagnostics) {
+	if settings, diags := a.CurrentBackend(cfg); settings == nil {
 		a.Logs.Core.Debug("no state is looked at", "reason", diags.Err())
 		return nil, nil
 	}
-	p, diags := a.openPlace(ctx, cfg, req)
+	p, diags := a.Locate(ctx, cfg, req)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	open, diags := a.readState(ctx, p, req)
+	open, diags := a.ReadState(ctx, p, req)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return a.adopted(open.State(), cfg.Config), diags.Append(open.close())
+	return a.Adopt(open.State(), cfg.Config), diags.Append(open.Close())
 }
 
 // packageSource is where packages come from: the folders of -plugin-dir, which are noted for people to find, or what the CLI
@@ -99,7 +99,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 	}
 	text, err := json.MarshalIndent(dirs, "", "  ")
 	if err == nil {
-		err = a.writeDataFile("plugin_path", text, 0o644)
+		err = a.WriteDataFile("plugin_path", text, 0o644)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("noting the plugin directories: %w", err)
@@ -109,24 +109,6 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 		multi = append(multi, sources.Method{Source: sources.Filesystem{Dir: dir}})
 	}
 	return multi, nil
-}
-
-// unmanaged are the providers that run already, started by somebody else.
-func unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
-	out := make(map[addrs.Provider]bool, len(attached))
-	for p := range attached {
-		out[p] = true
-	}
-	return out
-}
-
-// overridden are the providers of which a development build is used.
-func (a *App) overridden() map[addrs.Provider]bool {
-	out := make(map[addrs.Provider]bool, len(a.CLI.DevOverrides))
-	for p := range a.CLI.DevOverrides {
-		out[p] = true
-	}
-	return out
 }
 
 const withoutReadonly = "Run \"tofu init\" without this option to record them."

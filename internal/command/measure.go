@@ -40,17 +40,17 @@ func (a *App) measure(f measureFlags, command string) (end func(status int), err
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Tracing can't be set up", "%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err)}.Err()
 	}
 	if f.Timings || exporter != nil {
-		a.timings = timings.New()
+		a.Timings = timings.New()
 	}
 	endTrace := func(bool) {}
 	if exporter != nil {
-		a.timings.Trace(exporter.Span)
-		endTrace = a.timings.Command("tofu "+command, exporter.Parent())
+		a.Timings.Trace(exporter.Span)
+		endTrace = a.Timings.Command("tofu "+command, exporter.Parent())
 	}
 	return func(status int) {
 		endProfile()
 		if f.Timings {
-			a.timings.Report(a.Err)
+			a.Timings.Report(a.Err)
 		}
 		endTrace(status == 1)
 		if exporter != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"tofu/internal/session"
 	"tofu/internal/spelling"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -56,11 +57,11 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	if into != nil {
 		defer func() { err = errors.Join(err, into.Close()) }()
 	}
-	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
+	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.close()) }()
+	defer func() { app.Printer.Diagnostics(open.Close()) }()
 	app.warn(diags)
 	if into != nil {
 		document := *f
@@ -73,7 +74,7 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 }
 
 func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args []string) error {
-	all := outputs(st)
+	all := session.Outputs(st)
 	if len(args) == 0 {
 		switch {
 		case f.Document:

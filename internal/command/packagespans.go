@@ -15,7 +15,7 @@ type packageSpans struct {
 }
 
 func (a *App) newPackageSpans() *packageSpans {
-	return &packageSpans{timings: a.timings, open: make(map[string]*timings.Open)}
+	return &packageSpans{timings: a.Timings, open: make(map[string]*timings.Open)}
 }
 
 func (s *packageSpans) provider(e install.Event) {

@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -49,23 +50,23 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	if err := app.requireConfigFor(opts.Mode); err != nil {
+	if err := app.RequireConfigFor(opts.Mode); err != nil {
 		return err
 	}
-	op, more := app.startOperation(ctx, &f.operationFlags, operationPlan)
+	op, more := app.StartOperation(ctx, f.operation(), session.OperationPlan)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer op.close()
-	op.env.Parallelism = f.Parallelism
-	plan, more := op.plan(ctx, opts, false)
+	defer op.Close()
+	op.Env.Parallelism = f.Parallelism
+	plan, more := op.Plan(ctx, opts, false)
 	diags = diags.Append(more)
 	if plan != nil && f.GenerateConfig != "" {
 		diags = diags.Append(writeGenerated(f.GenerateConfig, plan))
 	}
 	if plan != nil && f.Out != "" {
-		diags = diags.Append(op.savePlan(f.Out, plan))
+		diags = diags.Append(savePlan(op, f.Out, plan))
 	}
 	if diags.HasErrors() {
 		return diags.Err()
@@ -131,31 +132,31 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	op, more := app.startOperation(ctx, &f.operationFlags, operationRefresh)
+	op, more := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer op.close()
-	if !op.state.exists() {
+	defer op.Close()
+	if !op.State.Exists() {
 		diags = diags.Append(tfdiags.Warningf("Empty or non-existent state",
 			"The state has no objects, so there is nothing to refresh."))
 	}
-	op.env.Parallelism = f.Parallelism
+	op.Env.Parallelism = f.Parallelism
 	// What an ordinary plan starts from is the state with everything that changed outside.
 	opts.NotSaved = true
-	plan, more := op.planQuietly(ctx, opts)
+	plan, more := op.PlanQuietly(ctx, opts)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	st := withPlannedOutputs(plan)
-	diags = diags.Append(op.save(ctx, st))
+	diags = diags.Append(op.Save(ctx, st))
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	app.Printer.Diagnostics(diags)
-	app.Printer.Message(ui.Outputs{Values: outputs(st)})
+	app.Printer.Message(ui.Outputs{Values: session.Outputs(st)})
 	return nil
 }
 

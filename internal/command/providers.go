@@ -12,6 +12,7 @@ import (
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
 	"tofu/internal/providers"
+	"tofu/internal/session"
 	"tofu/internal/ui"
 )
 
@@ -38,15 +39,15 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	if err := app.requireConfig(); err != nil {
+	if err := app.RequireConfig(); err != nil {
 		return err
 	}
-	given, diags := app.collect(f.varFlags)
-	resolve, more := getmodules.Installed(app.modulesDir())
+	given, diags := app.Collect(f.Variables)
+	resolve, more := getmodules.Installed(app.ModulesDir())
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
-	cfg, more := app.load(ctx, given, resolve, configs.LoadRoot)
+	cfg, more := app.Load(ctx, given, resolve, configs.LoadRoot)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
@@ -54,18 +55,18 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
-	open, more := app.openState(ctx, stateRequest{vars: f.varFlags})
+	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.close()) }()
+	defer func() { app.Printer.Diagnostics(open.Close()) }()
 	tree := requirementTree(cfg.Config)
 	tree.below = append(testTrees(suite), tree.below...)
 	var text strings.Builder
 	tree.draw(&text, "")
 	fmt.Fprintf(app.Out, "\nProviders required by configuration:\n.\n%s\n", text.String())
-	if used := requirements(nil, open.State()).Providers(); len(used) > 0 {
+	if used := session.Requirements(nil, open.State()).Providers(); len(used) > 0 {
 		fmt.Fprint(app.Out, "Providers required by state:\n\n")
 		for _, p := range used {
 			fmt.Fprintf(app.Out, "    provider[%s]\n\n", p)
@@ -158,23 +159,23 @@ var cmdProvidersSchema = &Command{
 		if err := f.check("providers schema", args); err != nil {
 			return err
 		}
-		cfg, diags := app.loadConfig(ctx, f.varFlags)
+		cfg, diags := app.LoadConfig(ctx, f.Variables)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		open, more := app.openState(ctx, stateRequest{vars: f.varFlags})
+		open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
 		diags = diags.Append(more)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(open.close()) }()
-		reqs := requirements(cfg.Config, open.State())
-		running, more := app.openProviders(reqs)
+		defer func() { app.Printer.Diagnostics(open.Close()) }()
+		reqs := session.Requirements(cfg.Config, open.State())
+		running, more := app.OpenProviders(reqs)
 		if diags = diags.Append(more); more.HasErrors() {
 			return diags.Err()
 		}
-		defer running.close(app)
-		schemas, more := running.fetchSchemas(ctx, reqs.Providers())
+		defer running.Close(app.Session)
+		schemas, more := running.FetchSchemas(ctx, reqs.Providers())
 		if diags = diags.Append(more); diags.HasErrors() {
 			return diags.Err()
 		}

@@ -11,6 +11,7 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
@@ -65,14 +66,14 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return err
 	}
 	defer job.close()
-	if err := a.requireConfig(); err != nil {
+	if err := a.RequireConfig(); err != nil {
 		return err
 	}
-	cfg, diags := a.loadConfig(ctx, f.varFlags)
+	cfg, diags := a.LoadConfig(ctx, f.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	reqs, more := chosenProviders(requirements(cfg.Config, nil), args)
+	reqs, more := chosenProviders(session.Requirements(cfg.Config, nil), args)
 	diags = diags.Append(more)
 	prev, more := depsfile.Load(depsfile.FileName)
 	diags = diags.Append(more)

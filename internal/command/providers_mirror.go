@@ -9,6 +9,7 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
+	"tofu/internal/session"
 	"tofu/internal/version"
 )
 
@@ -41,10 +42,10 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	if err != nil {
 		return err
 	}
-	if err := a.requireConfig(); err != nil {
+	if err := a.RequireConfig(); err != nil {
 		return err
 	}
-	cfg, diags := a.loadConfig(ctx, f.varFlags)
+	cfg, diags := a.LoadConfig(ctx, f.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -60,7 +61,7 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	defer func() { _ = store.Close() }()
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
 	progress := a.newDownloads()
-	diags = diags.Append(install.Mirror(ctx, requirements(cfg.Config, nil), prev, platforms, args[0],
+	diags = diags.Append(install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
 		&install.Options{Source: source, Store: store, Observe: progress.providers(a.tellMirror)}))
 	progress.end()
 	return a.done(diags)

@@ -19,6 +19,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/getmodules"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
 
@@ -168,7 +169,7 @@ func readCandidate(parser *configs.Parser, shared *getmodules.Shared, m moduleDi
 	if diags.HasErrors() {
 		return c
 	}
-	c.root = install.Root{Dir: m.dir, Reqs: requirements(cfg, nil)}
+	c.root = install.Root{Dir: m.dir, Reqs: session.Requirements(cfg, nil)}
 	locks, diags := depsfile.Load(c.root.LockFile())
 	c.root.Prev, c.diags = locks, c.diags.Append(diags)
 	return c

@@ -22,20 +22,21 @@ import (
 	"tofu/internal/encryption"
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"
+	"tofu/internal/session"
 	"tofu/internal/staging"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
 
 // savePlan writes a plan with everything that applying it later needs.
-func (op *operation) savePlan(path string, plan *plans.Plan) tfdiags.Diagnostics {
-	file, err := op.planFile(plan)
+func savePlan(op *session.Operation, path string, plan *plans.Plan) tfdiags.Diagnostics {
+	file, err := planFile(op, plan)
 	var text bytes.Buffer
 	if err == nil {
 		err = planfile.Write(&text, file)
 	}
 	data := text.Bytes()
-	if target := op.app.encrypted.Plan(); err == nil && target != nil {
+	if target := op.Session.Encrypted.Plan(); err == nil && target != nil {
 		data, err = target.Encrypt(data)
 	}
 	if err == nil {
@@ -71,21 +72,21 @@ func planTarget(path string) tfdiags.Diagnostics {
 	return nil
 }
 
-func (op *operation) planFile(plan *plans.Plan) (*planfile.File, error) {
-	settings := op.place.settings
-	config, err := ctyjson.Marshal(settings.config, settings.config.Type())
+func planFile(op *session.Operation, plan *plans.Plan) (*planfile.File, error) {
+	settings := op.Location.Settings
+	config, err := ctyjson.Marshal(settings.Config, settings.Config.Type())
 	if err != nil {
 		return nil, fmt.Errorf("writing down the backend's settings: %w", err)
 	}
-	snapshot, err := packSnapshot(op.cfg.Snapshot())
+	snapshot, err := packSnapshot(op.Config.Snapshot())
 	if err != nil {
 		return nil, err
 	}
 	return &planfile.File{
-		Plan: plan, Serial: op.state.snapshot.Serial, Lineage: op.state.snapshot.Lineage, Config: snapshot, LockFile: op.providers.locks.Bytes(),
+		Plan: plan, Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Config: snapshot, LockFile: op.Providers.Locks.Bytes(),
 		Backend: planfile.Backend{
-			Type: settings.driver.Name, Config: config, Workspace: op.place.workspace,
-			State: op.place.paths.State, StateOut: op.place.paths.StateOut, Backup: op.place.paths.Backup,
+			Type: settings.Driver.Name, Config: config, Workspace: op.Location.Workspace,
+			State: op.Location.Paths.State, StateOut: op.Location.Paths.StateOut, Backup: op.Location.Paths.Backup,
 		},
 	}, nil
 }
@@ -142,11 +143,11 @@ func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
 // savedPlan is a plan file with its configuration loaded.
 type savedPlan struct {
 	*planfile.File
-	cfg *loaded
+	cfg *session.Config
 }
 
 // readPlan reads a plan file.
-func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedPlan, tfdiags.Diagnostics) {
+func (a *App) readPlan(ctx context.Context, path string, vars session.Variables) (*savedPlan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +160,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 		}
 		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
 	}
-	crypt, more := a.fileEncryption(ctx, vars)
+	crypt, more := a.FileEncryption(ctx, vars)
 	if more.HasErrors() && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
 		crypt, more = &encryption.Config{}, nil // the plan has its own configuration, whatever became of the directory's
 	}
@@ -168,7 +169,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 		return nil, diags
 	}
 	if planfile.Is(data) || encryption.IsEncrypted(data) {
-		if data, err = decryptFile(ctx, crypt.Plan(), data); err != nil {
+		if data, err = session.DecryptFile(ctx, crypt.Plan(), data); err != nil {
 			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err))
 		}
 	}
@@ -183,7 +184,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	a.snapshot = snapshot.Files
+	a.Snapshot = snapshot.Files
 	given := make(map[string]configs.Given, len(file.Plan.Variables))
 	for name, v := range file.Plan.Variables {
 		given[name] = configs.Given{Val: v, From: "the plan"}
@@ -193,7 +194,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars varFlags) (*savedP
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return &savedPlan{file, &loaded{Config: cfg, given: given}}, diags
+	return &savedPlan{file, &session.Config{Config: cfg, Given: given}}, diags
 }
 
 func notAPlan(path string, data []byte) tfdiags.Diagnostic {
@@ -238,7 +239,7 @@ func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && con
 
 // applySaved applies a saved plan: exactly what was shown, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
-	saved, diags := app.readPlan(ctx, path, f.varFlags)
+	saved, diags := app.readPlan(ctx, path, f.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -249,18 +250,18 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return diags.Append(tfdiags.Errorf("Cannot apply incomplete plan",
 			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")).Err()
 	}
-	given, more := app.collect(f.varFlags)
+	given, more := app.Collect(f.Variables)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	op := &operation{app: app, cfg: &loaded{Config: saved.cfg.Config, given: given}}
-	op.variables, more = op.cfg.planVariables(ctx, app, saved.Plan)
+	op := &session.Operation{Session: app.Session, Config: &session.Config{Config: saved.cfg.Config, Given: given}}
+	op.Variables, more = op.Config.PlanVariables(ctx, app.Session, saved.Plan)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	op.place, more = app.planPlace(ctx, saved, f.stateFlags)
+	op.Location, more = app.planPlace(ctx, saved, f.StatePaths)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -269,26 +270,26 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(op.open(ctx, stateRequest{paths: op.place.paths, lock: f.lockFlags, operation: operationApply}))
+	diags = diags.Append(op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions, Operation: session.OperationApply}))
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer op.close()
-	if diags = diags.Append(op.notStale(saved)); diags.HasErrors() {
+	defer op.Close()
+	if diags = diags.Append(notStale(op, saved)); diags.HasErrors() {
 		return diags.Err()
 	}
-	op.env.Parallelism = f.Parallelism
-	op.showPlan(ctx, saved.Plan, true)
-	return op.applyAndReport(ctx, saved.Plan, saved.ID, f, diags)
+	op.Env.Parallelism = f.Parallelism
+	op.ShowPlan(ctx, saved.Plan, true)
+	return applyAndReport(op, ctx, saved.Plan, saved.ID, f, diags)
 }
 
 // planPlace opens the backend that the plan was made with.
-func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths stateFlags) (*place, tfdiags.Diagnostics) {
+func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths session.StatePaths) (*session.Location, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(saved.Backend.Type)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	workspace, err := a.workspace()
+	workspace, err := a.Workspace()
 	if err != nil {
 		return nil, diags.Append(err)
 	}
@@ -297,15 +298,15 @@ func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths stateFlags)
 			"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace))
 	}
 	schema := backend.Schema(driver.Config())
-	config, err := (&backendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).value(schema.ImpliedType())
+	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(schema.ImpliedType())
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	if paths == (stateFlags{}) {
-		paths = stateFlags{State: saved.Backend.State, StateOut: saved.Backend.StateOut, Backup: saved.Backend.Backup}
+	if paths == (session.StatePaths{}) {
+		paths = session.StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut, Backup: saved.Backend.Backup}
 	}
-	p, more := a.openSettings(ctx, saved.cfg, &backendSettings{driver: driver, schema: schema, block: config, config: config}, workspace,
-		stateRequest{paths: paths})
+	p, more := a.OpenSettings(ctx, saved.cfg, &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, workspace,
+		session.StateRequest{Paths: paths})
 	return p, diags.Append(more)
 }
 
@@ -325,10 +326,10 @@ func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
 }
 
 // notStale makes sure that the state is the one that the plan was made from.
-func (op *operation) notStale(saved *savedPlan) tfdiags.Diagnostics {
+func notStale(op *session.Operation, saved *savedPlan) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	now := op.state.snapshot
-	applied, err := statemgr.Applied(op.app.DataDir, saved.ID)
+	now := op.State.Snapshot
+	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)
 	switch {
 	case err != nil:
 		return diags.Append(err)

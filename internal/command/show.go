@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/encryption"
 	"tofu/internal/plans/planfile"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -97,7 +98,7 @@ func (s *shower) write(document func(io.Writer) error) error {
 }
 
 func (s *shower) module() error {
-	m, diags := s.app.parser.Module(s.flags.Module)
+	m, diags := s.app.Parser.Module(s.flags.Module)
 	if m == nil || diags.HasErrors() {
 		return diags.Err()
 	}
@@ -106,18 +107,18 @@ func (s *shower) module() error {
 }
 
 func (s *shower) config(ctx context.Context) error {
-	cfg, diags := s.app.loadConfig(ctx, s.flags.varFlags)
+	cfg, diags := s.app.LoadConfig(ctx, s.flags.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	running, more := s.app.openProviders(requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
+	running, more := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer running.close(s.app)
+	defer running.Close(s.app.Session)
 	var schemaDiags tfdiags.Diagnostics
-	err := s.write(func(w io.Writer) error { return ui.WriteConfig(w, cfg.Config, running.schemas(ctx, &schemaDiags)) })
+	err := s.write(func(w io.Writer) error { return ui.WriteConfig(w, cfg.Config, running.Schemas(ctx, &schemaDiags)) })
 	if schemaDiags.HasErrors() {
 		return schemaDiags.Err()
 	}
@@ -127,18 +128,18 @@ func (s *shower) config(ctx context.Context) error {
 
 // current shows the state of the current workspace.
 func (s *shower) current(ctx context.Context) error {
-	open, diags := s.app.openState(ctx, stateRequest{vars: s.flags.varFlags})
+	open, diags := s.app.OpenState(ctx, session.StateRequest{Vars: s.flags.Variables})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { s.app.Printer.Diagnostics(open.close()) }()
-	if !open.exists() {
+	defer func() { s.app.Printer.Diagnostics(open.Close()) }()
+	if !open.Exists() {
 		if !s.flags.Document {
 			s.app.Say("No state.")
 		}
 		return s.write(func(w io.Writer) error { return ui.WriteState(w, &ui.StateView{}, version.String) })
 	}
-	return s.state(ctx, open.State(), open.snapshot.Version, diags)
+	return s.state(ctx, open.State(), open.Snapshot.Version, diags)
 }
 
 // state shows a state that a version of the program wrote.
@@ -163,7 +164,7 @@ func (s *shower) file(ctx context.Context, path string) error {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the file to show",
 			"The argument of the command is the path of a saved plan or of a state file, which can't be read: %s.", err)}.Err()
 	}
-	crypt, diags := s.app.fileEncryption(ctx, s.flags.varFlags)
+	crypt, diags := s.app.FileEncryption(ctx, s.flags.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -171,10 +172,10 @@ func (s *shower) file(ctx context.Context, path string) error {
 		return s.plan(ctx, path)
 	}
 	if encryption.IsEncrypted(data) {
-		if plain, err := decryptFile(ctx, crypt.Plan(), data); err == nil && planfile.Is(plain) {
+		if plain, err := session.DecryptFile(ctx, crypt.Plan(), data); err == nil && planfile.Is(plain) {
 			return s.plan(ctx, path)
 		}
-		if data, err = decryptFile(ctx, crypt.State(), data); err != nil {
+		if data, err = session.DecryptFile(ctx, crypt.State(), data); err != nil {
 			return tfdiags.Diagnostics{tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)}.Err()
 		}
 	}
@@ -186,18 +187,18 @@ func (s *shower) file(ctx context.Context, path string) error {
 }
 
 func (s *shower) plan(ctx context.Context, path string) error {
-	saved, diags := s.app.readPlan(ctx, path, s.flags.varFlags)
+	saved, diags := s.app.readPlan(ctx, path, s.flags.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	reqs := requirements(saved.cfg.Config, saved.Plan.Prior)
-	running, more := s.app.openProviders(reqs)
+	reqs := session.Requirements(saved.cfg.Config, saved.Plan.Prior)
+	running, more := s.app.OpenProviders(reqs)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer running.close(s.app)
-	schemas, more := running.fetchSchemas(ctx, reqs.Providers())
+	defer running.Close(s.app.Session)
+	schemas, more := running.FetchSchemas(ctx, reqs.Providers())
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -46,21 +47,21 @@ type stateChange func(*states.State) (changed *states.State, report string, diag
 // changeState locks the state, changes and saves it.
 func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change stateChange) error {
 	var diags tfdiags.Diagnostics
-	open, more := a.openState(ctx, stateRequest{
-		vars: f.varFlags, paths: f.stateFlags, lock: f.lockFlags, operation: f.operation, timedBackup: f.timedBackup,
+	open, more := a.OpenState(ctx, session.StateRequest{
+		Vars: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions, Operation: f.operation, TimedBackup: f.timedBackup,
 	})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { a.Printer.Diagnostics(open.close()) }()
-	if open.State().Empty() && !open.exists() && !f.stateless {
+	defer func() { a.Printer.Diagnostics(open.Close()) }()
+	if open.State().Empty() && !open.Exists() && !f.stateless {
 		return diags.Append(noStateFile()).Err()
 	}
 	changed, report, more := change(open.State())
 	diags = diags.Append(more)
 	if changed != nil && !diags.HasErrors() {
-		diags = diags.Append(open.save(ctx, changed))
+		diags = diags.Append(open.Store(ctx, changed))
 	}
 	if report != "" && !diags.HasErrors() {
 		a.Printer.Message(ui.Text{Text: report})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -35,12 +36,12 @@ type stateListFlags struct {
 }
 
 func runStateList(ctx context.Context, app *App, f *stateListFlags, args []string) error {
-	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
+	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.close()) }()
-	if !open.exists() {
+	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	if !open.Exists() {
 		return diags.Append(noStateFile()).Err()
 	}
 	st := open.State()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"tofu/internal/moves"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -47,17 +48,17 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	if f.State != "" && filepath.Clean(f.State) == filepath.Clean(outPath) {
 		outPath = "" // one file, which has one lock
 	}
-	var out *openedState
+	var out *session.OpenedState
 	if outPath != "" {
 		var more tfdiags.Diagnostics
-		out, more = app.openState(ctx, stateRequest{
-			paths: stateFlags{State: outPath, Backup: f.BackupOut}, lock: f.lockFlags, operation: f.operation, timedBackup: true,
+		out, more = app.OpenState(ctx, session.StateRequest{
+			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions, Operation: f.operation, TimedBackup: true,
 		})
 		diags = diags.Append(more)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(out.close()) }()
+		defer func() { app.Printer.Diagnostics(out.Close()) }()
 	}
 	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
 		from := st.Clone()
@@ -80,7 +81,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 			return nil, "", diags
 		}
 		if out != nil { // the destination first: an interruption leaves the item in two places rather than none
-			if diags = diags.Append(out.save(ctx, to)); diags.HasErrors() {
+			if diags = diags.Append(out.Store(ctx, to)); diags.HasErrors() {
 				return nil, "", diags
 			}
 		}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 
+	"tofu/internal/session"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -41,12 +42,12 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 		return err
 	}
 	// The damaged state is no backup to replace the last one with.
-	p, diags := app.statePlace(ctx, &stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State, Backup: "-"}})
+	p, diags := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State, Backup: "-"}})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	m := p.manager(app)
-	diags = diags.Append(app.lock(ctx, m, "state-repair", f.lockFlags))
+	m := p.Manager(app.Session)
+	diags = diags.Append(app.Lock(ctx, m, "state-repair", f.LockOptions))
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -92,11 +93,11 @@ func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Re
 
 // settleState brings what an interrupted run has left behind into a state that can be read.
 func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
-	open, diags := a.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}, lock: f.lockFlags, operation: "state-repair"})
+	open, diags := a.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}, Lock: f.LockOptions, Operation: "state-repair"})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { a.Printer.Diagnostics(open.close()) }()
+	defer func() { a.Printer.Diagnostics(open.Close()) }()
 	objects := 0
 	for r := range open.State().Resources() {
 		for _, inst := range r.Instances {
@@ -105,9 +106,9 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 			}
 		}
 	}
-	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.snapshot.Serial)
+	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.Snapshot.Serial)
 	if len(diags) > 0 && !f.DryRun {
-		diags = diags.Append(open.save(ctx, open.State()))
+		diags = diags.Append(open.Store(ctx, open.State()))
 	}
 	return a.done(diags)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -48,7 +49,7 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 	}
 	from, to := providers[0], providers[1]
 	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		st, changed := withProviders(st, func(p addrs.Provider) addrs.Provider {
+		st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
 			if p == from {
 				return to
 			}

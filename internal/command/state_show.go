@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"tofu/internal/addrs"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -38,13 +39,13 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	open, more := app.openState(ctx, stateRequest{vars: f.varFlags, paths: stateFlags{State: f.State}})
+	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.close()) }()
-	if !open.exists() {
+	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	if !open.Exists() {
 		return diags.Append(noStateFile()).Err()
 	}
 	inst := open.State().Instance(addr)
@@ -77,13 +78,13 @@ func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
 
 // viewState puts a state together with its providers' schemas.
 func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, tfdiags.Diagnostics) {
-	st = a.shown(st)
-	running, diags := a.openProviders(requirements(nil, st))
+	st = a.ForDisplay(st)
+	running, diags := a.OpenProviders(session.Requirements(nil, st))
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	defer running.close(a)
-	schemas, more := running.loadSchemas(ctx, st)
+	defer running.Close(a.Session)
+	schemas, more := running.LoadSchemas(ctx, st)
 	return &ui.StateView{State: st, Schemas: schemas}, diags.Append(more)
 }
 
@@ -97,15 +98,15 @@ var cmdStatePull = &Command{
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		open, diags := app.openState(ctx, stateRequest{vars: f.varFlags})
+		open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(open.close()) }()
-		if !open.exists() {
+		defer func() { app.Printer.Diagnostics(open.Close()) }()
+		if !open.Exists() {
 			return app.done(diags)
 		}
-		text, err := statefile.Encode(&statefile.File{Serial: open.snapshot.Serial, Lineage: open.snapshot.Lineage, State: open.State()}, &statefile.Options{})
+		text, err := statefile.Encode(&statefile.File{Serial: open.Snapshot.Serial, Lineage: open.Snapshot.Lineage, State: open.State()}, &statefile.Options{})
 		if err != nil {
 			return diags.Append(fmt.Errorf("writing the state: %w", err)).Err()
 		}
@@ -150,11 +151,11 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 	if err != nil {
 		return err
 	}
-	open, diags := app.openState(ctx, stateRequest{vars: f.varFlags, lock: f.lockFlags, operation: "state-push"})
+	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Lock: f.LockOptions, Operation: "state-push"})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.close()) }()
+	defer func() { app.Printer.Diagnostics(open.Close()) }()
 	return app.done(diags.Append(open.Push(ctx, pushed, f.Force)))
 }
 

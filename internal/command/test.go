@@ -14,6 +14,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
+	"tofu/internal/session"
 	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -50,16 +51,16 @@ type testFlags struct {
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Input = false
-	given, diags := inputs.Collect(app.parser, inputs.Options{Environ: app.Environ, Dir: app.rootDir, TestDir: f.TestDirectory, Flags: f.varFlags.Vars})
+	given, diags := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir, TestDir: f.TestDirectory, Flags: f.Vars})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	resolve, more := getmodules.Installed(app.modulesDir())
+	resolve, more := getmodules.Installed(app.ModulesDir())
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags.Err()
 	}
-	cfg, more := app.load(ctx, given, resolve, configs.LoadRoot)
+	cfg, more := app.Load(ctx, given, resolve, configs.LoadRoot)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags.Err()
@@ -73,46 +74,46 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without any, nothing is to be run
 		for _, c := range suite.Configs() { // a provider that only a test file configures fails its runs
-			addRequirements(reqs, c)
+			session.AddRequirements(reqs, c)
 		}
 	}
-	running, more := app.openProviders(reqs)
+	running, more := app.OpenProviders(reqs)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags.Err()
 	}
-	defer running.close(app)
-	workspace, err := app.workspace()
+	defer running.Close(app.Session)
+	workspace, err := app.Workspace()
 	if err != nil {
 		return err
 	}
 	app.Printer.Diagnostics(diags)
-	schemas := running.schemas(engineContext(ctx), &tfdiags.Diagnostics{})
+	schemas := running.Schemas(session.EngineContext(ctx), &tfdiags.Diagnostics{})
 	runner := &moduletest.Runner{
-		Suite: suite, Env: *app.environment(running, workspace), Variables: given,
+		Suite: suite, Env: *app.Environment(running, workspace), Variables: given,
 		Observe: func(e moduletest.Event) { app.tellTest(e, schemas, f.Verbose) },
 		Keep:    app.keeper(cfg),
 	}
-	if !runner.Run(engineContext(ctx)) {
+	if !runner.Run(session.EngineContext(ctx)) {
 		return exitStatus(1)
 	}
 	return nil
 }
 
 // loadTests loads the test files of a configuration and the modules that their runs name.
-func (a *App) loadTests(cfg *loaded, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
-	workspace, err := a.workspace()
+func (a *App) loadTests(cfg *session.Config, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
+	workspace, err := a.Workspace()
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(err)
 	}
 	return moduletest.Load(cfg.Config, dir, &configs.LoadOptions{
-		Parser: a.parser, Variables: cfg.given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
+		Parser: a.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
 	})
 }
 
 // loadWithTests loads a configuration and the modules that its tests name.
-func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver) (*loaded, tfdiags.Diagnostics) {
-	cfg, diags := a.load(ctx, given, resolve, configs.LoadRoot)
+func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver) (*session.Config, tfdiags.Diagnostics) {
+	cfg, diags := a.Load(ctx, given, resolve, configs.LoadRoot)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -121,7 +122,7 @@ func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given,
 	if more.HasErrors() {
 		return nil, diags
 	}
-	cfg.tests = suite
+	cfg.Tests = suite
 	return cfg, diags
 }
 
@@ -180,7 +181,7 @@ func left(list []moduletest.Object) []ui.TestLeft {
 
 // keeper gives a function that writes states of objects that tests could not destroy: the first to errored_test.tfstate, others of
 // the same command beside it. A file of an earlier command is kept under another name.
-func (a *App) keeper(cfg *loaded) func(*states.State) (string, error) {
+func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 	count := 0
 	return func(st *states.State) (string, error) {
 		count++
@@ -189,7 +190,7 @@ func (a *App) keeper(cfg *loaded) func(*states.State) (string, error) {
 			name = fmt.Sprintf("errored_test.%d.tfstate", count)
 		}
 		if _, err := os.Lstat(name); err == nil {
-			if err := os.Rename(name, timedBackupName(name)); err != nil {
+			if err := os.Rename(name, session.TimedBackupName(name)); err != nil {
 				return "", fmt.Errorf("keeping the earlier %s: %w", name, err)
 			}
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -199,7 +200,7 @@ func (a *App) keeper(cfg *loaded) func(*states.State) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		codec, diags := a.stateCodec(cfg)
+		codec, diags := a.StateCodec(cfg)
 		if diags.HasErrors() {
 			return "", diags.Err()
 		}

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -41,7 +42,7 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	switch len(args) {
 	case 0:
 	case 1:
-		app.rootDir = args[0]
+		app.RootDir = args[0]
 	default:
 		return badUsage("Too many command line arguments", "Expected at most one argument, the directory of a module.")
 	}
@@ -52,12 +53,12 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	app.Input = false
 	diags := app.validate(ctx, f)
 	if into != nil {
-		if err := errors.Join(ui.WriteValidation(into, diags, app.source), into.Close()); err != nil {
+		if err := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); err != nil {
 			diags = diags.Append(fmt.Errorf("-json-into: %w", err))
 		}
 	}
 	if f.Document {
-		if err := ui.WriteValidation(app.Out, diags, app.source); err != nil {
+		if err := ui.WriteValidation(app.Out, diags, app.Source); err != nil {
 			return err
 		}
 	} else {
@@ -77,23 +78,23 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 }
 
 func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostics {
-	cfg, diags := a.loadConfig(ctx, f.varFlags)
+	cfg, diags := a.LoadConfig(ctx, f.Variables)
 	if diags.HasErrors() {
-		if !f.NoTests && a.parser.IsModuleDir(a.rootDir) {
-			_, more := a.parser.TestFiles(a.rootDir, f.TestDirectory)
+		if !f.NoTests && a.Parser.IsModuleDir(a.RootDir) {
+			_, more := a.Parser.TestFiles(a.RootDir, f.TestDirectory)
 			diags = diags.Append(more)
 		}
 		return diags
 	}
-	reqs, subjects := requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.rootDir, Config: cfg.Config}}
+	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
-		resolve, more := getmodules.Installed(a.modulesDir())
+		resolve, more := getmodules.Installed(a.ModulesDir())
 		diags = diags.Append(more)
 		if !more.HasErrors() {
 			suite, more := a.loadTests(cfg, f.TestDirectory, resolve)
 			if diags = diags.Append(more); !more.HasErrors() {
 				diags = diags.Append(suite.Check())
-				addTestRequirements(reqs, suite)
+				session.AddTestRequirements(reqs, suite)
 				subjects = suite.Subjects()
 			}
 		}
@@ -102,21 +103,21 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 		return diags
 	}
 	// Whether the lock file follows the constraints is nothing that a configuration says by itself.
-	running, more := a.openProviders(reqs.InAnyVersion())
+	running, more := a.OpenProviders(reqs.InAnyVersion())
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags
 	}
-	defer running.close(a)
-	workspace, err := a.workspace()
+	defer running.Close(a.Session)
+	workspace, err := a.Workspace()
 	if err != nil {
 		return diags.Append(err)
 	}
-	env := a.environment(running, workspace)
+	env := a.Environment(running, workspace)
 	env.Observe = nil
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
-		diags = diags.Append(engine.Validate(engineContext(ctx), subject.Config, env))
+		diags = diags.Append(engine.Validate(session.EngineContext(ctx), subject.Config, env))
 	}
 	return diags
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tofu/internal/backend"
+	"tofu/internal/session"
 	"tofu/internal/spelling"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -65,7 +66,7 @@ var cmdWorkspaceShow = &Command{
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		name, err := app.workspace()
+		name, err := app.Workspace()
 		if err != nil {
 			return err
 		}
@@ -85,7 +86,7 @@ var cmdWorkspaceList = &Command{
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		app.Printer.Message(ui.Workspaces{Current: w.workspace, Names: w.names})
+		app.Printer.Message(ui.Workspaces{Current: w.Workspace, Names: w.names})
 		return app.done(diags.Append(app.overriddenWorkspace()))
 	}),
 }
@@ -135,7 +136,7 @@ func workspaceArgument(args []string) (string, error) {
 
 // workspaces are what a backend has.
 type workspaces struct {
-	*place
+	*session.Location
 	names []string
 }
 
@@ -149,16 +150,16 @@ func workspaceNames(ctx context.Context, app *App) []string {
 }
 
 func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspaces, tfdiags.Diagnostics) {
-	cfg, diags := a.loadRootModule(ctx, f.varFlags)
+	cfg, diags := a.LoadRootModule(ctx, f.Variables)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	p, more := a.openPlace(ctx, cfg, stateRequest{})
+	p, more := a.Locate(ctx, cfg, session.StateRequest{})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	names, err := p.store.List(ctx)
+	names, err := p.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
 		return nil, diags.Append(fmt.Errorf("listing the workspaces: %w", err))
 	}
@@ -187,10 +188,10 @@ func (a *App) canSelect() error {
 
 func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
 	if name == "" {
-		return a.selectWorkspace(backend.DefaultWorkspace) // an empty name has always meant the default one
+		return a.SelectWorkspace(backend.DefaultWorkspace) // an empty name has always meant the default one
 	}
-	if !validWorkspaceName(name) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, workspaceNameRule)}.Err()
+	if !session.ValidWorkspaceName(name) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule)}.Err()
 	}
 	if err := a.canSelect(); err != nil {
 		return err
@@ -202,11 +203,11 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	if slices.Contains(w.names, name) {
 		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name), "\"tofu workspace select %s\" selects it.", name)).Err()
 	}
-	w.workspace = name
+	w.Workspace = name
 	if err := w.create(ctx, a, f); err != nil {
 		return diags.Append(err).Err()
 	}
-	if err := a.selectWorkspace(name); err != nil {
+	if err := a.SelectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
 	}
 	created := fmt.Sprintf("Created and switched to workspace %q!", name)
@@ -215,7 +216,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		if err != nil {
 			return diags.Append(err).Err()
 		}
-		diags = diags.Append(w.change(ctx, a, f, func(open *openedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) }))
+		diags = diags.Append(w.change(ctx, a, f, func(open *session.OpenedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) }))
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return a.done(diags)
 	}
@@ -230,35 +231,35 @@ func (a *App) makeWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diag
 	}
 	options := &workspaceFlags{varFlags: f.varFlags, lockFlags: f.lockFlags}
 	w, diags := a.openWorkspaces(ctx, options)
-	if diags.HasErrors() || slices.Contains(w.names, w.workspace) {
+	if diags.HasErrors() || slices.Contains(w.names, w.Workspace) {
 		return diags
 	}
 	if err := w.create(ctx, a, options); err != nil {
 		return diags.Append(err)
 	}
-	a.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.workspace)
+	a.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.Workspace)
 	return diags
 }
 
 // create makes the place's workspace, without objects.
 func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) error {
-	if maker, ok := w.store.(backend.Maker); ok {
-		if err := maker.Make(ctx, w.workspace); err != nil {
-			return fmt.Errorf("creating the workspace %q: %w", w.workspace, err)
+	if maker, ok := w.Store.(backend.Maker); ok {
+		if err := maker.Make(ctx, w.Workspace); err != nil {
+			return fmt.Errorf("creating the workspace %q: %w", w.Workspace, err)
 		}
 		return nil
 	}
-	return w.change(ctx, a, f, func(open *openedState) tfdiags.Diagnostics { return open.create(ctx) }).Err()
+	return w.change(ctx, a, f, func(open *session.OpenedState) tfdiags.Diagnostics { return open.CreateIfMissing(ctx) }).Err()
 }
 
 // change locks and reads the state of the place's workspace for something to be done with it.
-func (w *workspaces) change(ctx context.Context, a *App, f *workspaceFlags, what func(*openedState) tfdiags.Diagnostics) tfdiags.Diagnostics {
-	open, diags := a.readState(ctx, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-new"})
+func (w *workspaces) change(ctx context.Context, a *App, f *workspaceFlags, what func(*session.OpenedState) tfdiags.Diagnostics) tfdiags.Diagnostics {
+	open, diags := a.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-new"})
 	if diags.HasErrors() {
 		return diags
 	}
 	diags = diags.Append(what(open))
-	return diags.Append(open.close())
+	return diags.Append(open.Close())
 }
 
 func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
@@ -269,15 +270,15 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err := app.canSelect(); err != nil {
 		return err
 	}
-	if !validWorkspaceName(name) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, workspaceNameRule)}.Err()
+	if !session.ValidWorkspaceName(name) {
+		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule)}.Err()
 	}
 	w, diags := app.openWorkspaces(ctx, f)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	switch {
-	case w.workspace == name:
+	case w.Workspace == name:
 		return app.done(diags)
 	case !slices.Contains(w.names, name) && f.OrCreate:
 		return app.newWorkspace(ctx, f, name)
@@ -286,7 +287,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 			"Create it with \"tofu workspace new\" or with the option -or-create of this command.%s",
 			spelling.DidYouMean(name, w.names))).Err()
 	}
-	if err := app.selectWorkspace(name); err != nil {
+	if err := app.SelectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
 	}
 	app.Say("Switched to workspace %q.", name)
@@ -307,12 +308,12 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name), "\"tofu workspace list\" lists those that do.%s", spelling.DidYouMean(name, w.names))).Err()
 	case name == backend.DefaultWorkspace:
 		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")).Err()
-	case name == w.workspace:
+	case name == w.Workspace:
 		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q is your active workspace", name),
 			"Select another one before you delete it.")).Err()
 	}
-	w.workspace = name
-	open, more := app.readState(ctx, w.place, stateRequest{lock: f.lockFlags, operation: "workspace-delete"})
+	w.Workspace = name
+	open, more := app.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-delete"})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -320,11 +321,11 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	n := len(open.State().Select(nil))
 	if n > 0 && !f.Force {
 		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %s. Destroy what is left before "+
-			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.close()).Err()
+			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.Close()).Err()
 	}
 	// The lock goes first: the store that keeps it may be gone after the deletion.
-	diags = diags.Append(open.close())
-	if err := w.store.Delete(ctx, name); err != nil {
+	diags = diags.Append(open.Close())
+	if err := w.Store.Delete(ctx, name); err != nil {
 		return diags.Append(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
 	}
 	app.Say("Deleted workspace %q!", name)
@@ -359,11 +360,11 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 	if len(args) != 1 {
 		return badUsage("Invalid number of arguments", "Expected a single argument, the ID of the lock.")
 	}
-	cfg, diags := app.loadRootModule(ctx, f.varFlags)
+	cfg, diags := app.LoadRootModule(ctx, f.Variables)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	p, more := app.openPlace(ctx, cfg, stateRequest{})
+	p, more := app.Locate(ctx, cfg, session.StateRequest{})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -379,7 +380,7 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 			return exitStatus(1)
 		}
 	}
-	if err := p.manager(app).ForceUnlock(ctx, args[0]); err != nil {
+	if err := p.Manager(app.Session).ForceUnlock(ctx, args[0]); err != nil {
 		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))).Err()
 	}
 	app.Say("The state is unlocked. Other commands can lock it now.")

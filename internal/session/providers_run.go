@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"context"
@@ -25,9 +25,9 @@ import (
 )
 
 // runningProviders starts the providers of one command and ends them.
-type runningProviders struct {
+type Providers struct {
 	*plugin.Pool
-	locks *depsfile.Locks
+	Locks *depsfile.Locks
 	store *pkgstore.Store
 	// check tells what of some requirements is not locked or not installed.
 	check        func(depsfile.Requirements) tfdiags.Diagnostics
@@ -35,9 +35,9 @@ type runningProviders struct {
 }
 
 // missingPackages reports providers of the lock file whose packages are not installed, whatever the configuration requires.
-func (a *App) missingPackages() tfdiags.Diagnostics {
+func (s *Session) missingPackages() tfdiags.Diagnostics {
 	locks, diags := depsfile.Load(depsfile.FileName)
-	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
+	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if diags = diags.Append(err); diags.HasErrors() {
 		return nil // reported by whatever opens the providers
 	}
@@ -45,36 +45,36 @@ func (a *App) missingPackages() tfdiags.Diagnostics {
 	for _, p := range locks.Providers() {
 		locked[p] = nil
 	}
-	return install.Check(locked, locks, a.providersDir(), a.elsewhere(attached))
+	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached))
 }
 
 // openProviders checks that what is required is locked and installed, and gives the pool that starts it. Nothing is started yet.
-func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdiags.Diagnostics) {
-	defer a.timings.Phase("lock file and packages")()
+func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags.Diagnostics) {
+	defer s.Timings.Phase("lock file and packages")()
 	locks, diags := depsfile.Load(depsfile.FileName)
-	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
+	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err != nil {
 		diags = diags.Append(err)
 	}
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(a.overrideWarning())
+	diags = diags.Append(s.OverrideWarning())
 	check := func(reqs depsfile.Requirements) tfdiags.Diagnostics {
-		return install.Check(reqs, locks, a.providersDir(), a.elsewhere(attached))
+		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached))
 	}
 	diags = diags.Append(check(reqs))
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	store, err := pkgstore.Open(a.CLI.CacheDir)
+	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
 		return nil, diags.Append(fmt.Errorf("opening the package store: %w", err))
 	}
-	packages := &install.Packages{Dir: a.providersDir(), Locks: locks, Store: store, Overrides: a.CLI.DevOverrides}
+	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides}
 	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
 		launch := plugin.Launch{
-			Log: a.Logs.Provider.With("provider", p.String()), CacheDir: a.CLI.CacheDir, NoTLS: a.Env("TF_DISABLE_PLUGIN_TLS") != "",
+			Log: s.Logs.Provider.With("provider", p.String()), CacheDir: s.CLI.CacheDir, NoTLS: s.Env("TF_DISABLE_PLUGIN_TLS") != "",
 			Reattach: attached[p],
 		}
 		if launch.Reattach != nil {
@@ -83,18 +83,18 @@ func (a *App) openProviders(reqs depsfile.Requirements) (*runningProviders, tfdi
 		program, err := packages.Program(p)
 		launch.Exec, launch.PackageHash = program.Path, string(program.Hash)
 		if launch.PackageHash != "" {
-			launch.PackageHash += switches(a.Environ)
+			launch.PackageHash += switches(s.Environ)
 		}
 		return launch, err
 	}
-	terraform := builtin.New(builtin.Options{RemoteState: a.remoteState()})
+	terraform := builtin.New(builtin.Options{RemoteState: s.remoteState()})
 	builtins := map[addrs.Provider]func() providers.Interface{addrs.BuiltinTerraform: func() providers.Interface { return terraform }}
-	return &runningProviders{Pool: &plugin.Pool{Find: find, Builtin: builtins}, locks: locks, store: store, check: check,
-		provisioners: &provisioners{dirs: a.provisionerDirs(), log: a.Logs.Provider}}, diags
+	return &Providers{Pool: &plugin.Pool{Find: find, Builtin: builtins}, Locks: locks, store: store, check: check,
+		provisioners: &provisioners{dirs: s.provisionerDirs(), log: s.Logs.Provider}}, diags
 }
 
 // close ends what still runs.
-func (r *runningProviders) close(a *App) {
+func (r *Providers) Close(a *Session) {
 	if err := r.Pool.Close(); err != nil {
 		a.Logs.Core.Warn("ending providers", "error", err)
 	}
@@ -107,7 +107,7 @@ func (r *runningProviders) close(a *App) {
 }
 
 // schemas gives schemas to the printers and documents. What can't be had is shown without one; the failure is kept in diags.
-func (r *runningProviders) schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.Schemas {
+func (r *Providers) Schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.Schemas {
 	known := make(map[addrs.Provider]*providers.Schema)
 	return func(p addrs.Provider) *providers.Schema {
 		if s, ok := known[p]; ok {
@@ -121,16 +121,16 @@ func (r *runningProviders) schemas(ctx context.Context, diags *tfdiags.Diagnosti
 }
 
 // loadSchemas gets the schemas of the providers that a state needs, at the same time.
-func (r *runningProviders) loadSchemas(ctx context.Context, st *states.State) (ui.Schemas, tfdiags.Diagnostics) {
+func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schemas, tfdiags.Diagnostics) {
 	used := make(map[addrs.Provider]bool)
 	for _, c := range st.Providers() {
 		used[c.Provider] = true
 	}
-	return r.fetchSchemas(ctx, slices.SortedFunc(maps.Keys(used), addrs.Provider.Compare))
+	return r.FetchSchemas(ctx, slices.SortedFunc(maps.Keys(used), addrs.Provider.Compare))
 }
 
 // fetchSchemas gets the schemas of some providers.
-func (r *runningProviders) fetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, tfdiags.Diagnostics) {
+func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, tfdiags.Diagnostics) {
 	found := make([]*providers.Schema, len(list))
 	problems := make([]tfdiags.Diagnostics, len(list))
 	parallel.Each(len(list), len(list), func(i int) { found[i], problems[i] = r.Schema(ctx, list[i]) })
@@ -143,20 +143,20 @@ func (r *runningProviders) fetchSchemas(ctx context.Context, list []addrs.Provid
 	return func(p addrs.Provider) *providers.Schema { return known[p] }, diags
 }
 
-func (a *App) providersDir() string { return filepath.Join(a.DataDir, "providers") }
+func (s *Session) ProvidersDir() string { return filepath.Join(s.DataDir, "providers") }
 
 // elsewhere are the providers that are neither installed nor locked.
-func (a *App) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
-	out := unmanaged(attached)
-	maps.Copy(out, a.overridden())
+func (s *Session) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
+	out := Unmanaged(attached)
+	maps.Copy(out, s.Overridden())
 	return out
 }
 
 // requirements are the providers that a configuration and a state need.
-func requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
+func Requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 	reqs := make(depsfile.Requirements)
 	if cfg != nil {
-		addRequirements(reqs, cfg)
+		AddRequirements(reqs, cfg)
 	}
 	for _, c := range st.Providers() {
 		if _, ok := reqs[c.Provider]; !ok {
@@ -167,7 +167,7 @@ func requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 }
 
 // addRequirements adds what a configuration needs.
-func addRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
+func AddRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 	for p, list := range cfg.ProviderRequirements() {
 		all := reqs[p]
 		for _, r := range list {
@@ -178,9 +178,9 @@ func addRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 }
 
 // addTestRequirements adds what a configuration and its tests need: the modules of runs, and the providers that test files configure.
-func addTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
+func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	for _, c := range suite.Configs() {
-		addRequirements(reqs, c)
+		AddRequirements(reqs, c)
 	}
 	for _, file := range suite.Files {
 		for _, p := range suite.Configured(file) {
@@ -192,10 +192,10 @@ func addTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 }
 
 // overrideWarning tells that development builds are used, which the lock file knows nothing of.
-func (a *App) overrideWarning() tfdiags.Diagnostics {
+func (s *Session) OverrideWarning() tfdiags.Diagnostics {
 	var used []string
-	for _, p := range slices.SortedFunc(maps.Keys(a.CLI.DevOverrides), addrs.Provider.Compare) {
-		used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), a.CLI.DevOverrides[p]))
+	for _, p := range slices.SortedFunc(maps.Keys(s.CLI.DevOverrides), addrs.Provider.Compare) {
+		used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), s.CLI.DevOverrides[p]))
 	}
 	if len(used) == 0 {
 		return nil
@@ -225,3 +225,21 @@ const maxSwitch = 8
 
 // noSwitches are variables with short values that differ from shell to shell and turn nothing on.
 var noSwitches = []string{"SHLVL", "LINES", "COLUMNS", "WINDOWID", "TMUX_PANE", "TERM", "_"}
+
+// unmanaged are the providers that run already, started by somebody else.
+func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
+	out := make(map[addrs.Provider]bool, len(attached))
+	for p := range attached {
+		out[p] = true
+	}
+	return out
+}
+
+// overridden are the providers of which a development build is used.
+func (s *Session) Overridden() map[addrs.Provider]bool {
+	out := make(map[addrs.Provider]bool, len(s.CLI.DevOverrides))
+	for p := range s.CLI.DevOverrides {
+		out[p] = true
+	}
+	return out
+}

@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // remoteState is how terraform_remote_state reads the states of other configurations.
-func (a *App) remoteState() builtin.RemoteState {
+func (s *Session) remoteState() builtin.RemoteState {
 	return builtin.RemoteState{
 		Schema: func(name string) (*configschema.Block, error) {
 			if all.Unsupported(name) {
@@ -30,18 +30,18 @@ func (a *App) remoteState() builtin.RemoteState {
 			}
 			return backend.Schema(driver.Config()), nil
 		},
-		Outputs: a.remoteOutputs,
+		Outputs: s.remoteOutputs,
 	}
 }
 
 // remoteOutputs reads the outputs of a workspace's latest snapshot. It takes no lock: a snapshot is whole whenever it is read.
-func (a *App) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
+func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(name)
 	if diags.HasErrors() {
 		return nil, false, diags
 	}
-	settings := &backendSettings{driver: driver, config: config}
-	store, more := settings.open(ctx, a, stateFlags{})
+	settings := &BackendSettings{Driver: driver, Config: config}
+	store, more := settings.open(ctx, s, StatePaths{})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, false, diags
@@ -56,8 +56,8 @@ func (a *App) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, w
 	if data == nil {
 		return nil, false, diags
 	}
-	if a.encrypted != nil {
-		if data, err = decryptFile(ctx, a.encrypted.Remote(addr), data); err != nil {
+	if s.Encrypted != nil {
+		if data, err = DecryptFile(ctx, s.Encrypted.Remote(addr), data); err != nil {
 			return nil, false, diags.Append(fmt.Errorf("decrypting the state: %w", err))
 		}
 	}

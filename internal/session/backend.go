@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"context"
@@ -15,22 +15,22 @@ import (
 )
 
 // backendSettings are a backend with its complete settings.
-type backendSettings struct {
-	driver *backend.Driver
-	schema *configschema.Block
-	block  cty.Value // what the block says; an object of nulls without a block
-	config cty.Value // with what the command line gave besides
+type BackendSettings struct {
+	Driver *backend.Driver
+	Schema *configschema.Block
+	Block  cty.Value // what the block says; an object of nulls without a block
+	Config cty.Value // with what the command line gave besides
 }
 
 // localSettings are those of a root module without a backend block.
-func localSettings() *backendSettings {
+func LocalSettings() *BackendSettings {
 	schema := backend.Schema(local.Driver.Config())
-	return &backendSettings{driver: local.Driver, schema: schema, block: schema.EmptyValue(), config: schema.EmptyValue()}
+	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(), Config: schema.EmptyValue()}
 }
 
 // decodeBackend gives the settings of a configuration's backend block as it stands there. The second result is false when there
 // is no block.
-func decodeBackend(cfg *loaded) (*backendSettings, bool, tfdiags.Diagnostics) {
+func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	block := cfg.Module.Backend
 	if cfg.Module.Cloud != nil {
@@ -39,7 +39,7 @@ func decodeBackend(cfg *loaded) (*backendSettings, bool, tfdiags.Diagnostics) {
 				"such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range))
 	}
 	if block == nil {
-		return localSettings(), false, nil
+		return LocalSettings(), false, nil
 	}
 	driver, more := all.Driver(block.Type)
 	for _, d := range more {
@@ -52,7 +52,7 @@ func decodeBackend(cfg *loaded) (*backendSettings, bool, tfdiags.Diagnostics) {
 		return nil, true, diags
 	}
 	schema := backend.Schema(driver.Config())
-	value, more := cfg.StaticBody(block.Config, optionalSchema(schema), "backend."+block.Type)
+	value, more := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, true, diags
@@ -63,39 +63,39 @@ func decodeBackend(cfg *loaded) (*backendSettings, bool, tfdiags.Diagnostics) {
 			"or with -backend-config when running init.").At(block.Range))
 	}
 	value, _ = value.UnmarkDeep()
-	return &backendSettings{driver: driver, schema: schema, block: value, config: value}, true, diags
+	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, diags
 }
 
 // open opens the backend's store.
-func (s *backendSettings) open(ctx context.Context, app *App, paths stateFlags) (backend.Store, tfdiags.Diagnostics) {
-	config := s.driver.Config()
-	diags := backend.Decode(s.config, config, app.Env)
+func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePaths) (backend.Store, tfdiags.Diagnostics) {
+	config := s.Driver.Config()
+	diags := backend.Decode(s.Config, config, app.Env)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	if c, ok := config.(*local.Config); ok {
-		if v := s.config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
+		if v := s.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
 			d := tfdiags.Errorf("Invalid path of the state file", "The path of the local backend must not be empty; leave it out for terraform.tfstate.")
 			d.Path = cty.GetAttrPath("path")
 			return nil, diags.Append(d)
 		}
 		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), diags
 	}
-	store, err := s.driver.Open(ctx, config)
+	store, err := s.Driver.Open(ctx, config)
 	if err != nil {
-		return nil, diags.Append(tfdiags.Errorf("Failed to open the backend", "The backend %q could not be opened: %s.", s.driver.Name, err))
+		return nil, diags.Append(tfdiags.Errorf("Failed to open the backend", "The backend %q could not be opened: %s.", s.Driver.Name, err))
 	}
 	return store, diags
 }
 
 // currentBackend gives the settings of the backend that the working directory is initialized for. A block that says something
 // else than init noted is an error.
-func (a *App) currentBackend(cfg *loaded) (*backendSettings, tfdiags.Diagnostics) {
-	settings, hasBlock, diags := decodeBackend(cfg)
+func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, tfdiags.Diagnostics) {
+	settings, hasBlock, diags := DecodeBackend(cfg)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	record, err := a.readBackendRecord()
+	record, err := s.ReadBackendRecord()
 	if err != nil {
 		return nil, diags.Append(err)
 	}
@@ -103,20 +103,20 @@ func (a *App) currentBackend(cfg *loaded) (*backendSettings, tfdiags.Diagnostics
 	case record == nil && !hasBlock:
 		return settings, diags
 	case record == nil:
-		return nil, diags.Append(needInit("The backend %q is not set up in this directory", settings.driver.Name))
+		return nil, diags.Append(needInit("The backend %q is not set up in this directory", settings.Driver.Name))
 	case !hasBlock:
 		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has no backend any more", record.Type))
-	case record.Type != settings.driver.Name:
-		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has %q", record.Type, settings.driver.Name))
+	case record.Type != settings.Driver.Name:
+		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has %q", record.Type, settings.Driver.Name))
 	}
-	stored, err := record.value(settings.schema.ImpliedType())
+	stored, err := record.Value(settings.Schema.ImpliedType())
 	if err != nil {
 		return nil, diags.Append(err)
 	}
-	if record.Hash != backendHash(record.Type, settings.block) && !stored.RawEquals(settings.block) {
+	if record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block) {
 		return nil, diags.Append(needInit("The backend was set up with other settings than it has in the configuration"))
 	}
-	settings.config = stored
+	settings.Config = stored
 	return settings, diags
 }
 
@@ -124,4 +124,15 @@ func needInit(reason string, args ...any) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"", "%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
 		"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",
 		fmt.Sprintf(reason, args...))
+}
+
+// optionalSchema is a schema without required arguments: what a block leaves out may be given elsewhere.
+func OptionalSchema(schema *configschema.Block) *configschema.Block {
+	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)), BlockTypes: schema.BlockTypes}
+	for name, attr := range schema.Attributes {
+		relaxed := *attr
+		relaxed.Required, relaxed.Optional = false, true
+		out.Attributes[name] = &relaxed
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"context"
@@ -16,135 +16,142 @@ import (
 
 // The names of operations, as lock information has them.
 const (
-	operationPlan    = "OperationTypePlan"
-	operationApply   = "OperationTypeApply"
-	operationRefresh = "OperationTypeRefresh"
+	OperationPlan    = "OperationTypePlan"
+	OperationApply   = "OperationTypeApply"
+	OperationRefresh = "OperationTypeRefresh"
 )
 
 // operation is a run of the engine: a configuration, the state it starts from, and the providers.
-type operation struct {
-	app       *App
-	cfg       *loaded
-	place     *place
-	state     *openedState
-	providers *runningProviders
-	env       *engine.Env
-	variables map[string]engine.Variable
+type Operation struct {
+	Session   *Session
+	Config    *Config
+	Location  *Location
+	State     *OpenedState
+	Providers *Providers
+	Env       *engine.Env
+	Variables map[string]engine.Variable
+}
+
+// OperationOptions are the options that all operations have in common.
+type OperationOptions struct {
+	Variables Variables
+	Paths     StatePaths
+	Lock      LockOptions
 }
 
 // startOperation does what comes before planning: it loads the configuration, gets the variables' values, opens the backend, locks
 // and reads the state, and checks the providers. The caller closes the operation, which gives back the lock, unless there are errors.
-func (a *App) startOperation(ctx context.Context, f *operationFlags, name string) (*operation, tfdiags.Diagnostics) {
-	root, diags := a.loadRootModule(ctx, f.varFlags)
+func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, tfdiags.Diagnostics) {
+	root, diags := s.LoadRootModule(ctx, opts.Variables)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	req := stateRequest{paths: f.stateFlags, lock: f.lockFlags, operation: name}
-	p, more := a.openPlace(ctx, root, req)
+	req := StateRequest{Paths: opts.Paths, Lock: opts.Lock, Operation: name}
+	p, more := s.Locate(ctx, root, req)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if maker, ok := p.store.(backend.Maker); ok && f.State == "" {
-		if err := maker.Make(ctx, p.workspace); err != nil {
+	if maker, ok := p.Store.(backend.Maker); ok && opts.Paths.State == "" {
+		if err := maker.Make(ctx, p.Workspace); err != nil {
 			return nil, diags.Append(err)
 		}
 	}
-	if name != operationApply {
-		diags = diags.Append(a.encryptionWarnings(root))
+	if name != OperationApply {
+		diags = diags.Append(s.EncryptionWarnings(root))
 	}
-	op := &operation{app: a, place: p}
-	op.cfg, more = a.loadConfigGiven(ctx, root.given)
+	op := &Operation{Session: s, Location: p}
+	op.Config, more = s.LoadConfigWith(ctx, root.Given)
 	diags = diags.Append(more)
 	if more.HasErrors() { // in a directory that was never initialized, packages are missing as well as modules
-		return nil, diags.Append(a.missingPackages())
+		return nil, diags.Append(s.missingPackages())
 	}
-	op.variables, more = op.cfg.variables(ctx, a, needValues)
+	op.Variables, more = op.Config.Variables(ctx, s, NeedValues)
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(op.open(ctx, req))
+	diags = diags.Append(op.Open(ctx, req))
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if more := op.state.create(ctx); more.HasErrors() {
-		op.close()
+	if more := op.State.CreateIfMissing(ctx); more.HasErrors() {
+		op.Close()
 		return nil, diags.Append(more)
 	}
 	return op, diags
 }
 
 // open locks and reads the state and checks the providers. With errors it leaves nothing open.
-func (op *operation) open(ctx context.Context, req stateRequest) tfdiags.Diagnostics {
+func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnostics {
 	var diags, more tfdiags.Diagnostics
-	op.state, diags = op.app.readState(ctx, op.place, req)
+	op.State, diags = op.Session.ReadState(ctx, op.Location, req)
 	if diags.HasErrors() {
 		return diags
 	}
-	op.state.use(op.app.adopted(op.state.State(), op.cfg.Config))
+	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
 	// Providers that only the state needs are checked after planning, which is more to the point about what they serve.
-	op.providers, more = op.app.openProviders(requirements(op.cfg.Config, nil))
+	op.Providers, more = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
 	diags = diags.Append(more)
 	if more.HasErrors() {
-		return diags.Append(op.state.close())
+		return diags.Append(op.State.Close())
 	}
-	op.env = op.app.environment(op.providers, op.place.workspace)
-	op.env.Known = &graph.Known{}
+	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
+	op.Env.Known = &graph.Known{}
 	return diags
 }
 
 // environment is what the engine finds around it.
-func (a *App) environment(running *runningProviders, workspace string) *engine.Env {
+func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
-		Observe: a.Printer.Event, Timings: a.timings, Workspace: workspace, WorkDir: a.WorkDir, RootModule: a.rootDir,
-		Stop: a.Interrupts.Stop, Kill: a.Interrupts.Kill,
+		Observe: s.Printer.Event, Timings: s.Timings, Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir,
+		Stop: s.Interrupts.Stop, Kill: s.Interrupts.Kill,
 	}
 }
 
 // close ends the providers and gives back the lock.
-func (op *operation) close() {
-	if op.providers != nil {
-		op.providers.close(op.app)
+func (op *Operation) Close() {
+	if op.Providers != nil {
+		op.Providers.Close(op.Session)
 	}
-	if op.state != nil {
-		op.app.Printer.Diagnostics(op.state.close())
+	if op.State != nil {
+		op.Session.Printer.Diagnostics(op.State.Close())
 	}
 }
 
 // plan checks the configuration, plans and shows the plan. A plan with errors is shown too as far as it got, and given back; when it got
 // to no object, that is shown to those who want nothing but a plan.
-func (op *operation) plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
-	plan, diags := op.planQuietly(ctx, opts)
-	if op.app.Interrupts.Stopped() && !diags.HasErrors() {
+func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
+	plan, diags := op.PlanQuietly(ctx, opts)
+	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
 	}
-	if plan != nil && (!diags.HasErrors() || hasChanges(plan) || opts.Mode != plans.Destroy && (!toApply || len(plan.Changes.Instances) > 0)) {
-		op.showPlan(ctx, plan, false)
+	if plan != nil && (!diags.HasErrors() || HasChanges(plan) || opts.Mode != plans.Destroy && (!toApply || len(plan.Changes.Instances) > 0)) {
+		op.ShowPlan(ctx, plan, false)
 	}
 	return plan, diags
 }
 
 // quietEnv is for what is worked out without being shown.
-func (op *operation) quietEnv() *engine.Env {
-	quiet := *op.env
+func (op *Operation) QuietEnv() *engine.Env {
+	quiet := *op.Env
 	quiet.Observe = nil
 	return &quiet
 }
 
 // planQuietly checks the configuration and plans. What is wrong in the configuration itself is said before anything is read.
-func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
-	diags := engine.Validate(engineContext(ctx), op.cfg.Config, op.quietEnv())
+func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+	diags := engine.Validate(EngineContext(ctx), op.Config.Config, op.QuietEnv())
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	opts.Variables = op.variables
-	plan, more := engine.Plan(engineContext(ctx), op.cfg.Config, op.state.State(), op.env, opts)
+	opts.Variables = op.Variables
+	plan, more := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, opts)
 	said := diags.Each(func(d *tfdiags.Diagnostic) { d.Address = "" }) // of whole resources, where planning names instances
 	diags = diags.Append(more.Without(said))
 	if !diags.HasErrors() {
-		diags = diags.Append(op.providers.check(requirements(nil, op.state.State())))
+		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State())))
 		if diags.HasErrors() {
 			plan = nil
 		}
@@ -153,7 +160,7 @@ func (op *operation) planQuietly(ctx context.Context, opts *engine.PlanOptions) 
 }
 
 // hasChanges tells whether something would be done to an object.
-func hasChanges(plan *plans.Plan) bool {
+func HasChanges(plan *plans.Plan) bool {
 	for _, c := range plan.Changes.Instances {
 		if c.Action != plans.NoOp {
 			return true
@@ -162,46 +169,46 @@ func hasChanges(plan *plans.Plan) bool {
 	return false
 }
 
-func (op *operation) showPlan(ctx context.Context, plan *plans.Plan, saved bool) {
-	defer op.app.timings.Phase("output")()
+func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool) {
+	defer op.Session.Timings.Phase("output")()
 	var ignored tfdiags.Diagnostics // whatever is planned has its schema
-	op.app.Printer.Plan(&ui.PlanView{
-		Plan: plan, Config: op.cfg.Config, Schemas: op.providers.schemas(engineContext(ctx), &ignored), Saved: saved,
+	op.Session.Printer.Plan(&ui.PlanView{
+		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(EngineContext(ctx), &ignored), Saved: saved,
 	})
 }
 
 // apply applies a plan and saves the state, which it does in any case: after errors and interrupts there is something to save too.
-func (op *operation) apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
-	defer op.app.Interrupts.Record()()
-	if err := op.state.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
+func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
+	defer op.Session.Interrupts.Record()()
+	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
 		return nil, nil, tfdiags.Diagnostics{}.Append(err)
 	}
 	tally := &ui.Tally{}
 	tally.Expect(plan)
-	env := *op.env
+	env := *op.Env
 	env.Observe = func(e engine.Event) {
-		journal(op.state.Manager, e)
+		journal(op.State.Manager, e)
 		tally.Observe(e)
-		op.app.Printer.Event(e)
+		op.Session.Printer.Event(e)
 	}
-	st, diags := engine.Apply(engineContext(ctx), op.cfg.Config, plan, &env, opts)
-	if op.app.Interrupts.Stopped() && !diags.HasErrors() {
+	st, diags := engine.Apply(EngineContext(ctx), op.Config.Config, plan, &env, opts)
+	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted. What was done before is in the state; plan again to see what is left."))
 	}
 	if st == plan.Prior && diags.HasErrors() {
 		return st, tally, diags // refused before anything was begun; unlocking ends the record of it
 	}
-	return st, tally, diags.Append(op.save(ctx, st))
+	return st, tally, diags.Append(op.Save(ctx, st))
 }
 
 // save writes the final state. When it can be saved nowhere it is printed, as the last thing that can be done for it.
-func (op *operation) save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
-	end := op.app.timings.Phase("saving the state")
-	diags := op.state.save(ctx, st)
+func (op *Operation) Save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
+	end := op.Session.Timings.Phase("saving the state")
+	diags := op.State.Store(ctx, st)
 	end()
 	for _, d := range diags {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
-			_, _ = op.app.Err.Write(append(unsaved.Data, '\n'))
+			_, _ = op.Session.Err.Write(append(unsaved.Data, '\n'))
 		}
 	}
 	return diags
@@ -227,24 +234,24 @@ func journal(m *statemgr.Manager, e engine.Event) {
 }
 
 // engineContext frees an operation from the context that ends with the first interrupt: the engine ends what runs in its own way.
-func engineContext(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+func EngineContext(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // lockPlan locks for a plan, which only reads: another plan's lock does not keep it from running.
-func (a *App) lockPlan(ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting)) tfdiags.Diagnostics {
-	diags := m.Lock(ctx, operationPlan, 0, nil)
+func (s *Session) lockPlan(ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting)) tfdiags.Diagnostics {
+	diags := m.Lock(ctx, OperationPlan, 0, nil)
 	for _, d := range diags {
-		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == operationPlan {
+		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == OperationPlan {
 			return nil
 		}
 	}
 	if diags.HasErrors() && timeout > 0 {
-		return m.Lock(ctx, operationPlan, timeout, progress)
+		return m.Lock(ctx, OperationPlan, timeout, progress)
 	}
 	return diags
 }
 
 // outputs are the root outputs of a state by name.
-func outputs(st *states.State) map[string]*states.Output {
+func Outputs(st *states.State) map[string]*states.Output {
 	out := make(map[string]*states.Output)
 	for _, name := range st.OutputNames() {
 		out[name] = st.Output(name)

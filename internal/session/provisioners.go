@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"log/slog"
@@ -59,12 +59,12 @@ func (p *provisioners) close() error {
 }
 
 // provisionerDirs are the directories of provisioner plugins: the working directory, this program's own, and those of the user.
-func (a *App) provisionerDirs() []string {
+func (s *Session) provisionerDirs() []string {
 	dirs := []string{"."}
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))
 	}
-	for _, dir := range a.CLI.ImpliedDirs {
+	for _, dir := range s.CLI.ImpliedDirs {
 		dirs = append(dirs, dir, filepath.Join(dir, runtime.GOOS+"_"+runtime.GOARCH))
 	}
 	return dirs

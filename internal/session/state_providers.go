@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"tofu/internal/addrs"
@@ -15,16 +15,16 @@ import (
 const noTranslation = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION"
 
 // adopted gives the state with the providers that a configuration means. Those that it names with Terraform's host stay.
-func (a *App) adopted(st *states.State, cfg *configs.Config) *states.State {
-	return a.translated(st, func() func(addrs.Provider) bool {
+func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
+	return s.translated(st, func() func(addrs.Provider) bool {
 		named := cfg.ProviderRequirements()
 		return func(p addrs.Provider) bool { return named[p] != nil }
 	})
 }
 
 // shown is the same where there is no configuration to ask: what is locked by that name stays.
-func (a *App) shown(st *states.State) *states.State {
-	return a.translated(st, func() func(addrs.Provider) bool {
+func (s *Session) ForDisplay(st *states.State) *states.State {
+	return s.translated(st, func() func(addrs.Provider) bool {
 		locks, diags := depsfile.Load(depsfile.FileName)
 		return func(p addrs.Provider) bool {
 			if diags.HasErrors() {
@@ -37,12 +37,12 @@ func (a *App) shown(st *states.State) *states.State {
 }
 
 // translated makes the function that tells which names stay only when it is needed.
-func (a *App) translated(st *states.State, stays func() func(addrs.Provider) bool) *states.State {
-	if a.Env(noTranslation) == "0" {
+func (s *Session) translated(st *states.State, stays func() func(addrs.Provider) bool) *states.State {
+	if s.Env(noTranslation) == "0" {
 		return st
 	}
 	var keep func(addrs.Provider) bool
-	st, _ = withProviders(st, func(p addrs.Provider) addrs.Provider {
+	st, _ = WithProviders(st, func(p addrs.Provider) addrs.Provider {
 		if p.Host != addrs.LegacyDefaultHost {
 			return p
 		}
@@ -59,7 +59,7 @@ func (a *App) translated(st *states.State, stays func() func(addrs.Provider) boo
 
 // withProviders gives a copy of a state in which resources belong to the providers that change gives for theirs, and the addresses of
 // those for which it gave another one. It is the state itself when there are none.
-func withProviders(st *states.State, change func(addrs.Provider) addrs.Provider) (*states.State, []string) {
+func WithProviders(st *states.State, change func(addrs.Provider) addrs.Provider) (*states.State, []string) {
 	other := make(map[addrs.Provider]addrs.Provider)
 	for _, c := range st.Providers() {
 		if p := change(c.Provider); p != c.Provider {

@@ -1,4 +1,4 @@
-package command
+package session
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 
 // backendRecord is what init notes about the backend, in the data directory: its settings with everything that was given on the
 // command line, and a hash of the block itself, by which later commands see that the block was changed.
-type backendRecord struct {
+type BackendRecord struct {
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
 	Hash   uint64          `json:"hash"`
@@ -25,14 +25,14 @@ type backendRecord struct {
 // backendFile is the record's file. Its form is that of a very old state file, version 3, in which the record was one property.
 type backendFile struct {
 	Version int            `json:"version"`
-	Backend *backendRecord `json:"backend,omitempty"`
+	Backend *BackendRecord `json:"backend,omitempty"`
 }
 
-func (a *App) backendRecordPath() string { return filepath.Join(a.DataDir, "terraform.tfstate") }
+func (s *Session) backendRecordPath() string { return filepath.Join(s.DataDir, "terraform.tfstate") }
 
 // readBackendRecord gives the record, nil when there is none.
-func (a *App) readBackendRecord() (*backendRecord, error) {
-	src, err := os.ReadFile(a.backendRecordPath())
+func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
+	src, err := os.ReadFile(s.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -42,11 +42,11 @@ func (a *App) readBackendRecord() (*backendRecord, error) {
 	var file backendFile
 	if err := json.Unmarshal(src, &file); err != nil {
 		return nil, fmt.Errorf("%s, where init notes the backend's settings, is damaged: %w; run `tofu init -reconfigure` to write it anew",
-			a.backendRecordPath(), err)
+			s.backendRecordPath(), err)
 	}
 	if file.Version != 3 {
 		return nil, fmt.Errorf("%s, where init notes the backend's settings, has version %d instead of 3, so something else was put there: move the file away",
-			a.backendRecordPath(), file.Version)
+			s.backendRecordPath(), file.Version)
 	}
 	if file.Backend != nil && file.Backend.Type == "" {
 		return nil, nil
@@ -55,8 +55,8 @@ func (a *App) readBackendRecord() (*backendRecord, error) {
 }
 
 // writeBackendRecord replaces the record; nil removes it.
-func (a *App) writeBackendRecord(r *backendRecord) error {
-	path := a.backendRecordPath()
+func (s *Session) WriteBackendRecord(r *BackendRecord) error {
+	path := s.backendRecordPath()
 	if r == nil {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing what init noted about the backend: %w", err)
@@ -67,36 +67,36 @@ func (a *App) writeBackendRecord(r *backendRecord) error {
 	if err != nil {
 		return fmt.Errorf("writing down the backend's settings: %w", err)
 	}
-	return a.writeDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may hold secrets
+	return s.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may hold secrets
 }
 
 // writeDataFile writes a file of the data directory with one rename.
-func (a *App) writeDataFile(name string, content []byte, perm fs.FileMode) error {
-	if err := os.MkdirAll(a.DataDir, 0o755); err != nil {
+func (s *Session) WriteDataFile(name string, content []byte, perm fs.FileMode) error {
+	if err := os.MkdirAll(s.DataDir, 0o755); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	if err := staging.Write(filepath.Join(a.DataDir, name), content, perm); err != nil {
+	if err := staging.Write(filepath.Join(s.DataDir, name), content, perm); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
 }
 
 // backendHash is the record's hash of a backend block.
-func backendHash(typ string, config cty.Value) uint64 {
+func BackendHash(typ string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(typ), config}).Hash())
 }
 
 // newBackendRecord makes the record of a backend with its block's own settings and the complete ones.
-func newBackendRecord(typ string, block, complete cty.Value) (*backendRecord, error) {
+func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, error) {
 	text, err := ctyjson.Marshal(complete, complete.Type())
 	if err != nil {
 		return nil, fmt.Errorf("writing down the settings of the backend %q: %w", typ, err)
 	}
-	return &backendRecord{Type: typ, Config: text, Hash: backendHash(typ, block)}, nil
+	return &BackendRecord{Type: typ, Config: text, Hash: BackendHash(typ, block)}, nil
 }
 
 // value gives the recorded settings in the type of the backend's schema; settings it does not know any more are left out.
-func (r *backendRecord) value(ty cty.Type) (cty.Value, error) {
+func (r *BackendRecord) Value(ty cty.Type) (cty.Value, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(r.Config, &given); err != nil {
 		return cty.NilVal, fmt.Errorf("reading the recorded settings of the backend %q: %w", r.Type, err)

@@ -1,8 +1,10 @@
-package command
+package session
 
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -15,11 +17,11 @@ import (
 )
 
 // askVariable asks for the value of a root variable.
-func (a *App) askVariable(ctx context.Context, v *configs.Variable) (configs.Given, error) {
-	if !a.Input {
+func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs.Given, error) {
+	if !s.Input {
 		return configs.Given{}, terminal.ErrNoInput
 	}
-	answer, err := a.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description, Secret: v.Sensitive || v.Ephemeral})
+	answer, err := s.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description, Secret: v.Sensitive || v.Ephemeral})
 	if err != nil {
 		return configs.Given{}, err
 	}
@@ -28,8 +30,8 @@ func (a *App) askVariable(ctx context.Context, v *configs.Variable) (configs.Giv
 
 // planVariables interprets the values that are given again for a saved plan: those of ephemeral variables, which no plan holds, are
 // asked for.
-func (l *loaded) planVariables(ctx context.Context, app *App, plan *plans.Plan) (map[string]engine.Variable, tfdiags.Diagnostics) {
-	values, diags := inputs.Values(l.given, l.Module.Variables)
+func (l *Config) PlanVariables(ctx context.Context, app *Session, plan *plans.Plan) (map[string]engine.Variable, tfdiags.Diagnostics) {
+	values, diags := inputs.Values(l.Given, l.Module.Variables)
 	out := make(map[string]engine.Variable, len(values))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
@@ -55,26 +57,26 @@ func (l *loaded) planVariables(ctx context.Context, app *App, plan *plans.Plan) 
 type variableNeed uint8
 
 const (
-	needValues   variableNeed = iota // ask, or fail
-	allowUnknown                     // let them be unknown
+	NeedValues   variableNeed = iota // ask, or fail
+	AllowUnknown                     // let them be unknown
 )
 
 // variables interprets the values given for the root module's variables, and asks for those that are missing.
-func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (map[string]engine.Variable, tfdiags.Diagnostics) {
+func (l *Config) Variables(ctx context.Context, app *Session, need variableNeed) (map[string]engine.Variable, tfdiags.Diagnostics) {
 	declared := l.Module.Variables
-	values, diags := inputs.Values(l.given, declared)
+	values, diags := inputs.Values(l.Given, declared)
 	out := make(map[string]engine.Variable, len(declared))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, declared) {
-		if _, broken := l.given[v.Name]; broken { // what is wrong with its value was said
-			if need == needValues {
+		if _, broken := l.Given[v.Name]; broken { // what is wrong with its value was said
+			if need == NeedValues {
 				diags = diags.Append(v.NoValue())
 			}
 			continue
 		}
-		if need == allowUnknown {
+		if need == AllowUnknown {
 			out[v.Name] = engine.Variable{Value: cty.UnknownVal(v.Type.Type)}
 			continue
 		}
@@ -95,9 +97,9 @@ func (l *loaded) variables(ctx context.Context, app *App, need variableNeed) (ma
 }
 
 // convertible reports values that do not fit the types of their variables.
-func (l *loaded) convertible(values map[string]engine.Variable) tfdiags.Diagnostics {
+func (l *Config) Convertible(values map[string]engine.Variable) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v := l.Module.Variables[name]
 		if v == nil || !values[name].Value.IsKnown() {
 			continue

@@ -1,0 +1,54 @@
+package session
+
+import (
+	"strings"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/configs"
+	"tofu/internal/configs/inputs"
+	"tofu/internal/encryption"
+	"tofu/internal/terminal"
+	"tofu/internal/timings"
+)
+
+// Session is one run of a command in a working directory.
+type Session struct {
+	*terminal.Terminal
+	Interrupts *terminal.Interrupts
+	Logs       *terminal.Logs
+
+	Env     func(name string) string // the environment
+	Environ []string                 // all of it, "NAME=value"
+	CLI     *cliconfig.Config
+
+	WorkDir string // where the program was started, before -chdir: path.cwd; all other paths are relative to the current directory
+	DataDir string // the working directory's own data, usually ".terraform"
+	RootDir string // the root module
+	Input   bool   // values may be asked for
+
+	Parser  *configs.Parser
+	Timings *timings.Recorder // nil without -timings
+
+	Encrypted *encryption.Config // result of encryptionFor
+	Snapshot  map[string][]byte  // files of a saved plan's configuration; nil if there is no such plan
+}
+
+// New returns the session of a process with the given environment.
+func New(t *terminal.Terminal, environ []string) *Session {
+	values := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	s := &Session{
+		Terminal: t, Environ: environ, Env: func(name string) string { return values[name] },
+		Interrupts: terminal.NewInterrupts(), Parser: configs.NewParser(nil), RootDir: ".", DataDir: ".terraform",
+	}
+	if dir := s.Env("TF_DATA_DIR"); dir != "" {
+		s.DataDir = dir
+	}
+	return s
+}
+
+// Variables holds the values of input variables that the command line sets.
+type Variables struct{ Vars []inputs.Flag }

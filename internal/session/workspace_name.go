@@ -1,0 +1,42 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tofu/internal/backend"
+)
+
+// workspace gives the name of the selected workspace; TF_WORKSPACE, which overrides the selection, is checked.
+func (s *Session) Workspace() (string, error) {
+	if name := s.Env("TF_WORKSPACE"); name != "" {
+		if !ValidWorkspaceName(name) {
+			return "", fmt.Errorf("the workspace name %q, set by TF_WORKSPACE, is not allowed: %s", name, WorkspaceNameRule)
+		}
+		return name, nil
+	}
+	text, err := os.ReadFile(s.environmentPath())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading which workspace is selected: %w", err)
+	}
+	if name := strings.TrimSpace(string(text)); name != "" {
+		return name, nil
+	}
+	return backend.DefaultWorkspace, nil
+}
+
+func (s *Session) environmentPath() string { return filepath.Join(s.DataDir, "environment") }
+
+// selectWorkspace makes a workspace the selected one.
+func (s *Session) SelectWorkspace(name string) error {
+	return s.WriteDataFile("environment", []byte(name), 0o644)
+}
+
+const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have spaces or slashes"
+
+func ValidWorkspaceName(name string) bool { return name != "" && url.PathEscape(name) == name }
