@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
+	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/marks"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
@@ -89,7 +89,7 @@ func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 		if !v.Default.Set {
 			return cty.UnknownVal(v.Type.Type), fmt.Errorf("required variable %q must not be null", v.Name)
 		}
-		if converted, err = convert.Convert(v.Default.Value, v.Type.Type); err != nil {
+		if converted, err = coerce.Convert(v.Default.Value, v.Type.Type); err != nil {
 			return cty.UnknownVal(v.Type.Type), err
 		}
 	}

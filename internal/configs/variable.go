@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/tfdiags"
 )
@@ -170,7 +170,7 @@ func (t TypeConstraint) Convert(val cty.Value) (cty.Value, error) {
 	if t.Defaults != nil && !val.IsNull() {
 		val = t.Defaults.Apply(val)
 	}
-	return convert.Convert(val, t.WithOptional)
+	return coerce.Convert(val, t.WithOptional)
 }
 
 // typeConstraint reads a type expression, with the forms of old configurations.

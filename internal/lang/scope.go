@@ -7,10 +7,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang/coerce"
 	"tofu/internal/tfdiags"
 )
 
@@ -249,7 +249,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	if want == cty.DynamicPseudoType || v.Type().Equals(want) {
 		return v, diags
 	}
-	converted, err := convert.Convert(v, want)
+	converted, err := coerce.Convert(v, want)
 	if err != nil {
 		rng := expr.Range()
 		return cty.UnknownVal(want), diags.Append(tfdiags.Diagnostic{

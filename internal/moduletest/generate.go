@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/coerce"
 )
 
 // generator makes up the values that providers compute. The same object gets the same values every time, others get others.
@@ -111,7 +111,7 @@ func (g *generator) convert(attr *configschema.Attribute, value cty.Value, path 
 		}
 		value = cty.ObjectVal(attrs)
 	}
-	out, err := convert.Convert(value, want)
+	out, err := coerce.Convert(value, want)
 	if err != nil {
 		return cty.NilVal, path.NewError(err)
 	}

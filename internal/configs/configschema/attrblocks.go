@@ -6,7 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/lang/coerce"
 )
 
 // Some providers declare what is written as blocks as an attribute of a list or set of objects, so that `name = []` can say "none"
@@ -208,7 +209,7 @@ func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		return cty.UnknownVal(want).WithMarks(marks...), diags
 	}
-	val, err := convert.Convert(cty.TupleVal(vals), want)
+	val, err := coerce.Convert(cty.TupleVal(vals), want)
 	if err != nil {
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError,

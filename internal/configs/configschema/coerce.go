@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/lang/coerce"
 )
 
 // CoerceValue brings a value that was written as one expression (a backend's configuration, for example) to the block's type:
@@ -68,7 +69,7 @@ func (a *Attribute) coerce(given map[string]cty.Value, name string, path cty.Pat
 		}
 		return a.EmptyValue(), nil
 	}
-	val, err := convert.Convert(val, a.ConfigType())
+	val, err := coerce.Convert(val, a.ConfigType())
 	if err != nil {
 		return cty.NilVal, path.GetAttr(name).NewError(err)
 	}

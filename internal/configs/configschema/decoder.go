@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/dynblock"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/lang/coerce"
 )
 
 // mapKeyLabel names the label of blocks that are keyed by a label.
@@ -85,7 +86,7 @@ func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty
 		if len(diags) > 0 {
 			return cty.NilVal, false
 		}
-		val, err := convert.Convert(val, b.Attributes[arg.name].ConfigType())
+		val, err := coerce.Convert(val, b.Attributes[arg.name].ConfigType())
 		if err != nil {
 			return cty.NilVal, false
 		}

@@ -47,13 +47,13 @@ var (
 	setintersectionFunc = described(stdlib.SetIntersectionFunc,
 		"`setintersection` returns what all sets have in common.",
 		"The first set.", "The other sets.")
-	setproductFunc = described(bounded(stdlib.SetProductFunc, productSize, notNull),
+	setproductFunc = described(bounded(productOfLists, productSize, notNull),
 		"`setproduct` returns all combinations of an element of each of the given lists or sets.",
 		"The lists or sets.")
 	setsubtractFunc = described(stdlib.SetSubtractFunc,
 		"`setsubtract` returns the elements of the first set that the second does not have.",
 		"The set to take elements from.", "The set of the elements to leave out.")
-	setunionFunc = described(stdlib.SetUnionFunc,
+	setunionFunc = described(unionAtOnce,
 		"`setunion` returns the elements of all sets together.",
 		"The first set.", "The other sets.")
 	sortFunc = described(stdlib.SortFunc,

@@ -8,6 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"tofu/internal/lang/coerce"
 )
 
 // The functions that look for elements of a collection.
@@ -122,7 +124,7 @@ func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
 		return coll.Index(keyVal).WithMarks(collMarks, keyMarks), nil
 	}
 	if len(args) == 3 {
-		def, err := convert.Convert(args[2], retType)
+		def, err := coerce.Convert(args[2], retType)
 		if err != nil {
 			return cty.NilVal, function.NewArgError(2, err)
 		}
@@ -154,11 +156,11 @@ var matchkeysFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("the list of keys must be as long as the list of values")
 		}
 		ty, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()})
-		keys, err := convert.Convert(args[1], ty)
+		keys, err := coerce.Convert(args[1], ty)
 		if err != nil {
 			return cty.NilVal, function.NewArgError(1, err)
 		}
-		wanted, err := convert.Convert(args[2], ty)
+		wanted, err := coerce.Convert(args[2], ty)
 		if err != nil {
 			return cty.NilVal, function.NewArgError(2, err)
 		}

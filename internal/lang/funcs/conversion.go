@@ -3,8 +3,6 @@ package funcs
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -46,7 +45,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
 			got := args[0].Type()
-			if uniform(got, want) || got.Equals(want) || convert.GetConversionUnsafe(got, want) != nil {
+			if coerce.Convertible(got, want) {
 				return want, nil
 			}
 			return cty.NilType, function.NewArgErrorf(0, "cannot convert %s to %s: %s",
@@ -58,46 +57,13 @@ func toFunc(want cty.Type, desc string) function.Function {
 			if v, ms := args[0].Unmark(); !v.IsKnown() {
 				return cty.UnknownVal(want).WithMarks(ms), nil
 			}
-			if uniform(args[0].Type(), want) && !args[0].IsNull() {
-				return collect(args[0], want), nil
-			}
-			v, err := convert.Convert(args[0], want)
+			v, err := coerce.Convert(args[0], want)
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
 			return v, nil
 		},
 	})
-}
-
-// uniform tells whether all elements of a tuple that is to become a list or a set, or of an object that is to become a map, have one
-// type. The library would find it by comparing each element's type with all others.
-func uniform(got, want cty.Type) bool {
-	var types []cty.Type
-	switch {
-	case got.IsTupleType() && (want.IsListType() || want.IsSetType()):
-		types = got.TupleElementTypes()
-	case got.IsObjectType() && want.IsMapType():
-		types = slices.Collect(maps.Values(got.AttributeTypes()))
-	}
-	if len(types) == 0 || want.ElementType() != cty.DynamicPseudoType || types[0].HasDynamicTypes() {
-		return false
-	}
-	return !slices.ContainsFunc(types[1:], func(ty cty.Type) bool { return !ty.Equals(types[0]) })
-}
-
-// collect makes a list or a set of such a tuple, and a map of such an object. The library would lose the marks of elements that are
-// null.
-func collect(v cty.Value, want cty.Type) cty.Value {
-	inner, ms := v.Unmark()
-	switch {
-	case want.IsMapType():
-		return cty.MapVal(inner.AsValueMap()).WithMarks(ms)
-	case want.IsSetType():
-		return cty.SetVal(inner.AsValueSlice()).WithMarks(ms)
-	default:
-		return cty.ListVal(inner.AsValueSlice()).WithMarks(ms)
-	}
 }
 
 // conversionError is about a value that does not convert though others of its type do.

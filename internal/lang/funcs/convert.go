@@ -7,8 +7,9 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/customdecode"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/lang/coerce"
 )
 
 // A typeConstraint is the second argument of convert.
@@ -62,10 +63,7 @@ var convertFunc = function.New(&function.Spec{
 		if want.defaults != nil && !v.IsNull() {
 			v = want.defaults.Apply(v)
 		}
-		if !v.IsNull() && v.IsKnown() && uniform(v.Type(), want.ty) {
-			return collect(v, want.ty), nil
-		}
-		ret, err := convert.Convert(v, want.ty)
+		ret, err := coerce.Convert(v, want.ty)
 		if err != nil {
 			return cty.NilVal, function.NewArgError(0, conversionError(v, want.ty, err))
 		}

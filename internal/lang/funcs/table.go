@@ -63,7 +63,7 @@ type binding struct {
 func Table(o Options) map[string]function.Function {
 	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(rows))}
 	for _, r := range rows {
-		fn := r.function(b)
+		fn := collecting(r.function(b))
 		if r.impure && o.PureOnly {
 			fn = function.Unpredictable(fn)
 		}

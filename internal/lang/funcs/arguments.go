@@ -1,0 +1,63 @@
+package funcs
+
+import (
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/lang/coerce"
+)
+
+// collecting makes a function that takes values of any type for its parameters of collection types and converts them itself. HCL
+// converts an argument to the type of its parameter before it calls a function, in time that grows with the square of the
+// elements of a tuple.
+func collecting(fn function.Function) function.Function {
+	params, variadic := fn.Params(), fn.VarParam()
+	types := make([]cty.Type, len(params))
+	found := false
+	accept := func(p *function.Parameter) cty.Type {
+		ty := p.Type
+		if ty.IsCollectionType() {
+			p.Type, found = cty.DynamicPseudoType, true
+		}
+		p.AllowUnknown, p.AllowNull, p.AllowMarked, p.AllowDynamicType = true, true, true, true
+		return ty
+	}
+	for i := range params {
+		types[i] = accept(&params[i])
+	}
+	if variadic != nil {
+		types = append(types, accept(variadic))
+	}
+	if !found {
+		return fn
+	}
+	convert := func(args []cty.Value) ([]cty.Value, error) {
+		out := make([]cty.Value, len(args))
+		for i, arg := range args {
+			var err error
+			if out[i], err = coerce.Convert(arg, types[min(i, len(types)-1)]); err != nil {
+				return nil, function.NewArgError(i, err)
+			}
+		}
+		return out, nil
+	}
+	return function.New(&function.Spec{
+		Description: fn.Description(),
+		Params:      params,
+		VarParam:    variadic,
+		Type: func(args []cty.Value) (cty.Type, error) {
+			converted, err := convert(args)
+			if err != nil {
+				return cty.NilType, err
+			}
+			return fn.ReturnTypeForValues(converted)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			converted, err := convert(args)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return fn.Call(converted)
+		},
+	})
+}

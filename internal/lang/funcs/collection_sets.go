@@ -1,0 +1,82 @@
+package funcs
+
+import (
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"tofu/internal/lang/coerce"
+)
+
+// unionAtOnce does what stdlib.SetUnionFunc does, which compares the types of all arguments with each other and copies the union
+// for each of them.
+var unionAtOnce = function.New(&function.Spec{
+	Params:   stdlib.SetUnionFunc.Params(),
+	VarParam: stdlib.SetUnionFunc.VarParam(),
+	Type: func(args []cty.Value) (cty.Type, error) {
+		return stdlib.SetUnionFunc.ReturnTypeForValues(oneOfEachType(args))
+	},
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
+		var all []cty.Value
+		for i, arg := range args {
+			if !arg.IsWhollyKnown() {
+				return stdlib.SetUnionFunc.Call(args)
+			}
+			set, err := coerce.Convert(arg, retType)
+			if err != nil {
+				return cty.NilVal, function.NewArgError(i, err)
+			}
+			all = append(all, set.AsValueSlice()...)
+		}
+		if len(all) == 0 {
+			return cty.SetValEmpty(retType.ElementType()), nil
+		}
+		return cty.SetVal(all), nil
+	},
+})
+
+// oneOfEachType returns one argument of each type, with elements if there is one that has some.
+func oneOfEachType(args []cty.Value) []cty.Value {
+	if len(args) < 3 {
+		return args
+	}
+	place := make(map[string]int)
+	var out []cty.Value
+	for _, arg := range args {
+		key := arg.Type().GoString()
+		i, ok := place[key]
+		switch {
+		case !ok:
+			place[key] = len(out)
+			out = append(out, arg)
+		case out[i].IsKnown() && out[i].LengthInt() == 0:
+			out[i] = arg
+		}
+	}
+	return out
+}
+
+// productOfLists does what stdlib.SetProductFunc does, with lists in place of tuples.
+var productOfLists = function.New(&function.Spec{
+	VarParam: stdlib.SetProductFunc.VarParam(),
+	Type: func(args []cty.Value) (cty.Type, error) {
+		return stdlib.SetProductFunc.ReturnTypeForValues(lists(args))
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.SetProductFunc.Call(lists(args)) },
+})
+
+// lists returns the arguments with lists in place of those tuples whose elements have a type in common.
+func lists(args []cty.Value) []cty.Value {
+	out := make([]cty.Value, len(args))
+	for i, arg := range args {
+		out[i] = arg
+		if !arg.Type().IsTupleType() {
+			continue
+		}
+		if list, err := coerce.Convert(arg, cty.List(cty.DynamicPseudoType)); err == nil {
+			out[i] = list
+		}
+	}
+	return out
+}
