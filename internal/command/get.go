@@ -77,7 +77,7 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 	announced := false
 	progress := a.newDownloads()
 	defer progress.end()
-	in, more := getmodules.NewInstaller(ctx, &getmodules.Options{
+	in, more := getmodules.NewInstaller(&getmodules.Options{
 		Dir: a.ModulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks, Always: want.Always,
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {

@@ -105,7 +105,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	root, more := app.Load(ctx, given, nil, configs.LoadRootModule)
+	root, more := app.LoadRootModuleWith(ctx, given)
 	if more.HasErrors() {
 		return diags.Append(more).Err()
 	}
@@ -163,11 +163,11 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	a.Say("Copying configuration from %q...", source)
 	progress := a.newDownloads()
 	defer progress.end()
-	in, diags := getmodules.NewInstaller(ctx, &getmodules.Options{Dir: a.ModulesDir(), Client: client, Observe: progress.modules(a.tellModule)})
+	in, diags := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client, Observe: progress.modules(a.tellModule)})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	if err := in.CopyRoot(source, "."); err != nil {
+	if err := in.CopyRoot(ctx, source, "."); err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to copy the module",
 			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err)}.Err()
 	}

@@ -47,11 +47,11 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
-	cfg, more := app.Load(ctx, given, resolve, configs.LoadRoot)
+	cfg, more := app.Load(ctx, given, resolve)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}
-	suite, more := app.loadTests(cfg, f.TestDirectory, resolve)
+	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return diags.Err()
 	}

@@ -26,7 +26,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	shared := getmodules.NewShared(ctx, registry.New(a.CLI, version.String), progress.module)
+	shared := getmodules.NewShared(registry.New(a.CLI, version.String), progress.module)
 	defer func() { _ = shared.Close() }()
 	roots, broken, diags := findRoots(ctx, dirs, shared, progress.remark)
 	if ctx.Err() != nil {

@@ -35,7 +35,7 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 	var read atomic.Int32
 	for i, m := range found {
 		group.Go(func() error {
-			candidates[i] = readCandidate(parser, shared, m)
+			candidates[i] = readCandidate(ctx, parser, shared, m)
 			remark(fmt.Sprintf("%d of %d modules read", read.Add(1), len(found)))
 			return ctx.Err()
 		})
@@ -150,21 +150,21 @@ type candidate struct {
 }
 
 // readCandidate loads a module with all it calls.
-func readCandidate(parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
+func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
 	var c candidate
 	find, diags := shared.Resolver(m.dir)
 	if diags.HasErrors() {
 		c.diags = diags
 		return c
 	}
-	resolve := func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
-		dir, version, diags := find(req)
+	resolve := func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+		found, diags := find(ctx, req)
 		if req.Source.Kind == addrs.LocalModule {
-			c.calls = append(c.calls, dir)
+			c.calls = append(c.calls, found.Dir)
 		}
-		return dir, version, diags
+		return found, diags
 	}
-	cfg, diags := configs.LoadRoot(m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve, WorkDir: m.dir, Workspace: "default"})
+	cfg, diags := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve, WorkDir: m.dir, Workspace: "default"})
 	c.diags = diags
 	if diags.HasErrors() {
 		return c

@@ -189,7 +189,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	for name, v := range file.Plan.Variables {
 		given[name] = configs.Given{Val: v, From: "the plan"}
 	}
-	cfg, more := configs.LoadSnapshot(snapshot, &configs.LoadOptions{Variables: given, Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
+	cfg, more := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given, Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
 	diags = diags.Append(more)
 	if diags.HasErrors() {
 		return nil, diags

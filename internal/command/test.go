@@ -60,12 +60,12 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	if more.HasErrors() {
 		return diags.Err()
 	}
-	cfg, more := app.Load(ctx, given, resolve, configs.LoadRoot)
+	cfg, more := app.Load(ctx, given, resolve)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags.Err()
 	}
-	suite, more := app.loadTests(cfg, f.TestDirectory, resolve)
+	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return diags.Err()
@@ -101,23 +101,23 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 }
 
 // loadTests loads the test files of a configuration and the modules that their runs name.
-func (a *App) loadTests(cfg *session.Config, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
+func (a *App) loadTests(ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
 	workspace, err := a.Workspace()
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(err)
 	}
-	return moduletest.Load(cfg.Config, dir, &configs.LoadOptions{
+	return moduletest.Load(ctx, cfg.Config, dir, &configs.LoadOptions{
 		Parser: a.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
 	})
 }
 
 // loadWithTests loads a configuration and the modules that its tests name.
 func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver) (*session.Config, tfdiags.Diagnostics) {
-	cfg, diags := a.Load(ctx, given, resolve, configs.LoadRoot)
+	cfg, diags := a.Load(ctx, given, resolve)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	suite, more := a.loadTests(cfg, dir, resolve)
+	suite, more := a.loadTests(ctx, cfg, dir, resolve)
 	diags = diags.Append(more)
 	if more.HasErrors() {
 		return nil, diags

@@ -91,7 +91,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 		resolve, more := getmodules.Installed(a.ModulesDir())
 		diags = diags.Append(more)
 		if !more.HasErrors() {
-			suite, more := a.loadTests(cfg, f.TestDirectory, resolve)
+			suite, more := a.loadTests(ctx, cfg, f.TestDirectory, resolve)
 			if diags = diags.Append(more); !more.HasErrors() {
 				diags = diags.Append(suite.Check())
 				session.AddTestRequirements(reqs, suite)

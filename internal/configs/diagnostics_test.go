@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,13 +41,13 @@ func loadArchive(archive *txtar.Archive, opts *LoadOptions) (*Config, tfdiags.Di
 		opts = &LoadOptions{}
 	}
 	opts.Parser = NewParser(files.FS())
-	opts.Resolve = func(req *ModuleRequest) (string, string, tfdiags.Diagnostics) {
+	opts.Resolve = func(_ context.Context, req *ModuleRequest) (found ResolvedModule, diags tfdiags.Diagnostics) {
 		if req.Source.Kind != addrs.LocalModule {
-			return "", "", nil
+			return found, nil
 		}
-		return req.LocalDir(), "", nil
+		return ResolvedModule{Dir: req.LocalDir()}, nil
 	}
-	cfg, diags := LoadRoot(".", opts)
+	cfg, diags := LoadRoot(context.Background(), ".", opts)
 	if !diags.HasErrors() {
 		diags = append(diags, cfg.CheckArguments()...)
 	}

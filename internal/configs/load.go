@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -36,8 +37,14 @@ type LoadOptions struct {
 	Called bool
 }
 
-// A Resolver finds (or installs) the module that a call wants and gives its directory and, where sources have versions, the version.
-type Resolver func(*ModuleRequest) (dir, version string, diags tfdiags.Diagnostics)
+// A Resolver finds, or installs, the module of a call. The directory is empty if there is nothing to load.
+type Resolver func(context.Context, *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics)
+
+// ResolvedModule is the module that a call refers to.
+type ResolvedModule struct {
+	Dir     string
+	Version string // "" if the source has no versions
+}
 
 // ModuleRequest is an evaluated module call.
 type ModuleRequest struct {
@@ -54,7 +61,7 @@ type ModuleRequest struct {
 
 // LoadRoot loads the root module in dir and everything it calls. The configuration is usable for reports even with errors; it is nil
 // only when the directory can't be read.
-func LoadRoot(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+func LoadRoot(ctx context.Context, dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
@@ -63,7 +70,7 @@ func LoadRoot(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 		return root, diags
 	}
 	l := &loader{opts: opts, parser: root.static.env.parser}
-	diags = append(diags, l.tree(root)...)
+	diags = append(diags, l.tree(ctx, root)...)
 	if !diags.HasErrors() && !opts.Called { // in an incomplete tree much looks as if it was missing
 		diags = append(diags, root.checkProviders()...)
 	}
@@ -107,32 +114,33 @@ type loader struct {
 }
 
 // tree loads the modules that cfg calls, and what they call.
-func (l *loader) tree(cfg *Config) tfdiags.Diagnostics {
+func (l *loader) tree(ctx context.Context, cfg *Config) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(cfg.Module.Calls)) {
-		child, more := l.child(cfg, cfg.Module.Calls[name])
+		child, more := l.child(ctx, cfg, cfg.Module.Calls[name])
 		diags = append(diags, more...)
 		if child != nil {
 			cfg.Children[name] = child
-			diags = append(diags, l.tree(child)...)
+			diags = append(diags, l.tree(ctx, child)...)
 		}
 	}
 	return diags
 }
 
 // child loads the module of one call, without its own calls; nil when there is nothing to load.
-func (l *loader) child(parent *Config, call *ModuleCall) (*Config, tfdiags.Diagnostics) {
+func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, tfdiags.Diagnostics) {
 	req := parent.requests[call.Name]
 	if req == nil || l.opts.Resolve == nil {
 		return nil, tfdiags.Diagnostics{notInstalled(call, "")}
 	}
-	dir, version, diags := l.opts.Resolve(req)
+	found, diags := l.opts.Resolve(ctx, req)
+	dir := found.Dir
 	if diags.HasErrors() || dir == "" {
 		return nil, diags
 	}
 	cfg := &Config{
 		Path: req.Path, Root: parent.Root, Parent: parent, Call: call, Children: map[string]*Config{},
-		Source: req.Source.String(), SourceText: req.SourceText, Version: version,
+		Source: req.Source.String(), SourceText: req.SourceText, Version: found.Version,
 	}
 	recursion := cfg.recursion(filepath.Clean(dir))
 	if recursion > 0 {

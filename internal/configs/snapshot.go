@@ -2,6 +2,7 @@ package configs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -45,7 +46,7 @@ func (c *Config) Snapshot() *Snapshot {
 }
 
 // LoadSnapshot loads the tree that a snapshot was made of. Options' Parser and Resolve are not used.
-func LoadSnapshot(s *Snapshot, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	with := LoadOptions{}
 	if opts != nil {
 		with = *opts
@@ -55,16 +56,16 @@ func LoadSnapshot(s *Snapshot, opts *LoadOptions) (*Config, tfdiags.Diagnostics)
 	}
 	with.Parser = NewParser(s.FS())
 	with.Resolve = s.resolve
-	return LoadRoot(s.Modules[0].Dir, &with)
+	return LoadRoot(ctx, s.Modules[0].Dir, &with)
 }
 
-func (s *Snapshot) resolve(req *ModuleRequest) (dir, version string, diags tfdiags.Diagnostics) {
+func (s *Snapshot) resolve(_ context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
 	i, found := slices.BinarySearchFunc(s.Modules, req.Path, func(m SnapshotModule, path addrs.Module) int { return cmp.Compare(m.Path, path) })
 	if !found || req.Source.Kind != 0 && s.Modules[i].Source != req.Source.String() {
-		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not in snapshot",
+		return ResolvedModule{}, tfdiags.Diagnostics{tfdiags.Errorf("Module not in snapshot",
 			"The saved configuration does not hold %s: its source depends on values that are different now.", req.Path).At(req.Call.SourceRange)}
 	}
-	return s.Modules[i].Dir, s.Modules[i].Version, nil
+	return ResolvedModule{Dir: s.Modules[i].Dir, Version: s.Modules[i].Version}, nil
 }
 
 // FS gives the snapshot's files for reading.

@@ -71,7 +71,7 @@ func TestAsk(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	vars := map[string]Given{"where": {Val: cty.StringVal("m")}}
 	first := load(t, staticText, &LoadOptions{Variables: vars}).Snapshot()
-	again, diags := LoadSnapshot(first, &LoadOptions{Variables: vars})
+	again, diags := LoadSnapshot(t.Context(), first, &LoadOptions{Variables: vars})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -81,7 +81,7 @@ func TestSnapshot(t *testing.T) {
 	if len(first.Modules) != 3 || len(first.Files) != 3 {
 		t.Errorf("%d modules, %d files", len(first.Modules), len(first.Files))
 	}
-	if _, diags = LoadSnapshot(first, &LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}); !diags.HasErrors() {
+	if _, diags = LoadSnapshot(t.Context(), first, &LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}); !diags.HasErrors() {
 		t.Error("another source is found in the snapshot")
 	}
 }

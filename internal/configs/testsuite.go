@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -89,10 +90,10 @@ func (m *TestModule) Request(root *Config) (*ModuleRequest, tfdiags.Diagnostics)
 
 // Within gives a resolver for the calls of a configuration that is installed below a path.
 func (r Resolver) Within(path addrs.Module) Resolver {
-	return func(req *ModuleRequest) (string, string, tfdiags.Diagnostics) {
+	return func(ctx context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
 		below := *req
 		below.Path = addrs.Module(strings.Join(append(path.Names(), req.Path.Names()...), "."))
-		return r(&below)
+		return r(ctx, &below)
 	}
 }
 

@@ -107,8 +107,8 @@ func load(b *testing.B, files map[string]string) scene {
 			b.Fatal(err)
 		}
 	}
-	cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
-		return req.LocalDir(), "", nil
+	cfg, diags := configs.LoadRoot(b.Context(), dir, &configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 	}})
 	check(b, diags)
 	provider := builtin.New(builtin.Options{})

@@ -52,9 +52,11 @@ func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) 
 	for _, f := range archive.Files {
 		files.Files[f.Name] = f.Data
 	}
-	return configs.LoadRoot(".", &configs.LoadOptions{
+	return configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{
 		Parser: configs.NewParser(files.FS()), WorkDir: "/work",
-		Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) { return req.LocalDir(), "", nil },
+		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
+		},
 	})
 }
 

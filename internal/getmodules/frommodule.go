@@ -1,6 +1,7 @@
 package getmodules
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +18,7 @@ import (
 // CopyRoot copies the module that a source names to dir, as the start of a new root module. The files of a working
 // directory (.terraform, the lock file, a repository's own data) are not copied. If CopyRoot fails, dir is as it was.
 // The caller makes sure that dir has no files of its own beside those.
-func (in *Installer) CopyRoot(source, dir string) (err error) {
+func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err error) {
 	src, err := addrs.ParseModuleSource(source, false)
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (in *Installer) CopyRoot(source, dir string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	from, err := in.rootPackage(src, filepath.Join(tmp, "package"))
+	from, err := in.rootPackage(ctx, src, filepath.Join(tmp, "package"))
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func undoable(dir string) (func(), error) {
 
 // rootPackage returns the folder of the module that a source names, without symbolic links. It fetches to dir what is not
 // on this machine.
-func (in *Installer) rootPackage(src addrs.ModuleSource, dir string) (string, error) {
+func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, dir string) (string, error) {
 	place := location{address: src.Address, subdir: src.Subdir}
 	switch src.Kind {
 	case addrs.LocalModule:
@@ -100,16 +101,16 @@ func (in *Installer) rootPackage(src addrs.ModuleSource, dir string) (string, er
 		}
 		return from, err
 	case addrs.RegistryModule:
-		version, _, err := in.locator.choose(src, nil)
+		version, _, err := in.locator.choose(ctx, src, nil)
 		if err != nil {
 			return "", err
 		}
-		if place, err = in.locator.locate(src, version); err != nil {
+		if place, err = in.locator.locate(ctx, src, version); err != nil {
 			return "", err
 		}
 	}
 	// The installer's own fetcher would take the copy, which is temporary, for an installed package.
-	got, err := newFetcher(in.opts.Client).into(in.ctx, request{address: place.address, host: place.host}, dir)
+	got, err := newFetcher(in.opts.Client).into(ctx, request{address: place.address, host: place.host}, dir)
 	if err != nil {
 		return "", err
 	}

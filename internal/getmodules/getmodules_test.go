@@ -1,6 +1,7 @@
 package getmodules
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -129,11 +130,11 @@ func call(name, source string, more ...string) string {
 func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
-	in, diags := NewInstaller(l.Context(), &Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade})
+	in, diags := NewInstaller(&Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade})
 	if diags.HasErrors() {
 		return diags
 	}
-	_, diags = configs.LoadRoot(".", &configs.LoadOptions{Resolve: in.Resolve})
+	_, diags = configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: in.Resolve})
 	if err := in.Finish(); err != nil {
 		l.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
 	if more.HasErrors() {
 		l.Fatal(more.Err())
 	}
-	if _, more := configs.LoadRoot(".", &configs.LoadOptions{Resolve: resolve}); more.HasErrors() {
+	if _, more := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: resolve}); more.HasErrors() {
 		l.Errorf("what was installed can't be loaded: %v", more.Err())
 	}
 	left, err := filepath.Glob(".terraform/modules/.tofu-tmp-*")
@@ -334,11 +335,11 @@ func TestRegistry(t *testing.T) {
 func TestCopyRoot(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": call("p", "./part"), "part/main.tf": value("p"), ".terraform.lock.hcl": "", ".hidden": "h"})
-	in, diags := NewInstaller(t.Context(), &Options{Dir: ".terraform/modules", Client: l.client})
+	in, diags := NewInstaller(&Options{Dir: ".terraform/modules", Client: l.client})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if err := in.CopyRoot("git::file://"+l.top+"/repo", "."); err != nil {
+	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/repo", "."); err != nil {
 		t.Fatal(err)
 	}
 	l.has("part/main.tf", value("p"))
@@ -346,7 +347,7 @@ func TestCopyRoot(t *testing.T) {
 	if _, err := os.Stat(".terraform.lock.hcl"); err == nil {
 		t.Error("the lock file is copied")
 	}
-	if err := in.CopyRoot("git::file://"+l.top+"/nothing", "x"); err == nil {
+	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/nothing", "x"); err == nil {
 		t.Error("nothing is copied")
 	}
 }

@@ -1,6 +1,7 @@
 package getmodules
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,26 +18,26 @@ func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 	if err != nil {
 		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
 	}
-	return func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+	return func(_ context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
-			return "", "", nil // diagnostics have been given
+			return found, nil // diagnostics have been given
 		}
 		r, ok := manifest[key(req)]
 		switch {
 		case !ok:
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory has no copy of the module yet. %s", configs.RunInit).At(req.Call.Range)}
+			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory has no copy of the module yet. %s", configs.RunInit).At(req.Call.Range)}
 		case r.Source != req.Source.String():
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module source has changed",
+			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module source has changed",
 				"The module was installed from %q, which is its source no more. %s", r.Source, configs.RunInit).At(req.Call.SourceRange)}
 		case !r.meets(req.Constraints):
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module version requirements have changed",
+			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module version requirements have changed",
 				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange)}
 		}
 		dir := filepath.FromSlash(r.Dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range)}
+			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range)}
 		}
-		return dir, r.Version, nil
+		return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 	}, nil
 }
 

@@ -37,7 +37,6 @@ type Options struct {
 // Installer installs module calls one by one, as the configuration's loader meets them.
 type Installer struct {
 	opts     Options
-	ctx      context.Context
 	manifest Manifest
 	called   bool              // there is any call
 	packages map[string]string // where the package of a call lies, by key
@@ -47,7 +46,7 @@ type Installer struct {
 }
 
 // NewInstaller reads what is installed already. The context bounds all that the installer does.
-func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagnostics) {
+func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
 	if err := checkDir(opts.Dir); err != nil {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Modules can't be installed",
 			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)}
@@ -57,8 +56,8 @@ func NewInstaller(ctx context.Context, opts *Options) (*Installer, tfdiags.Diagn
 		return nil, tfdiags.Diagnostics{manifestDamaged(err),
 			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules nothing is known about the files in %s, so they were left alone.", opts.Dir)}
 	}
-	in := &Installer{opts: *opts, ctx: ctx, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
-		locator: &locator{ctx: ctx, client: opts.Client}}
+	in := &Installer{opts: *opts, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
+		locator: &locator{client: opts.Client}}
 	if opts.Observe != nil {
 		in.fetcher.progress = func(p Progress) { opts.Observe(p) }
 	}
@@ -103,17 +102,17 @@ func (in *Installer) write() error {
 }
 
 // Resolve is the configs.Resolver that installs.
-func (in *Installer) Resolve(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
 	in.called = true
 	switch req.Source.Kind {
 	case addrs.LocalModule:
-		return in.local(req)
+		return in.local(ctx, req)
 	case addrs.RegistryModule:
-		return in.fromRegistry(req)
+		return in.fromRegistry(ctx, req)
 	case addrs.RemoteModule:
-		return in.remote(req)
+		return in.remote(ctx, req)
 	}
-	return "", "", nil // the source couldn't be evaluated; diagnostics have been given
+	return configs.ResolvedModule{}, nil // the source couldn't be evaluated; diagnostics have been given
 }
 
 func (in *Installer) tell(e Event) {
@@ -123,17 +122,17 @@ func (in *Installer) tell(e Event) {
 }
 
 // local takes a module where it lies: beside the caller, in the same package.
-func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
 	dir := filepath.ToSlash(filepath.Clean(req.LocalDir()))
 	parent, _ := req.Path.Parent()
 	home, packaged := in.packages[strings.Join(parent.Names(), ".")]
 	if packaged && dir != home && !strings.HasPrefix(dir, home+"/") {
-		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Local module path escapes module package",
+		return none, tfdiags.Diagnostics{tfdiags.Errorf("Local module path escapes module package",
 			"The source of %s, %q, would be outside of the package that the calling module came with. Local sources that start with \"../\" must stay within it.",
 			req.Path, req.Source)}
 	}
 	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe())}
+		return none, tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe())}
 	}
 	k := key(req)
 	old := in.manifest[k]
@@ -141,7 +140,7 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 	if moved {
 		in.manifest.forget(k)
 		if err := os.RemoveAll(in.installDir(k)); err != nil {
-			return "", "", in.failed(req, err)
+			return none, in.failed(ctx, req, err)
 		}
 	}
 	if moved || in.opts.Upgrade {
@@ -151,7 +150,7 @@ func (in *Installer) local(req *configs.ModuleRequest) (string, string, tfdiags.
 		in.packages[k] = home
 	}
 	in.manifest[k] = Record{Key: k, Source: req.Source.String(), Dir: dir}
-	return filepath.FromSlash(dir), "", nil
+	return configs.ResolvedModule{Dir: filepath.FromSlash(dir)}, nil
 }
 
 // installDir is where the package of a call is installed.
@@ -182,23 +181,23 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	return r, true
 }
 
-func (in *Installer) remote(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
 	if r, ok := in.kept(req); ok {
-		return filepath.FromSlash(r.Dir), "", nil
+		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir)}, nil
 	}
-	return in.install(req, location{address: req.Source.Address, subdir: req.Source.Subdir}, "")
+	return in.install(ctx, req, location{address: req.Source.Address, subdir: req.Source.Subdir}, "")
 }
 
 // install fetches a package and records the call.
-func (in *Installer) install(req *configs.ModuleRequest, place location, version string) (string, string, tfdiags.Diagnostics) {
+func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, place location, version string) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
 	k := key(req)
 	shown := showable(req.Source.Address)
 	in.tell(Downloading{k, shown, version})
 	home := in.installDir(k)
 	pin := in.pins.demanded(req.Source.Address, version)
-	got, err := in.fetcher.into(in.ctx, request{place.address, place.host, pin}, home)
+	got, err := in.fetcher.into(ctx, request{place.address, place.host, pin}, home)
 	if err != nil {
-		return "", "", in.failed(req, err)
+		return none, in.failed(ctx, req, err)
 	}
 	if pin != nil {
 		in.pins.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
@@ -207,7 +206,7 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return "", "", tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err)}
+			return none, tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err)}
 		}
 		dir = found
 	}
@@ -216,11 +215,11 @@ func (in *Installer) install(req *configs.ModuleRequest, place location, version
 	in.packages[k] = filepath.ToSlash(home)
 	in.manifest[k] = Record{Key: k, Source: req.Source.String(), Version: version, Dir: dir}
 	in.tell(InPlace{k, version, dir})
-	return filepath.FromSlash(dir), version, nil
+	return configs.ResolvedModule{Dir: filepath.FromSlash(dir), Version: version}, nil
 }
 
-func (in *Installer) failed(req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
-	if in.ctx.Err() != nil {
+func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
+	if ctx.Err() != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Module installation was interrupted", "The installation of modules was stopped before it was complete.")}
 	}
 	if again := new(againError); errors.As(err, &again) {
@@ -261,27 +260,27 @@ func within(home, subdir string) (string, error) {
 }
 
 // fromRegistry chooses a version and installs the package that the registry names for it.
-func (in *Installer) fromRegistry(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+func (in *Installer) fromRegistry(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
 	if r, ok := in.kept(req); ok {
-		return filepath.FromSlash(r.Dir), r.Version, nil
+		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir), Version: r.Version}, nil
 	}
-	version, diags := in.choose(req)
+	version, diags := in.choose(ctx, req)
 	if diags.HasErrors() {
-		return "", "", diags
+		return none, diags
 	}
-	place, err := in.locator.locate(req.Source, version)
+	place, err := in.locator.locate(ctx, req.Source, version)
 	if err != nil {
-		return "", "", append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err))
+		return none, append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err))
 	}
-	dir, version, more := in.install(req, place, version)
-	return dir, version, append(diags, more...)
+	found, more := in.install(ctx, req, place, version)
+	return found, append(diags, more...)
 }
 
-func (in *Installer) choose(req *configs.ModuleRequest) (string, tfdiags.Diagnostics) {
+func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (string, tfdiags.Diagnostics) {
 	if v, ok := in.pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
-	version, odd, err := in.locator.choose(req.Source, req.Constraints)
+	version, odd, err := in.locator.choose(ctx, req.Source, req.Constraints)
 	var diags tfdiags.Diagnostics
 	for _, text := range odd {
 		diags = diags.Append(tfdiags.Warningf("Failed to parse version", "The registry lists a version %q of %s, which is none; it is ignored.", text, req.Source.Address).At(req.Call.Range))
@@ -291,7 +290,7 @@ func (in *Installer) choose(req *configs.ModuleRequest) (string, tfdiags.Diagnos
 		diags = diags.Append(tfdiags.Errorf("Unresolvable module version constraint",
 			"No version of module %s meets the constraints %q.", req.Source.Address, req.Version).At(req.Call.Range))
 	case err != nil:
-		diags = diags.Append(in.failed(req, err))
+		diags = diags.Append(in.failed(ctx, req, err))
 	}
 	return version, diags
 }

@@ -17,7 +17,6 @@ import (
 // locator finds out from registries which versions of modules there are and where their packages are. It asks for each thing once,
 // and may be used by many goroutines.
 type locator struct {
-	ctx      context.Context
 	client   *registry.Client
 	versions memo.Map[string, registry.ModuleVersions]
 	places   memo.Map[string, location]
@@ -33,12 +32,12 @@ type location struct {
 var errUnresolvable = errors.New("no version meets the constraints")
 
 // choose takes the newest version that meets the constraints. Odd are entries of the registry's list that are no versions.
-func (l *locator) choose(source addrs.ModuleSource, c depsfile.Constraints) (version string, odd []string, err error) {
+func (l *locator) choose(ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints) (version string, odd []string, err error) {
 	host, module, _ := strings.Cut(source.Address, "/")
 	if !strings.Contains(host, ".") {
 		return "", nil, fmt.Errorf("%q is no module registry: a host name has a dot", host)
 	}
-	list, err := l.versions.Do(source.Address, func() (registry.ModuleVersions, error) { return l.client.ModuleVersions(l.ctx, host, module) })
+	list, err := l.versions.Do(source.Address, func() (registry.ModuleVersions, error) { return l.client.ModuleVersions(ctx, host, module) })
 	if errors.Is(err, registry.ErrNoModule) {
 		err = fmt.Errorf("there is no module %s in the registry at %s", module, host)
 	}
@@ -53,10 +52,10 @@ func (l *locator) choose(source addrs.ModuleSource, c depsfile.Constraints) (ver
 }
 
 // locate asks where a version of a module is.
-func (l *locator) locate(source addrs.ModuleSource, version string) (location, error) {
+func (l *locator) locate(ctx context.Context, source addrs.ModuleSource, version string) (location, error) {
 	found, err := l.places.Do(source.Address+" "+version, func() (location, error) {
 		host, module, _ := strings.Cut(source.Address, "/")
-		place, err := l.client.ModuleLocation(l.ctx, host, module, version)
+		place, err := l.client.ModuleLocation(ctx, host, module, version)
 		if err != nil {
 			return location{}, err
 		}

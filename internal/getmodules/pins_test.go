@@ -1,6 +1,7 @@
 package getmodules
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,11 +18,11 @@ import (
 func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, tfdiags.Diagnostics) {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
-	in, diags := NewInstaller(l.Context(), &Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade, Pin: true, Pins: pins})
+	in, diags := NewInstaller(&Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade, Pin: true, Pins: pins})
 	if diags.HasErrors() {
 		l.Fatal(diags.Err())
 	}
-	_, diags = configs.LoadRoot(".", &configs.LoadOptions{Resolve: in.Resolve})
+	_, diags = configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: in.Resolve})
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -20,7 +20,6 @@ import (
 // Shared finds the modules of many root modules for reading only. What a root module has installed is used; all other packages are
 // fetched into a temporary folder, each once, whoever calls it. It may be used by many goroutines.
 type Shared struct {
-	ctx      context.Context
 	client   *registry.Client
 	progress func(Progress)
 	locator  *locator
@@ -33,8 +32,8 @@ type Shared struct {
 type sharedPackage struct{ dir, subdir string }
 
 // NewShared makes a Shared. The context bounds all that it does. Progress is told how far downloads are, by many goroutines; nil for nobody.
-func NewShared(ctx context.Context, client *registry.Client, progress func(Progress)) *Shared {
-	return &Shared{ctx: ctx, client: client, progress: progress, locator: &locator{ctx: ctx, client: client}}
+func NewShared(client *registry.Client, progress func(Progress)) *Shared {
+	return &Shared{client: client, progress: progress, locator: &locator{client: client}}
 }
 
 // Close removes what was fetched.
@@ -61,24 +60,24 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	if pinned {
 		demanded = newPins(locks)
 	}
-	return func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+	return func(ctx context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
-			return "", "", nil // diagnostics have been given
+			return found, nil // diagnostics have been given
 		}
 		if req.Source.Kind == addrs.LocalModule {
-			return filepath.Clean(req.LocalDir()), "", nil
+			return configs.ResolvedModule{Dir: filepath.Clean(req.LocalDir())}, nil
 		}
 		if r, ok := installed[key(req)]; ok && r.Source == req.Source.String() && r.meets(req.Constraints) {
 			dir := filepath.Join(root, filepath.FromSlash(r.Dir)) // the manifest is relative to the root module
 			if info, err := os.Stat(dir); err == nil && info.IsDir() {
-				return dir, r.Version, nil
+				return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 			}
 		}
-		dir, version, err := s.find(demanded, req)
+		dir, version, err := s.find(ctx, demanded, req)
 		if err != nil {
-			return "", "", unavailable(req, err)
+			return found, unavailable(req, err)
 		}
-		return dir, version, nil
+		return configs.ResolvedModule{Dir: dir, Version: version}, nil
 	}, nil
 }
 
@@ -102,13 +101,13 @@ func (e *packageError) Error() string { return "fetching " + e.source + ": " + e
 func (e *packageError) Unwrap() error { return e.err }
 
 // find fetches the package of a call, in the version that init would choose.
-func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
+func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
 	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
 	if req.Source.Kind == addrs.RegistryModule {
-		if version, err = s.choose(pins, req); err != nil {
+		if version, err = s.choose(ctx, pins, req); err != nil {
 			return "", "", err
 		}
-		if place, err = s.locator.locate(req.Source, version); err != nil {
+		if place, err = s.locator.locate(ctx, req.Source, version); err != nil {
 			return "", "", err
 		}
 	}
@@ -117,7 +116,7 @@ func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version stri
 	if pin != nil {
 		name += " " + pin.Revision + " " + string(pin.Hash)
 	}
-	pkg, err := s.packages.Do(name, func() (sharedPackage, error) { return s.fetch(request{place.address, place.host, pin}) })
+	pkg, err := s.packages.Do(name, func() (sharedPackage, error) { return s.fetch(ctx, request{place.address, place.host, pin}) })
 	if err != nil {
 		return "", "", &packageError{showable(place.address), err}
 	}
@@ -129,11 +128,11 @@ func (s *Shared) find(pins *pins, req *configs.ModuleRequest) (dir, version stri
 	return dir, version, err
 }
 
-func (s *Shared) choose(pins *pins, req *configs.ModuleRequest) (string, error) {
+func (s *Shared) choose(ctx context.Context, pins *pins, req *configs.ModuleRequest) (string, error) {
 	if v, ok := pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
-	version, _, err := s.locator.choose(req.Source, req.Constraints)
+	version, _, err := s.locator.choose(ctx, req.Source, req.Constraints)
 	if errors.Is(err, errUnresolvable) {
 		err = fmt.Errorf("no version of module %s meets the constraints %q", req.Source.Address, req.Version)
 	}
@@ -141,7 +140,7 @@ func (s *Shared) choose(pins *pins, req *configs.ModuleRequest) (string, error) 
 }
 
 // fetch puts a package into a folder of its own.
-func (s *Shared) fetch(req request) (sharedPackage, error) {
+func (s *Shared) fetch(ctx context.Context, req request) (sharedPackage, error) {
 	home, err := s.home()
 	if err != nil {
 		return sharedPackage{}, err
@@ -153,7 +152,7 @@ func (s *Shared) fetch(req request) (sharedPackage, error) {
 	dir := filepath.Join(tmp, "module")
 	f := newFetcher(s.client)
 	f.progress = s.progress
-	got, err := f.into(s.ctx, req, dir)
+	got, err := f.into(ctx, req, dir)
 	return sharedPackage{dir, got.subdir}, err
 }
 

@@ -56,7 +56,7 @@ func TestShared(t *testing.T) {
 	}
 	l.write(map[string]string{"work/e/.terraform.modules.lock.hcl": "module \"" + source + "\" {\n version = \"1.0.0\"\n hash = \"" + string(h) + "\"\n}\n"})
 
-	shared := NewShared(t.Context(), l.client, nil)
+	shared := NewShared(l.client, nil)
 	var group sync.WaitGroup
 	for name := range versions {
 		group.Go(func() {
@@ -65,7 +65,7 @@ func TestShared(t *testing.T) {
 				t.Error(diags.Err())
 				return
 			}
-			cfg, diags := configs.LoadRoot(name, &configs.LoadOptions{Resolve: resolve})
+			cfg, diags := configs.LoadRoot(t.Context(), name, &configs.LoadOptions{Resolve: resolve})
 			if diags.HasErrors() {
 				t.Error(name, diags.Err())
 				return
@@ -90,7 +90,7 @@ func TestShared(t *testing.T) {
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
-		_, diags = configs.LoadRoot(name, &configs.LoadOptions{Resolve: resolve})
+		_, diags = configs.LoadRoot(t.Context(), name, &configs.LoadOptions{Resolve: resolve})
 		for _, d := range diags {
 			said = append(said, d.Detail)
 		}
@@ -111,7 +111,7 @@ func TestShared(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if _, diags := configs.LoadRoot("g", &configs.LoadOptions{Resolve: resolve}); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "meets the constraints") {
+	if _, diags := configs.LoadRoot(t.Context(), "g", &configs.LoadOptions{Resolve: resolve}); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "meets the constraints") {
 		t.Error(diags.Err())
 	}
 }

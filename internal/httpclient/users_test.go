@@ -148,11 +148,11 @@ func module(address func(*url.URL) string) func(*testing.T, *url.URL) error {
 		if err := os.WriteFile("main.tf", fmt.Appendf(nil, "module \"m\" {\n  source = %q\n}\n", address(&with)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		in, diags := getmodules.NewInstaller(t.Context(), &getmodules.Options{Dir: ".terraform/modules", Client: client(at)})
+		in, diags := getmodules.NewInstaller(&getmodules.Options{Dir: ".terraform/modules", Client: client(at)})
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
-		_, diags = configs.LoadRoot(".", &configs.LoadOptions{Resolve: in.Resolve})
+		_, diags = configs.LoadRoot(t.Context(), ".", &configs.LoadOptions{Resolve: in.Resolve})
 		return errors.Join(diags.Err(), in.Finish())
 	}
 }

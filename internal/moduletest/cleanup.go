@@ -77,7 +77,7 @@ func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagn
 func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State) (*states.State, tfdiags.Diagnostics) {
 	overlay := *e.overlay
 	overlay.Unprotected = true
-	config, diags := e.load(&overlay)
+	config, diags := e.load(ctx, &overlay)
 	if diags.HasErrors() {
 		return st, diags
 	}

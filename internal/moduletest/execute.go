@@ -37,7 +37,7 @@ func (e *execution) execute(ctx context.Context) RunDone {
 	done := RunDone{Path: e.file.Name, Run: e.run.Name, Status: Pass}
 	expected, diags := expectations(e.run)
 	if !diags.HasErrors() {
-		diags = append(diags, e.prepare()...)
+		diags = append(diags, e.prepare(ctx)...)
 	}
 	if !diags.HasErrors() && !e.validated[e.subject] {
 		e.validated[e.subject] = true
@@ -61,7 +61,7 @@ func (e *execution) execute(ctx context.Context) RunDone {
 }
 
 // prepare works out what the run works with: values, provider configurations, overrides and the configuration with all of them.
-func (e *execution) prepare() tfdiags.Diagnostics {
+func (e *execution) prepare(ctx context.Context) tfdiags.Diagnostics {
 	diags := e.findProviders()
 	if diags.HasErrors() {
 		return diags
@@ -81,7 +81,7 @@ func (e *execution) prepare() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	e.config, more = e.load(e.overlay)
+	e.config, more = e.load(ctx, e.overlay)
 	diags = append(diags, more...)
 	if more.HasErrors() {
 		return diags
@@ -91,13 +91,13 @@ func (e *execution) prepare() tfdiags.Diagnostics {
 }
 
 // load loads the module under test as this run sees it.
-func (e *execution) load(overlay *configs.Overlay) (*configs.Config, tfdiags.Diagnostics) {
+func (e *execution) load(ctx context.Context, overlay *configs.Overlay) (*configs.Config, tfdiags.Diagnostics) {
 	opts := e.Suite.opts
 	opts.Variables, opts.Ask, opts.Overlay = e.given, nil, overlay
 	if e.subject.path != "" {
 		opts.Resolve = opts.Resolve.Within(e.subject.path)
 	}
-	return configs.LoadRoot(e.subject.dir, &opts)
+	return configs.LoadRoot(ctx, e.subject.dir, &opts)
 }
 
 // env is what the run's operations find around them.

@@ -78,14 +78,14 @@ func loadSuite(t *testing.T, archive *txtar.Archive) (*Suite, tfdiags.Diagnostic
 			files.Files[f.Name] = f.Data
 		}
 	}
-	opts := &configs.LoadOptions{Parser: configs.NewParser(files.FS()), Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
-		return req.LocalDir(), "", nil
+	opts := &configs.LoadOptions{Parser: configs.NewParser(files.FS()), Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 	}}
-	root, diags := configs.LoadRoot(".", opts)
+	root, diags := configs.LoadRoot(t.Context(), ".", opts)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	return Load(root, configs.DefaultTestDirectory, opts)
+	return Load(t.Context(), root, configs.DefaultTestDirectory, opts)
 }
 
 func indent(text string) string {

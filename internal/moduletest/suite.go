@@ -1,6 +1,7 @@
 package moduletest
 
 import (
+	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ type subject struct {
 }
 
 // Load reads the test files of a root module that was loaded with the options, and loads the modules that runs name in its place.
-func Load(root *configs.Config, testDir string, opts *configs.LoadOptions) (*Suite, tfdiags.Diagnostics) {
+func Load(ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions) (*Suite, tfdiags.Diagnostics) {
 	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{}, root: &subject{dir: root.Module.Dir, config: root}}
 	files, diags := opts.Parser.TestFiles(root.Module.Dir, testDir)
 	s.Files = files
@@ -42,7 +43,7 @@ func Load(root *configs.Config, testDir string, opts *configs.LoadOptions) (*Sui
 				s.subjects[run] = s.root
 				continue
 			}
-			subject, more := s.load(run.Module)
+			subject, more := s.load(ctx, run.Module)
 			diags = append(diags, more...)
 			s.subjects[run] = subject
 		}
@@ -52,12 +53,13 @@ func Load(root *configs.Config, testDir string, opts *configs.LoadOptions) (*Sui
 }
 
 // load finds and loads the module that a run names.
-func (s *Suite) load(m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
+func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
 	req, diags := m.Request(s.Root)
 	if diags.HasErrors() || s.opts.Resolve == nil {
 		return nil, diags
 	}
-	dir, version, more := s.opts.Resolve(req)
+	found, more := s.opts.Resolve(ctx, req)
+	dir, version := found.Dir, found.Version
 	diags = append(diags, more...)
 	if more.HasErrors() || dir == "" {
 		return nil, diags
@@ -72,7 +74,7 @@ func (s *Suite) load(m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
 	}
 	opts := s.opts
 	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
-	sub.config, more = configs.LoadRoot(dir, &opts)
+	sub.config, more = configs.LoadRoot(ctx, dir, &opts)
 	return sub, append(diags, more...)
 }
 

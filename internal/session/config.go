@@ -36,7 +36,7 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	cfg, more := s.Load(ctx, given, resolve, configs.LoadRoot)
+	cfg, more := s.Load(ctx, given, resolve)
 	return cfg, diags.Append(more)
 }
 
@@ -47,7 +47,7 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	cfg, diags := s.Load(ctx, given, nil, configs.LoadRootModule)
+	cfg, diags := s.LoadRootModuleWith(ctx, given)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -59,16 +59,32 @@ func (s *Session) Collect(vars Variables) (map[string]configs.Given, tfdiags.Dia
 	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
 }
 
-// load loads a configuration. Values that static evaluation had to ask for are added to those given, so that each is asked for once.
-func (s *Session) Load(ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
-	from func(string, *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics)) (*Config, tfdiags.Diagnostics) {
+// Load loads a configuration with the modules that resolve finds.
+func (s *Session) Load(ctx context.Context, given map[string]configs.Given, resolve configs.Resolver) (*Config, tfdiags.Diagnostics) {
+	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
+		opts.Resolve = resolve
+		return configs.LoadRoot(ctx, s.RootDir, opts)
+	})
+}
+
+// LoadRootModuleWith loads the root module alone, with values that were collected before.
+func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, tfdiags.Diagnostics) {
+	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
+		return configs.LoadRootModule(s.RootDir, opts)
+	})
+}
+
+// load loads a configuration. Values that static evaluation asks for are added to given, so that each is asked for
+// just once.
+func (s *Session) load(ctx context.Context, given map[string]configs.Given,
+	from func(*configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics)) (*Config, tfdiags.Diagnostics) {
 	defer s.Timings.Phase("configuration")()
 	workspace, err := s.Workspace()
 	if err != nil {
 		return nil, tfdiags.Diagnostics{}.Append(err)
 	}
-	cfg, diags := from(s.RootDir, &configs.LoadOptions{
-		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Resolve: resolve,
+	cfg, diags := from(&configs.LoadOptions{
+		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := s.askVariable(ctx, v)
 			if err == nil {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,11 +42,11 @@ func TestConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Resolve: func(r *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
+		cfg, diags := configs.LoadRoot(t.Context(), dir, &configs.LoadOptions{Resolve: func(_ context.Context, r *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
 			if r.Source.Kind == addrs.LocalModule {
-				return r.LocalDir(), "", nil
+				return configs.ResolvedModule{Dir: r.LocalDir()}, nil
 			}
-			return filepath.Join(r.Parent.Module.Dir, r.Call.Name), "", nil
+			return configs.ResolvedModule{Dir: filepath.Join(r.Parent.Module.Dir, r.Call.Name)}, nil
 		}})
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())

@@ -55,8 +55,8 @@ func (s *Session) Load(files map[string]string, vars map[string]engine.Variable)
 	for name, v := range vars {
 		given[name] = configs.Given{Val: v.Value}
 	}
-	cfg, diags := configs.LoadRoot(dir, &configs.LoadOptions{Variables: given, Resolve: func(req *configs.ModuleRequest) (string, string, tfdiags.Diagnostics) {
-		return req.LocalDir(), "", nil
+	cfg, diags := configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given, Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 	}})
 	return cfg, diags, nil
 }
