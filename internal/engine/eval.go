@@ -282,6 +282,12 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
 	w, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
 	p := w.graph.Functions[use]
+	if p == nil && w.startForFunction != nil {
+		var diags tfdiags.Diagnostics
+		if p, diags = w.startForFunction(use); diags.HasErrors() {
+			return function.Function{}, diags
+		}
+	}
 	switch {
 	case p == nil && w.op.Phase == graph.PhaseValidate:
 		return unknownFunction, nil

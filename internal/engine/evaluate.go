@@ -15,12 +15,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Eval makes the scope of the root module's expressions over a state: for the console and for assertions of tests.
+// Eval makes the scope of the root module's expressions over a state: for the console and for assertions of tests. Expressions are
+// evaluated in it one at a time. Providers whose functions are called are left running: the caller's environment ends them.
 func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*lang.Scope, tfdiags.Diagnostics) {
 	w, diags := evaluate(ctx, cfg, st, env, vars)
 	if w == nil {
 		return nil, diags
 	}
+	w.eval.startForFunction = w.startForFunction
 	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), diags
 }
 
@@ -31,6 +33,7 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 	if w == nil {
 		return st
 	}
+	defer w.closeAll()
 	for _, v := range w.graph.Root.Outputs {
 		val := w.modules.of(w.graph.Root)[0].values[v.Slot]
 		if val == cty.NilVal {
@@ -59,6 +62,23 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 		return nil, diags
 	}
 	return w, diags
+}
+
+// startForFunction starts a provider for a function that the configuration doesn't call. It returns nil if the module has no such
+// provider.
+func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, tfdiags.Diagnostics) {
+	m, name := use.Module.Config, use.Name.Name
+	found, ok := m.ProviderForLocal(addrs.LocalProviderConfig{LocalName: name, Alias: use.Name.Alias})
+	if !ok || found.Key != nil || m.Module.RequiredProviders[name] == nil {
+		return nil, nil
+	}
+	schema, diags := w.op.env.Schema(w.ctx, found.Config.Provider)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
+	w.graph.Functions[use] = p
+	return p, diags.Append(providerVisit{w, p}.start())
 }
 
 // evaluate gives a resource the value that the state says.

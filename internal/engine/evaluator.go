@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/engine/graph"
+	"tofu/internal/tfdiags"
 )
 
 // evaluator evaluates the expressions of a configuration during a walk. Values are written by the node that they
@@ -18,6 +19,9 @@ type evaluator struct {
 	providers *providerPool
 	calls     *calls
 	ctx       context.Context // of calls of provider functions
+
+	// startForFunction starts a provider for a function that the configuration doesn't call; nil during a walk.
+	startForFunction func(graph.FunctionUse) (*graph.Provider, tfdiags.Diagnostics)
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // there are deprecated outputs or attributes to warn of

@@ -5,7 +5,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
@@ -87,26 +86,16 @@ func (o *operation) hides(config cty.Value) string {
 	return ""
 }
 
-// runDestroyProvisioners runs what is to be run before an object is deleted. The configuration's blocks know the object alone: it may
-// be all that is left of it.
+// runDestroyProvisioners runs the provisioners for the deletion of an object. They can refer to the object alone: it may be all that
+// is left of the resource.
 func (t *instance) runDestroyProvisioners(self cty.Value) tfdiags.Diagnostics {
 	r, addr, w := t.r, t.addr, t.w
-	var list []*graph.Provisioner
-	switch {
-	case r.Removed != nil:
-		list = w.removedProvisioners(r.Removed)
-	case r.Exprs != nil:
-		list = r.Exprs.Provisioners
-	}
+	m, list := w.graph.DeletionProvisioners(r)
 	if len(list) == 0 {
 		return nil
 	}
 	in := w.modules.at(r.Module, addr.Module)
 	if in == nil {
-		m := r.Module
-		if m.Config == nil {
-			m = w.graph.Root
-		}
 		in = newModuleInstance(m, addr.Module)
 	}
 	rep := repetition{}
@@ -117,15 +106,4 @@ func (t *instance) runDestroyProvisioners(self cty.Value) tfdiags.Diagnostics {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
 	return t.runProvisioners(list, w.eval.newContext(in, rep).withSelf(self), true)
-}
-
-func (w *walk) removedProvisioners(cfg *configs.Removed) []*graph.Provisioner {
-	w.out.mu.Lock()
-	defer w.out.mu.Unlock()
-	var problems tfdiags.Diagnostics
-	out := make([]*graph.Provisioner, 0, len(cfg.Provisioners))
-	for _, prov := range cfg.Provisioners {
-		out = append(out, w.op.AnalyseProvisioner(prov, nil, &problems))
-	}
-	return out
 }

@@ -86,7 +86,9 @@ func (w *walk) run() tfdiags.Diagnostics {
 	dag.Walk(w.begin, &w.graph.Edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate()
-	w.closeAll()
+	if w.op.Phase != graph.PhaseEval { // see Eval
+		w.closeAll()
+	}
 	if w.begin.Err() != nil && !w.out.diags.HasErrors() {
 		w.out.diags = w.out.diags.Append(tfdiags.Errorf("Operation interrupted", "What was under way was finished and recorded; nothing new was started."))
 	}
@@ -165,7 +167,9 @@ func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 	case graph.KindProvider:
 		return providerVisit{w, n.Object.(*graph.Provider)}.start()
 	case graph.KindProviderClose:
-		w.providers.close(n.Object.(*graph.Provider))
+		if w.op.Phase != graph.PhaseEval {
+			w.providers.close(n.Object.(*graph.Provider))
+		}
 	case graph.KindEphemeralEnd:
 		return w.ephemerals.close(n.Object.(*graph.Resource))
 	}

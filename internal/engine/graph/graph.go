@@ -132,6 +132,7 @@ type Resource struct {
 
 	Provider    *Provider
 	ProviderKey *ProviderKey // nil: NoKey
+	functionsOf []*Provider  // providers whose functions the block calls
 
 	Prior []*states.Resource // what the state has, by module instance
 
@@ -141,6 +142,7 @@ type Resource struct {
 
 	Imports   []*Import
 	Removed   *configs.Removed // the removed block that matches; nil for none
+	atRemoval []*Provisioner   // of Removed
 	Generated bool             // made up for an import target whose configuration is to be written
 	Selected  *Selection       // which instances take part; nil: all
 	// unwanted selects the objects that take part though the configuration doesn't want them: instances that are gone and deposed
@@ -175,6 +177,22 @@ type ProviderKey struct {
 	Expr   *lang.Expr
 	Module *Module
 	Call   string // the call whose providers argument has the key; "": the resource's own provider argument
+}
+
+// DeletionProvisioners returns the module that the provisioners for a resource's deletion are evaluated in, and the list that they are
+// part of.
+func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
+	m := r.Module
+	if m.Config == nil {
+		m = g.Root
+	}
+	switch {
+	case r.Removed != nil:
+		return m, r.atRemoval
+	case r.Exprs != nil:
+		return m, r.Exprs.Provisioners
+	}
+	return m, nil
 }
 
 // emptyBodyAt is a body without content that is reported at a place.

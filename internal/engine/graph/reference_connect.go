@@ -249,5 +249,8 @@ func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.
 	}
 	b.after(n, p.Node)
 	b.after(p.close, n)
+	if r := n.Resource; r != nil && !slices.Contains(r.functionsOf, p) {
+		r.functionsOf = append(r.functionsOf, p)
+	}
 	return nil
 }

@@ -18,8 +18,12 @@ var closeTransformer = &Transformer{
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
-			if n.Resource != nil && n.Resource.Provider != nil {
-				b.after(n.Resource.Provider.close, n)
+			if n.Resource == nil || n.Resource.Provider == nil {
+				continue
+			}
+			b.after(n.Resource.Provider.close, n)
+			for _, p := range n.Resource.functionsOf {
+				b.after(p.close, n) // Steps evaluate the block again
 			}
 		}
 		root := b.node(KindBarrier, nil, rootName, nil)

@@ -27,6 +27,7 @@ var referenceTransformer = &Transformer{
 			if r.Config != nil {
 				b.connectResource(r)
 			}
+			b.connectDeletionProvisioners(r)
 		}
 		for _, p := range b.sortedProviders() {
 			if p.Body != nil {
@@ -172,10 +173,40 @@ func (b *build) connectResource(r *Resource) {
 	selfScope.self = r
 	for _, p := range e.Provisioners {
 		if p.Config.Destroy && b.op.Phase != PhaseValidate {
-			continue // evaluated from the object itself when it is destroyed
+			continue // see connectDeletionProvisioners
 		}
 		for _, body := range p.bodies() {
 			b.connectRefs(n, m, &body.Refs, selfScope)
+		}
+	}
+}
+
+// connectDeletionProvisioners makes the Steps that delete objects wait for the providers whose functions the provisioners for the
+// deletion call. Such provisioners refer to nothing else that could be waited for.
+func (b *build) connectDeletionProvisioners(r *Resource) {
+	if len(b.steps[r]) == 0 {
+		return
+	}
+	if r.Removed != nil {
+		var problems tfdiags.Diagnostics // planning reported them
+		for _, p := range r.Removed.Provisioners {
+			r.atRemoval = append(r.atRemoval, b.op.AnalyseProvisioner(p, nil, &problems))
+		}
+	}
+	m, list := b.g.DeletionProvisioners(r)
+	for _, p := range list {
+		for _, body := range p.bodies() {
+			if p.Config.Destroy && len(body.Refs.Functions) > 0 {
+				b.connectDeletions(r, m, &lang.Refs{Functions: body.Refs.Functions})
+			}
+		}
+	}
+}
+
+func (b *build) connectDeletions(r *Resource, m *Module, refs *lang.Refs) {
+	for _, s := range b.steps[r] {
+		if s.Part != stepApply {
+			b.connectRefs(s.node, m, refs, BlockScope{})
 		}
 	}
 }
