@@ -8,39 +8,42 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Transformer is one pass over the graph that is being built. It indexes by configuration object and costs vertices plus edges.
+// Transformer adds one kind of node or edge to a graph under construction. Its cost is vertices
+// plus edges.
 type Transformer struct {
 	Name  string
 	Doc   string
-	After []*Transformer // must have run before, where they take part
+	After []*Transformer // must run before
 	Run   func(*build) tfdiags.Diagnostics
 }
 
-// transformers lists the passes in the order in which they run; a test holds it against their After.
+// transformers lists the transformers in the order in which they run. A test checks the order
+// against After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
 	changesTransformer, referenceTransformer, instancesTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer,
 	closeTransformer, targetTransformer, flagTransformer, pruneTransformer, checkTransformer,
 }
 
-// build is a tree under construction. What it has besides the tree is needed only until that is finished: no walk sees it.
+// build is a graph under construction. Its other fields are needed only until the graph is
+// finished.
 type build struct {
 	op    *Operation
 	g     *Graph
 	known *Known
 
-	ctx     context.Context // of the calls for schemas
+	ctx     context.Context // for fetching schemas
 	schemas map[addrs.Provider]*providers.Schema
 	imports []*Import
 	steps   map[*Resource][]*Step
 
-	// wholeCalls are references to module calls as a whole. See awaitWholeCalls.
+	// wholeCalls holds the references to module calls as a whole. See awaitWholeCalls.
 	wholeCalls []wholeCall
 
-	unknownFunctions tfdiags.Diagnostics // calls of functions whose provider isn't required; with any, nothing is evaluated
+	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that are not required
 
-	refRanges *refRanges // nil, except while a cycle is explained
-	relaxed   bool       // the order of destruction was contradictory, so that some of it was given up
+	refRanges *refRanges // nil, except while cycles are reported
+	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped
 }
 
 func newBuild(ctx context.Context, op *Operation) *build {

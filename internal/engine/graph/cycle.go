@@ -10,11 +10,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// referencePlaces are where the references stand that made edges of the graph. Only an error message needs them, so they are found by
-// making the edges once more instead of being kept for every edge of every graph.
+// refRanges holds the source ranges of the references that became edges. Only the error for a cycle
+// needs them, so the edges are made a second time then, instead of keeping a range for every edge
+// of every graph.
 type refRanges struct {
 	byEdge  map[[2]dag.ID]hcl.Range
-	current *hcl.Range // of the reference that is being connected; nil between references
+	current *hcl.Range // reference being connected; nil for none
 }
 
 func (p *refRanges) record(from, to dag.ID) {
@@ -26,14 +27,14 @@ func (p *refRanges) record(from, to dag.ID) {
 	}
 }
 
-// reference says which reference the edges that follow are made for; nil for none.
+// startRef sets the range of the reference that the following edges are made for; nil for none.
 func (p *refRanges) startRef(at *hcl.Range) {
 	if p != nil {
 		p.current = at
 	}
 }
 
-// cycles words each cycle as a way that can be followed in the source.
+// cycles returns an error for each cycle, which lists the references that form it.
 func (b *build) cycles() tfdiags.Diagnostics {
 	if _, ok := b.g.Edges.Order(); ok {
 		return nil
@@ -47,7 +48,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 	for _, way := range ways {
 		names := make([]string, 0, len(way))
 		var text strings.Builder
-		text.WriteString("These objects wait for each other, so none of them can come first:")
+		text.WriteString("These objects depend on each other, so none of them can come first:")
 		for i, id := range way {
 			n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
 			if !n.Kind.isBarrier() || n.Range != nil {

@@ -14,11 +14,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Drawing is a graph as other programs read it: its nodes have the names that OpenTofu gives them.
-// Edges that a longer path implies are left out.
+// Drawing is a graph for other programs: its nodes have the names that OpenTofu uses. It leaves out
+// edges that longer paths imply.
 type Drawing struct {
 	Nodes []DrawnNode
-	Edges [][2]int // from, to: positions in Nodes; from waits for to
+	Edges [][2]int // pairs of indices into Nodes; the first waits for the second
 }
 
 // DrawnNode is a node of a drawing. Label and Shape are empty for inner nodes.
@@ -26,20 +26,20 @@ type DrawnNode struct{ Name, Label, Shape string }
 
 var drawnShapes = map[Kind]string{KindResource: "box", KindStep: "box", KindProvider: "diamond", KindValue: "note"}
 
-// drawer makes a drawing of a graph. Several drawn nodes may stand for one node, and several nodes for none.
+// drawer draws a graph. A node may be drawn as several nodes, or not at all.
 type drawer struct {
 	*build
 	graph dag.Graph
-	drawn []DrawnNode // by vertex of graph; without a name for those that only pass on what they wait for
+	drawn []DrawnNode // by vertex of graph; nodes without a name only pass on dependencies
 
-	// tops and ends are vertices of graph by node: what waits for the node waits for its top, and its end waits
-	// for what the node needs.
+	// tops and ends hold the vertices that stand for a node, by its ID: nodes that wait for it wait
+	// for its top, and its end waits for the nodes that it needs.
 	tops, ends []dag.ID
 
-	variables map[*Node]bool // true for those of the root module
-	outputs   map[*Node]bool // of the root module, which are drawn even when nothing evaluates them
+	variables map[*Node]bool // true for variables of the root module
+	outputs   map[*Node]bool // of the root module; drawn even if nothing evaluates them
 	root      dag.ID
-	loose     []dag.ID // what only the root waits for
+	loose     []dag.ID // vertices that only the root waits for
 }
 
 const notDrawn dag.ID = -1
@@ -145,7 +145,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name + " (expand)")
 	case n.Dropped:
 		return notDrawn, notDrawn
-	case inRoot: // its users wait for what its rules refer to, and its value does not
+	case inRoot: // its readers wait for its validations; its value does not
 		top = d.add(n.Name+" (expand, reference)", "", KindValue)
 		d.graph.Connect(top, d.add(n.Name, n.Name, KindValue))
 		return top, top
@@ -185,8 +185,8 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 	return false
 }
 
-// forgets reports whether a node is a Step that takes a data source out of the state: nothing waits for it, and it needs
-// no provider.
+// forgets reports whether a node is a Step that removes a data source from the state: no other node
+// waits for it, and it needs no provider.
 func (d *drawer) forgets(id dag.ID) bool {
 	s, ok := d.g.Nodes[id].Object.(*Step)
 	return ok && s.deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
@@ -195,8 +195,8 @@ func (d *drawer) forgets(id dag.ID) bool {
 // closesModule reports whether a node is a Barrier that waits for everything in a module.
 func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
 
-// unread marks the variables and locals of modules, in a graph that leaves out what isn't read, that nothing waits for
-// but the end of their module.
+// unread returns, by node, the variables and locals of modules that no other node reads, in a graph
+// that leaves out unread values. The end of their module does not count as a reader.
 func (b *build) unread() []bool {
 	out := make([]bool, len(b.g.Nodes))
 	if !b.op.Phase.prunes() {
@@ -219,7 +219,7 @@ func (b *build) unread() []bool {
 	return out
 }
 
-// addResource adds what is drawn for a Resource node: its block, or the instances of it that the state has.
+// addResource draws a Resource node: its block, or its instances in the state.
 func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 	r := n.Resource
 	switch {
@@ -236,7 +236,7 @@ func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 	return d.chain("")
 }
 
-// addInstances adds a node for each instance of a resource that the state has.
+// addInstances adds a node for each instance of a resource in the state.
 func (d *drawer) addInstances(r *Resource, suffix string) (top, end dag.ID) {
 	top, end = d.add("", "", KindBarrier), d.add("", "", KindBarrier)
 	for _, prior := range r.Prior {
@@ -252,7 +252,7 @@ func (d *drawer) addInstances(r *Resource, suffix string) (top, end dag.ID) {
 	return top, end
 }
 
-// barrierName returns the name under which a Barrier is drawn: none for those that other programs don't know.
+// barrierName returns the name of a drawn Barrier; "" for Barriers that OpenTofu does not have.
 func (d *drawer) barrierName(n *Node) string {
 	if n.Kind != KindBarrier || n.closesModule() || n.Name == rootName || n.Name == checksStartName {
 		return n.Name
@@ -260,18 +260,18 @@ func (d *drawer) barrierName(n *Node) string {
 	return ""
 }
 
-// stepSuffixes are how the names of drawn steps end.
+// stepSuffixes are the suffixes of the names of drawn Steps.
 var stepSuffixes = map[stepPart]string{stepApply: "", StepDelete: " (destroy)", StepForget: " (forget)"}
 
 func (s *Step) drawnName() string {
 	if s.Part == StepDeposed {
-		// A replaced object gets its key only when it is set aside.
+		// A replaced object gets its deposed key only when it is deposed.
 		return s.Change.Addr.String() + " (destroy deposed " + cmp.Or(string(s.Change.Deposed), "00000000") + ")"
 	}
 	return s.Change.Addr.String() + stepSuffixes[s.Part]
 }
 
-// addReports adds, to graphs of planning, what announces each check before it is made.
+// addReports adds the nodes that announce checks to graphs of planning.
 func (d *drawer) addReports() {
 	if !d.op.Phase.Checks() || d.op.Phase.Applies() {
 		return
@@ -313,7 +313,7 @@ func (d *drawer) addDeposed() {
 	}
 }
 
-// addGone adds the outputs and modules that only the state still has. No walk has nodes for them.
+// addGone adds the outputs and modules that are only in the state. A walk has no nodes for them.
 func (d *drawer) addGone() {
 	for _, name := range d.op.Prior.OutputNames() {
 		if d.op.Config.Module.Outputs[name] == nil {
@@ -342,8 +342,8 @@ func (d *drawer) addGone() {
 	}
 }
 
-// finish leaves out the nodes without names, where that makes no more than a few edges of each of theirs, and the
-// edges that others imply.
+// finish removes the nodes without names, unless that would multiply edges, and the edges that
+// others imply.
 func (d *drawer) finish() *Drawing {
 	const few = 8
 	users := d.graph.Dependents()
@@ -352,8 +352,8 @@ func (d *drawer) finish() *Drawing {
 	for range d.drawn {
 		out.Add()
 	}
-	passed := make([]bool, len(d.drawn)) // what waits for these waits for their needs instead
-	mark := make([]dag.ID, len(d.drawn)) // the vertex, plus one, that was last found to need this one
+	passed := make([]bool, len(d.drawn)) // removed: nodes that wait for them wait for their needs instead
+	mark := make([]dag.ID, len(d.drawn)) // by vertex: the last vertex that was connected to it, plus one
 	for _, id := range order {
 		connect := func(to dag.ID) {
 			if mark[to] != id+1 {
@@ -380,7 +380,7 @@ func (d *drawer) finish() *Drawing {
 	return d.numbered(out.TransitiveReduction(), passed)
 }
 
-// numbered returns the drawing of those nodes that are left, in the order of their names.
+// numbered returns the drawing of the remaining nodes, sorted by name.
 func (d *drawer) numbered(g *dag.Graph, left []bool) *Drawing {
 	var kept []dag.ID
 	for id, n := range d.drawn {

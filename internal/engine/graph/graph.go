@@ -13,12 +13,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// tree is what is built for an operation: the places that the configuration and the state have in the module tree, and the graph of
-// what is done about them. It is finished before the walk begins. What the walk finds out about a place lies there too, in fields that
-// say so.
+// Graph is the tree of modules with their values, resources and provider configurations, and the
+// graph of the work on them. It is complete when Build returns and does not change after that.
 type Graph struct {
 	Edges dag.Graph
-	Nodes []*Node // by their ID
+	Nodes []*Node // by ID
 
 	Root      *Module
 	Modules   map[addrs.Module]*Module
@@ -27,40 +26,41 @@ type Graph struct {
 	ByAddr    map[addrs.ConfigResource]*Resource
 	Providers map[addrs.AbsProviderConfig]*Provider
 
-	// functions are the providers whose functions a module calls, functionKeys the instances of those with several.
+	// Functions holds the providers whose functions a module calls; FunctionKeys holds the instance
+	// keys of providers with for_each.
 	Functions    map[FunctionUse]*Provider
 	FunctionKeys map[FunctionUse]*ProviderKey
 
-	// refused are the references that name nothing, by what they stand in. While validating, an expression that has some doesn't keep
-	// the rest of its node from being evaluated; in all other phases it does, and nothing is listed here.
+	// RefErrors holds the errors of references, by the expression or body that contains them. It is
+	// filled while validating only: then one invalid expression does not keep the rest of its node
+	// from being evaluated. In all other phases the errors are Problems of the node.
 	RefErrors map[EvalUnit]tfdiags.Diagnostics
 }
 
-// functionUse is a provider function in a module.
+// FunctionUse is a provider function called in a module.
 type FunctionUse struct {
 	Module *Module
 	Name   addrs.ProviderFunction
 }
 
-// module is a place in the module tree during one operation. What is below "walk" is written by the module's own node and read by
-// nodes that wait for it.
+// Module is a module of the configuration, or one that only the state has.
 type Module struct {
 	Index      int // position among the graph's modules
 	Path       addrs.Module
-	Config     *configs.Config // nil: the module is in the state only
+	Config     *configs.Config // nil if only the state has the module
 	Parent     *Module
 	Call       *configs.ModuleCall
 	Repetition Repetition
 
-	DependsOn lang.Refs // of call
+	DependsOn lang.Refs // of the call
 
 	CallSlot int // position among the calls of the parent
 
-	stepsIn   addrs.ModuleInstance // the first instance in which there are Steps that make something
+	stepsIn   addrs.ModuleInstance // the first instance that has Steps which create or update
 	hasSteps  bool
-	stepsVary bool // there are such Steps in several instances
+	stepsVary bool // several instances have such Steps
 
-	expand *Node // nil for the root and for modules that are in the state only
+	expand *Node // nil for the root and for modules that only the state has
 	end    *Node // waits for everything in the module
 
 	Variables, Locals, Outputs map[string]*Value
@@ -70,7 +70,7 @@ type Module struct {
 	ValueSlots, ResourceSlots  int
 }
 
-// valueKind tells the three kinds of named values apart.
+// valueKind distinguishes named values.
 type valueKind uint8
 
 const (
@@ -79,7 +79,7 @@ const (
 	Output
 )
 
-// value is a variable, local or output of a module.
+// Value is a variable, local or output of a module.
 type Value struct {
 	Kind   valueKind
 	Name   string
@@ -89,13 +89,13 @@ type Value struct {
 
 	Variable    *configs.Variable
 	Output      *configs.Output
-	Expr        *lang.Expr  // a variable's is the call's argument, evaluated in the calling module; nil where none was written
-	DependsOn   lang.Refs   // an output's
-	PerInstance bool        // expr uses count or each, so that it differs between the instances of the call
+	Expr        *lang.Expr  // for variables, the argument of the call, which is evaluated in the calling module; nil if there is none
+	DependsOn   lang.Refs   // of outputs
+	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
 	Conditions  []Condition // validations or preconditions
 }
 
-// check is a check block.
+// Check is a check block.
 type Check struct {
 	Config  *configs.Check
 	Module  *Module
@@ -103,56 +103,59 @@ type Check struct {
 	Asserts []Condition
 }
 
-// rule is an analysed condition.
+// Condition is an analysed condition: a validation, precondition, postcondition or assertion.
 type Condition struct {
 	Config  *configs.CheckRule
 	Expr    *lang.Expr
 	Message *lang.Expr
 }
 
-// resource is a resource block, or what the state has of one that is gone.
+// Resource is a resource block, or a resource that only the state has.
 type Resource struct {
 	Index  int // position among the graph's resources
 	Addr   addrs.ConfigResource
 	Module *Module
-	Config *configs.Resource // nil: the state only
-	Exprs  *ResourceExprs    // of cfg
+	Config *configs.Resource // nil if only the state has the resource
+	Exprs  *ResourceExprs    // of Config
 	Schema *providers.ResourceSchema
-	// unsure are references in the content of the body's dynamic blocks, with what is wrong with them: perhaps nobody evaluates them.
+	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
+	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
 
-	Node   *Node // settles the resource: afterwards its value stands
-	Inputs *Node // waits for all that the block refers to; the same as node where there are no Steps
+	Node   *Node // completes the resource; its value is final afterwards
+	Inputs *Node // waits for everything that the block refers to; the same as Node unless there are Steps
 	Slot   int
 
-	expand      *Node                                  // decides the instances; the same as open unless it is separate
-	writers     map[addrs.InstanceKey][]*Step          // Steps that make something, once somebody asked
-	Barriers    map[addrs.InstanceKey]*InstanceBarrier // that references wait for by themselves
-	moduleSteps map[addrs.ModuleInstance]*moduleSteps  // where it is separate: what is done in each instance of the module
+	expand      *Node                                  // decides the instances; the same as Inputs unless moduleSteps is set
+	writers     map[addrs.InstanceKey][]*Step          // Steps that create or update, by instance key; nil until needed
+	Barriers    map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
+	moduleSteps map[addrs.ModuleInstance]*moduleSteps  // Steps by module instance; nil unless they are in several
 
 	Provider    *Provider
-	ProviderKey *ProviderKey // nil: NoKey
+	ProviderKey *ProviderKey // nil for NoKey
 	functionsOf []*Provider  // providers whose functions the block calls
 
-	Prior []*states.Resource // what the state has, by module instance
+	Prior []*states.Resource // objects in the state, by module instance
 
-	Deps                      []addrs.ConfigResource // the nearest resources that it depends on, sorted
-	CreateBeforeDestroy       bool                   // create before destroy, by itself or forced by a dependent
-	RecordCreateBeforeDestroy bool                   // planning: its objects are noted as ones to be replaced by creating first
+	Deps                      []addrs.ConfigResource // the nearest dependencies, sorted
+	CreateBeforeDestroy       bool                   // set by the block, or forced by a dependent
+	RecordCreateBeforeDestroy bool                   // its objects are stored with create_before_destroy
 
 	Imports   []*Import
-	Removed   *configs.Removed // the removed block that matches; nil for none
+	Removed   *configs.Removed // the removed block that covers the resource; nil for none
 	atRemoval []*Provisioner   // of Removed
-	Generated bool             // made up for an import target whose configuration is to be written
-	Selected  *Selection       // which instances take part; nil: all
-	// unwanted selects the objects that take part though the configuration doesn't want them: instances that are gone and deposed
-	// objects. Nothing depends on them, so only targets that name them select them. Nil: all that selected has.
+	Generated bool             // added for an import target whose configuration is generated
+	Selected  *Selection       // instances that take part; nil for all
+	// SelectedOrphans selects the instances that the configuration no longer declares, and deposed
+	// objects. No other resource depends on them, so only targets that name them select them. Nil
+	// selects the same as Selected.
 	SelectedOrphans *Selection
 
-	Unused bool // an ephemeral resource whose values nobody is going to use
+	Unused bool // an ephemeral resource whose values no node uses
 }
 
-// resourceExprs are a resource block's analysed expressions, shared by all places of the tree that its module has.
+// ResourceExprs holds the analysed expressions of a resource block. All instances of the module in
+// the tree share it.
 type ResourceExprs struct {
 	Body                          *lang.Body
 	Repetition                    Repetition
@@ -162,43 +165,27 @@ type ResourceExprs struct {
 	DependsOn                     lang.Refs
 	Provisioners                  []*Provisioner
 	problems                      tfdiags.Diagnostics
-	SelfReferences                tfdiags.Diagnostics // what the repetition asks of the resource itself; an error once instances are needed
+	SelfReferences                tfdiags.Diagnostics // references of the repetition to the resource itself
 }
 
-// provisionerExprs are a provisioner block's analysed expressions.
+// Provisioner is a provisioner block with its analysed expressions.
 type Provisioner struct {
 	Config     *configs.Provisioner
 	Body       *lang.Body
-	Connection *lang.Body // nil: none
+	Connection *lang.Body // nil for none
 }
 
-// keyExpr is the instance key of a provider configuration with for_each, and the module that it is evaluated in.
+// ProviderKey is an expression for the instance key of a provider configuration with for_each.
 type ProviderKey struct {
 	Expr   *lang.Expr
 	Module *Module
-	Call   string // the call whose providers argument has the key; "": the resource's own provider argument
+	Call   string // the module call whose providers argument has the key; "" if the resource's provider argument has it
 }
 
-// DeletionProvisioners returns the module that the provisioners for a resource's deletion are evaluated in, and the list that they are
-// part of.
-func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
-	m := r.Module
-	if m.Config == nil {
-		m = g.Root
-	}
-	switch {
-	case r.Removed != nil:
-		return m, r.atRemoval
-	case r.Exprs != nil:
-		return m, r.Exprs.Provisioners
-	}
-	return m, nil
-}
-
-// emptyBodyAt is a body without content that is reported at a place.
+// emptyBodyAt returns an empty body whose errors are reported at rng.
 func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }
 
-// resourceOf gives the resource that a reference names, nil for anything else.
+// ResourceOf returns the resource that a reference names, nil for references to anything else.
 func (m *Module) ResourceOf(subject addrs.Referenceable) *Resource {
 	switch s := subject.(type) {
 	case addrs.Resource:
@@ -209,7 +196,8 @@ func (m *Module) ResourceOf(subject addrs.Referenceable) *Resource {
 	return nil
 }
 
-// nodeOf gives the node of a value or module call that a reference names.
+// NodeOf returns the node of the value or module call that a reference names, nil for references to
+// anything else.
 func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	switch s := subject.(type) {
 	case addrs.InputVariable:
@@ -231,7 +219,8 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	return nil
 }
 
-// callsFunctions tells whether functions of a provider are called: those are not mocked.
+// CallsFunctions reports whether functions of a provider configuration are called. Functions are
+// never mocked.
 func (t *Graph) CallsFunctions(p *Provider) bool {
 	for _, used := range t.Functions {
 		if used == p {

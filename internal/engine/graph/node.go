@@ -27,7 +27,7 @@ const (
 	KindEphemeralEnd  // Barrier that closes the objects of an ephemeral resource after their last user
 )
 
-// isValue reports whether the node evaluates expressions and nothing else.
+// IsValue reports whether the node evaluates expressions and does nothing else.
 func (k Kind) IsValue() bool { return k <= KindInspection }
 
 // IsResource reports whether the node stands for a resource as a whole.
@@ -41,11 +41,11 @@ type Node struct {
 	ID    dag.ID
 	Kind  Kind
 	Name  string     // unique and readable: for cycles, drawings and logs
-	Range *hcl.Range // where it is declared; nil for what is not in the configuration
+	Range *hcl.Range // declaration; nil if the configuration has none
 
-	Module   *Module   // that the node belongs to; nil for nodes of no module
-	Resource *Resource // of nodes for resources and Steps, and of Barriers that belong to a resource
-	Object   any       // *value, *check, *module, *step or *providerConfig, according to Kind; *instanceBarrier
+	Module   *Module   // module of the node; nil for none
+	Resource *Resource // of Steps, and of nodes and Barriers of resources
+	Object   any       // by Kind: *Value, *Check, *Module, *Step, *Provider, *Resource or *InstanceBarrier
 
 	// In is the module instance of a KindResourceIn node.
 	In addrs.ModuleInstance
@@ -69,14 +69,14 @@ func (n *Node) deletes() bool {
 	return ok && s.Part != stepApply
 }
 
-// node adds a vertex.
+// node adds a node.
 func (b *build) node(kind Kind, m *Module, name string, rng *hcl.Range) *Node {
 	n := &Node{ID: b.g.Edges.Add(), Kind: kind, Name: name, Range: rng, Module: m}
 	b.g.Nodes = append(b.g.Nodes, n)
 	return n
 }
 
-// after makes n wait for each of the others; nil ones are left out.
+// after makes n wait for the other nodes; nil ones are ignored.
 func (b *build) after(n *Node, others ...*Node) {
 	for _, o := range others {
 		if o != nil && o != n {

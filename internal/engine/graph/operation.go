@@ -13,7 +13,7 @@ import (
 	"tofu/internal/timings"
 )
 
-// graphOp describes the operation that a graph is built for. Building the graph does not change it.
+// Operation describes what a graph is built for. Building the graph does not change it.
 type Operation struct {
 	Phase  Phase
 	Config *configs.Config
@@ -28,8 +28,8 @@ type Operation struct {
 	Generate       bool       // configuration is generated for import targets without a resource block
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; nil for none
 
-	// schema returns a provider's schema, and provisioner the schema of a provisioner type; it reports false
-	// if there is no such type. A nil provisioner func means that provisioners are not analysed.
+	// Schema returns the schema of a provider. Provisioner returns the schema of a provisioner type
+	// and reports whether there is such a type; if it is nil, provisioners are not analysed.
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 
@@ -37,15 +37,15 @@ type Operation struct {
 	Timings *timings.Recorder // nil for none
 }
 
-// CommandImport is an import that the command line asks for.
+// CommandImport is an import that the command line requires.
 type CommandImport struct {
 	Addr addrs.AbsInstance
 	ID   string
 }
 
-// selective reports whether there are targets or excludes.
+// Selective reports whether there are targets or excludes.
 func (o *Operation) Selective() bool { return len(o.Targets)+len(o.Excludes) > 0 }
 
-// partial reports whether the operation may leave out changes that the configuration requires, so that
-// resources keep other instances than those it declares.
+// Partial reports whether the operation may leave out changes that the configuration requires, so
+// that resources may have other instances than those it declares.
 func (o *Operation) Partial() bool { return o.Mode == plans.RefreshOnly || o.Selective() }

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// checkPreventDestroy refuses what differs between instances: prevent_destroy is evaluated for instances that are gone from the
-// configuration too.
+// checkPreventDestroy returns an error for each reference that differs between instances:
+// prevent_destroy also applies to instances that the configuration no longer declares.
 func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
@@ -27,7 +27,7 @@ func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
 	return diags
 }
 
-// checkBlockLocal checks the names that depend on nothing but the block they stand in.
+// CheckBlockLocal checks a reference to count, each, self, path or terraform.
 func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics {
 	var d tfdiags.Diagnostic
 	switch s := ref.Subject.(type) {
@@ -77,12 +77,12 @@ func undeclared[V any](what, name string, m *Module, declared map[string]V, hint
 	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared " + what, Detail: detail}}
 }
 
-// inCheckOf tells whether a node belongs to the check block that a scoped data source is nested in.
+// inCheckOf reports whether the node is the check block in which r is nested.
 func (n *Node) inCheckOf(r *Resource) bool {
 	return n.Kind == KindCheck && n.Module == r.Module && n.Name == InModule(r.Module.Path, "check."+r.Config.Check.Name)
 }
 
-// checkAccess holds a reference against the block's repetition and the type's schema.
+// checkAccess checks a reference against the repetition of the block and the schema of its type.
 func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	repeats := r.Config.Count != nil || r.Config.ForEach != nil
@@ -109,7 +109,7 @@ func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 	return diags.Append(r.checkAttribute(rest))
 }
 
-// checkAttribute holds what is asked of one object against the type's schema.
+// checkAttribute checks the path of a reference within one object against the schema.
 func (r *Resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
 	if r.Schema == nil {
 		return nil
@@ -129,8 +129,9 @@ func (m *Module) undeclaredResource(addr addrs.Resource) tfdiags.Diagnostics {
 	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared resource", Detail: detail}}
 }
 
-// meant gives what is declared and nearly called like a resource that isn't; "" for nothing. Whatever begins with none of the words
-// of the language is a reference to a resource, so it may be one of these that is misspelt.
+// suggestion returns the most similar declared object for the address of an undeclared resource, ""
+// if none is similar. A reference that does not begin with a keyword counts as a reference to a
+// resource, so it may be a misspelt keyword too.
 func (m *Module) suggestion(addr addrs.Resource) string {
 	var names, types []string
 	for other := range m.Resources {
@@ -175,8 +176,9 @@ func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 		"The block of %s can't refer to itself by name: it would wait for itself.", block).At(ref.Range)
 }
 
-// selfReferences returns an error for each reference of a repeated block to all of its own instances.
-// No number of instances can make one valid, so they are found while validating.
+// SelfReferences returns an error for each reference of a repeated block to the whole of its own
+// resource. No number of instances makes such a reference valid, so it is reported while
+// validating.
 func (r *Resource) SelfReferences() tfdiags.Diagnostics {
 	if r.Exprs.Body == nil || !r.Exprs.Repetition.Repeats() {
 		return nil
@@ -184,7 +186,7 @@ func (r *Resource) SelfReferences() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, ref := range r.Exprs.Body.Refs.Objects {
 		if ref.Subject != r.Addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining).HasErrors() {
-			continue // other errors of the reference are reported with the rest of the body
+			continue // its other errors are reported with the rest of the body
 		}
 		diags = diags.Append(SelfReference(r.Addr.String(), ref))
 	}

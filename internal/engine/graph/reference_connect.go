@@ -13,13 +13,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A unit is what is evaluated as a whole, an expression or a body, in the place that its module has in the tree.
+// EvalUnit is an expression or body in one module of the tree, which is evaluated as a whole.
 type EvalUnit struct {
 	Module *Module
 	Refs   *lang.Refs
 }
 
-// refuse records what is wrong with the references of a unit.
+// addRefErrors records the errors of the references in a unit.
 func (b *build) addRefErrors(n *Node, u EvalUnit, problems tfdiags.Diagnostics) {
 	switch {
 	case len(problems) == 0:
@@ -30,14 +30,15 @@ func (b *build) addRefErrors(n *Node, u EvalUnit, problems tfdiags.Diagnostics) 
 	}
 }
 
-// connectRefs makes n wait for what the references name, or records why they name nothing.
+// connectRefs makes n wait for the objects that the references name, and records errors for
+// references to nothing.
 func (b *build) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
 	b.connectUnit(n, m, refs, scope, nil)
 }
 
-// connectUnit is connectRefs with a function that may take what is wrong with a reference, to have it reported later. Errors about
-// objects that have a block of their own come first, and hide those about values (see isValue): so the errors of one unit are of one
-// kind, as they are in OpenTofu.
+// connectUnit is connectRefs, except that kept can take the errors of a reference in order to
+// report them later. Errors about objects hide those about named values (see IsValueRef), so that a
+// unit reports errors of one kind only, like OpenTofu.
 func (b *build) connectUnit(n *Node, m *Module, refs *lang.Refs, scope BlockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
@@ -49,7 +50,7 @@ func (b *build) connectUnit(n *Node, m *Module, refs *lang.Refs, scope BlockScop
 			problems = b.connectRef(n, m, ref, scope)
 		}
 		for i := range problems {
-			if problems[i].Subject == nil { // the schema knows a better place: the step that it doesn't have
+			if problems[i].Subject == nil { // the schema knows the wrong step
 				problems[i].Subject = &ref.Range
 			}
 		}
@@ -79,7 +80,7 @@ func (b *build) connectUnit(n *Node, m *Module, refs *lang.Refs, scope BlockScop
 	b.addRefErrors(n, EvalUnit{m, refs}, wrong)
 }
 
-// isValue tells whether a reference is to something that is asked for its value without a look at its block.
+// IsValueRef reports whether a reference is to a named value rather than to an object with a block.
 func IsValueRef(subject addrs.Referenceable) bool {
 	switch subject.(type) {
 	case addrs.InputVariable, addrs.LocalValue, addrs.PathAttr, addrs.TerraformAttr, addrs.CountAttr, addrs.ForEachAttr:
@@ -123,7 +124,7 @@ func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope Block
 	}
 }
 
-// checkOwn checks what a block asks of itself.
+// checkOwn checks a reference of a block to its own object.
 func (m *Module) checkOwn(ref *addrs.Reference) tfdiags.Diagnostics {
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:
@@ -151,7 +152,7 @@ func (b *build) connectResourceRef(n *Node, m *Module, addr addrs.Resource, key 
 	return r.checkAccess(key, keyed, ref.Remaining)
 }
 
-// wholeCall is a reference from a node to a module call without an output's name.
+// wholeCall is a reference to a module call that names none of its outputs.
 type wholeCall struct {
 	from *Node
 	call *Module
@@ -165,7 +166,7 @@ func (b *build) connectCallRef(n *Node, m *Module, call, output string, key addr
 	}
 	b.after(n, child.expand)
 	v := child.Outputs[output]
-	if v == nil || (key != addrs.NoKey) != child.Repetition.Repeats() { // a whole, a key written like an output, or a mistake that evaluating will tell
+	if v == nil || (key != addrs.NoKey) != child.Repetition.Repeats() { // the whole call, a key written like an output, or an error that evaluation reports
 		b.wholeCalls = append(b.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	}
@@ -173,8 +174,9 @@ func (b *build) connectCallRef(n *Node, m *Module, call, output string, key addr
 	return nil
 }
 
-// connectDependsOn makes n wait for whole objects, but those for which except holds: a module call counts as everything in it. The
-// first thing that is missing speaks for all.
+// connectDependsOn makes n wait for the objects in depends_on, except those for which except
+// returns true. A module call stands for everything in the module. Only the first undeclared object
+// is reported.
 func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
 	problems := slices.Clip(refs.Problems)
 	for _, ref := range refs.Objects {
@@ -216,7 +218,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 	return "", false
 }
 
-// connectFunction makes n wait for the provider whose function it calls.
+// connectFunction makes n wait for the provider of a function that it calls.
 func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := spelling.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
@@ -243,7 +245,7 @@ func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.
 			b.schemas[addr] = schema
 		}
 		p.Schema = b.schemas[addr]
-		p.FunctionsOnly = p.Config == nil // else it would be known from its resources
+		p.FunctionsOnly = p.Config == nil // else a resource would have set the schema
 		b.analyseProvider(p)
 		b.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}

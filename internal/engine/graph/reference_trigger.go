@@ -12,7 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// triggerPath turns A[count.index].attr into a traversal, with the keys that are references put in.
+// TriggerPath returns an item of replace_triggered_by, such as A[count.index].attr, as a traversal.
+// key evaluates its index expressions.
 func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, tfdiags.Diagnostics)) (hcl.Traversal, tfdiags.Diagnostics) {
 	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
@@ -37,8 +38,9 @@ func noPath(at hcl.Range) tfdiags.Diagnostic {
 		"An item of replace_triggered_by is a resource, one of its instances or an attribute, and nothing that has to be calculated; an index is a constant, count.index or each.key.").At(at)
 }
 
-// checkTrigger refuses a trigger that is no path, and holds one that has a reference for an index against its resource's schema; others
-// are checked as references.
+// checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
+// index is a reference and whose remaining path the schema does not have. Other items are checked
+// as references.
 func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
 	path, diags := TriggerPath(e.Expression, func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil })
 	if diags.HasErrors() {

@@ -6,12 +6,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// repetitionExprs are the arguments that repeat a block; at most one is set.
+// Repetition holds the arguments that decide the instances of a block; at most one is set.
 type Repetition struct {
 	Count, ForEach, Enabled *lang.Expr
 }
 
-// refs are what the arguments refer to.
+// Refs returns the references of the arguments.
 func (r Repetition) Refs() []*lang.Refs {
 	var out []*lang.Refs
 	for _, e := range []*lang.Expr{r.Count, r.ForEach, r.Enabled} {
@@ -22,7 +22,8 @@ func (r Repetition) Refs() []*lang.Refs {
 	return out
 }
 
-// refuse refuses arguments that refer to the resource that they repeat: it has no value before its instances are decided.
+// checkSelfReference returns an error for each reference to the resource itself: it has no value
+// before its instances are decided.
 func (r Repetition) checkSelfReference(itself addrs.Resource) (diags tfdiags.Diagnostics) {
 	for _, refs := range r.Refs() {
 		for _, ref := range refs.Objects {
@@ -35,10 +36,10 @@ func (r Repetition) checkSelfReference(itself addrs.Resource) (diags tfdiags.Dia
 	return diags
 }
 
-// repeats tells whether instances have keys.
+// Repeats reports whether instances have keys.
 func (r Repetition) Repeats() bool { return r.Count != nil || r.ForEach != nil }
 
-// fits tells whether a key is of the kind that the repetition gives.
+// Matches reports whether a key is of the kind that instances of the block have.
 func (r Repetition) Matches(key addrs.InstanceKey) bool {
 	_, isInt := key.IsInt()
 	_, isString := key.IsString()

@@ -81,12 +81,12 @@ func (b *build) analyseValue(v *Value) {
 	}
 }
 
-// callArg gives the expression that a module call has for a variable; nil when it has none.
+// callArg returns the argument of a module call for a variable, nil if there is none.
 func (b *build) callArg(call *configs.ModuleCall, name string) *lang.Expr {
 	args, ok := b.known.callArgs[call]
 	if !ok {
 		args = map[string]*lang.Expr{}
-		attrs, _ := call.Config.JustAttributes() // its errors were reported when the module was loaded
+		attrs, _ := call.Config.JustAttributes() // errors were reported when the module was loaded
 		for name, attr := range attrs {
 			args[name] = b.known.Expr(attr.Expr)
 		}
@@ -108,7 +108,7 @@ func usesRepetition(refs lang.Refs) bool {
 	})
 }
 
-// A bodyKey is a resource block's body as one of perhaps several schemas has it; the schema is nil where it isn't known.
+// bodyKey identifies the body of a resource block under one schema; nil if the schema is unknown.
 type bodyKey struct {
 	cfg    *configs.Resource
 	schema *configschema.Block
@@ -122,8 +122,8 @@ func (r *Resource) bodyKey() bodyKey {
 	return key
 }
 
-// analyseBodies analyses the bodies of the resource blocks that no graph had yet: on all processors, since it is most of what there is
-// to do before the first thing can be planned.
+// analyseBodies analyses the bodies of resource blocks that are not known yet. It uses all
+// processors, since it is most of the work before planning can begin.
 func (b *build) analyseBodies() {
 	if b.known.resources == nil {
 		b.known.resources = map[bodyKey]*ResourceExprs{}
@@ -150,7 +150,7 @@ func (b *build) analyseBodies() {
 	}
 }
 
-// analyseMeta analyses what a resource block has beside its body.
+// analyseMeta analyses the meta-arguments of a resource block.
 func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
 	e.Repetition = b.repetition(c.Count, c.ForEach, c.Enabled)
 	e.SelfReferences = e.Repetition.checkSelfReference(c.Addr)
@@ -204,7 +204,8 @@ func (b *build) analyseProvider(p *Provider) {
 	p.Body.Meta = p.Config.Meta()
 }
 
-// connectionSchema is the content of a connection block; an outer block may leave to inner ones what they need.
+// connectionSchema is the schema of a connection block. No argument is required, since blocks
+// inherit arguments from outer ones.
 var connectionSchema = func() *configschema.Block {
 	attrs := map[string]*configschema.Attribute{}
 	for ty, names := range map[cty.Type][]string{
@@ -221,5 +222,5 @@ var connectionSchema = func() *configschema.Block {
 	return &configschema.Block{Attributes: attrs}
 }()
 
-// ConnectionType is the type of the connection value that provisioners get.
+// ConnectionType returns the type of the connection value that is passed to provisioners.
 func ConnectionType() cty.Type { return connectionSchema.ImpliedType() }

@@ -5,26 +5,26 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// step is one thing that is done to one object while applying.
+// Step is one change to one object.
 type Step struct {
 	node     *Node
 	Resource *Resource
 	Change   *plans.InstanceChange
 	Part     stepPart
-	Forced   bool // a step that depends on it creates before it destroys, so its own object must be replaced that way too
+	Forced   bool // a dependent creates before it destroys, so this object must too
 }
 
-// stepPart is the part of its change that a step carries out; a replacement has two.
+// StepPart is the part of a change that a Step carries out; a replacement has two.
 type stepPart uint8
 
 const (
-	stepApply   stepPart = iota // create, update, read, or look at the conditions of what doesn't change
+	stepApply   stepPart = iota // create, update or read, or just evaluate conditions
 	StepDelete                  // delete the current object
-	StepDeposed                 // delete a deposed object, or the one that a replacement leaves
-	StepForget                  // drop from the state
+	StepDeposed                 // delete a deposed object, or the old object of a replacement
+	StepForget                  // remove from the state
 )
 
-// stepParts says which parts an action has.
+// stepParts lists the parts of each action.
 var stepParts = map[plans.Action][]stepPart{
 	plans.NoOp:             {stepApply},
 	plans.Create:           {stepApply},
@@ -73,7 +73,7 @@ func (r *Resource) HasConditions() bool {
 
 var stepVerbs = [...]string{stepApply: "apply", StepDelete: "destroy", StepDeposed: "destroy deposed", StepForget: "forget"}
 
-// verb returns what the step does, for the report of -timings.
+// Verb returns what the step does, for the report of -timings.
 func (p stepPart) Verb() string { return stepVerbs[p] }
 
 // stepNames are the suffixes of the names of Step nodes.

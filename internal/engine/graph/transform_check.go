@@ -4,7 +4,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// checksStartName is the name of the Barrier that nested data sources wait for.
+// checksStartName is the name of the Barrier that the data sources of checks wait for.
 const checksStartName = "(execute checks)"
 
 var checkTransformer = &Transformer{
@@ -37,5 +37,5 @@ var checkTransformer = &Transformer{
 	},
 }
 
-// nested tells whether the resource is a data source of a check.
+// nested reports whether the resource is the data source of a check block.
 func (r *Resource) nested() bool { return r.Config != nil && r.Config.Check != nil }

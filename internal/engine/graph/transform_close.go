@@ -34,7 +34,8 @@ var closeTransformer = &Transformer{
 	},
 }
 
-// closeEphemerals adds a Barrier that closes each ephemeral resource, after everything that its value may have reached.
+// closeEphemerals adds a Barrier for each ephemeral resource that closes its objects after every
+// node that may use their values.
 func (b *build) closeEphemerals() {
 	var u *ephemeralUsers
 	for _, r := range b.g.Resources {
@@ -51,7 +52,7 @@ func (b *build) closeEphemerals() {
 	}
 }
 
-// providerUsers lists the nodes of each provider's resources by the provider's node.
+// providerUsers returns the nodes of the resources of each provider, by the node of the provider.
 func (b *build) providerUsers() map[*Node][]*Node {
 	users := map[*Node][]*Node{}
 	for _, n := range b.g.Nodes {
@@ -62,7 +63,8 @@ func (b *build) providerUsers() map[*Node][]*Node {
 	return users
 }
 
-// ephemeralUsers finds what may need the value of an ephemeral resource: values hand it on, resources and providers use it.
+// ephemeralUsers finds the nodes that may use the value of an ephemeral resource, directly or
+// through other values.
 type ephemeralUsers struct {
 	*build
 	dependents [][]dag.ID
@@ -70,8 +72,9 @@ type ephemeralUsers struct {
 	done       map[*Node]*Node
 }
 
-// of gives a Barrier that waits for everybody who may need what a node hands on: that of an ephemeral resource closes it. What several
-// values reach is found once.
+// endOf returns a Barrier that waits for every node that may use the value of n. For an ephemeral
+// resource, the Barrier closes it. The users of a value that several nodes share are found just
+// once.
 func (u *ephemeralUsers) endOf(n *Node) *Node {
 	if found, ok := u.done[n]; ok {
 		return found
@@ -91,7 +94,7 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 		u.after(end, user)
 		switch {
 		case user.Kind == KindProvider:
-			u.after(end, u.ofProvider[user]...) // whatever the provider does may need the value
+			u.after(end, u.ofProvider[user]...) // any call of the provider may need the value
 		case user.Kind == KindStep, user.completes() && user.Resource.Addr.Resource.Mode != addrs.Ephemeral:
 		default:
 			u.after(end, u.endOf(user))

@@ -21,7 +21,7 @@ var configTransformer = &Transformer{
 	},
 }
 
-// addModule adds a module with all its content and the modules that it calls.
+// addModule adds a module with its content and the modules that it calls.
 func (b *build) addModule(cfg *configs.Config, parent *Module) *Module {
 	m := &Module{
 		Path: cfg.Path, Config: cfg, Parent: parent, Call: cfg.Call,
@@ -79,7 +79,8 @@ func (b *build) addCheck(m *Module, c *configs.Check) {
 	m.Checks = append(m.Checks, check)
 }
 
-// addResource adds the resource of a block, with a node that decides its instances before its Steps where there are Steps.
+// addResource adds a resource block. If the graph has Steps, an Expand node decides the instances
+// before them.
 func (b *build) addResource(m *Module, cfg *configs.Resource) *Resource {
 	r := &Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
 	b.addResourceNode(r, &cfg.Range)
@@ -133,7 +134,7 @@ var stateTransformer = &Transformer{
 	},
 }
 
-// stateModule gives a module of the tree, making one up for what is in the state only.
+// stateModule returns a module, and adds it if only the state has it.
 func (b *build) stateModule(path addrs.Module) *Module {
 	if m := b.g.Modules[path]; m != nil {
 		return m
