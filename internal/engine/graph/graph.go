@@ -182,6 +182,22 @@ type ProviderKey struct {
 	Call   string // the module call whose providers argument has the key; "" if the resource's provider argument has it
 }
 
+// DeletionProvisioners returns the list that holds the provisioners for deleting the resource's objects, and the
+// module that they are evaluated in.
+func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
+	m := r.Module
+	if m.Config == nil {
+		m = g.Root
+	}
+	switch {
+	case r.Removed != nil:
+		return m, r.atRemoval
+	case r.Exprs != nil:
+		return m, r.Exprs.Provisioners
+	}
+	return m, nil
+}
+
 // emptyBodyAt returns an empty body whose errors are reported at rng.
 func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }
 
