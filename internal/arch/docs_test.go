@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,6 +72,50 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	if looked < 40 {
 		t.Errorf("only %d names were looked at", looked)
 	}
+}
+
+// TestLifeOfAPlan checks that the functions in the section on the life of a plan exist.
+func TestLifeOfAPlan(t *testing.T) {
+	_, section, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "## The life of a plan")
+	section, _, _ = strings.Cut(section, "\n## ")
+	declared := functionNames(t)
+	names := regexp.MustCompile("`([A-Za-z]+\\.[A-Za-z]+|[a-z]+[A-Z][A-Za-z]+)`").FindAllStringSubmatch(section, -1)
+	for _, match := range names {
+		if !declared[match[1]] {
+			t.Errorf("docs/ARCHITECTURE.md names `%s`, which is not declared", match[1])
+		}
+	}
+	if len(names) < 25 {
+		t.Errorf("only %d functions are named", len(names))
+	}
+}
+
+// functionNames returns the names of all functions, as "name" and "package.Name", and of methods, as "Type.Name".
+func functionNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	for _, p := range load(t) {
+		for _, file := range p.files {
+			for _, decl := range file.Decls {
+				f, ok := decl.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				if f.Recv == nil {
+					names[f.Name.Name], names[file.Name.Name+"."+f.Name.Name] = true, true
+					continue
+				}
+				recv := f.Recv.List[0].Type
+				if star, ok := recv.(*ast.StarExpr); ok {
+					recv = star.X
+				}
+				if id, ok := recv.(*ast.Ident); ok {
+					names[id.Name+"."+f.Name.Name] = true
+				}
+			}
+		}
+	}
+	return names
 }
 
 // testNames are those of all tests below internal.
