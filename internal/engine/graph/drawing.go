@@ -44,8 +44,9 @@ type drawer struct {
 
 const notDrawn dag.ID = -1
 
-// Draw builds the graph of an operation and draws it. The graph of planning to destroy everything is drawn in
-// the order in which it would be destroyed; that of applying without resources that do not change.
+// Draw builds the graph of an operation and draws it. When everything will be destroyed, the
+// drawing shows the order of destruction. Other graphs than that of a normal plan are drawn without
+// the resources that do not change.
 func Draw(ctx context.Context, op *Operation) (*Drawing, tfdiags.Diagnostics) {
 	b, diags := buildDrawing(ctx, op)
 	if diags.HasErrors() {

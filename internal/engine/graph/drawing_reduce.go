@@ -6,8 +6,8 @@ import (
 	"tofu/internal/dag"
 )
 
-// drawDestruction turns the graph of planning to destroy everything, which has no order, into one of the order
-// in which it would be destroyed.
+// drawDestruction replaces the edges between resources by the order in which they would be
+// destroyed. Planning to destroy everything needs no such order.
 func (b *build) drawDestruction() {
 	for _, r := range b.g.Resources {
 		b.g.Edges.Disconnect(r.Node.ID)
@@ -24,8 +24,9 @@ func (b *build) drawDestruction() {
 	}
 }
 
-// dropIdle removes resources that do not change, unless an evaluated value needs them, and providers without
-// users. A walk visits such resources to build their values; in a drawing they only distract.
+// dropIdle removes resources that do not change, unless an evaluated value needs them, and
+// providers without users. A walk visits such resources to build their values; in a drawing they
+// only distract.
 func (b *build) dropIdle() {
 	changed := make(map[*Resource]bool)
 	for r, steps := range b.steps {

@@ -10,16 +10,17 @@ import (
 	"tofu/internal/lang"
 )
 
-// Known holds the analysed expressions of a configuration, which are the same for all of its graphs. Graphs
-// that are built one after the other can share it. The zero value is empty.
+// Known holds the analysed expressions of a configuration, which all of its graphs have in common.
+// Graphs that are built one after the other can share it. The zero value is empty and ready to use.
 type Known struct {
 	resources map[bodyKey]*ResourceExprs
 	exprs     map[hcl.Expression]*lang.Expr
 	callArgs  map[*configs.ModuleCall]map[string]*lang.Expr
 }
 
-// Expr returns an analysed expression; nil if e is nil. Each expression is analysed just once, except those
-// that are not pointers, such as the result of hcl.StaticExpr: they may hold values that can't be map keys.
+// Expr returns the analysed expression e; nil if e is nil. Each expression is analysed only once,
+// except those that are not pointers, such as the result of hcl.StaticExpr: they may hold values
+// that cannot be map keys.
 func (k *Known) Expr(e hcl.Expression) *lang.Expr {
 	switch {
 	case e == nil:

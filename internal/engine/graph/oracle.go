@@ -9,9 +9,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// CompareOrders is for tests. It orders the steps of a plan twice: by Barriers over the nearest dependencies, and
-// pair by pair over the transitive closure of the dependencies, and returns an error if the orders differ. It
-// reports true, without comparing, if the dependencies contradicted each other, so that some were given up.
+// CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
+// pair by pair over the transitive closure of the dependencies. It returns an error if the orders
+// differ. If dependencies contradict each other, so that some had to be dropped, it compares
+// nothing and reports true. It is for tests.
 func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error) {
 	barriers := newBuild(ctx, op)
 	if diags := barriers.run(transformers); diags.HasErrors() {
@@ -35,7 +36,7 @@ func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error)
 	return false, nil
 }
 
-// stepOrder lists, for every step, the steps that come before it.
+// stepOrder returns the names of the Steps that come before each Step, by its name.
 func (b *build) stepOrder() map[string]string {
 	out := map[string]string{}
 	for _, n := range b.g.Nodes {
@@ -70,6 +71,7 @@ func connectPairwise(b *build) tfdiags.Diagnostics {
 	return nil
 }
 
+// closed returns all nodes that next reaches from x, without x.
 func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
 	var out []*depNode
 	seen := map[*depNode]bool{x: true}
@@ -87,6 +89,7 @@ func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
 	return out
 }
 
+// connectPlainly connects one Step of x; needs and users are the transitive ones.
 func (d *destroyOrder) connectPlainly(s *Step, x *depNode, needs, users []*depNode) {
 	after := func(of []*depNode, which func(*Step) bool) {
 		for _, y := range of {
@@ -103,7 +106,7 @@ func (d *destroyOrder) connectPlainly(s *Step, x *depNode, needs, users []*depNo
 			switch {
 			case t.Part == stepApply:
 				create = t
-			case t.Part == StepForget || t.Part == StepDelete && !d.lastDeletions[t]:
+			case t.Part == StepForget || t.Part == StepDelete && !d.lateDeletions[t]:
 				own = t
 			}
 		}
@@ -116,7 +119,7 @@ func (d *destroyOrder) connectPlainly(s *Step, x *depNode, needs, users []*depNo
 			d.b.after(s.node, own.node)
 		}
 	case !s.deletes():
-	case d.lastDeletions[s]:
+	case d.lateDeletions[s]:
 		after(users, (*Step).deletes)
 		after(users, (*Step).writes)
 		after(needs, (*Step).writes)

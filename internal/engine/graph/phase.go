@@ -25,8 +25,8 @@ func (p Phase) Plans() bool { return p == PhasePlan || p == PhasePlanDestroy }
 // Applies reports whether the walk carries out planned changes. The graph then has Step nodes.
 func (p Phase) Applies() bool { return p == PhaseApply || p == PhaseDestroy }
 
-// Destroys reports whether everything is destroyed, so that only the parts of the configuration that this
-// needs are evaluated.
+// Destroys reports whether everything is destroyed. Only the parts of the configuration that the
+// destruction needs are evaluated then.
 func (p Phase) Destroys() bool { return p == PhasePlanDestroy || p == PhaseDestroy }
 
 // Checks reports whether conditions and check blocks are evaluated.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"iter"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -8,38 +9,40 @@ import (
 	"tofu/internal/states"
 )
 
-// relations says which resources, each of one module instance, depend on which by what is stored with their objects.
+// depGraph is the graph of the dependencies between the resources of each module instance, as they
+// are stored with their objects.
 type depGraph struct {
 	b   *build
 	all []*depNode
 	at  map[addrs.AbsResource]*depNode
-	// of lists the module instances of a resource that has objects: nothing depends on what is new. hub joins them for dependents in
-	// other modules.
+	// byResource lists the nodes of a resource that have objects: stored dependencies cannot name
+	// new resources. hubs joins them for dependents in other modules.
 	byResource map[addrs.ConfigResource][]*depNode
 	hubs       map[addrs.ConfigResource]*depNode
-	// lists are hubs of long lists of dependencies.
+	// listHubs holds the hubs of long lists of dependencies.
 	listHubs map[sharedList]*depNode
 }
 
-// related is a resource of one module instance; or a hub: of all of a resource's module instances, or of a list of dependencies.
+// depNode is a resource in one module instance. A hub is a depNode without Steps that stands for
+// several others: a resource in all of its module instances, or a list of dependencies.
 type depNode struct {
 	index    int
 	name     string
 	addr     addrs.AbsResource // zero for a hub of module instances
 	resource *Resource
 	hub      bool
-	list     bool // a hub of a list of dependencies
-	exists   bool // it has objects
+	list     bool // hub of a list of dependencies
+	exists   bool // has objects
 	steps    []*Step
 	needs    []*depNode
 	users    []*depNode
-	newUsers []*newUsers       // what begins to depend on it
-	guessed  map[*depNode]bool // needs that the configuration speaks of, where no record says what the objects were made from
+	newUsers []*newUsers       // resources whose configuration adds a dependency on this one
+	guessed  map[*depNode]bool // needs taken from the configuration, because an object has none stored
 	guesses  bool              // all needs are guessed
 }
 
-// allUsers lists what depends on x, with those that do so through a hub.
-func (x *depNode) allUsers() func(yield func(*depNode) bool) {
+// allUsers returns the resources that depend on x, directly or through hubs.
+func (x *depNode) allUsers() iter.Seq[*depNode] {
 	return func(yield func(*depNode) bool) {
 		for _, user := range x.users {
 			if !user.hub {
@@ -57,12 +60,12 @@ func (x *depNode) allUsers() func(yield func(*depNode) bool) {
 	}
 }
 
-func newRelations(b *build) depGraph {
+func newDepGraph(b *build) depGraph {
 	d := depGraph{b: b, at: map[addrs.AbsResource]*depNode{}, byResource: map[addrs.ConfigResource][]*depNode{},
 		hubs: map[addrs.ConfigResource]*depNode{}, listHubs: map[sharedList]*depNode{}}
 	for _, r := range b.g.Resources {
 		if r.nested() {
-			continue // it judges what the others have become, so it waits for all of them, deletions too
+			continue // it is read after all changes, deletions included
 		}
 		for _, prior := range r.Prior {
 			x := d.ensure(prior.Addr, r)
@@ -88,7 +91,8 @@ func newRelations(b *build) depGraph {
 	return d
 }
 
-// addVanished adds what somebody else deleted: the order between what depended on it and what it depended on passes through it.
+// addMissing adds the objects that were found deleted while refreshing. They connect the objects
+// that depended on them with those that they depended on.
 func (d *depGraph) addMissing() {
 	for prior := range d.b.op.Plan.PrevRun.Resources() {
 		r := d.b.g.ByAddr[prior.Addr.Config()]
@@ -102,6 +106,7 @@ func (d *depGraph) addMissing() {
 	}
 }
 
+// ensure returns the node of a resource in a module instance, and adds it if there is none.
 func (d *depGraph) ensure(addr addrs.AbsResource, r *Resource) *depNode {
 	x := d.at[addr]
 	if x == nil {
@@ -117,7 +122,7 @@ func (d *depGraph) add(x *depNode) *depNode {
 	return x
 }
 
-// relate resolves lists of dependencies: stored ones, and one of the configuration that stands in where none was stored.
+// connectNeeds sets the needs of x to its stored dependencies and the guessed ones; see storedDeps.
 func (d *depGraph) connectNeeds(x *depNode, stored [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
 	x.guesses = len(stored) == 0
 	lists := stored
@@ -152,16 +157,18 @@ func (d *depGraph) connectNeeds(x *depNode, stored [][]addrs.ConfigResource, gue
 	}
 }
 
-// longList is the length from which a list of dependencies has a hub of its own, so that many resources that depend on the same many
-// cost their sum and not their product.
+// longList is the length from which a list of dependencies has a hub, so that n resources that all
+// depend on the same m cost n+m edges, not n·m.
 const longList = 8
 
+// sharedList identifies a list of dependencies by its address: objects share equal lists.
 type sharedList struct {
 	first  *addrs.ConfigResource
 	len    int
-	module addrs.ModuleInstance // what a dependency in the same module means depends on the module instance
+	module addrs.ModuleInstance // dependencies in the same module are those in the same instance of it
 }
 
+// shared returns the hub of a list of dependencies.
 func (d *depGraph) shared(x *depNode, list []addrs.ConfigResource) *depNode {
 	key := sharedList{&list[0], len(list), x.addr.Module}
 	h := d.listHubs[key]
@@ -177,10 +184,13 @@ func (d *depGraph) shared(x *depNode, list []addrs.ConfigResource) *depNode {
 	return h
 }
 
-// stored gives the lists of dependencies of a resource's objects as they were stored before planning: planning adds what the
-// configuration wants now, which says nothing of what the objects are made from. What is new has its configuration's. So has, as a
-// guess, what has none stored where that may be for want of a record: what is imported has none, data sources store none, and a state
-// that is destroyed as it stands may come from a program that stored none.
+// storedDeps returns the lists of dependencies of a resource's objects as they were stored before
+// planning. Planning replaces them by those of the current configuration, from which the existing
+// objects may not have been created. A new resource has the dependencies of its configuration.
+//
+// guess holds the dependencies of the configuration if some object has none stored although it may
+// have some: imported objects and data sources have none stored, and when everything is destroyed,
+// the state may be from a program that stored none.
 func (d *depGraph) storedDeps(x *depNode) (lists [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
 	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
@@ -210,8 +220,9 @@ func (d *depGraph) storedDeps(x *depNode) (lists [][]addrs.ConfigResource, guess
 	return lists, guess
 }
 
-// dependency finds what a stored dependency means for x: within one module the same module instance, elsewhere all instances
-// through their hub.
+// dependency returns the node that a stored dependency of x stands for: the resource in the same
+// module instance if dep is in the module of x, otherwise the hub of all its module instances. It
+// returns nil if the resource has no objects.
 func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 	if dep.Module == x.resource.Addr.Module {
 		if q := d.at[dep.Resource.InInstance(x.addr.Module)]; q != nil && q.exists {
@@ -234,15 +245,17 @@ func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 	return h
 }
 
-// breakCycles makes an order possible where what is stored has none: lists were stored at different times, and an object that was
-// deposed long ago may need what needs its successor today. On and between such cycles guesses count least; if they are not what closes
-// them, only the configuration's dependencies do.
+// breakCycles drops dependencies until there are no cycles. Stored dependencies can form cycles
+// because they were stored at different times: an object that was deposed long ago may depend on a
+// resource that now depends on its successor. On and between cycles, the guessed dependencies are
+// dropped first; if there are still cycles, only dependencies that the configuration has remain.
 func (d *depGraph) breakCycles() {
 	d.cutCycles(func(x, q *depNode) bool { return !x.guesses && !x.guessed[q] })
 	d.cutCycles(func(x, q *depNode) bool { return x.resource.Config != nil && x.resource.refersTo(q.resource.Addr) })
 }
 
-// cutCycles takes out the dependencies on and between cycles, if there are any, but for those to keep.
+// cutCycles removes the dependencies on and between cycles, except those for which keep returns
+// true.
 func (d *depGraph) cutCycles(keep func(x, q *depNode) bool) {
 	graph := d.graph()
 	if _, ok := graph.Order(); ok {
@@ -263,8 +276,8 @@ func (d *depGraph) cutCycles(keep func(x, q *depNode) bool) {
 	}
 }
 
-// eachNeed lists what x depends on, with what is in lists that it shares.
-func (x *depNode) eachNeed() func(yield func(*depNode) bool) {
+// eachNeed returns the nodes that x depends on, with the hubs of lists replaced by their elements.
+func (x *depNode) eachNeed() iter.Seq[*depNode] {
 	return func(yield func(*depNode) bool) {
 		for _, q := range x.needs {
 			if !q.list {
@@ -282,6 +295,7 @@ func (x *depNode) eachNeed() func(yield func(*depNode) bool) {
 	}
 }
 
+// graph returns the nodes, by index, and their needs.
 func (d *depGraph) graph() *dag.Graph {
 	g := &dag.Graph{}
 	for range d.all {
@@ -295,7 +309,7 @@ func (d *depGraph) graph() *dag.Graph {
 	return g
 }
 
-// refersTo tells whether the configuration depends on a resource, directly or by way of values.
+// refersTo reports whether the configuration of r depends on a resource, directly or through values.
 func (r *Resource) refersTo(addr addrs.ConfigResource) bool {
 	_, ok := slices.BinarySearchFunc(r.Deps, addr, states.CompareDependencies)
 	return ok

@@ -11,11 +11,16 @@ import (
 
 // How destruction is ordered
 //
-// What is created or updated is ordered by the configuration's references. What is destroyed has no configuration any more, or one
-// that says something else, so it is ordered by the dependencies that were stored with the objects (transform_dependencies.go). Those
-// are the nearest ones only, since a closed list would cost the square of a chain's length, so the order has to pass through
-// resources of which nothing is done. Each resource R (of one module instance) therefore gets a Barrier of each of these families.
-// With D(R) the resources that depend on R by what is stored, and N(R) those that R depends on:
+// The configuration's references order creations and updates. They cannot order deletions: a deleted
+// object is no longer in the configuration, or the configuration has changed since it was created.
+// Deletions are therefore ordered by the dependencies that are stored with the objects
+// (transform_dependencies.go).
+//
+// Only the nearest dependencies are stored, since storing all of them would cost the square of the
+// length of a chain. So the order has to pass through resources that do not change. For this, each
+// resource R (in one module instance) has Barriers of several families; a family is only added if
+// some Step has to wait for one of its Barriers. D(R) are the resources that depend on R according
+// to the stored dependencies, N(R) those that R depends on. Each Barrier waits for:
 //
 //	gone(R)         R's deletions,                 and gone(S)        for S in D(R)
 //	clearedUp(R)    R's ordinary deletions,        and clearedUp(S)   for S in D(R)
@@ -24,22 +29,32 @@ import (
 //	changed(R)      R's updates,                   and changed(S)     for S in D(R)
 //	made(R)         R's creations and updates,     and made(Q)        for Q in N(R)
 //
-//	ordinary deletion of R[i]   waits for gone(S), S in D(R)            dependents are destroyed first
-//	create or update R[i]       waits for its own ordinary deletion, clearedDown(Q) for Q in N(R), and clearedUp(S) for S in D(R)
-//	late deletion of R[i]       waits for gone(S), changed(S) and settled(S), S in D(R), made(Q), Q in N(R), and its own creation;
-//	                            and for settled(T) of the T that begin to refer to R (transform_new_users.go)
+// The Steps of an instance R[i] wait for these Barriers and Steps:
 //
-// A deletion is late when the new object was created before, when it is of an object deposed earlier, and when the object goes away
-// for good and what is left of D(R) doesn't refer to R any more: then whoever used it lets go of it first. All other deletions are
-// ordinary. Two resources with a thousand instances each cost some thousands of edges; wired pairwise they would cost a million.
+//	ordinary deletion     gone(S) for S in D(R)
+//	creation or update    the ordinary deletion of R[i], clearedDown(Q) for Q in N(R),
+//	                      and clearedUp(S) for S in D(R)
+//	late deletion         the creation of R[i], made(Q) for Q in N(R),
+//	                      gone(S), changed(S) and settled(S) for S in D(R),
+//	                      and settled(T) for each new user T of R (transform_new_users.go)
 //
-// What was stored and what is configured may contradict each other, so that this order goes round in a circle: the provider that is to
-// delete something may be configured from what must wait for that; what is deleted late may need what is replaced. Then the waits that
-// matter least are given up, in the order of gateKinds.
+// An ordinary deletion comes after the deletions of its dependents, and before anything is created
+// in its place. A late deletion comes after its dependents have stopped using the object. A deletion
+// is late in three cases: create_before_destroy applies to the object; the object is deposed; or the
+// object is deleted without replacement while some of D(R) change and none of these refer to R any
+// more.
+//
+// Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges between
+// pairs of instances would cost a million.
+//
+// The stored dependencies and the configuration may contradict each other, so that this order has
+// cycles. For example, the provider that deletes an object may be configured from a resource that
+// has to wait for the deletion, or an object that is deleted late may depend on one that is
+// replaced. Then the least important edges are dropped, in the order of gateKinds.
 
 var destroySplitTransformer = &Transformer{
 	Name:  "DestroySplit",
-	Doc:   "orders what is destroyed: among itself, and before or after what is created",
+	Doc:   "orders deletions among themselves and relative to creations and updates",
 	After: []*Transformer{changesTransformer, referenceTransformer, replaceTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if b.op.Phase.Applies() && b.deletesAnything() {
@@ -63,25 +78,25 @@ func (b *build) deletesAnything() bool {
 // destroyOrder is the ordering under construction.
 type destroyOrder struct {
 	depGraph
-	lastDeletions map[*Step]bool
+	lateDeletions map[*Step]bool
 	families      map[familyName][]*Node
-	nonEmpty      map[familyName]bool                  // whether a family has anything to wait for
-	newUsers      map[addrs.ConfigResource][]*newUsers // what begins to refer to a resource of another module
+	nonEmpty      map[familyName]bool                  // whether any Step belongs to the family
+	newUsers      map[addrs.ConfigResource][]*newUsers // new users of a resource in another module
 	gates         [len(gateKinds)][]*Node
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
-	d := &destroyOrder{depGraph: newRelations(b), lastDeletions: map[*Step]bool{}, families: map[familyName][]*Node{},
+	d := &destroyOrder{depGraph: newDepGraph(b), lateDeletions: map[*Step]bool{}, families: map[familyName][]*Node{},
 		nonEmpty: map[familyName]bool{}, newUsers: map[addrs.ConfigResource][]*newUsers{}}
 	for _, x := range d.all {
-		letGo := d.detached(x)
+		detached := d.detached(x)
 		for _, s := range x.steps {
-			if s.deletes() && d.deletedLast(s, letGo) {
-				d.lastDeletions[s] = true
+			if s.deletes() && d.isLate(s, detached) {
+				d.lateDeletions[s] = true
 			}
 		}
 	}
-	if len(d.lastDeletions) > 0 {
+	if len(d.lateDeletions) > 0 {
 		d.findNewUsers()
 	}
 	return d
@@ -89,21 +104,23 @@ func newDestroyOrder(b *build) *destroyOrder {
 
 func (s *Step) deletes() bool { return s.Part == StepDelete || s.Part == StepDeposed }
 
-// makes tells whether the step creates or updates.
+// writes reports whether the Step creates, updates or reads an object.
 func (s *Step) writes() bool { return s.Part == stepApply && s.Change.Action != plans.NoOp }
 
-// late tells whether a deletion comes after what its users do rather than before.
-func (d *destroyOrder) deletedLast(s *Step, letGo bool) bool {
+// isLate reports whether a deletion is late. detached says whether the dependents of its
+// resource no longer refer to it.
+func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 	switch {
 	case s.Part == StepDeposed:
 		return true
 	case s.Change.Action == plans.DeleteThenCreate:
 		return false
 	}
-	return letGo || d.flagged(s)
+	return detached || d.flagged(s)
 }
 
-// flagged tells whether the object was stored, or else is configured, as one to be replaced by creating first.
+// flagged reports whether create_before_destroy applies to the object, in the state or in the
+// configuration.
 func (d *destroyOrder) flagged(s *Step) bool {
 	if inst := d.b.op.Prior.Instance(s.Change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
 		return true
@@ -111,13 +128,13 @@ func (d *destroyOrder) flagged(s *Step) bool {
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
 }
 
-// letGo tells whether some of what depends on x by the stored dependencies stays and is changed, and none of it refers to x any
-// more.
+// detached reports whether some configured resource that depends on x according to the stored
+// dependencies changes, and no such resource refers to x any more.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false
 	}
-	some := false
+	changing := false
 	for user := range x.allUsers() {
 		if user.resource.Config == nil || !user.writes() {
 			continue
@@ -125,9 +142,9 @@ func (d *destroyOrder) detached(x *depNode) bool {
 		if user.resource.refersTo(x.resource.Addr) {
 			return false
 		}
-		some = true
+		changing = true
 	}
-	return some
+	return changing
 }
 
 func (x *depNode) writes() bool {
@@ -155,14 +172,15 @@ func (d *destroyOrder) connect() {
 	d.relax()
 }
 
-// connecting is the wiring of one resource; its steps share gates.
+// connecting connects the Steps of one resource in one module instance, which share gates.
 type connecting struct {
 	*destroyOrder
 	x    *depNode
 	open [len(gateKinds)]*Node
 }
 
-// step wires one step; create is the step of the same instance that creates, nil for none.
+// step connects one Step. create is the Step that applies the change of the same instance; nil for
+// none.
 func (c *connecting) step(s, create *Step) {
 	b := c.b
 	switch {
@@ -171,7 +189,7 @@ func (c *connecting) step(s, create *Step) {
 	case s.Part == StepForget && create != nil:
 		b.after(create.node, s.node)
 	case !s.deletes():
-	case c.lastDeletions[s]:
+	case c.lateDeletions[s]:
 		b.after(s.node, c.gate(usersGone), c.gate(usersChanged), c.gate(usersSettled), c.gate(needsMade), c.newUsersGate())
 		if create != nil {
 			b.after(s.node, create.node)
@@ -184,23 +202,26 @@ func (c *connecting) step(s, create *Step) {
 	}
 }
 
-// gateKind is what the steps of a resource may wait for.
+// A gate is a Barrier that Steps of one resource wait for; it waits for the Barriers of a family.
+// Its gateKind says which.
 type gateKind uint8
 
 const (
-	newUsersSettled gateKind = iota // late deletions
-	needsMade                       // late deletions
-	usersSettled                    // late deletions
-	needsCleared                    // creations and updates
-	usersCleared                    // creations and updates
-	usersChanged                    // late deletions
-	usersGoneBefore                 // deletions that a replacement begins with
-	usersGone                       // deletions
+	newUsersSettled gateKind = iota // for late deletions
+	needsMade                       // for late deletions
+	usersSettled                    // for late deletions
+	needsCleared                    // for creations and updates
+	usersCleared                    // for creations and updates
+	usersChanged                    // for late deletions
+	usersGoneBefore                 // for deletions that begin a replacement
+	usersGone                       // for deletions
 	hardGates
 )
 
-// gateKinds say what opens each kind of gate: a family's Barriers of the users or of the needs. The first ones are given up before the
-// later ones; the last stays, so that no object goes before what was made from it unless the same place needs a new one first.
+// gateKinds lists the family that each kind of gate waits for, and whether it takes the family's
+// Barriers of the users or of the needs. To break cycles, gates are dropped in this order. The last
+// kind is never dropped: no object is deleted before the objects that were created from it, except
+// at the start of a replacement.
 var gateKinds = [hardGates]struct {
 	family familyName
 	users  bool
@@ -216,26 +237,26 @@ var gateKinds = [hardGates]struct {
 	usersGone:       {family: familyGone, users: true, hard: true},
 }
 
-// gate gives a Barrier of x, nil when it would wait for nothing.
+// gate returns the gate of a kind, nil if it would wait for nothing.
 func (c *connecting) gate(kind gateKind) *Node {
-	what, of := gateKinds[kind], c.x.needs
-	if what.users {
-		of = c.x.users
+	spec, others := gateKinds[kind], c.x.needs
+	if spec.users {
+		others = c.x.users
 	}
-	if len(of) == 0 || !c.present(what.family) {
+	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
 	if c.open[kind] == nil {
-		gate := c.b.node(KindBarrier, nil, c.x.name+" (waits until "+string(what.family)+")", nil)
-		c.b.after(gate, c.family(what.family, of)...)
+		gate := c.b.node(KindBarrier, nil, c.x.name+" (waits until "+string(spec.family)+")", nil)
+		c.b.after(gate, c.family(spec.family, others)...)
 		c.open[kind] = gate
 		c.gates[kind] = append(c.gates[kind], gate)
 	}
 	return c.open[kind]
 }
 
-// relax gives up waits that are part of a circle: kind by kind, those that matter least first, until there is an order. Kinds that
-// need not have been given up for that, as it turns out, are waited for again.
+// relax breaks cycles by cutting the gates on them, one kind after the other, the least important
+// first, until there are none. Then it restores the kinds whose gates need not have been cut.
 func (d *destroyOrder) relax() {
 	var cuts [][]cutGate
 	for kind := gateKind(0); kind < hardGates && !d.ordered(); kind++ {
@@ -266,12 +287,13 @@ func (d *destroyOrder) reconnect(c cutGate) {
 	}
 }
 
+// cutGate is a gate that was cut, with the vertices that it waited for.
 type cutGate struct {
 	gate  dag.ID
 	needs []dag.ID
 }
 
-// cut opens the gates of a kind that are part of a circle.
+// cut disconnects the gates of a kind that are on cycles, and returns them.
 func (d *destroyOrder) cut(kind gateKind) []cutGate {
 	if len(d.gates[kind]) == 0 || gateKinds[kind].hard {
 		return nil
@@ -287,7 +309,8 @@ func (d *destroyOrder) cut(kind gateKind) []cutGate {
 	return out
 }
 
-// familyName names a family of Barriers, and says when one of them is passed.
+// familyName is the name of a family of Barriers. It describes the resource once the Barrier has
+// been passed.
 type familyName string
 
 const (
@@ -299,8 +322,8 @@ const (
 	familyMade        familyName = "made"
 )
 
-// barrierFamilies say which steps a family's Barriers wait for; upward ones wait for a resource's users too, the others for its needs.
-// A family is made as a whole when it is first asked for.
+// barrierFamilies says which Steps of their resource the Barriers of a family wait for. They also
+// wait for the Barriers of the resource's users (upward) or needs.
 var barrierFamilies = map[familyName]struct {
 	upward bool
 	own    func(d *destroyOrder, s *Step) bool
@@ -313,7 +336,7 @@ var barrierFamilies = map[familyName]struct {
 	familyMade:        {false, func(_ *destroyOrder, s *Step) bool { return s.writes() }},
 }
 
-// present tells whether there is any step that a family's Barriers could wait for.
+// present reports whether the Barriers of a family would wait for any Step.
 func (d *destroyOrder) present(name familyName) bool {
 	found, known := d.nonEmpty[name]
 	if !known {
@@ -325,9 +348,11 @@ func (d *destroyOrder) present(name familyName) bool {
 	return found
 }
 
-func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lastDeletions[s] }
+// ordinary reports whether the Step is an ordinary deletion.
+func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lateDeletions[s] }
 
-// family gives the Barriers of some resources.
+// family returns the Barriers of some resources. All Barriers of the family are added when the first
+// one is needed.
 func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	if d.families[name] == nil {
 		d.families[name] = d.makeFamily(name)

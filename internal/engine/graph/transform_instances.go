@@ -5,20 +5,24 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// What a Step waits for
+// How Steps wait for instances
 //
-// An instance that fails keeps those from going on that need it, and nobody else. By its text alone a reference says which ones these
-// are in two cases:
+// If an instance fails, only the instances that need it must be skipped. Two kinds of references
+// show, before anything is evaluated, which instances they need:
 //
-//   - Blocks of one module refer to one another within an instance of the module: module.m[0].b needs module.m[0].a, and goes on
-//     when module.m[1].a fails. Values (variables, locals, outputs) are evaluated for all instances of their module at once, so this
-//     holds for direct references and depends_on only.
-//   - A constant key, a[0] or a["x"], names one instance: what refers to it goes on when a[1] fails. This holds for values too.
+//   - A reference between blocks of one module stays within one instance of the module:
+//     module.m[0].b needs module.m[0].a, and proceeds if module.m[1].a fails. This applies only to
+//     direct references and depends_on. Values (variables, locals and outputs) are evaluated for all
+//     instances of their module together, so a reference through a value needs all instances.
+//   - A reference with a constant key, such as a[0] or a["x"], needs one instance, and proceeds if
+//     a[1] fails. This applies to references through values, too.
 //
-// Everything else waits for a resource as a whole. So does a constant key of which nothing is done.
+// All other references wait for the resource as a whole. So do references with a constant key if the
+// instance does not change.
 //
-// The waits are made for blocks and places, not for pairs of instances: the Steps of a resource in one instance of its module wait for
-// one Barrier, and that waits for the places of what the block refers to.
+// There are no edges between pairs of instances. The Steps of a resource in one instance of its
+// module all wait for one Barrier, which waits for the nodes that the block's references need in that
+// module instance.
 
 var instancesTransformer = &Transformer{
 	Name:  "Instances",
@@ -34,21 +38,21 @@ var instancesTransformer = &Transformer{
 	},
 }
 
-// noteSteps notes that there are Steps in an instance of the module.
+// noteSteps records that an instance of the module has Steps that create or update.
 func (m *Module) noteSteps(in addrs.ModuleInstance) {
 	m.stepsVary = m.stepsVary || m.hasSteps && m.stepsIn != in
 	m.stepsIn, m.hasSteps = in, true
 }
 
-// placement is what is done of a resource in one instance of its module.
+// moduleSteps holds the Steps of a resource within one module instance.
 type moduleSteps struct {
 	steps []*Step
-	open  *Node // what the steps wait for
-	node  *Node // settles the resource there; nil while nobody asks for it
+	open  *Node // Barrier that the Steps wait for
+	node  *Node // completes the resource in the module instance; nil until needed
 }
 
-// separate gives a resource whose Steps lie in several instances of its module a node that decides its instances without waiting
-// for all that the block refers to.
+// separateExpansion adds a node that decides the instances of a resource without waiting for
+// everything that its block refers to, if Steps of its module are in several module instances.
 func (b *build) separateExpansion(r *Resource) {
 	independent := r.Addr.Resource.Mode != addrs.Ephemeral && r.Config.Check == nil
 	if !independent || !r.Module.stepsVary || len(b.steps[r]) == 0 {
@@ -73,7 +77,8 @@ func (r *Resource) stepsIn(in addrs.ModuleInstance) *moduleSteps {
 	return r.moduleSteps[in]
 }
 
-// connectSteps has the Steps that make something wait for what they need, and the resource for them.
+// connectSteps makes the Steps that create or update wait for the references of the block, and the
+// resource wait for these Steps.
 func (b *build) connectSteps(r *Resource) {
 	local, others := b.localNeeds(r)
 	for _, s := range b.steps[r] {
@@ -99,7 +104,9 @@ func (b *build) connectSteps(r *Resource) {
 	}
 }
 
-// localNeeds finds what a separate resource needs of others within each instance of its module, and one node that waits for all else.
+// localNeeds returns the nodes that a resource with moduleSteps needs only within the same module
+// instance, and a Barrier that waits for its other needs. Both are nil if all Steps of the resource
+// have the same needs.
 func (b *build) localNeeds(r *Resource) (local []*Node, others *Node) {
 	if r.moduleSteps == nil {
 		return nil, nil
@@ -120,7 +127,8 @@ func (b *build) localNeeds(r *Resource) (local []*Node, others *Node) {
 	return local, others
 }
 
-// within gives what there is to wait for of a resource, or of a single instance of it, in one instance of the module.
+// nodesIn returns the nodes that complete a resource, or one instance of it, within one module
+// instance. n completes it in all module instances.
 func (b *build) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	r := n.Resource
 	if r.moduleSteps == nil {
@@ -146,13 +154,15 @@ func (b *build) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	return []*Node{p.node}
 }
 
-// oneInstance is an instance of a resource, in all instances of its module, that references with a constant key wait for.
+// InstanceBarrier waits for the instances of a resource that have one key, in all instances of its
+// module. References with a constant key wait for it.
 type InstanceBarrier struct {
 	node  *Node
 	Steps map[addrs.ModuleInstance]*Step
 }
 
-// single gives the node to wait for where a reference names one instance: the resource's when nothing is done of that.
+// instanceBarrier returns the node that a reference with a constant key waits for: an
+// InstanceBarrier, or the node of the resource if no instance with that key changes.
 func (b *build) instanceBarrier(r *Resource, key addrs.InstanceKey) *Node {
 	if s := r.Barriers[key]; s != nil {
 		return s.node
@@ -175,7 +185,7 @@ func (b *build) instanceBarrier(r *Resource, key addrs.InstanceKey) *Node {
 	return s.node
 }
 
-// makersOf gives the Steps that make a resource's instances, by their keys.
+// writersOf returns the Steps that create or update a resource's instances, by instance key.
 func (b *build) writersOf(r *Resource) map[addrs.InstanceKey][]*Step {
 	if r.writers == nil {
 		r.writers = map[addrs.InstanceKey][]*Step{}

@@ -6,7 +6,7 @@ import (
 
 var moduleTransformer = &Transformer{
 	Name:  "Module",
-	Doc:   "makes the end of each module wait for what is in it: depends_on of a module call waits for that",
+	Doc:   "makes the end of each module wait for everything in it, so that depends_on can wait for a module",
 	After: []*Transformer{referenceTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, n := range b.g.Nodes {
@@ -24,8 +24,9 @@ var moduleTransformer = &Transformer{
 	},
 }
 
-// awaitWholeCalls makes references to whole modules wait for all that is in these. Those that would wait for themselves that way, since
-// something in the module needs what refers to it, wait for the outputs alone.
+// awaitWholeCalls makes references to a module call as a whole wait for everything in the module.
+// Where that would form a cycle, because something in the module depends on the referring node, they
+// wait only for the module's outputs.
 func (b *build) awaitWholeCalls() {
 	if len(b.wholeCalls) == 0 {
 		return
@@ -48,8 +49,8 @@ func (b *build) awaitWholeCalls() {
 	b.refRanges.startRef(nil)
 }
 
-// endsModule tells whether what depends on the node's module waits for the node: not for checks, which may fail, and not for
-// deletions, which may themselves have to wait for what depends on the module.
+// endsModule reports whether dependents of the node's module wait for the node. They do not wait for
+// checks, which may fail, nor for deletions, which may have to wait for the dependents.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
 	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:

@@ -8,8 +8,9 @@ import (
 	"tofu/internal/states"
 )
 
-// nearest finds, for every resource, the resources that are reached from it without passing through another managed one. Values
-// hand on what they reach; sets that are the same are shared.
+// findNearest sets the Deps of every resource: the managed resources that are reached from it
+// without passing through another managed resource, and the data sources and ephemeral resources on
+// the way. Equal sets share memory.
 func (b *build) findNearest(order []dag.ID) {
 	index := make(map[*Resource]int32, len(b.g.Resources))
 	for i, r := range b.g.Resources {
@@ -22,7 +23,7 @@ func (b *build) findNearest(order []dag.ID) {
 			call.by[m.expand.ID] = m
 		}
 	}
-	lists := map[*int32][]addrs.ConfigResource{} // by the first element of a set: sets are shared, so lists are
+	lists := map[*int32][]addrs.ConfigResource{} // addresses of a set, by the set's first element
 	for _, id := range order {
 		n := b.g.Nodes[id]
 		set := b.union(reached, b.g.Edges.Needs(id))
@@ -39,7 +40,7 @@ func (b *build) findNearest(order []dag.ID) {
 			call.deps[index[r]] = set
 		}
 		if r := n.Resource; r != nil && n.completes() {
-			var own []int32 // what is in the state only goes, and nothing depends on it any more
+			var own []int32 // empty for resources that only the state has: no other resource depends on them
 			if r.Config != nil {
 				own = []int32{index[r]}
 			}
@@ -52,23 +53,28 @@ func (b *build) findNearest(order []dag.ID) {
 	}
 }
 
-// callDependencies leaves out of sets what a module's own resources stand for: everything in a module waits for what the call depends
-// on, so whoever reaches a managed resource in it need not name that as well. Otherwise a chain of calls with depends_on would store
-// for each resource all those before it.
+// callDependencies removes the dependencies of module calls from sets where resources in the module
+// imply them. Everything in a module waits for the dependencies of its call, so a set with a managed
+// resource of the module need not list those. Otherwise each resource in a chain of calls with
+// depends_on would store all resources before it.
 type callDependencies struct {
 	b       *build
 	reached [][]int32
-	by      map[dag.ID]*Module      // by the node that decides the module's instances
-	without map[setInModule][]int32 // what is left of sets, which are shared
-	deps    [][]int32               // by resource
+	by      map[dag.ID]*Module      // modules by the ID of their expand node
+	without map[setInModule][]int32 // results of withoutImplied
+	deps    [][]int32               // dependencies by resource index
 }
 
+// setInModule identifies a shared set by its address, and the module whose call's dependencies are
+// removed from it.
 type setInModule struct {
 	first  *int32
 	len    int
 	module *Module
 }
 
+// withoutImplied returns set without the dependencies of the call of m if it has a managed resource
+// in m, otherwise set itself.
 func (c *callDependencies) withoutImplied(m *Module, set []int32) []int32 {
 	outer := c.reached[m.expand.ID]
 	if len(set) == 0 || len(outer) == 0 {
@@ -89,8 +95,8 @@ func (c *callDependencies) withoutImplied(m *Module, set []int32) []int32 {
 	return out
 }
 
-// ends leaves out of what is in a module those resources that others in it depend on: to wait for the module it is enough to wait for
-// the latter.
+// withoutInner returns the resources of a set on which no managed resource of the set depends:
+// waiting for those is enough to wait for all.
 func (c *callDependencies) withoutInner(set []int32) []int32 {
 	inner := map[int32]bool{}
 	seen := map[*int32]bool{} // resources share sets
@@ -108,7 +114,7 @@ func (c *callDependencies) withoutInner(set []int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(set), func(i int32) bool { return inner[i] })
 }
 
-// managedIn tells whether a managed resource is in a module or in one that it calls.
+// managedIn reports whether r is a configured managed resource in m or in a module below m.
 func (r *Resource) managedIn(m *Module) bool {
 	if r.Addr.Resource.Mode != addrs.Managed || r.Config == nil {
 		return false
@@ -121,7 +127,8 @@ func (r *Resource) managedIn(m *Module) bool {
 	return false
 }
 
-// union unites what the needs of a node reach. A set that has all the others in it is shared.
+// union returns the union of the sets that the needs of a node reach. If one set contains all
+// others, the result is that set.
 func (b *build) union(reached [][]int32, needs []dag.ID) []int32 {
 	var sets [][]int32
 	largest, total := 0, 0
@@ -152,7 +159,7 @@ func (b *build) union(reached [][]int32, needs []dag.ID) []int32 {
 	return slices.Compact(out)
 }
 
-// contains tells whether all elements of some sorted sets are in one.
+// contains reports whether all contains the elements of all sets. They are sorted.
 func contains(all []int32, sets [][]int32) bool {
 	for _, set := range sets {
 		if &set[0] == &all[0] {
@@ -167,7 +174,7 @@ func contains(all []int32, sets [][]int32) bool {
 	return true
 }
 
-// merge unites two sorted sets.
+// merge returns the union of two sorted sets.
 func merge(a, b []int32) []int32 {
 	out := make([]int32, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -183,6 +190,7 @@ func merge(a, b []int32) []int32 {
 	return append(append(out, a...), b...)
 }
 
+// depAddrs returns the sorted addresses of the resources in a set. Equal sets share one list.
 func (b *build) depAddrs(set []int32, lists map[*int32][]addrs.ConfigResource) []addrs.ConfigResource {
 	if len(set) == 0 {
 		return nil

@@ -7,21 +7,23 @@ import (
 	"tofu/internal/states"
 )
 
-// starters are resources, of one module instance, that begin to refer to the same others in this run: what is stored with their objects
-// doesn't speak of those yet. An object that is replaced by creating first goes only when they have changed as well, so that there is
-// something to go back to when one of them fails.
+// newUsers are resources of one module instance whose configuration adds the same dependencies,
+// which the state does not record yet. The late deletion of an object also waits for its new users:
+// if one of them fails, the old object still exists.
 type newUsers struct {
 	all  []*depNode
-	node *Node // passed when they are settled
+	node *Node // waits until all are settled; nil until needed
 }
 
+// newUsersKey identifies new users that replace one list of dependencies with another. Lists are
+// compared by address, since resources and objects share them.
 type newUsersKey struct {
 	wanted, stored *addrs.ConfigResource
 	module         addrs.ModuleInstance
 }
 
-// findStarters lists them for each resource from which something is deleted late. Those that start with one list of dependencies in
-// place of another are found together, so that many that begin to refer to the same many cost their sum.
+// findNewUsers records the new users of each resource. Users that replace the same stored list of
+// dependencies with the same new list are grouped, so that n users of m resources cost n+m, not n·m.
 func (d *destroyOrder) findNewUsers() {
 	found := map[newUsersKey]*newUsers{}
 	for _, x := range d.all {
@@ -52,6 +54,7 @@ func (d *destroyOrder) findNewUsers() {
 	}
 }
 
+// listed reports whether one of the lists contains dep.
 func listed(lists [][]addrs.ConfigResource, dep addrs.ConfigResource) bool {
 	return slices.ContainsFunc(lists, func(list []addrs.ConfigResource) bool {
 		_, ok := slices.BinarySearchFunc(list, dep, states.CompareDependencies)
@@ -59,7 +62,8 @@ func listed(lists [][]addrs.ConfigResource, dep addrs.ConfigResource) bool {
 	})
 }
 
-// start notes the starters with what they begin to refer to: within one module the same module instance, elsewhere all instances.
+// addNewUsers records s as new users of dep: of the same module instance if dep is in their module,
+// otherwise of all its instances.
 func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 	user := s.all[0]
 	if dep.Module != user.resource.Addr.Module {
@@ -69,7 +73,7 @@ func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 	}
 }
 
-// startersGate gives a Barrier for what begins to refer to x, nil when nothing does.
+// newUsersGate returns the gate that waits for the new users of x, nil if there are none.
 func (c *connecting) newUsersGate() *Node {
 	of := c.x.newUsers
 	if elsewhere := c.newUsers[c.x.resource.Addr]; len(elsewhere) > 0 {
