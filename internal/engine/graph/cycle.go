@@ -60,7 +60,13 @@ func (b *build) cycles() tfdiags.Diagnostics {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
 			}
 		}
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Cycle: " + strings.Join(names, ", "), Detail: text.String()})
+		diags = diags.Append(
+			tfdiags.Diagnostic{
+				Severity: tfdiags.Error,
+				Summary:  "Cycle: " + strings.Join(names, ", "),
+				Detail:   text.String(),
+			},
+		)
 	}
 	return diags
 }

@@ -35,7 +35,8 @@ func (b *build) dropIdle() {
 	var busy []dag.ID
 	for id, n := range b.g.Nodes {
 		switch {
-		case n.Kind == KindStep, n.Kind.IsResource() && (changed[n.Resource] || b.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0),
+		case n.Kind == KindStep,
+			n.Kind.IsResource() && (changed[n.Resource] || b.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0),
 			n.Kind.IsResource() && n.Resource.nested() && b.op.Phase.Checks():
 			busy = append(busy, dag.ID(id))
 		case n.Kind.IsValue() && n.kept && !b.op.Phase.Destroys():

@@ -89,7 +89,7 @@ type Value struct {
 
 	Variable    *configs.Variable
 	Output      *configs.Output
-	Expr        *lang.Expr  // for variables, the argument of the call, which is evaluated in the calling module; nil if there is none
+	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
 	DependsOn   lang.Refs   // of outputs
 	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
 	Conditions  []Condition // validations or preconditions
@@ -182,8 +182,8 @@ type ProviderKey struct {
 	Call   string // the module call whose providers argument has the key; "" if the resource's provider argument has it
 }
 
-// DeletionProvisioners returns the list that holds the provisioners for deleting the resource's objects, and the
-// module that they are evaluated in.
+// DeletionProvisioners returns a list that contains the destroy provisioners of a resource, and the
+// module in which they are evaluated.
 func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 	m := r.Module
 	if m.Config == nil {

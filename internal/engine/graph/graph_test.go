@@ -16,36 +16,41 @@ import (
 	"tofu/internal/plans"
 )
 
-// TestTransformers checks that each transformer runs after those that it depends on.
+// TestTransformers checks that each transformer runs after those in its After field.
 func TestTransformers(t *testing.T) {
 	done := map[*graph.Transformer]bool{}
 	names := map[string]bool{}
 	for _, pass := range graph.Transformers() {
 		for _, before := range pass.After {
 			if !done[before] {
-				t.Errorf("%s has to come after %s", pass.Name, before.Name)
+				t.Errorf("%s must run after %s", pass.Name, before.Name)
 			}
 		}
 		if names[pass.Name] || pass.Doc == "" {
-			t.Errorf("%q needs a name of its own and a sentence of what it does", pass.Name)
+			t.Errorf("%q needs a unique name and a Doc sentence", pass.Name)
 		}
 		done[pass], names[pass.Name] = true, true
 	}
 }
 
-// TestGraphs draws graphs. The archives in testdata/graphs have steps like those of sessions. All steps but the last
-// are applied; the graphs of the last one are in the golden sections "plan graph" and "apply graph", and in "undo
-// graph" if there is such a section. A section "destroy" means a destruction.
+// TestGraphs compares graphs with the golden sections of the archives in testdata/graphs. An archive
+// has configurations that are applied in order. The graphs of the last one are in the sections
+// "plan graph" and "apply graph", and in "undo graph" (planning to destroy everything) if the archive
+// has that section. If there is a section "destroy", the last step destroys everything.
 func TestGraphs(t *testing.T) {
-	needs.Golden(t, needs.Glob(t, "testdata/graphs/*.txtar"), func(t *testing.T, in *txtar.Archive) (out *txtar.Archive) {
-		dir := t.TempDir()
-		var err error
-		synctest.Test(t, func(*testing.T) { out, err = drawGraphs(in, dir) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	})
+	needs.Golden(
+		t,
+		needs.Glob(t, "testdata/graphs/*.txtar"),
+		func(t *testing.T, in *txtar.Archive) (out *txtar.Archive) {
+			dir := t.TempDir()
+			var err error
+			synctest.Test(t, func(*testing.T) { out, err = drawGraphs(in, dir) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		},
+	)
 }
 
 var graphNames = map[engine.GraphKind]string{
@@ -97,7 +102,13 @@ func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
 			return nil, diags.Err()
 		}
 		if kind != engine.GraphPlan || opts.Mode == plans.Normal {
-			out.Files = append(out.Files, txtar.File{Name: graphNames[kind], Data: []byte(strings.ReplaceAll(text, "registry.opentofu.org/hashicorp/", ""))})
+			out.Files = append(
+				out.Files,
+				txtar.File{
+					Name: graphNames[kind],
+					Data: []byte(strings.ReplaceAll(text, "registry.opentofu.org/hashicorp/", "")),
+				},
+			)
 		}
 	}
 	return out, nil

@@ -50,14 +50,16 @@ type Node struct {
 	// In is the module instance of a KindResourceIn node.
 	In addrs.ModuleInstance
 
-	// Problems were found while the node's expressions were analysed. A node with errors is not executed.
+	// Problems holds the errors and warnings from analysing the node's expressions. A node with
+	// errors is not executed.
 	Problems tfdiags.Diagnostics
 
 	Dropped bool // nothing is done when the node is visited
 	kept    bool // of values: evaluated even if no other node reads them
 }
 
-// completes reports whether the objects of a resource, or of one of its instances, are final after the node.
+// completes reports whether the objects of a resource, or of one of its instances, are final after
+// the node.
 func (n *Node) completes() bool {
 	_, one := n.Object.(*InstanceBarrier)
 	return n.Kind == KindResource || n.Kind == KindResourceIn || one

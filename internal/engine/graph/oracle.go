@@ -138,7 +138,8 @@ func (d *destroyOrder) connectPlainly(s *Step, x *depNode, needs, users []*depNo
 
 // begins reports whether the configuration of y depends on x and its stored dependencies do not.
 func (d *destroyOrder) begins(y, x *depNode) bool {
-	if y.hub || !y.exists || y.resource.Config == nil || y == x || !y.writes() || !y.resource.refersTo(x.resource.Addr) ||
+	if y.hub || !y.exists || y.resource.Config == nil || y == x || !y.writes() ||
+		!y.resource.refersTo(x.resource.Addr) ||
 		x.addr.Module != y.addr.Module && x.resource.Addr.Module == y.resource.Addr.Module {
 		return false
 	}

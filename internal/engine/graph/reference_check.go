@@ -21,7 +21,8 @@ func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
 		switch ref.Subject.(type) {
 		case addrs.CountAttr, addrs.ForEachAttr:
 			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
-				"prevent_destroy is the same for all instances of a resource, also for those that are to be destroyed, so it can't refer to %s.", ref.Subject).At(ref.Range))
+				"prevent_destroy applies to all instances of a resource, including those that the configuration no longer declares, "+
+					"so it can't refer to %s.", ref.Subject).At(ref.Range))
 		}
 	}
 	return diags
@@ -34,7 +35,7 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 	case addrs.CountAttr:
 		switch {
 		case s.Name != "index":
-			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only one is \"index\".", s.Name)
+			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only attribute is \"index\".", s.Name)
 		case !scope.count:
 			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "count.index exists only in a block that has a \"count\" argument.")
 		}
@@ -49,7 +50,8 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 		if scope.self != nil {
 			return scope.self.checkAttribute(ref.Remaining)
 		}
-		d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. Refer to the resource by its own name elsewhere.")
+		d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. "+
+			"Elsewhere, refer to the resource by its name.")
 	case addrs.PathAttr:
 		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
 			d = tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
@@ -67,6 +69,8 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 	return tfdiags.Diagnostics{d}
 }
 
+// undeclared returns the error for a reference to a name that is not declared in m. hint is a format
+// for the name, and is used if no declared name is similar.
 func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) tfdiags.Diagnostics {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, ModuleName(m.Path))
 	if near := spelling.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
@@ -79,7 +83,8 @@ func undeclared[V any](what, name string, m *Module, declared map[string]V, hint
 
 // inCheckOf reports whether the node is the check block in which r is nested.
 func (n *Node) inCheckOf(r *Resource) bool {
-	return n.Kind == KindCheck && n.Module == r.Module && n.Name == InModule(r.Module.Path, "check."+r.Config.Check.Name)
+	return n.Kind == KindCheck && n.Module == r.Module &&
+		n.Name == InModule(r.Module.Path, "check."+r.Config.Check.Name)
 }
 
 // checkAccess checks a reference against the repetition of the block and the schema of its type.
@@ -88,8 +93,12 @@ func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 	repeats := r.Config.Count != nil || r.Config.ForEach != nil
 	switch {
 	case keyed && !repeats:
-		diags = diags.Append(tfdiags.Errorf("Unexpected resource instance key",
-			"%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.", r.Addr.Resource, key))
+		diags = diags.Append(tfdiags.Errorf(
+			"Unexpected resource instance key",
+			"%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.",
+			r.Addr.Resource,
+			key,
+		))
 	case !keyed && repeats:
 		if len(rest) == 0 {
 			return nil
@@ -102,9 +111,15 @@ func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 		if r.Config.ForEach != nil {
 			how = "each.key"
 		}
-		diags = diags.Append(tfdiags.Errorf("Missing resource instance key",
-			"%s has \"count\" or \"for_each\", so the attribute %q is one of an instance: for example %s[%s].%s.",
-			r.Addr.Resource, attr.Name, r.Addr.Resource, how, attr.Name))
+		diags = diags.Append(tfdiags.Errorf(
+			"Missing resource instance key",
+			"%s has \"count\" or \"for_each\", so the attribute %q must be read from one of its instances, for example %s[%s].%s.",
+			r.Addr.Resource,
+			attr.Name,
+			r.Addr.Resource,
+			how,
+			attr.Name,
+		))
 	}
 	return diags.Append(r.checkAttribute(rest))
 }
@@ -159,7 +174,11 @@ func (m *Module) suggestion(addr addrs.Resource) string {
 		return "the data source " + other.String()
 	}
 	root := spelling.Nearest(addr.Type, []string{"var", "local", "module", "data"})
-	declared := map[string]bool{"var": m.Variables[addr.Name] != nil, "local": m.Locals[addr.Name] != nil, "module": m.Calls[addr.Name] != nil}
+	declared := map[string]bool{
+		"var":    m.Variables[addr.Name] != nil,
+		"local":  m.Locals[addr.Name] != nil,
+		"module": m.Calls[addr.Name] != nil,
+	}
 	for other := range m.Resources {
 		if other.Mode == addrs.Data && other.Type == addr.Name {
 			declared["data"] = true
@@ -171,9 +190,10 @@ func (m *Module) suggestion(addr addrs.Resource) string {
 	return ""
 }
 
+// SelfReference returns the error for a reference of a block to its own object.
 func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Self-referential block",
-		"The block of %s can't refer to itself by name: it would wait for itself.", block).At(ref.Range)
+		"The block of %s can't refer to the object that it configures.", block).At(ref.Range)
 }
 
 // SelfReferences returns an error for each reference of a repeated block to the whole of its own

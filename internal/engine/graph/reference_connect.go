@@ -39,7 +39,13 @@ func (b *build) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScop
 // connectUnit is connectRefs, except that kept can take the errors of a reference in order to
 // report them later. Errors about objects hide those about named values (see IsValueRef), so that a
 // unit reports errors of one kind only, like OpenTofu.
-func (b *build) connectUnit(n *Node, m *Module, refs *lang.Refs, scope BlockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool) {
+func (b *build) connectUnit(
+	n *Node,
+	m *Module,
+	refs *lang.Refs,
+	scope BlockScope,
+	kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
+) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
 		var problems tfdiags.Diagnostics
@@ -135,14 +141,25 @@ func (m *Module) checkOwn(ref *addrs.Reference) tfdiags.Diagnostics {
 	return nil
 }
 
-func (b *build) connectResourceRef(n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference) tfdiags.Diagnostics {
+func (b *build) connectResourceRef(
+	n *Node,
+	m *Module,
+	addr addrs.Resource,
+	key addrs.InstanceKey,
+	keyed bool,
+	ref *addrs.Reference,
+) tfdiags.Diagnostics {
 	r := m.Resources[addr]
 	if r == nil || r.Config == nil {
 		return m.undeclaredResource(addr)
 	}
 	if r.Config.Check != nil && !n.inCheckOf(r) {
 		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
-			Detail: fmt.Sprintf("%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)}}
+			Detail: fmt.Sprintf(
+				"%s is nested in check %q and can be referred to only from there.",
+				addr,
+				r.Config.Check.Name,
+			)}}
 	}
 	if keyed && b.op.Phase.Applies() {
 		b.after(n, b.instanceBarrier(r, key))
@@ -159,14 +176,22 @@ type wholeCall struct {
 	rng  *hcl.Range
 }
 
-func (b *build) connectCallRef(n *Node, m *Module, call, output string, key addrs.InstanceKey, ref *addrs.Reference) tfdiags.Diagnostics {
+func (b *build) connectCallRef(
+	n *Node,
+	m *Module,
+	call, output string,
+	key addrs.InstanceKey,
+	ref *addrs.Reference,
+) tfdiags.Diagnostics {
 	child := m.Calls[call]
 	if child == nil {
 		return undeclared("module", call, m, m.Calls, "")
 	}
 	b.after(n, child.expand)
 	v := child.Outputs[output]
-	if v == nil || (key != addrs.NoKey) != child.Repetition.Repeats() { // the whole call, a key written like an output, or an error that evaluation reports
+	keyed := key != addrs.NoKey
+	if v == nil || keyed != child.Repetition.Repeats() {
+		// The whole call, a key written like an output, or an error that evaluation reports.
 		b.wholeCalls = append(b.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	}
@@ -184,8 +209,11 @@ func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except fun
 			continue
 		}
 		if len(ref.Remaining) > 0 {
-			problems = problems.Append(tfdiags.Errorf("Invalid depends_on reference",
-				"A reference in depends_on is to a whole object, not to an attribute of one: write %s.", ref.Subject).At(ref.Remaining.SourceRange()))
+			problems = problems.Append(tfdiags.Errorf(
+				"Invalid depends_on reference",
+				"References in depends_on must be to whole objects, not to their attributes. Write %s instead.",
+				ref.Subject,
+			).At(ref.Remaining.SourceRange()))
 			continue
 		}
 		b.refRanges.startRef(&ref.Range)
@@ -222,8 +250,13 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := spelling.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
-		return tfdiags.Diagnostics{tfdiags.Errorf("Unknown function provider",
-			"There is no provider %q in the required_providers of %s.%s", f.Func.Name, ModuleName(m.Path), hint).At(f.Range)}
+		return tfdiags.Diagnostics{tfdiags.Errorf(
+			"Unknown function provider",
+			"There is no provider %q in the required_providers of %s.%s",
+			f.Func.Name,
+			ModuleName(m.Path),
+			hint,
+		).At(f.Range)}
 	}
 	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
 	use, ok := m.Config.ProviderForLocal(local)

@@ -14,7 +14,10 @@ import (
 
 // TriggerPath returns an item of replace_triggered_by, such as A[count.index].attr, as a traversal.
 // key evaluates its index expressions.
-func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, tfdiags.Diagnostics)) (hcl.Traversal, tfdiags.Diagnostics) {
+func TriggerPath(
+	expr hcl.Expression,
+	key func(hcl.Expression) (cty.Value, tfdiags.Diagnostics),
+) (hcl.Traversal, tfdiags.Diagnostics) {
 	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
 	}
@@ -35,14 +38,18 @@ func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, tfdia
 
 func noPath(at hcl.Range) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Invalid replace_triggered_by expression",
-		"An item of replace_triggered_by is a resource, one of its instances or an attribute, and nothing that has to be calculated; an index is a constant, count.index or each.key.").At(at)
+		"Each item of replace_triggered_by must be a reference to a resource, one of its instances or an attribute. "+
+			"An index must be a constant, count.index or each.key.").At(at)
 }
 
 // checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
 // index is a reference and whose remaining path the schema does not have. Other items are checked
 // as references.
 func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
-	path, diags := TriggerPath(e.Expression, func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil })
+	path, diags := TriggerPath(
+		e.Expression,
+		func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil },
+	)
 	if diags.HasErrors() {
 		return diags
 	}

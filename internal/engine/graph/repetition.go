@@ -28,8 +28,11 @@ func (r Repetition) checkSelfReference(itself addrs.Resource) (diags tfdiags.Dia
 	for _, refs := range r.Refs() {
 		for _, ref := range refs.Objects {
 			if ref.Whole() == addrs.Referenceable(itself) {
-				diags = diags.Append(tfdiags.Errorf("Self-referential block",
-					"Which instances of %s there are can't depend on the resource itself.", itself).At(ref.Range))
+				diags = diags.Append(tfdiags.Errorf(
+					"Self-referential block",
+					"The arguments that decide the instances of %s can't refer to the resource itself.",
+					itself,
+				).At(ref.Range))
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 var analysisTransformer = &Transformer{
 	Name:  "Analysis",
-	Doc:   "finds what every expression refers to, once per configuration object however many modules share it",
+	Doc:   "finds the references of all expressions, once for all calls of a module",
 	After: []*Transformer{configTransformer, schemaTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, m := range b.g.Modules {
@@ -73,8 +73,10 @@ func (b *build) analyseValue(v *Value) {
 		v.Expr = b.known.Expr(v.Module.Config.Module.Locals[v.Name].Expr)
 	case Output:
 		if v.Output.Ephemeral && v.Module.Parent == nil && !v.Module.Config.Called {
-			v.Node.Problems = v.Node.Problems.Append(tfdiags.Errorf("Invalid output configuration",
-				"Root modules can't have ephemeral outputs: there is no module to take the value.").At(v.Output.Range))
+			v.Node.Problems = v.Node.Problems.Append(tfdiags.Errorf(
+				"Invalid output configuration",
+				"Root modules can't have ephemeral outputs: there is no calling module that could use the value.",
+			).At(v.Output.Range))
 		}
 		v.Expr = b.known.Expr(v.Output.Expr)
 		v.Conditions = b.conditions(v.Output.Preconditions)
@@ -165,7 +167,12 @@ func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
 	}
 }
 
-func (o *Operation) AnalyseProvisioner(prov *configs.Provisioner, outer *configs.Connection, problems *tfdiags.Diagnostics) *Provisioner {
+// AnalyseProvisioner analyses a provisioner block; outer is the connection block of its resource.
+func (o *Operation) AnalyseProvisioner(
+	prov *configs.Provisioner,
+	outer *configs.Connection,
+	problems *tfdiags.Diagnostics,
+) *Provisioner {
 	out := &Provisioner{Config: prov}
 	if o.Provisioner == nil {
 		return out
@@ -173,7 +180,9 @@ func (o *Operation) AnalyseProvisioner(prov *configs.Provisioner, outer *configs
 	schema, ok, err := o.Provisioner(prov.Type)
 	if !ok {
 		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
-			"There is no provisioner of type %[1]q. The built-in ones are file, local-exec and remote-exec. Any other is a plugin: put its program, terraform-provisioner-%[1]s, into the working directory or ~/.terraform.d/plugins.", prov.Type).InText(prov.TypeRange))
+			"There is no provisioner of type %[1]q. The built-in provisioners are file, local-exec and remote-exec. "+
+				"To use any other, install its plugin, terraform-provisioner-%[1]s, in the working directory or in ~/.terraform.d/plugins.",
+			prov.Type).InText(prov.TypeRange))
 		return out
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ type Step struct {
 	Forced   bool // a dependent creates before it destroys, so this object must too
 }
 
-// StepPart is the part of a change that a Step carries out; a replacement has two.
+// stepPart is the part of a change that a Step carries out; a replacement has two.
 type stepPart uint8
 
 const (
@@ -49,8 +49,11 @@ var changesTransformer = &Transformer{
 		for _, change := range b.op.Plan.Changes.Instances {
 			r := b.g.ByAddr[change.Addr.Config()]
 			if r == nil {
-				diags = diags.Append(tfdiags.Errorf("Planned object unknown",
-					"The plan has a change for %s, which is neither in the configuration nor in the state that the plan was made from.", change.Addr))
+				diags = diags.Append(tfdiags.Errorf(
+					"Planned object unknown",
+					"The plan has a change for %s, which is neither in the configuration nor in the state that the plan was made from.",
+					change.Addr,
+				))
 				continue
 			}
 			for _, part := range stepParts[change.Action] {
@@ -67,17 +70,28 @@ var changesTransformer = &Transformer{
 	},
 }
 
+// HasConditions reports whether the resource has preconditions or postconditions.
 func (r *Resource) HasConditions() bool {
 	return r.Config != nil && len(r.Exprs.Preconditions)+len(r.Exprs.Postconditions) > 0
 }
 
-var stepVerbs = [...]string{stepApply: "apply", StepDelete: "destroy", StepDeposed: "destroy deposed", StepForget: "forget"}
+var stepVerbs = [...]string{
+	stepApply:   "apply",
+	StepDelete:  "destroy",
+	StepDeposed: "destroy deposed",
+	StepForget:  "forget",
+}
 
 // Verb returns what the step does, for the report of -timings.
 func (p stepPart) Verb() string { return stepVerbs[p] }
 
 // stepNames are the suffixes of the names of Step nodes.
-var stepNames = [...]string{stepApply: "", StepDelete: " (destroy)", StepDeposed: " (destroy deposed)", StepForget: " (forget)"}
+var stepNames = [...]string{
+	stepApply:   "",
+	StepDelete:  " (destroy)",
+	StepDeposed: " (destroy deposed)",
+	StepForget:  " (forget)",
+}
 
 func (b *build) addStep(s *Step) {
 	r := s.Resource

@@ -9,7 +9,7 @@ const checksStartName = "(execute checks)"
 
 var checkTransformer = &Transformer{
 	Name:  "Check",
-	Doc:   "reads the data sources that are nested in checks after all changes, which they are to judge",
+	Doc:   "makes the data sources of check blocks wait for all changes",
 	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if !b.op.Phase.Checks() || !b.op.Phase.Applies() {

@@ -13,7 +13,7 @@ const rootName = "root"
 
 var closeTransformer = &Transformer{
 	Name:  "Close",
-	Doc:   "adds what closes ephemeral objects and providers when their last user is done, and the single root",
+	Doc:   "closes ephemeral objects and providers after their last user, and adds the root",
 	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.closeEphemerals()
@@ -46,7 +46,12 @@ func (b *build) closeEphemerals() {
 			if _, ok := b.g.Edges.Order(); !ok {
 				return // the cycle is reported at the end
 			}
-			u = &ephemeralUsers{build: b, dependents: b.g.Edges.Dependents(), done: map[*Node]*Node{}, ofProvider: b.providerUsers()}
+			u = &ephemeralUsers{
+				build:      b,
+				dependents: b.g.Edges.Dependents(),
+				done:       map[*Node]*Node{},
+				ofProvider: b.providerUsers(),
+			}
 		}
 		u.endOf(r.Node)
 	}

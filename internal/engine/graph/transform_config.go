@@ -108,7 +108,7 @@ func (b *build) addResourceNode(r *Resource, rng *hcl.Range) {
 
 var stateTransformer = &Transformer{
 	Name:  "State",
-	Doc:   "attaches what the state has to the Resource nodes, and adds nodes for resources that are in the state only",
+	Doc:   "attaches the objects in the state to Resource nodes, and adds nodes for resources that only the state has",
 	After: []*Transformer{configTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if !b.op.Phase.Plans() && !b.op.Phase.Applies() {
@@ -144,6 +144,7 @@ func (b *build) stateModule(path addrs.Module) *Module {
 	return m
 }
 
+// InModule returns the name of an object with the path of its module.
 func InModule(m addrs.Module, name string) string {
 	if m.IsRoot() {
 		return name

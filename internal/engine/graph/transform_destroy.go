@@ -40,9 +40,9 @@ import (
 //
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
 // in its place. A late deletion comes after its dependents have stopped using the object. A deletion
-// is late in three cases: create_before_destroy applies to the object; the object is deposed; or the
-// object is deleted without replacement while some of D(R) change and none of these refer to R any
-// more.
+// is late in three cases: the object is deposed; create_before_destroy applies to the object; or
+// some of D(R) change and none of these refer to R any more. The deletion that begins a replacement
+// is never late.
 //
 // Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges between
 // pairs of instances would cost a million.
@@ -122,7 +122,8 @@ func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 // flagged reports whether create_before_destroy applies to the object, in the state or in the
 // configuration.
 func (d *destroyOrder) flagged(s *Step) bool {
-	if inst := d.b.op.Prior.Instance(s.Change.Addr); inst != nil && inst.Current != nil && inst.Current.CreateBeforeDestroy {
+	if inst := d.b.op.Prior.Instance(s.Change.Addr); inst != nil && inst.Current != nil &&
+		inst.Current.CreateBeforeDestroy {
 		return true
 	}
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
@@ -190,7 +191,14 @@ func (c *connecting) step(s, create *Step) {
 		b.after(create.node, s.node)
 	case !s.deletes():
 	case c.lateDeletions[s]:
-		b.after(s.node, c.gate(usersGone), c.gate(usersChanged), c.gate(usersSettled), c.gate(needsMade), c.newUsersGate())
+		b.after(
+			s.node,
+			c.gate(usersGone),
+			c.gate(usersChanged),
+			c.gate(usersSettled),
+			c.gate(needsMade),
+			c.newUsersGate(),
+		)
 		if create != nil {
 			b.after(s.node, create.node)
 		}
@@ -332,8 +340,11 @@ var barrierFamilies = map[familyName]struct {
 	familyClearedUp:   {true, (*destroyOrder).ordinary},
 	familyClearedDown: {false, (*destroyOrder).ordinary},
 	familySettled:     {true, func(_ *destroyOrder, s *Step) bool { return s.writes() }},
-	familyChanged:     {true, func(_ *destroyOrder, s *Step) bool { return s.Part == stepApply && s.Change.Action == plans.Update }},
-	familyMade:        {false, func(_ *destroyOrder, s *Step) bool { return s.writes() }},
+	familyChanged: {
+		true,
+		func(_ *destroyOrder, s *Step) bool { return s.Part == stepApply && s.Change.Action == plans.Update },
+	},
+	familyMade: {false, func(_ *destroyOrder, s *Step) bool { return s.writes() }},
 }
 
 // present reports whether the Barriers of a family would wait for any Step.

@@ -10,9 +10,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// importTarget is an import block, or an import asked for on the command line.
+// Import is an import block, or an import that the command line requires.
 type Import struct {
-	Config   *configs.Import // nil: the command line
+	Config   *configs.Import // nil for the command line
 	Resource *Resource
 	to       *lang.Expr // only its index expressions are evaluated
 	ID       *lang.Expr
@@ -23,7 +23,7 @@ type Import struct {
 
 func (t *Import) exprs() []*lang.Expr {
 	var out []*lang.Expr
-	for _, e := range []*lang.Expr{t.ForEach, t.ID, t.Identity, t.to} { // as they are evaluated
+	for _, e := range []*lang.Expr{t.ForEach, t.ID, t.Identity, t.to} { // in order of evaluation
 		if e != nil {
 			out = append(out, e)
 		}
@@ -33,7 +33,7 @@ func (t *Import) exprs() []*lang.Expr {
 
 var importTransformer = &Transformer{
 	Name:  "Import",
-	Doc:   "attaches import targets to the Resource nodes that they fill",
+	Doc:   "attaches imports to their Resource nodes",
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if !(b.op.Phase == PhaseValidate || b.op.Phase == PhasePlan) || b.op.Mode != plans.Normal || b.op.PreDestroy {
@@ -42,7 +42,7 @@ var importTransformer = &Transformer{
 		var diags tfdiags.Diagnostics
 		for _, cfg := range b.op.Config.Module.Imports {
 			if len(b.op.CommandImports) > 0 {
-				break // nothing but what the command line asks for
+				break // only the imports of the command line are done
 			}
 			diags = diags.Append(b.addImport(cfg))
 		}
@@ -63,17 +63,25 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	r := b.g.ByAddr[cfg.ToResource]
 	if r == nil || r.Config == nil {
 		if b.op.Phase == PhaseValidate {
-			return nil // the configuration may yet be generated
+			return nil // planning may generate the configuration
 		}
 		if b.op.Generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)
 		} else {
 			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist",
-				"There is no block of %s in the configuration. Write one, or have it generated with -generate-config-out.", cfg.ToResource).At(cfg.Range)}
+				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.", cfg.ToResource).At(cfg.Range)}
 		}
 	}
 	t := &Import{Config: cfg, Resource: r}
-	t.to, t.ID, t.Identity, t.ForEach = b.known.Expr(cfg.To), b.known.Expr(cfg.ID), b.known.Expr(cfg.Identity), b.known.Expr(cfg.ForEach)
+	t.to, t.ID, t.Identity, t.ForEach = b.known.Expr(
+		cfg.To,
+	), b.known.Expr(
+		cfg.ID,
+	), b.known.Expr(
+		cfg.Identity,
+	), b.known.Expr(
+		cfg.ForEach,
+	)
 	if t.to != nil {
 		t.to = indexesOf(t.to)
 	}
@@ -81,13 +89,15 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	return nil
 }
 
-// importsOnly reports whether objects are imported to the resource and nothing else happens to it. Its instances matter then, but not
-// the rest of its block: people import into an empty one and write its arguments afterwards.
+// ImportsOnly reports whether the operation only imports objects to the resource. Of its block, only
+// the arguments that decide its instances are evaluated then: users may import into an empty block
+// and write its arguments later.
 func (o *Operation) ImportsOnly(r *Resource) bool {
 	return len(o.CommandImports) > 0 && len(r.Imports) > 0
 }
 
-// namesInstance tells whether an import goes to one of several instances, for which no block could be written.
+// namesInstance reports whether an import's target has an instance key. No configuration can be
+// generated for such a target.
 func namesInstance(to hcl.Expression) bool {
 	tr, hclDiags := hcl.AbsTraversalForExpr(to)
 	if hclDiags.HasErrors() {
@@ -102,7 +112,8 @@ func (b *build) attach(r *Resource, t *Import) {
 	b.imports = append(b.imports, t)
 }
 
-// indexesOf gives the expression with only those references that are in its keys: the address itself is no reference.
+// indexesOf returns an import's target with only the references in its index expressions: the
+// address itself is not a reference.
 func indexesOf(to *lang.Expr) *lang.Expr {
 	out := &lang.Expr{Expression: to.Expression}
 	for _, ref := range to.Refs.Objects {
@@ -114,7 +125,7 @@ func indexesOf(to *lang.Expr) *lang.Expr {
 	return out
 }
 
-// addGenerated makes up a block for an import target whose configuration is to be written.
+// addGenerated adds an empty block for an import target whose configuration will be generated.
 func (b *build) addGenerated(cfg *configs.Import) *Resource {
 	res := &configs.Resource{
 		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider, ProviderAddr: cfg.ProviderAddr,

@@ -171,7 +171,10 @@ func (b *build) instanceBarrier(r *Resource, key addrs.InstanceKey) *Node {
 	if len(steps) == 0 {
 		return r.Node
 	}
-	s := &InstanceBarrier{node: b.node(KindBarrier, nil, r.Addr.String()+key.String(), nil), Steps: map[addrs.ModuleInstance]*Step{}}
+	s := &InstanceBarrier{
+		node:  b.node(KindBarrier, nil, r.Addr.String()+key.String(), nil),
+		Steps: map[addrs.ModuleInstance]*Step{},
+	}
 	s.node.Resource, s.node.Object = r, s
 	b.after(s.node, r.Inputs)
 	for _, st := range steps {

@@ -17,7 +17,13 @@ func (b *build) findNearest(order []dag.ID) {
 		index[r] = int32(i)
 	}
 	reached := make([][]int32, b.g.Edges.Len())
-	call := callDependencies{b: b, reached: reached, by: map[dag.ID]*Module{}, without: map[setInModule][]int32{}, deps: make([][]int32, len(b.g.Resources))}
+	call := callDependencies{
+		b:       b,
+		reached: reached,
+		by:      map[dag.ID]*Module{},
+		without: map[setInModule][]int32{},
+		deps:    make([][]int32, len(b.g.Resources)),
+	}
 	for _, m := range b.g.Modules {
 		if m.expand != nil {
 			call.by[m.expand.ID] = m
@@ -101,7 +107,8 @@ func (c *callDependencies) withoutInner(set []int32) []int32 {
 	inner := map[int32]bool{}
 	seen := map[*int32]bool{} // resources share sets
 	for _, i := range set {
-		if deps := c.deps[i]; c.b.g.Resources[i].Addr.Resource.Mode == addrs.Managed && len(deps) > 0 && !seen[&deps[0]] {
+		if deps := c.deps[i]; c.b.g.Resources[i].Addr.Resource.Mode == addrs.Managed && len(deps) > 0 &&
+			!seen[&deps[0]] {
 			seen[&deps[0]] = true
 			for _, dep := range deps {
 				inner[dep] = true

@@ -17,17 +17,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// providerConfig is a provider configuration that something in the graph uses.
+// Provider is a provider configuration that is in use.
 type Provider struct {
 	Addr      addrs.AbsProviderConfig
 	Module    *Module
-	Config    *configs.Provider // nil: implied, with an empty body
+	Config    *configs.Provider // nil for an implied configuration, whose body is empty
 	Schema    *providers.Schema
 	Body      *lang.Body
 	Instances map[addrs.InstanceKey]cty.Value // of a configuration with for_each: each.value by key; nil for others
 
-	FunctionsOnly bool // nothing but its functions is used, so it isn't configured
-	Assumed       bool // a caller that isn't there would pass it: it can only be validated with
+	FunctionsOnly bool // only its functions are used, so it is not configured
+	Assumed       bool // would be passed by a calling module, which is missing while a module is validated alone
 
 	Node, close *Node
 }
@@ -45,10 +45,11 @@ var providerTransformer = &Transformer{
 	},
 }
 
+// connectProvider finds the provider configuration of a resource and connects the resource to it.
 func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
-		assumed := use.Expected && b.op.Phase == PhaseValidate // a module that is made to be called is validated by itself
+		assumed := use.Expected && b.op.Phase == PhaseValidate // a module that needs a caller is validated alone
 		if !ok && !assumed {
 			return tfdiags.Diagnostics{MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)}
 		}
@@ -58,7 +59,7 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 		b.after(r.Inputs, r.Provider.Node)
 		return nil
 	}
-	// The state says which configuration an object belongs to; it must still be there to do anything with the object.
+	// The state names the provider configuration of an object. Any operation on the object needs it.
 	addr := r.Prior[0].Provider
 	p, ok := b.stateProvider(addr)
 	if !ok {
@@ -67,7 +68,8 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 			for _, key := range prior.SortedKeys() {
 				inst := prior.Addr.Instance(key)
 				diags = diags.Append(tfdiags.Errorf("Provider configuration not present",
-					"The state has %s as managed with %s, and the configuration has no such provider configuration any more. Put it back, destroy %s, and remove it then.",
+					"%s was created with %s, which the configuration no longer has. "+
+						"Restore the provider configuration, destroy %s, and then remove the provider configuration again.",
 					inst, addr, inst))
 			}
 		}
@@ -78,12 +80,14 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 	return nil
 }
 
+// MissingProvider returns the error for a provider configuration that a module does not have.
 func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Provider configuration not present",
 		"The provider configuration %s is neither declared in %s nor passed to it.", local, ModuleName(m))
 }
 
-// provider gives the node of a configuration that was resolved, and the key of the instance that is meant.
+// provider returns the provider configuration that a block uses, and the key of its instance; nil
+// for no key.
 func (b *build) provider(use configs.ProviderUse) (*Provider, *ProviderKey) {
 	p := b.providerConfig(use.Config, b.g.Modules[use.Module.Path], use.Block)
 	if use.Key == nil {
@@ -96,6 +100,7 @@ func (b *build) provider(use configs.ProviderUse) (*Provider, *ProviderKey) {
 	return p, key
 }
 
+// LocalName returns the name of a provider within a module.
 func LocalName(m *configs.Module, p addrs.Provider) string {
 	if name, ok := m.LocalNames[p]; ok {
 		return name
@@ -103,7 +108,8 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 	return p.Type
 }
 
-// stateProvider finds the configuration at an absolute address.
+// stateProvider returns the provider configuration at an address from the state, and reports whether
+// it exists. The root module has an implied configuration of every provider.
 func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*Provider, bool) {
 	if p := b.g.Providers[addr]; p != nil {
 		return p, true
@@ -122,7 +128,7 @@ func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*Provider, bool) {
 	return b.providerConfig(addr, m, nil), true
 }
 
-// providerConfig gives the configuration's node, adding it when it is first used.
+// providerConfig returns a provider configuration, and adds it and its nodes on first use.
 func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *Module, cfg *configs.Provider) *Provider {
 	if p := b.g.Providers[addr]; p != nil {
 		return p
@@ -149,7 +155,7 @@ func (b *build) sortedProviders() []*Provider {
 
 var schemaTransformer = &Transformer{
 	Name:  "Schema",
-	Doc:   "attaches the schemas of providers and resource types, fetching all providers' at once",
+	Doc:   "attaches the schemas of providers and resource types, which are fetched in parallel",
 	After: []*Transformer{providerTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		diags := b.fetchSchemas()
@@ -166,6 +172,7 @@ var schemaTransformer = &Transformer{
 	},
 }
 
+// fetchSchemas fetches the schemas of all providers in use.
 func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	b.schemas = make(map[addrs.Provider]*providers.Schema)
 	for addr := range b.g.Providers {
@@ -184,8 +191,8 @@ func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	return diags
 }
 
-// attachSchema finds a resource type's schema. A type that its provider doesn't have is a problem of the block alone, so that
-// others are looked at too.
+// attachSchema sets the schema of a resource. If the provider has no such resource type, the error is
+// recorded with the node, so that the other blocks are checked too.
 func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 	schema := b.schemas[r.Provider.Addr.Provider]
 	var table providers.TypeTable
@@ -202,15 +209,26 @@ func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 		r.Schema = table.Type(r.Addr.Resource.Type)
 	}
 	if r.Schema != nil && r.Schema.Invalid != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider schema", "The schema of the %s %q of the provider %s is wrong: %s.\n\n%s",
-			kind, r.Addr.Resource.Type, r.Provider.Addr.Provider.ForDisplay(), r.Schema.Invalid, providers.BugNotice)}
+		return tfdiags.Diagnostics{
+			tfdiags.Errorf(
+				"Invalid provider schema",
+				"The schema of the %s %q of the provider %s is invalid: %s.\n\n%s",
+				kind,
+				r.Addr.Resource.Type,
+				r.Provider.Addr.Provider.ForDisplay(),
+				r.Schema.Invalid,
+				providers.BugNotice,
+			),
+		}
 	}
 	if r.Schema != nil {
 		return nil
 	}
 	if r.Config == nil {
-		r.Node.Problems = r.Node.Problems.Append(tfdiags.Errorf("Unknown "+kind, "The provider %s does not know the %s %q of %s, which is in the state.",
-			r.Provider.Addr.Provider.ForDisplay(), kind, r.Addr.Resource.Type, r.Addr))
+		r.Node.Problems = r.Node.Problems.Append(
+			tfdiags.Errorf("Unknown "+kind, "The provider %s does not support the %s %q of %s, which is in the state.",
+				r.Provider.Addr.Provider.ForDisplay(), kind, r.Addr.Resource.Type, r.Addr),
+		)
 		return nil
 	}
 	var names []string
@@ -218,11 +236,13 @@ func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 		names = table.Names()
 	}
 	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.Provider.Addr.Provider.ForDisplay(), kind,
-		r.Addr.Resource.Type, spelling.DidYouMean(r.Addr.Resource.Type, names)).At(r.Config.TypeRange)
+		r.Addr.Resource.Type, spelling.DidYouMean(r.Addr.Resource.Type, names)).
+		At(r.Config.TypeRange)
 	r.Inputs.Problems = r.Inputs.Problems.Append(d)
 	return nil
 }
 
+// ModuleName returns the name of a module for messages.
 func ModuleName(m addrs.Module) string {
 	if m.IsRoot() {
 		return "the root module"

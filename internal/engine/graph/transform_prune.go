@@ -8,7 +8,7 @@ import (
 
 var pruneTransformer = &Transformer{
 	Name:  "Prune",
-	Doc:   "drops values that nobody reads, in one sweep",
+	Doc:   "drops values that no node reads",
 	After: []*Transformer{closeTransformer, targetTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if !b.op.Phase.prunes() {
@@ -32,8 +32,9 @@ var pruneTransformer = &Transformer{
 	},
 }
 
-// restEphemerals finds the ephemeral resources whose values nobody is going to use: a resource of which nothing is done has its stored
-// value, whatever its block refers to. They stay closed.
+// skipUnusedEphemerals sets Unused for the ephemeral resources whose values no node uses, so that they
+// are not opened. A resource without changes uses none: its value comes from the state, whatever its
+// block refers to.
 func (b *build) skipUnusedEphemerals(keep []bool) {
 	used := make([]bool, len(b.g.Nodes))
 	var todo []dag.ID
@@ -57,7 +58,8 @@ func (b *build) skipUnusedEphemerals(keep []bool) {
 	}
 }
 
-// works tells whether a node does something with the values that it waits for, other than handing them on.
+// usesValues reports whether a node uses the values that it waits for for more than computing values
+// of its own.
 func (b *build) usesValues(n *Node) bool {
 	switch {
 	case n.Kind == KindProvider, n.kept:
@@ -65,17 +67,19 @@ func (b *build) usesValues(n *Node) bool {
 	case n.Resource == nil:
 		return false
 	}
-	return len(b.steps[n.Resource]) > 0 || n.Resource.Addr.Resource.Mode == addrs.Ephemeral && n.Resource.HasConditions()
+	return len(b.steps[n.Resource]) > 0 ||
+		n.Resource.Addr.Resource.Mode == addrs.Ephemeral && n.Resource.HasConditions()
 }
 
-// handsOn tells whether what waits for a node may have the values from it that the node waits for itself.
+// passesValues reports whether the dependents of a node may receive through it the values that the
+// node waits for.
 func (n *Node) passesValues() bool {
 	ephemeral := n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
 	return n.Kind.IsValue() || ephemeral || n.Kind.isBarrier() && n.Resource == nil
 }
 
-// fillModules has the resources wait for the instances of their modules where somebody evaluates something in these: what they have
-// in the state becomes their values there.
+// fillModules makes resources wait for the instances of their module if values are evaluated in it:
+// the values of the resources in each module instance are taken from the state.
 func (b *build) fillModules(keep []bool) {
 	for _, r := range b.g.Resources {
 		if m := r.Module; m.expand != nil && keep[m.expand.ID] {
@@ -84,7 +88,7 @@ func (b *build) fillModules(keep []bool) {
 	}
 }
 
-// wanted tells whether a node has to run for its own sake.
+// required reports whether a node has to run even if no other node depends on it.
 func (b *build) required(n *Node) bool {
 	switch n.Kind {
 	case KindStep:
@@ -97,7 +101,8 @@ func (b *build) required(n *Node) bool {
 	return false
 }
 
-// drop takes the work out of nodes that are not kept; they stay as empty vertices without edges.
+// drop drops the nodes that are not in keep, except Barriers. They remain as vertices that do nothing
+// and wait for nothing.
 func (b *build) drop(keep []bool) {
 	for id, n := range b.g.Nodes {
 		if keep[id] || n.Kind.isBarrier() {

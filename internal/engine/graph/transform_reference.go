@@ -13,7 +13,7 @@ import (
 
 var referenceTransformer = &Transformer{
 	Name:  "Reference",
-	Doc:   "adds an edge for every reference, depends_on and provider function, and for what a module's content owes its call",
+	Doc:   "adds an edge for every reference, depends_on and provider function, and from the content of a module to its call",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
@@ -47,11 +47,11 @@ func sortedModules(modules map[addrs.Module]*Module) []addrs.Module {
 	return slices.Sorted(maps.Keys(modules))
 }
 
-// blockScope says which block-local names a reference may use, and what it must not refer to.
+// BlockScope says which block-local names a reference may use.
 type BlockScope struct {
 	count, each bool
-	self        *Resource           // what "self" means
-	except      addrs.Referenceable // what the block itself declares: naming it makes nothing wait
+	self        *Resource           // the resource that "self" refers to
+	except      addrs.Referenceable // the object that the block declares; references to it add no edges
 }
 
 func inEach(each bool) BlockScope { return BlockScope{each: each} }
@@ -60,6 +60,7 @@ func inRepetition(rep Repetition) BlockScope {
 	return BlockScope{count: rep.Count != nil, each: rep.ForEach != nil}
 }
 
+// connectModule connects the nodes of a module call and of its checks.
 func (b *build) connectModule(m *Module) {
 	if m.expand != nil {
 		b.after(m.expand, m.Parent.expand)
@@ -81,6 +82,7 @@ func (b *build) connectModule(m *Module) {
 	}
 }
 
+// connectValue connects the node of a value.
 func (b *build) connectValue(v *Value) {
 	m := v.Module
 	b.after(v.Node, m.expand)
@@ -108,21 +110,22 @@ func (b *build) connectValue(v *Value) {
 	b.connectConditions(v.Node, m, v.Conditions, scope)
 }
 
-// connectRepetition connects what decides the instances of a block.
+// connectRepetition connects the node that decides the instances of a block.
 func (b *build) connectRepetition(n *Node, m *Module, rep Repetition) {
 	for _, refs := range rep.Refs() {
 		b.connectRefs(n, m, refs, BlockScope{})
 	}
 }
 
-// refuseItself reports a reference of a module call to the call as a whole. That is the shortest circle; it has no edge of its own.
+// checkSelfReference reports whether ref, in an argument of the call of m, refers to the call as a
+// whole, and records an error if so. The graph cannot represent this cycle, so cycles does not find it.
 func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 	call, ok := moduleCallOf(ref.Subject)
 	if !ok || m.Parent.Calls[call] != m {
 		return false
 	}
 	m.expand.Problems = m.expand.Problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
-		"What a module call needs before anything else can't be the call itself: %s refers to itself at %s.",
+		"The instances and dependencies of a module call can't depend on the call itself: %s refers to itself at %s.",
 		m.expand.Name, tfdiags.Place(ref.Range)))
 	return true
 }
@@ -141,6 +144,7 @@ func (b *build) connectConditions(n *Node, m *Module, rules []Condition, scope B
 	}
 }
 
+// connectResource connects the nodes of a resource block to the objects that the block refers to.
 func (b *build) connectResource(r *Resource) {
 	b.separateExpansion(r)
 	n, m, e := r.Inputs, r.Module, r.Exprs
@@ -181,8 +185,8 @@ func (b *build) connectResource(r *Resource) {
 	}
 }
 
-// connectDeletionProvisioners makes the Steps that delete objects wait for the providers whose functions the provisioners for the
-// deletion call. Such provisioners refer to nothing else that could be waited for.
+// connectDeletionProvisioners makes the Steps that delete objects wait for the providers whose
+// functions the destroy provisioners call. Destroy provisioners cannot refer to other objects.
 func (b *build) connectDeletionProvisioners(r *Resource) {
 	if len(b.steps[r]) == 0 {
 		return
@@ -211,13 +215,14 @@ func (b *build) connectDeletions(r *Resource, m *Module, refs *lang.Refs) {
 	}
 }
 
-// onlyDestroyed tells whether the destruction of a resource's objects is planned from the state alone. What its block says doesn't
-// matter then, except for prevent_destroy, and it could not always be evaluated: some of what it refers to may be gone already.
+// ignoresBlock reports whether the destruction of a resource's objects is planned from the state
+// alone. Of its block, only prevent_destroy is evaluated then. The other arguments may refer to
+// objects that no longer exist.
 func (b *build) ignoresBlock(r *Resource) bool {
 	return b.op.Phase == PhasePlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
 }
 
-// connectProviderKey connects what says which instance of a provider configuration the resource belongs to.
+// connectProviderKey connects the expression for the provider instance that the resource uses.
 func (b *build) connectProviderKey(r *Resource, scope BlockScope) {
 	key := r.ProviderKey
 	if key == nil {
@@ -229,6 +234,7 @@ func (b *build) connectProviderKey(r *Resource, scope BlockScope) {
 	b.connectRefs(r.Inputs, key.Module, &key.Expr.Refs, scope)
 }
 
+// bodies returns the bodies that are evaluated for a provisioner.
 func (p *Provisioner) bodies() []*lang.Body {
 	switch {
 	case p.Body == nil:
@@ -239,7 +245,8 @@ func (p *Provisioner) bodies() []*lang.Body {
 	return []*lang.Body{p.Body, p.Connection}
 }
 
-// without is the scope of a resource's own block: naming itself there is an error of the instance (see namesItself), not a cycle.
+// inOwnBlock returns the scope for the block of r itself. References of the block to r add no edges:
+// they are errors of the instance, not cycles.
 func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
 	scope.except = r.Addr.Resource
 	return scope

@@ -5,7 +5,7 @@ import (
 	"tofu/internal/configs"
 )
 
-// removedKey is what a removed block names: a resource, or a module if resource is zero.
+// removedKey is the target of a removed block: a resource, or a module if resource is zero.
 type removedKey struct {
 	module   addrs.Module
 	resource addrs.Resource

@@ -10,7 +10,7 @@ import (
 
 var replaceTransformer = &Transformer{
 	Name:  "Replace",
-	Doc:   "finds each resource's nearest dependencies, and forces create_before_destroy along dependency chains",
+	Doc:   "finds the nearest dependencies of resources, and applies create_before_destroy to dependencies",
 	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		order, ok := b.g.Edges.Order()
@@ -35,14 +35,14 @@ var replaceTransformer = &Transformer{
 	},
 }
 
-// forceSteps finds the steps that others which create before they destroy depend on.
+// forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on.
 func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
 	}
 	forced := make([]bool, len(b.g.Nodes))
 	for _, steps := range b.steps {
-		for _, s := range steps { // what forced this one need not have a step itself
+		for _, s := range steps { // also if the resource that forced this one has no Steps
 			forced[s.node.ID] = s.Part == stepApply && s.Change.Action == plans.CreateThenDelete
 		}
 	}
@@ -64,12 +64,12 @@ func (b *build) forceSteps(order []dag.ID) {
 	}
 }
 
-// asksToCreateFirst tells whether the resource's own block says so.
+// createsFirst reports whether the block of r itself sets create_before_destroy.
 func (r *Resource) createsFirst() bool { return r.Config != nil && r.Config.CreateBeforeDestroy }
 
 var flagTransformer = &Transformer{
 	Name:  "Flag",
-	Doc:   "finds the resources whose objects are to be noted as created before destroyed: a part that is left out forces nobody",
+	Doc:   "finds the resources whose objects are stored with create_before_destroy; dropped resources force no others",
 	After: []*Transformer{replaceTransformer, targetTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		for _, r := range b.g.Resources {
@@ -77,7 +77,8 @@ var flagTransformer = &Transformer{
 		}
 		order, _ := b.g.Edges.Order()
 		for _, id := range slices.Backward(order) { // dependents first
-			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.RecordCreateBeforeDestroy && !r.Node.Dropped {
+			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.RecordCreateBeforeDestroy &&
+				!r.Node.Dropped {
 				for _, dep := range r.Deps {
 					b.g.ByAddr[dep].RecordCreateBeforeDestroy = true
 				}

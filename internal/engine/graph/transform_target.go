@@ -11,7 +11,7 @@ import (
 
 var targetTransformer = &Transformer{
 	Name:  "Target",
-	Doc:   "keeps what is targeted and what that depends on, or drops what is excluded and what depends on that",
+	Doc:   "keeps the targets and their dependencies, or drops the excluded objects and their dependents",
 	After: []*Transformer{referenceTransformer, closeTransformer, importTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		if !b.op.Selective() {
@@ -20,7 +20,7 @@ var targetTransformer = &Transformer{
 		t := &targeting{build: b}
 		switch {
 		case b.op.Phase.Applies():
-			t.skipUnplanned() // the planned changes are the selection already
+			t.skipUnplanned() // planning has selected the resources
 		case b.op.Phase.Destroys() && len(b.op.Targets) > 0:
 			t.destroyTargets()
 		case b.op.Phase.Destroys():
@@ -36,19 +36,23 @@ var targetTransformer = &Transformer{
 
 // Selection says which instances of a resource take part.
 type Selection struct {
-	only []addrs.Target // nil: all
-	not  []addrs.Target
-	// Targets that have a key at each step of their module are kept here instead of in only and not: there may be many, so they are
-	// looked up and not compared one by one.
+	only []addrs.Target // targets that take part; nil for all
+	not  []addrs.Target // targets that do not take part, if only is nil
+
+	// These sets are part of only or not: the targets that have a key at each step of their module.
+	// There may be many of them, so they are looked up instead of compared one by one.
 	named     map[addrs.AbsInstance]bool
 	resources map[addrs.AbsResource]bool
 	modules   map[addrs.ModuleInstance]bool
-	// spared holds module instances in which, at any depth, nothing takes part.
+
+	// kept holds module instances in which, at any depth, no instance takes part.
 	kept map[addrs.ModuleInstance]bool
 }
 
+// nothingSelected selects no instance.
 var nothingSelected = &Selection{only: []addrs.Target{}}
 
+// Has reports whether an instance takes part.
 func (s *Selection) Has(addr addrs.AbsInstance) bool {
 	if s == nil {
 		return true
@@ -57,7 +61,8 @@ func (s *Selection) Has(addr addrs.AbsInstance) bool {
 		return false
 	}
 	in := func(list []addrs.Target) bool {
-		return s.named[addr] || s.resources[addr.Abs()] || within(s.modules, addr.Module) || slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
+		return s.named[addr] || s.resources[addr.Abs()] || within(s.modules, addr.Module) ||
+			slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 	}
 	if s.only != nil {
 		return in(s.only)
@@ -65,7 +70,7 @@ func (s *Selection) Has(addr addrs.AbsInstance) bool {
 	return !in(s.not)
 }
 
-// within reports whether a module instance, or one that it lies in, is in a set.
+// within reports whether a set contains m or a module instance around m.
 func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
 	for ; len(set) > 0 && !m.IsRoot(); m, _ = m.Parent() {
 		if set[m] {
@@ -75,9 +80,12 @@ func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
 	return false
 }
 
-// newSelection makes the selection of those that the targets name, or of all but those.
+// NewSelection returns a Selection of the instances that the targets name if only is true, otherwise
+// of all other instances.
 func NewSelection(list []addrs.Target, only bool) *Selection {
-	s := &Selection{named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{}, modules: map[addrs.ModuleInstance]bool{}}
+	s := &Selection{
+		named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{}, modules: map[addrs.ModuleInstance]bool{},
+	}
 	rest := []addrs.Target{}
 	for _, t := range list {
 		switch {
@@ -99,19 +107,21 @@ func NewSelection(list []addrs.Target, only bool) *Selection {
 	return s
 }
 
-// hasOpenStep tells whether a step of a target's module has no key, so that it may cover several instances.
+// hasOpenStep reports whether a step of a target's module has no key, so that it may cover several
+// instances.
 func hasOpenStep(m addrs.ModuleInstance) bool {
 	return slices.ContainsFunc(m.Steps(), func(s addrs.Step) bool { return s.Key == addrs.NoKey })
 }
 
+// targeting selects the resources and instances that take part in the operation.
 type targeting struct {
 	*build
-	matches map[*Resource][]addrs.Target // what is targeted or excluded, with what names it
+	matches map[*Resource][]addrs.Target // the targets or excludes that name a resource
 
 	priors map[*Resource]map[addrs.ModuleInstance][]*states.Resource // see priorIn
 }
 
-// match finds the resources that the addresses name.
+// match returns the resources that the addresses name, and sets matches.
 func (t *targeting) match(list []addrs.Target) []*Resource {
 	byResource := map[addrs.ConfigResource][]addrs.Target{}
 	byModule := map[addrs.Module][]addrs.Target{}
@@ -142,8 +152,8 @@ func (t *targeting) match(list []addrs.Target) []*Resource {
 	return out
 }
 
-// skipUnplanned leaves alone, while applying a part, the outputs, checks and conditions that were no part of the plan: what a planned
-// change needs is evaluated all the same.
+// skipUnplanned drops, when a partial plan is applied, the outputs, checks and conditions that were
+// not part of the plan, unless a planned change needs them.
 func (t *targeting) skipUnplanned() {
 	for _, n := range t.g.Nodes {
 		if n.Kind == KindCheck {
@@ -158,7 +168,8 @@ func (t *targeting) skipUnplanned() {
 	}
 }
 
-// keepTargets keeps what is targeted and what that depends on. What only the state knows goes alone, and only where a target names it.
+// keepTargets keeps the targets and their dependencies. Objects that only the state has take part only
+// if a target names them.
 func (t *targeting) keepTargets() {
 	targeted := t.match(t.op.Targets)
 	var roots []dag.ID
@@ -181,12 +192,13 @@ func (t *targeting) keepTargets() {
 	t.drop(keep)
 }
 
-// destroyTargets destroys what is targeted and what depends on it by what is stored; everything else only has values. Nothing depends on
-// what a target names and the state doesn't have.
+// destroyTargets selects the targets and the resources that depend on them according to the stored
+// dependencies. All other resources are only read from the state. Targets without objects in the
+// state have no dependents.
 func (t *targeting) destroyTargets() {
 	targeted := t.match(t.op.Targets)
 	for _, r := range t.g.Resources {
-		if r.Addr.Resource.Mode != addrs.Ephemeral { // what a provider is configured with is opened all the same
+		if r.Addr.Resource.Mode != addrs.Ephemeral { // a provider configuration may need them
 			r.Selected = nothingSelected
 		}
 	}
@@ -206,7 +218,7 @@ func (t *targeting) destroyTargets() {
 	t.drop(t.g.Edges.Reach(roots...))
 }
 
-// hasAny tells whether the state has an instance that belongs to a selection.
+// hasAny reports whether the state has an instance of r that s selects.
 func (r *Resource) hasAny(s *Selection) bool {
 	return slices.ContainsFunc(r.Prior, func(prior *states.Resource) bool {
 		for key := range prior.Instances {
@@ -218,6 +230,7 @@ func (r *Resource) hasAny(s *Selection) bool {
 	})
 }
 
+// usersByStored returns the resources that depend on a resource according to the stored dependencies.
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	users := map[addrs.ConfigResource][]*Resource{}
 	for _, r := range t.g.Resources {
@@ -228,7 +241,8 @@ func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	return users
 }
 
-// storedDeps lists the dependencies of all of a resource's objects, repetitions included only where lists differ.
+// storedDeps returns the stored dependencies of a resource's current objects. It may contain
+// duplicates if the objects' lists differ.
 func (r *Resource) storedDeps() []addrs.ConfigResource { return storedDependencies(r.Prior...) }
 
 func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
@@ -246,7 +260,7 @@ func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 }
 
 // keepOutputs keeps the root outputs that depend on at least one resource and only on complete ones:
-// an output that also reads an instance which takes no part would change by half.
+// an output that also reads an excluded instance would change only in part.
 func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
 	order, ok := t.g.Edges.Order()
 	if !ok {

@@ -8,8 +8,9 @@ import (
 	"tofu/internal/states"
 )
 
-// keepExcluded leaves what is excluded, and everything that it depends on, when all else is destroyed. What a module instance needs of
-// itself doesn't keep what its siblings have of the same resources.
+// keepExcluded keeps the excluded objects and all their dependencies when everything else is
+// destroyed. Dependencies within a module instance do not keep the same resources in other instances
+// of the module.
 func (t *targeting) keepExcluded() {
 	for _, r := range t.match(t.op.Excludes) {
 		r.Selected = NewSelection(t.matches[r], false)
@@ -33,7 +34,7 @@ func (t *targeting) keepExcluded() {
 	}
 }
 
-// keepsAny tells whether something that the state has of a resource in a module instance is left out.
+// keepsAny reports whether some instance of prior, an entry of r in the state, is not selected.
 func (r *Resource) keepsAny(prior *states.Resource) bool {
 	for key := range prior.Instances {
 		if !r.Selected.Has(prior.Addr.Instance(key)) {
@@ -43,8 +44,9 @@ func (r *Resource) keepsAny(prior *states.Resource) bool {
 	return false
 }
 
-// spare leaves out what something that stays needs of a resource, and lists what of that was not left out in this way before. What
-// two resources need of each other lies in one instance of the innermost module around both.
+// keepDependency keeps the instances of r that user, which is kept, depends on, and returns the
+// entries of r in the state that this call has added. A dependency stays within one instance of the
+// innermost module around both resources.
 func (t *targeting) keepDependency(r *Resource, user addrs.AbsResource) []*states.Resource {
 	if r.Selected == nothingSelected {
 		return nil
@@ -70,7 +72,8 @@ func (t *targeting) keepDependency(r *Resource, user addrs.AbsResource) []*state
 	return t.priorIn(r, at)
 }
 
-// priorIn lists what the state has of a resource in an instance of its module or of one around that.
+// priorIn returns the entries of a resource in the state within a module instance, which is an
+// instance of its module or of a module around it.
 func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Resource {
 	if t.priors[r] == nil {
 		if t.priors == nil {
@@ -87,8 +90,9 @@ func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Reso
 	return t.priors[r][at]
 }
 
-// keepNeedsOfOrphans leaves out what excluded resources without a block depend on by what is stored, directly or not, among resources
-// that have no block either: those would be destroyed, and only after what depends on them.
+// keepNeedsOfOrphans keeps the stored dependencies, direct and indirect, of excluded resources without
+// a block, as far as they have no block either. Otherwise these would be destroyed although kept
+// objects depend on them.
 func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	var todo []*Resource
 	for _, r := range excluded {
@@ -110,7 +114,8 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	}
 }
 
-// dropExcluded drops what is excluded and what depends on it, in the instances of the innermost module around both.
+// dropExcluded drops the excluded resources and their dependents, the latter within the instances of
+// the innermost module around both.
 func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.Excludes)
 	from := t.modulesOf(excluded)
@@ -139,7 +144,7 @@ func (t *targeting) dropExcluded() {
 	t.drop(keep)
 }
 
-// whole tells whether every instance that a resource can have is excluded.
+// whole reports whether every possible instance of a resource is excluded.
 func (t *targeting) whole(r *Resource) bool {
 	return slices.ContainsFunc(t.matches[r], func(target addrs.Target) bool {
 		keyed := slices.ContainsFunc(target.Module.Steps(), func(s addrs.Step) bool { return s.Key != addrs.NoKey })

@@ -7,15 +7,16 @@ import (
 	"tofu/internal/dag"
 )
 
-// places is a set of module instances in which a node is needed, or lacks something. Each is an instance of the node's module or of a
-// module around that; the root stands for all instances.
+// places is a set of module instances in which a search along edges has reached a node. Each is an
+// instance of the node's module or of a module around it; everywhere stands for all instances.
 type places map[addrs.ModuleInstance]bool
 
 const everywhere addrs.ModuleInstance = ""
 
-// spread follows edges from resources at some module instances, and returns the places at which it reaches each node. An edge between
-// two nodes connects them within one instance of the innermost module around both. Each place of a node is visited once, so the cost is
-// that of the references between instances.
+// spread follows edges from resources in some module instances, and returns the places at which it
+// reaches each node, by node ID. An edge between two nodes connects them within one instance of the
+// innermost module around both. Each place of a node is visited once, so the cost is that of the
+// references between instances.
 func (t *targeting) spread(from map[*Resource][]addrs.ModuleInstance, next func(dag.ID) []dag.ID) []places {
 	type visit struct {
 		node *Node
@@ -54,7 +55,7 @@ func (t *targeting) spread(from map[*Resource][]addrs.ModuleInstance, next func(
 	return out
 }
 
-// modulesOf returns the module instances of what the targets name, for each of some resources.
+// modulesOf returns the module instances in which targets name each of the resources.
 func (t *targeting) modulesOf(resources []*Resource) map[*Resource][]addrs.ModuleInstance {
 	out := make(map[*Resource][]addrs.ModuleInstance, len(resources))
 	for _, r := range resources {
@@ -65,7 +66,8 @@ func (t *targeting) modulesOf(resources []*Resource) map[*Resource][]addrs.Modul
 	return out
 }
 
-// selection returns the selection of what the targets name of a resource and of all that it has at some places, or of all but that.
+// selection returns a Selection of the instances of r that the targets name and of those at some
+// places if only is true, otherwise of all other instances.
 func (t *targeting) selection(r *Resource, at places, only bool) *Selection {
 	if at[everywhere] && only {
 		return nil
@@ -77,7 +79,7 @@ func (t *targeting) selection(r *Resource, at places, only bool) *Selection {
 	return NewSelection(list, only)
 }
 
-// outermost returns the module instance at a depth that a module instance is or lies in.
+// outermost returns the module instance at a depth that contains at, or at itself if it is not deeper.
 func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	for n := len(at.Steps()); n > depth; n-- {
 		at, _ = at.Parent()
@@ -85,7 +87,8 @@ func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	return at
 }
 
-// sharedDepth returns the depth of the innermost module that both modules are or lie in, 0 for the root module.
+// sharedDepth returns the depth of the innermost module that contains both modules, 0 for the root
+// module.
 func sharedDepth(a, b *Module) int {
 	if a == nil || b == nil {
 		return 0
@@ -93,7 +96,7 @@ func sharedDepth(a, b *Module) int {
 	return sharedNames(a.Path.Names(), b.Path.Names())
 }
 
-// sharedNames returns how many names two paths begin with alike.
+// sharedNames returns the length of the common prefix of two paths.
 func sharedNames(a, b []string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -102,7 +105,8 @@ func sharedNames(a, b []string) int {
 	return n
 }
 
-// storedUsers returns the edges from a resource to those that depend on it by what is stored.
+// storedUsers returns a function that returns the nodes of the resources that depend on a resource
+// according to the stored dependencies.
 func (t *targeting) storedUsers() func(dag.ID) []dag.ID {
 	users := t.usersByStored()
 	return func(id dag.ID) (out []dag.ID) {
