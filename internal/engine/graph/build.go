@@ -20,9 +20,10 @@ type Transformer struct {
 // transformers lists the transformers in the order in which they run. A test checks the order
 // against After.
 var transformers = []*Transformer{
-	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer, analysisTransformer,
-	changesTransformer, referenceTransformer, instancesTransformer, moduleTransformer, replaceTransformer, destroySplitTransformer,
-	closeTransformer, targetTransformer, flagTransformer, pruneTransformer, checkTransformer,
+	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer,
+	analysisTransformer, changesTransformer, referenceTransformer, instancesTransformer, moduleTransformer,
+	replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer, flagTransformer,
+	pruneTransformer, checkTransformer,
 }
 
 // build is a graph under construction. Its other fields are needed only until the graph is
@@ -35,7 +36,13 @@ type build struct {
 	ctx     context.Context // for fetching schemas
 	schemas map[addrs.Provider]*providers.Schema
 	imports []*Import
-	steps   map[*Resource][]*Step
+
+	// These maps hold what only some resources and modules have.
+	steps       map[*Resource][]*Step
+	writers     map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
+	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
+	stepSpread  map[*Module]stepSpread
+	functionsOf map[*Resource][]*Provider // providers whose functions the block calls
 
 	// wholeCalls holds the references to module calls as a whole. See awaitWholeCalls.
 	wholeCalls []wholeCall
@@ -51,11 +58,18 @@ func newBuild(ctx context.Context, op *Operation) *build {
 	if known == nil {
 		known = &Known{}
 	}
-	return &build{op: op, ctx: ctx, known: known, steps: map[*Resource][]*Step{}, g: &Graph{
+	g := &Graph{
 		Modules: map[addrs.Module]*Module{}, ByAddr: map[addrs.ConfigResource]*Resource{},
 		Providers: map[addrs.AbsProviderConfig]*Provider{},
 		Functions: map[FunctionUse]*Provider{}, FunctionKeys: map[FunctionUse]*ProviderKey{},
-	}}
+		atRemoval: map[*Resource][]*Provisioner{},
+	}
+	return &build{
+		op: op, ctx: ctx, known: known, g: g, steps: map[*Resource][]*Step{},
+		writers:     map[*Resource]map[addrs.InstanceKey][]*Step{},
+		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
+		stepSpread:  map[*Module]stepSpread{}, functionsOf: map[*Resource][]*Provider{},
+	}
 }
 
 // Build builds the graph of an operation.

@@ -35,6 +35,8 @@ type Graph struct {
 	// filled while validating only: then one invalid expression does not keep the rest of its node
 	// from being evaluated. In all other phases the errors are Problems of the node.
 	RefErrors map[EvalUnit]tfdiags.Diagnostics
+
+	atRemoval map[*Resource][]*Provisioner // provisioners of removed blocks
 }
 
 // FunctionUse is a provider function called in a module.
@@ -55,10 +57,6 @@ type Module struct {
 	DependsOn lang.Refs // of the call
 
 	CallSlot int // position among the calls of the parent
-
-	stepsIn   addrs.ModuleInstance // the first instance that has Steps which create or update
-	hasSteps  bool
-	stepsVary bool // several instances have such Steps
 
 	expand *Node // nil for the root and for modules that only the state has
 	end    *Node // waits for everything in the module
@@ -126,14 +124,11 @@ type Resource struct {
 	Inputs *Node // waits for everything that the block refers to; the same as Node unless there are Steps
 	Slot   int
 
-	expand      *Node                                  // decides the instances; the same as Inputs unless moduleSteps is set
-	writers     map[addrs.InstanceKey][]*Step          // Steps that create or update, by instance key; nil until needed
-	Barriers    map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
-	moduleSteps map[addrs.ModuleInstance]*moduleSteps  // Steps by module instance; nil unless they are in several
+	expand   *Node                                  // decides the instances; see separateExpansion
+	Barriers map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
 
 	Provider    *Provider
 	ProviderKey *ProviderKey // nil for NoKey
-	functionsOf []*Provider  // providers whose functions the block calls
 
 	Prior []*states.Resource // objects in the state, by module instance
 
@@ -143,7 +138,6 @@ type Resource struct {
 
 	Imports   []*Import
 	Removed   *configs.Removed // the removed block that covers the resource; nil for none
-	atRemoval []*Provisioner   // of Removed
 	Generated bool             // added for an import target whose configuration is generated
 	Selected  *Selection       // instances that take part; nil for all
 	// SelectedOrphans selects the instances that the configuration no longer declares, and deposed
@@ -191,7 +185,7 @@ func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 	}
 	switch {
 	case r.Removed != nil:
-		return m, r.atRemoval
+		return m, g.atRemoval[r]
 	case r.Exprs != nil:
 		return m, r.Exprs.Provisioners
 	}

@@ -35,30 +35,37 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 	case addrs.CountAttr:
 		switch {
 		case s.Name != "index":
-			d = tfdiags.Errorf("Invalid \"count\" attribute", "The \"count\" object has no attribute %q: its only attribute is \"index\".", s.Name)
+			d = tfdiags.Errorf("Invalid \"count\" attribute",
+				"The \"count\" object has no attribute %q: its only attribute is \"index\".", s.Name)
 		case !scope.count:
-			d = tfdiags.Errorf("Reference to \"count\" in non-counted context", "count.index exists only in a block that has a \"count\" argument.")
+			d = tfdiags.Errorf("Reference to \"count\" in non-counted context",
+				"count.index exists only in a block that has a \"count\" argument.")
 		}
 	case addrs.ForEachAttr:
 		switch {
 		case s.Name != "key" && s.Name != "value":
-			d = tfdiags.Errorf("Invalid \"each\" attribute", "The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
+			d = tfdiags.Errorf("Invalid \"each\" attribute",
+				"The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
 		case !scope.each:
-			d = tfdiags.Errorf("Reference to \"each\" in context without for_each", "each.key and each.value exist only in a block that has a \"for_each\" argument.")
+			d = tfdiags.Errorf("Reference to \"each\" in context without for_each",
+				"each.key and each.value exist only in a block that has a \"for_each\" argument.")
 		}
 	case addrs.Self:
 		if scope.self != nil {
 			return scope.self.checkAttribute(ref.Remaining)
 		}
-		d = tfdiags.Errorf("Invalid \"self\" reference", "The \"self\" object is available only in provisioner, connection and postcondition blocks. "+
-			"Elsewhere, refer to the resource by its name.")
+		d = tfdiags.Errorf("Invalid \"self\" reference",
+			"The \"self\" object is available only in provisioner, connection and postcondition blocks. "+
+				"Elsewhere, refer to the resource by its name.")
 	case addrs.PathAttr:
 		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
-			d = tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
+			d = tfdiags.Errorf("Invalid \"path\" attribute",
+				"The \"path\" object has no attribute %q: it has \"module\", \"root\" and \"cwd\".", s.Name)
 		}
 	case addrs.TerraformAttr:
 		if s.Name != "workspace" && s.Name != "applying" {
-			d = tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", s.Alias), "The %q object has no attribute %q: it has \"workspace\" and \"applying\".", s.Alias, s.Name)
+			d = tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", s.Alias),
+				"The %q object has no attribute %q: it has \"workspace\" and \"applying\".", s.Alias, s.Name)
 		}
 	default:
 		d = tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", ref.Subject)

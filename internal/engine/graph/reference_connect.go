@@ -102,7 +102,8 @@ func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope Block
 			b.after(n, v.Node)
 			return nil
 		}
-		return undeclared("input variable", s.Name, m, m.Config.Module.Variables, "A variable is declared with a block variable \"%s\" {}.")
+		return undeclared("input variable", s.Name, m, m.Config.Module.Variables,
+			"A variable is declared with a block variable \"%s\" {}.")
 	case addrs.LocalValue:
 		if v := m.Locals[s.Name]; v != nil {
 			b.after(n, v.Node)
@@ -284,8 +285,8 @@ func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.
 	}
 	b.after(n, p.Node)
 	b.after(p.close, n)
-	if r := n.Resource; r != nil && !slices.Contains(r.functionsOf, p) {
-		r.functionsOf = append(r.functionsOf, p)
+	if r := n.Resource; r != nil && !slices.Contains(b.functionsOf[r], p) {
+		b.functionsOf[r] = append(b.functionsOf[r], p)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ var changesTransformer = &Transformer{
 			if r == nil {
 				diags = diags.Append(tfdiags.Errorf(
 					"Planned object unknown",
-					"The plan has a change for %s, which is neither in the configuration nor in the state that the plan was made from.",
+					"The plan has a change for %s, which is neither in the configuration nor in the plan's prior state.",
 					change.Addr,
 				))
 				continue
@@ -104,7 +104,7 @@ func (b *build) addStep(s *Step) {
 	s.node.Problems = r.Node.Problems
 	b.after(s.node, r.Provider.Node)
 	if s.Part == stepApply {
-		r.Module.noteSteps(s.Change.Addr.Module)
+		b.noteSteps(r.Module, s.Change.Addr.Module)
 	}
 	b.steps[r] = append(b.steps[r], s)
 }

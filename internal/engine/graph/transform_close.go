@@ -22,7 +22,7 @@ var closeTransformer = &Transformer{
 				continue
 			}
 			b.after(n.Resource.Provider.close, n)
-			for _, p := range n.Resource.functionsOf {
+			for _, p := range b.functionsOf[n.Resource] {
 				b.after(p.close, n) // Steps evaluate the block again
 			}
 		}

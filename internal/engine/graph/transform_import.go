@@ -69,7 +69,8 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 			r = b.addGenerated(cfg)
 		} else {
 			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist",
-				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.", cfg.ToResource).At(cfg.Range)}
+				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.",
+				cfg.ToResource).At(cfg.Range)}
 		}
 	}
 	t := &Import{Config: cfg, Resource: r}

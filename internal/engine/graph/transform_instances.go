@@ -38,10 +38,16 @@ var instancesTransformer = &Transformer{
 	},
 }
 
+// stepSpread says which instances of a module have Steps that create or update.
+type stepSpread struct {
+	last    addrs.ModuleInstance // one of them
+	several bool
+}
+
 // noteSteps records that an instance of the module has Steps that create or update.
-func (m *Module) noteSteps(in addrs.ModuleInstance) {
-	m.stepsVary = m.stepsVary || m.hasSteps && m.stepsIn != in
-	m.stepsIn, m.hasSteps = in, true
+func (b *build) noteSteps(m *Module, in addrs.ModuleInstance) {
+	known, ok := b.stepSpread[m]
+	b.stepSpread[m] = stepSpread{last: in, several: known.several || ok && known.last != in}
 }
 
 // moduleSteps holds the Steps of a resource within one module instance.
@@ -55,26 +61,28 @@ type moduleSteps struct {
 // everything that its block refers to, if Steps of its module are in several module instances.
 func (b *build) separateExpansion(r *Resource) {
 	independent := r.Addr.Resource.Mode != addrs.Ephemeral && r.Config.Check == nil
-	if !independent || !r.Module.stepsVary || len(b.steps[r]) == 0 {
+	if !independent || !b.stepSpread[r.Module].several || len(b.steps[r]) == 0 {
 		return
 	}
 	r.expand = b.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)
 	r.expand.Resource = r
 	r.Inputs.Kind, r.Inputs.Name = KindBarrier, r.Addr.String()+" (needs)"
-	r.moduleSteps = map[addrs.ModuleInstance]*moduleSteps{}
+	b.moduleSteps[r] = map[addrs.ModuleInstance]*moduleSteps{}
 	for _, s := range b.steps[r] {
 		if s.Part == stepApply {
-			p := r.stepsIn(s.Change.Addr.Module)
+			p := b.stepsIn(r, s.Change.Addr.Module)
 			p.steps = append(p.steps, s)
 		}
 	}
 }
 
-func (r *Resource) stepsIn(in addrs.ModuleInstance) *moduleSteps {
-	if r.moduleSteps[in] == nil {
-		r.moduleSteps[in] = &moduleSteps{}
+// stepsIn returns the Steps of a resource with moduleSteps in one module instance.
+func (b *build) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
+	byModule := b.moduleSteps[r]
+	if byModule[in] == nil {
+		byModule[in] = &moduleSteps{}
 	}
-	return r.moduleSteps[in]
+	return byModule[in]
 }
 
 // connectSteps makes the Steps that create or update wait for the references of the block, and the
@@ -91,7 +99,7 @@ func (b *build) connectSteps(r *Resource) {
 			continue
 		}
 		in := s.Change.Addr.Module
-		p := r.stepsIn(in)
+		p := b.stepsIn(r, in)
 		if p.open == nil {
 			p.open = b.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
 			p.open.Resource = r
@@ -108,7 +116,7 @@ func (b *build) connectSteps(r *Resource) {
 // instance, and a Barrier that waits for its other needs. Both are nil if all Steps of the resource
 // have the same needs.
 func (b *build) localNeeds(r *Resource) (local []*Node, others *Node) {
-	if r.moduleSteps == nil {
+	if b.moduleSteps[r] == nil {
 		return nil, nil
 	}
 	var rest []*Node
@@ -131,7 +139,7 @@ func (b *build) localNeeds(r *Resource) (local []*Node, others *Node) {
 // instance. n completes it in all module instances.
 func (b *build) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	r := n.Resource
-	if r.moduleSteps == nil {
+	if b.moduleSteps[r] == nil {
 		return []*Node{n}
 	}
 	if one, ok := n.Object.(*InstanceBarrier); ok {
@@ -141,7 +149,7 @@ func (b *build) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 		}
 		return out
 	}
-	p := r.stepsIn(in)
+	p := b.stepsIn(r, in)
 	if p.node == nil {
 		p.node = b.node(KindResourceIn, nil, r.Addr.Resource.InInstance(in).String(), r.Node.Range)
 		p.node.Resource, p.node.In = r, in
@@ -190,13 +198,16 @@ func (b *build) instanceBarrier(r *Resource, key addrs.InstanceKey) *Node {
 
 // writersOf returns the Steps that create or update a resource's instances, by instance key.
 func (b *build) writersOf(r *Resource) map[addrs.InstanceKey][]*Step {
-	if r.writers == nil {
-		r.writers = map[addrs.InstanceKey][]*Step{}
+	byKey := b.writers[r]
+	if byKey == nil {
+		byKey = map[addrs.InstanceKey][]*Step{}
+		b.writers[r] = byKey
 		for _, s := range b.steps[r] {
-			if key := s.Change.Addr.Key; s.Part == stepApply {
-				r.writers[key] = append(r.writers[key], s)
+			key := s.Change.Addr.Key
+			if s.Part == stepApply {
+				byKey[key] = append(byKey[key], s)
 			}
 		}
 	}
-	return r.writers
+	return byKey
 }

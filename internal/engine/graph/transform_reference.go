@@ -13,7 +13,7 @@ import (
 
 var referenceTransformer = &Transformer{
 	Name:  "Reference",
-	Doc:   "adds an edge for every reference, depends_on and provider function, and from the content of a module to its call",
+	Doc:   "adds an edge for every reference, depends_on and provider function, and from modules to their calls",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(b *build) tfdiags.Diagnostics {
 		b.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
@@ -118,7 +118,8 @@ func (b *build) connectRepetition(n *Node, m *Module, rep Repetition) {
 }
 
 // checkSelfReference reports whether ref, in an argument of the call of m, refers to the call as a
-// whole, and records an error if so. The graph cannot represent this cycle, so cycles does not find it.
+// whole, and records an error if so. The graph cannot represent this cycle, so cycles does not find
+// it.
 func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 	call, ok := moduleCallOf(ref.Subject)
 	if !ok || m.Parent.Calls[call] != m {
@@ -194,7 +195,7 @@ func (b *build) connectDeletionProvisioners(r *Resource) {
 	if r.Removed != nil {
 		var problems tfdiags.Diagnostics // planning reported them
 		for _, p := range r.Removed.Provisioners {
-			r.atRemoval = append(r.atRemoval, b.op.AnalyseProvisioner(p, nil, &problems))
+			b.g.atRemoval[r] = append(b.g.atRemoval[r], b.op.AnalyseProvisioner(p, nil, &problems))
 		}
 	}
 	m, list := b.g.DeletionProvisioners(r)
@@ -252,8 +253,8 @@ func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
 	return scope
 }
 
-// connectBody connects what a resource's body refers to. What is wrong in the content of its dynamic blocks is kept until it is known
-// whether they make any.
+// connectBody connects a resource to the references in its body. Errors of references in the content
+// of dynamic blocks become DeferredRefErrors.
 func (b *build) connectBody(r *Resource, scope BlockScope) {
 	body := r.Exprs.Body
 	r.DeferredRefErrors = nil
@@ -273,7 +274,7 @@ func (b *build) connectBody(r *Resource, scope BlockScope) {
 	})
 }
 
-// connectInspection adds a node that waits for what the inspection reads.
+// connectInspection adds a node for the Inspected references of the operation.
 func (b *build) connectInspection() {
 	if b.op.Inspected == nil || b.op.Phase.Destroys() {
 		return

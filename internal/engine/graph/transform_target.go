@@ -230,7 +230,8 @@ func (r *Resource) hasAny(s *Selection) bool {
 	})
 }
 
-// usersByStored returns the resources that depend on a resource according to the stored dependencies.
+// usersByStored returns, by address, the resources that depend on a resource according to the stored
+// dependencies.
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	users := map[addrs.ConfigResource][]*Resource{}
 	for _, r := range t.g.Resources {

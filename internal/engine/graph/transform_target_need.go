@@ -79,7 +79,8 @@ func (t *targeting) selection(r *Resource, at places, only bool) *Selection {
 	return NewSelection(list, only)
 }
 
-// outermost returns the module instance at a depth that contains at, or at itself if it is not deeper.
+// outermost returns the module instance at a depth that contains at, or at itself if it is not
+// deeper.
 func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	for n := len(at.Steps()); n > depth; n-- {
 		at, _ = at.Parent()
