@@ -75,7 +75,7 @@ func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePat
 	}
 	if c, ok := config.(*local.Config); ok {
 		if v := s.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
-			d := tfdiags.Errorf("Invalid path of the state file", "The path of the local backend must not be empty; leave it out for terraform.tfstate.")
+			d := tfdiags.Errorf("Invalid path of the state file", "The \"path\" attribute value must not be empty. Leave it out for terraform.tfstate.")
 			d.Path = cty.GetAttrPath("path")
 			return nil, diags.Append(d)
 		}

@@ -237,11 +237,7 @@ func WriteFunctions(w io.Writer) error {
 }
 
 func signatureJSON(p funcs.Param) signatureParam {
-	sig := signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
-	if p.Constraint {
-		sig.Type = json.RawMessage(`"type"`)
-	}
-	return sig
+	return signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
 }
 
 // VersionInfo is what `version` tells.

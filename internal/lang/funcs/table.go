@@ -96,8 +96,6 @@ type Param struct {
 	Description string
 	Type        cty.Type
 	Nullable    bool
-	// Constraint reports that the argument is written as a type constraint. Type is cty.DynamicPseudoType then.
-	Constraint bool
 }
 
 // Docs describes every function of the language, ordered by theme and name.
@@ -127,9 +125,7 @@ func paramDoc(p function.Parameter) Param {
 	if ty.IsCapsuleType() { // an expression, of try and can: anything from where the caller stands
 		ty = cty.DynamicPseudoType
 	}
-	return Param{
-		Name: p.Name, Description: p.Description, Type: ty, Nullable: p.AllowNull, Constraint: p.Type.Equals(typeConstraintType),
-	}
+	return Param{Name: p.Name, Description: p.Description, Type: ty, Nullable: p.AllowNull}
 }
 
 // returnType is the type of the results of fn as far as the types of its parameters tell it.

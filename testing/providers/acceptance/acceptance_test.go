@@ -1,0 +1,285 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-mux/tf5muxserver"
+	"github.com/hashicorp/terraform-plugin-mux/tf5to6server"
+	"github.com/hashicorp/terraform-plugin-mux/tf6muxserver"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"tofu/testing/providers/files"
+	"tofu/testing/providers/notes"
+)
+
+// TestMain sets the variables that the library reads. It builds the program unless TF_ACC_TERRAFORM_PATH names one.
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "acceptance")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {
+		bin := filepath.Join(dir, "tofu.exe") // the extension matters on Windows and harms nowhere
+		build := exec.Command("go", "build", "-C", "../../..", "-tags", "grpcnotrace", "-o", bin, "./cmd/tofu")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the program: %v\n%s", err, out)
+			return 1
+		}
+		os.Setenv("TF_ACC_TERRAFORM_PATH", bin)
+	}
+	os.Setenv("TF_ACC", "1")
+	os.Setenv("TF_ACC_PROVIDER_NAMESPACE", "hashicorp")
+	os.Setenv("TF_ACC_PROVIDER_HOST", "registry.opentofu.org")
+	os.Setenv("TF_CLI_CONFIG_FILE", os.DevNull)
+	return m.Run()
+}
+
+func framework() (tfprotov6.ProviderServer, error) {
+	return providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"}))(), nil
+}
+
+func sdk() (tfprotov5.ProviderServer, error) { return notes.New().GRPCProvider(), nil }
+
+// muxFramework and muxSDK are behind servers that choose among several; the second is brought to protocol 6.
+func muxFramework() (tfprotov6.ProviderServer, error) {
+	server, err := tf6muxserver.NewMuxServer(context.Background(), providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"})))
+	if err != nil {
+		return nil, err
+	}
+	return server.ProviderServer(), nil
+}
+
+func muxSDK() (tfprotov6.ProviderServer, error) {
+	server, err := tf5muxserver.NewMuxServer(context.Background(), notes.New().GRPCProvider)
+	if err != nil {
+		return nil, err
+	}
+	return tf5to6server.UpgradeServer(context.Background(), server.ProviderServer)
+}
+
+var v6 = map[string]func() (tfprotov6.ProviderServer, error){"files": framework}
+
+var v5 = map[string]func() (tfprotov5.ProviderServer, error){"notes": sdk}
+
+func file(root, arguments string) string {
+	return fmt.Sprintf(`
+provider "files" {
+  root = %q
+}
+resource "files_file" "a" {
+  path = "a.txt"
+  %s
+}
+`, root, arguments)
+}
+
+// Changes are planned, saved and applied without a refresh; then the plan is empty.
+func TestFramework(t *testing.T) {
+	root := t.TempDir()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{{
+			Config: file(root, `content = "one"`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionCreate),
+				plancheck.ExpectUnknownValue("files_file.a", tfjsonpath.New("id")),
+			}},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("files_file.a", tfjsonpath.New("size"), knownvalue.Int64Exact(3)),
+			},
+			Check: resource.TestCheckResourceAttr("files_file.a", "content", "one"),
+		}, {
+			Config: file(root, `content = "three"`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionUpdate)},
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+			},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectIdentityValue("files_file.a", tfjsonpath.New("path"), knownvalue.StringExact("a.txt")),
+			},
+		}, {
+			PreConfig: func() { _ = os.Remove(filepath.Join(root, "a.txt")) },
+			Config:    file(root, `content = "three"`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionCreate)},
+			},
+		}, {
+			Config: file(root, `content = "three"`) + `removed {
+  from = files_file.b
+}`,
+			PlanOnly: true,
+		}},
+	})
+}
+
+// An import is compared with what the steps before it made; import blocks plan it.
+func TestImport(t *testing.T) {
+	root := t.TempDir()
+	config := file(root, `content = "one"`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{
+			{Config: config},
+			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateId: "a.txt", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"overwrite"}},
+			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: "a.txt"},
+			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity},
+		},
+	})
+}
+
+// The command takes over into a block whose arguments are missing.
+func TestImportIntoEmptyBlock(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("there"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{{
+			Config:             fmt.Sprintf("provider \"files\" {\n  root = %q\n}\nresource \"files_file\" \"a\" {}\n", root),
+			ResourceName:       "files_file.a",
+			ImportState:        true,
+			ImportStateId:      "a.txt",
+			ImportStatePersist: true,
+		}, {
+			Config:           file(root, `content = "there"`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionNoop)}},
+		}},
+	})
+}
+
+// A function of a provider that has nothing else in the plan stands in an argument, an output and a condition.
+func TestFunctions(t *testing.T) {
+	const sum = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{{
+			Config: `
+resource "terraform_data" "a" {
+  input = provider::files::sha256_of("x")
+}
+output "sum" {
+  value = provider::files::sha256_of("x")
+}
+output "path" {
+  value = provider::files::join_path("a", terraform_data.a.output)
+}
+`,
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownOutputValue("sum", knownvalue.StringExact(sum)),
+				statecheck.ExpectKnownOutputValue("path", knownvalue.StringExact("a/"+sum)),
+				statecheck.ExpectKnownValue("terraform_data.a", tfjsonpath.New("output"), knownvalue.StringExact(sum)),
+			},
+		}},
+	})
+}
+
+// An error of a provider's function keeps its text.
+func TestFunctionError(t *testing.T) {
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{{
+			Config:      `output "path" { value = provider::files::join_path("..") }`,
+			ExpectError: regexp.MustCompile(`the path "\.\." leads out`),
+		}},
+	})
+}
+
+// The value of an ephemeral resource goes into a write-only argument and isn't stored.
+func TestEphemeral(t *testing.T) {
+	root := t.TempDir()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{{
+			Config: `
+ephemeral "files_secret" "s" {
+  path  = "secret"
+  value = "hidden"
+}
+` + file(root, `
+  content_wo         = ephemeral.files_secret.s.value
+  content_wo_version = 1
+`),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("files_file.a", tfjsonpath.New("content_wo"), knownvalue.Null()),
+			},
+		}},
+	})
+}
+
+// The same with terraform-plugin-sdk.
+func TestSDK(t *testing.T) {
+	folder := t.TempDir()
+	config := func(body string) string {
+		return fmt.Sprintf(`
+provider "notes" {
+  folder = %q
+}
+resource "notes_note" "a" {
+  key = "a"
+  %s
+}
+`, folder, body)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV5ProviderFactories: v5,
+		Steps: []resource.TestStep{{
+			Config: config("tags = [\"x\"]\n section {\n heading = \"one\"\n }"),
+			Check: resource.ComposeAggregateTestCheckFunc(
+				resource.TestCheckResourceAttr("notes_note.a", "section.0.number", "1"),
+				resource.TestCheckTypeSetElemAttr("notes_note.a", "tags.*", "x"),
+			),
+		}, {
+			Config:           config("title = \"new\""),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("notes_note.a", plancheck.ResourceActionUpdate)}},
+		}, {
+			ResourceName: "notes_note.a", ImportState: true, ImportStateId: "a", ImportStateVerify: true,
+		}, {
+			RefreshState: true,
+		}, {
+			Config:      config("priority = 9"),
+			ExpectError: regexp.MustCompile(`priority to be in the range`),
+		}},
+	})
+}
+
+// Servers of terraform-plugin-mux between the program and the providers.
+func TestMux(t *testing.T) {
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){"files": muxFramework, "notes": muxSDK},
+		Steps: []resource.TestStep{{
+			Config: file(t.TempDir(), `content = notes_note.a.id`) + fmt.Sprintf(`
+provider "notes" {
+  folder = %q
+}
+resource "notes_note" "a" {
+  key   = "a"
+  title = provider::files::sha256_of("x")
+}
+`, t.TempDir()),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectUnknownValue("files_file.a", tfjsonpath.New("content")),
+			}},
+			Check: resource.TestCheckResourceAttrPair("files_file.a", "content", "notes_note.a", "id"),
+		}},
+	})
+}
