@@ -255,7 +255,11 @@ resource "notes_note" "a" {
 			ResourceName: "notes_note.a", ImportState: true, ImportStateId: "a", ImportStateVerify: true,
 		}, {
 			RefreshState: true,
-		}, {
+		}},
+	})
+	resource.Test(t, resource.TestCase{
+		ProtoV5ProviderFactories: v5,
+		Steps: []resource.TestStep{{
 			Config:      config("priority = 9"),
 			ExpectError: regexp.MustCompile(`priority to be in the range`),
 		}},
