@@ -85,12 +85,12 @@ func (a *App) run(args []string) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(a.Err, err)
+		fmt.Fprintln(a.Err, tfdiags.Sentence(err))
 		return 1
 	}
 	a.plainIfAsked(args)
 	if err := a.enter(global.chdir); err != nil {
-		fmt.Fprintln(a.Err, err)
+		fmt.Fprintln(a.Err, tfdiags.Sentence(err))
 		return 1
 	}
 	defer func() { _ = a.Logs.Close() }()
@@ -297,7 +297,7 @@ func (a *App) enter(chdir string) error {
 		return nil
 	}
 	if err := os.Chdir(chdir); err != nil {
-		return fmt.Errorf("The option -chdir needs a directory that can be entered: %w", err)
+		return fmt.Errorf("the option -chdir needs a directory that can be entered: %w", err)
 	}
 	return nil
 }
@@ -357,9 +357,10 @@ func misplaced(args []string) error {
 	right := slices.Concat([]string{"tofu"}, path, args[:i], rest)
 	name, _, _ := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
 	if near := spelling.Nearest(name, globalNames); near != "" {
-		return fmt.Errorf("There is no global option -%s. Did you mean -%s? The options are listed by: tofu -help", name, near)
+		return fmt.Errorf("there is no global option -%s. Did you mean -%s? To list the options, run: tofu -help", name, near)
 	}
-	return fmt.Errorf("There is no global option %s. Options of a command stand behind it: %s", args[0], strings.Join(right, " "))
+	return fmt.Errorf("there is no global option %s. Write the options of a command after it: %s",
+		args[0], strings.Join(right, " "))
 }
 
 // globalNames are the options that may stand before a command.
