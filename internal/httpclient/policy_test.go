@@ -254,7 +254,7 @@ func TestEndless(t *testing.T) {
 
 // TestSilence: a server that takes a request and is silent, before or in its answer, is given up, as is one that drips.
 func TestSilence(t *testing.T) {
-	t.Setenv(httpclient.TimeoutEnv, "0.3")
+	t.Setenv(httpclient.TimeoutEnv, "0.1")
 	for what, h := range map[string]http.HandlerFunc{
 		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"no body": func(w http.ResponseWriter, r *http.Request) {

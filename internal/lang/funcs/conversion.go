@@ -61,6 +61,9 @@ func toFunc(want cty.Type, desc string) function.Function {
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
+			if want == cty.Number && long(v) {
+				return cty.NilVal, function.NewArgErrorf(0, "written out, the number would have hundreds of thousands of digits")
+			}
 			return v, nil
 		},
 	})
