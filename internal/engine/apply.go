@@ -13,13 +13,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Apply carries out a plan and gives the state that results. With errors the state holds everything that was done.
+// Apply executes a plan and returns the resulting state, which holds all completed changes even if there are
+// errors.
 func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) (*states.State, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &ApplyOptions{}
 	}
 	if plan.Errored {
-		return plan.Prior, tfdiags.Diagnostics{tfdiags.Errorf("Cannot apply failed plan", "The plan was made with errors, so it can't be applied. Mend what they name and plan again.")}
+		return plan.Prior, tfdiags.Diagnostics{tfdiags.Errorf("Cannot apply failed plan",
+			"Planning reported errors, so this plan can't be applied. Fix the errors and plan again.")}
 	}
 	defer env.Timings.Phase("apply")()
 	op := applyOperation(cfg, plan, env, opts)

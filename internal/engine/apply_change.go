@@ -30,7 +30,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diag
 	return nil
 }
 
-// make asks the provider to make the change, records what came of it, and runs provisioners.
+// applyChange has the provider apply the change, records the result and runs provisioners.
 func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.InstanceChange) tfdiags.Diagnostics {
 	w, r := a.w, a.r
 	action := plans.Create
@@ -202,7 +202,7 @@ func (a *applyStep) store(prior *objectState, final *plans.InstanceChange, actio
 		a.record(obj)
 		return nil, nil
 	}
-	// Until its provisioners have run, it is what is to be known of it should the program be killed: a creation that did not go through.
+	// Store it as tainted until its provisioners finish, in case the program is killed.
 	a.record(changed(obj, func(o *states.Object) { o.Status = states.Tainted }))
 	return obj, nil
 }

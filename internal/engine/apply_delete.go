@@ -10,7 +10,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// forget drops objects from the state and leaves them as they are.
+// forget removes objects from the state without destroying them.
 func (v stepVisit) forget() tfdiags.Diagnostics {
 	w, s := v.w, v.s
 	addr, prov := s.Change.Addr, s.Change.Provider
@@ -79,7 +79,7 @@ type deletion struct {
 	abandoned bool
 }
 
-// abandoned tells whether a call was given up before its provider answered.
+// abandoned reports whether a call was cancelled before its provider answered.
 func (w *walk) abandoned(resp providers.ApplyResponse) bool {
 	return w.ctx.Err() != nil && resp.New == cty.NilVal
 }
@@ -88,7 +88,7 @@ func (d *deletion) run(l *objectState) tfdiags.Diagnostics {
 	w, r := d.w, d.r
 	var diags tfdiags.Diagnostics
 	if d.deposed != "" {
-		// The object may have been set aside in this very run, so its deletion was never planned.
+		// The object may have become deposed in this run, so its deletion was never planned.
 		d.private, diags = d.planDeletion(l)
 		if diags.HasErrors() {
 			return diags.WithAddress(d.addr.String())
@@ -115,7 +115,7 @@ func (d *deletion) call(l *objectState, null cty.Value) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	// The answer is recorded before the next call may take its place.
+	// The response is recorded before the next call may start.
 	return diags.Append(callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
 		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
@@ -123,7 +123,7 @@ func (d *deletion) call(l *objectState, null cty.Value) tfdiags.Diagnostics {
 	}))
 }
 
-// store records what is left of the object by the provider's answer.
+// store records the remaining object, if any, according to the provider's response.
 func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.Diagnostics {
 	w, r := d.w, d.r
 	diags := resp.Diagnostics.WithAddress(d.addr.String())
@@ -133,7 +133,7 @@ func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.D
 	case resp.New == cty.NilVal && !failed, resp.New != cty.NilVal && resp.New.IsNull() && !failed:
 		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)
 	case resp.New == cty.NilVal || resp.New.IsNull():
-		// The provider says nothing about the object: it is kept as it was.
+		// The provider returned no object after an error: keep the stored one.
 	default:
 		if errs := resp.New.Type().TestConformance(r.Schema.Block.ImpliedType()); len(errs) > 0 {
 			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider, "returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))

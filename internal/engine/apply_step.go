@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expandForSteps decides the instances of a resource before its Steps run.
+// expandForSteps determines the instances of a resource before its Steps run.
 func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	switch {
@@ -39,7 +39,7 @@ func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
 	return diags
 }
 
-// complete gives a resource its value after all of its Steps.
+// complete sets the value of a resource after all of its Steps.
 func (v resourceVisit) complete() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	if r.Config == nil || w.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Ephemeral {
@@ -52,7 +52,7 @@ func (v resourceVisit) complete() tfdiags.Diagnostics {
 	return diags
 }
 
-// completeIn gives a resource its value in one instance of its module, unless it has it.
+// completeIn sets the value of a resource in one module instance, unless it is already set.
 func (v resourceVisit) completeIn(in *moduleInstance) tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	if in == nil {
@@ -103,7 +103,7 @@ func (v stepVisit) run() (diags tfdiags.Diagnostics) {
 	return a.run()
 }
 
-// applyStep is the making of one planned change: a create or an update.
+// applyStep applies one planned create or update.
 type applyStep struct {
 	*instancePlan
 	planned *plans.InstanceChange
@@ -122,7 +122,7 @@ func (v stepVisit) change() (*applyStep, tfdiags.Diagnostics) {
 	at, ok := x.has(addr.Key)
 	if !ok {
 		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Planned instance is gone",
-			"%s was planned, but count or for_each now give other instances than while planning. Make a new plan.", addr)}
+			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)}
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	p := &instancePlan{
@@ -133,7 +133,7 @@ func (v stepVisit) change() (*applyStep, tfdiags.Diagnostics) {
 	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, diags
 }
 
-// conditions looks at the conditions of an object that doesn't change.
+// conditions checks the conditions of an object that doesn't change.
 func (a *applyStep) conditions() tfdiags.Diagnostics {
 	w, r := a.w, a.r
 	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))
@@ -227,7 +227,7 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	return diags.Append(a.postconditions(a.x.objs[a.at]))
 }
 
-// priorObject gives the object that is updated; there is none for a creation, the creating half of a replacement included.
+// priorObject returns the object to update. It is null for a create, including the create half of a replacement.
 func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 	none := &objectState{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
@@ -245,7 +245,8 @@ func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 	return l, diags
 }
 
-// asPlanned gives the planned replacement where the final plan says Create, since it is made without the old object.
+// plannedAction returns the planned replacement if action is Create: the final plan is made without the old
+// object, so it cannot say more.
 func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
@@ -253,7 +254,7 @@ func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	return action
 }
 
-// checkFinal holds the final plan against the one that was approved.
+// checkFinal compares the final plan with the approved one.
 func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	planned := a.planned
@@ -263,12 +264,13 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 	}
 	for _, err := range a.incompatible(planned.After, final.After) {
 		diags = diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
-			"planned something else for %s when all values of its configuration were known: %s.", a.addr, tfdiags.FormatError(err)))
+			"planned a different result for %s after all values of its configuration were known: %s.", a.addr, tfdiags.FormatError(err)))
 	}
 	return diags.WithAddress(a.addr.String())
 }
 
-// incompatible says where a value is not what was planned; complaints quote values, so they are worded from marked ones.
+// incompatible returns an error for each place where actual differs from the planned value. Errors quote values,
+// so they are built from marked values, which hide sensitive ones.
 func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	schema := a.r.Schema.Block
 	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {
@@ -277,7 +279,7 @@ func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	return objchange.AssertCompatible(schema, markStored(schema, planned, nil), markStored(schema, markLike(actual, planned), nil))
 }
 
-// markLike gives a value the marks that another one of the same shape has.
+// markLike returns v with the marks of like, which has the same shape.
 func markLike(v, like cty.Value) cty.Value {
 	if v.IsMarked() || !marks.Any(like) {
 		return v
@@ -286,5 +288,5 @@ func markLike(v, like cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// record puts an object into the state and tells the observer.
+// record stores an object in the state and notifies the observer.
 func (a *applyStep) record(obj *states.Object) { a.w.out.storeObject(a.addr, "", obj, a.prov.addr) }

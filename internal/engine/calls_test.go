@@ -146,7 +146,7 @@ func eachNeed(s *states.State, visit func(r *states.Resource, inst *states.Insta
 	}
 }
 
-// objectNeeds gives the direct dependencies of each current object.
+// objectNeeds returns the direct dependencies of each current object.
 func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 	out := map[string]map[addrs.AbsResource]bool{}
 	eachNeed(s, func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource) {
@@ -161,7 +161,7 @@ func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 	return out
 }
 
-// closedNeeds gives what each resource depends on directly or not.
+// closedNeeds returns the direct and indirect dependencies of each resource.
 func closedNeeds(s *states.State) dependencyMap {
 	direct := dependencyMap{}
 	eachNeed(s, func(r *states.Resource, _ *states.Instance, _ *states.Object, q addrs.AbsResource) {

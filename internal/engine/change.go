@@ -23,7 +23,7 @@ type desired struct {
 	marks  []cty.PathValueMarks // sensitive parts of config
 }
 
-// evaluate gives the instance's configuration as a value, checked by its provider.
+// evaluate returns the instance's configuration as a value that its provider has validated.
 func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	marked, diags := p.evalBody()
@@ -201,7 +201,7 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 	return change, diags
 }
 
-// ask plans with the provider what becomes of an object, or of none.
+// planObject has the provider plan a change from an object, or from none.
 func (p *instancePlan) planObject(from *objectState, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
 	schema, prior := p.r.Schema.Block, unmark(from.value)
 	resp := p.planChange(providers.PlanRequest{
@@ -279,7 +279,7 @@ func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *
 	return out
 }
 
-// sameMarks tells whether two equal values are sensitive in the same places.
+// sameMarks reports whether two equal values are sensitive in the same places.
 func sameMarks(a, b cty.Value) bool {
 	if !marks.Any(a) && !marks.Any(b) {
 		return true
@@ -296,7 +296,8 @@ func sameMarks(a, b cty.Value) bool {
 	return !slices.ContainsFunc(bm, func(pvm cty.PathValueMarks) bool { return !set.Has(pvm.Path) })
 }
 
-// providerMeta evaluates the module's provider_meta block for the resource's provider; cty.NilVal where there is none.
+// providerMeta evaluates the module's provider_meta block for the resource's provider. It returns cty.NilVal if there
+// is none.
 func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, tfdiags.Diagnostics) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {

@@ -60,7 +60,7 @@ type conditionSet struct {
 	origin   string     // more about where the value comes from
 }
 
-// evalRules evaluates all conditions of an object, records the outcome and words the failures.
+// evalConditions evaluates all conditions of an object, records the results and returns the failures.
 func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) tfdiags.Diagnostics {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
@@ -101,7 +101,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal)}
 	}
 	v, diags := c.eval(r.Expr, cty.DynamicPseudoType)
-	// The message is evaluated also where nobody needs it, so that its mistakes don't wait for the condition to fail.
+	// The message is evaluated even if the condition holds, so that its errors show before the condition fails.
 	text, more := c.eval(r.Message, cty.String)
 	if diags = diags.Append(more); diags.HasErrors() {
 		return checks.Error, "", diags
@@ -216,7 +216,7 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return out
 }
 
-// checkRules evaluates an output value's preconditions.
+// checkPreconditions evaluates an output value's preconditions.
 func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) tfdiags.Diagnostics {
 	if e.op.Phase.Destroys() {
 		return nil
@@ -244,7 +244,8 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 	return diags
 }
 
-// dataFailedBefore tells whether planning could not read the check's own data source and applying doesn't try again: the outcome stays.
+// dataFailedInPlan reports whether reading the check's own data source failed in the plan and apply doesn't retry
+// it. If so, it records the planned result again.
 func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set conditionSet) bool {
 	if e.op.Plan == nil || e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false

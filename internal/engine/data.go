@@ -70,7 +70,7 @@ func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, tfdiags.Di
 	return config, pvms, diags.Append(more)
 }
 
-// deferData plans to read the data source while applying and gives what is known of the result.
+// deferData defers reading the data source to apply and returns the known part of the result.
 func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
 	schema := p.r.Schema.Block
 	v := objchange.PlannedUnknown(schema, config)
@@ -201,7 +201,7 @@ func (f finisher) planCheckReads() {
 	}
 }
 
-// pendingBefore tells whether something that a node waits for has a pending change.
+// pendingBefore reports whether a node's dependencies include one with a pending change.
 func (w *walk) pendingBefore(n *graph.Node) bool {
 	for _, need := range w.graph.Edges.Needs(n.ID) {
 		if w.upstreamPending[need] {

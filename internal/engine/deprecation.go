@@ -123,7 +123,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 	return bare.MarkWithPaths(left), diags
 }
 
-// splitDeprecations gives the marks that are no deprecations, and those that are, in order.
+// splitDeprecations splits marks into the other marks and the deprecations, in order.
 func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
 	keep, found := cty.ValueMarks{}, []marks.Deprecation(nil)
 	for mark := range all {

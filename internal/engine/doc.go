@@ -1,12 +1,13 @@
-// Package engine plans and applies: it builds a graph from configuration, state and planned changes, and walks it.
+// Package engine validates, plans and applies configurations. Each operation builds a graph from the
+// configuration, the state and the planned changes (package graph), and walks it.
 //
-// The surface is a handful of functions from values to values: [Validate], [Plan], [Apply], [Eval], and [Graph], which draws
-// what the others walk. They are used by the commands and by `tofu test`. All of them say what is asked for (operation.go), have
-// the transformers (build.go) build a graph of one kind of node (node.go) over the places of the module tree (tree.go), and walk
-// it (walk.go). What the phases of the work differ in is a table (phase.go).
+// The entry points are [Validate], [Plan], [Apply], [Eval], and [Graph], which draws the graph that the others
+// walk. They take and return documents, and are used by the commands and by `tofu test`. An operation
+// (operation.go) starts a walk (walk.go); the walk visits the nodes, and collects changes, objects and
+// diagnostics in its results (results.go).
 //
-// Invariants: the engine performs no input or output of its own: providers, provisioners and observers come in through [Env];
-// inputs are never changed; a phase is compared nowhere but in phase.go; the work per instance and per reference is constant,
-// but for finding a key among the sorted ones; whatever a provider returned is reported to the observer before anything that depends
-// on it starts.
+// Invariants: the engine performs no I/O; providers, provisioners, the clock and observers come from [Env].
+// Inputs are never modified. The work for each instance and each reference is constant, except for a binary
+// search among sorted keys. Every object that a provider returns is reported to the observer before any node
+// that depends on it starts.
 package engine

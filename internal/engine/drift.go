@@ -80,7 +80,7 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	return change
 }
 
-// refreshed tells whether the refreshed state differs from the previous one in any managed object, even in what is never shown.
+// refreshed reports whether any managed object changed during refresh, including in ways that are never shown.
 func (f finisher) refreshed() bool {
 	w := f.w
 	for res := range w.out.prevRun.Resources() {
@@ -111,7 +111,7 @@ func sameObject(now, old *states.Object) bool {
 		now.Status == old.Status && now.CreateBeforeDestroy == old.CreateBeforeDestroy && now.SkipDestroy == old.SkipDestroy
 }
 
-// identityOf decodes an object's identity; NilVal where there is none.
+// identityOf decodes an object's identity. It returns NilVal if there is none.
 func identityOf(r *graph.Resource, obj *states.Object) cty.Value {
 	if r.Schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.Schema.IdentityVersion {
 		return cty.NilVal

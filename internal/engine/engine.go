@@ -19,9 +19,9 @@ import (
 type Env struct {
 	// Provider starts a provider: a new process, unconfigured. Required. It is called once per configuration in use.
 	Provider func(ctx context.Context, addr addrs.Provider) (providers.Interface, error)
-	// Schema gives a provider's schema, started for the purpose when needed. Required.
+	// Schema returns a provider's schema, starting the provider if necessary. Required.
 	Schema func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
-	// Provisioner gives a provisioner by type; nil when there is none of that name.
+	// Provisioner returns a provisioner by type, or nil if there is none.
 	Provisioner func(typ string) Provisioner
 
 	// Known is what operations on one configuration, one after the other, share; nil for nothing.
@@ -30,13 +30,13 @@ type Env struct {
 	// Mocks stand in for providers; nil for nothing.
 	Mocks Mocks
 
-	// Observe is told everything that happens, from many goroutines at once, before dependents start; nil for nobody.
+	// Observe, if not nil, receives each event before dependents start. It must be safe for concurrent use.
 	Observe func(Event)
 
 	// Parallelism bounds what talks to providers and provisioners at one time; 0 means 10.
 	Parallelism int
 
-	// Timings is told how long everything takes; nil for nobody.
+	// Timings, if not nil, records how long each part takes.
 	Timings *timings.Recorder
 
 	// Now is the clock; nil for time.Now. UUID and Random stay in the functions' hands.
@@ -99,7 +99,7 @@ type ApplyOptions struct {
 
 // Provisioner runs something on or for an object after its creation or before its destruction.
 type Provisioner interface {
-	// Schema gives the schema of the provisioner's block.
+	// Schema returns the schema of the provisioner's block.
 	Schema() (*providers.ResourceSchema, error)
 	// Validate checks a configuration that may be partly unknown.
 	Validate(config cty.Value) tfdiags.Diagnostics

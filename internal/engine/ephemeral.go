@@ -25,7 +25,7 @@ type openEphemeral struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	// What follows is the renewing goroutine's until done is closed.
+	// The fields below belong to the renewing goroutine until done is closed.
 	private []byte
 	diags   tfdiags.Diagnostics // of renewals
 }
@@ -147,7 +147,7 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 	}
 }
 
-// closeEphemeral closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
+// close closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
 // nothing new may start any more.
 func (e *ephemerals) close(r *graph.Resource) tfdiags.Diagnostics {
 	w := e.w

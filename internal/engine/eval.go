@@ -33,7 +33,7 @@ func (e *evaluator) newContext(in *moduleInstance, rep repetition) *evalContext 
 	return &evalContext{e: e, in: in, rep: rep}
 }
 
-// withSelf gives the context in which self is a value.
+// withSelf returns the context with self set.
 func (c *evalContext) withSelf(v cty.Value) *evalContext {
 	out := *c
 	out.self = v
@@ -318,7 +318,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }
 
-// unknownFunction takes anything and gives something unknown.
+// unknownFunction accepts any arguments and returns an unknown value.
 var unknownFunction = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
 	Type:     function.StaticReturnType(cty.DynamicPseudoType),

@@ -81,7 +81,7 @@ func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, tfdiags
 	return p, diags.Append(providerVisit{w, p}.start())
 }
 
-// evaluate gives a resource the value that the state says.
+// evaluate sets the value of a resource from the state.
 func (v resourceVisit) evaluate() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	if r.Config == nil {

@@ -57,7 +57,7 @@ type (
 		Action  plans.Action
 		Failed  bool
 		Elapsed time.Duration
-		// Abandoned: the operation was killed while the provider was at work, so nobody knows what came of it.
+		// Abandoned: the operation was killed during the provider call, so its outcome is unknown.
 		Abandoned bool
 	}
 

@@ -106,7 +106,7 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, t
 // ephemeralArgument is said of every meta-argument that decides which instances there are.
 const ephemeralArgument = "The %q value is ephemeral, so it could be another one in the apply than in the plan."
 
-// forEachElements gives the keys and values of a for_each argument. Import blocks may also use a list or tuple.
+// forEachElements returns the keys and values of a for_each argument. Import blocks may also use a list or tuple.
 func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, unknown bool, problem string) {
 	if marks.Has(v, marks.Ephemeral) {
 		return nil, nil, false, fmt.Sprintf(ephemeralArgument, "for_each")

@@ -94,7 +94,7 @@ func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addr
 	return keys
 }
 
-// keptOrphan gives the object of an instance that the configuration doesn't want, unless the plan is to take it away.
+// keptOrphan returns the object of an instance that is no longer declared, unless the plan removes it.
 func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
 	e, r := rv.e, rv.r
 	e.out.mu.Lock()
@@ -123,7 +123,7 @@ func (rv resourceValues) whole(x *expansion) cty.Value {
 	return x.whole(objs, cty.NullVal(ty))
 }
 
-// visible gives objects as references see them: with the marks of what is deprecated.
+// visible returns objects as references see them: with the marks of deprecated attributes.
 func (rv resourceValues) visible(objs []cty.Value) []cty.Value {
 	e, r := rv.e, rv.r
 	if !e.deprecates || !r.Schema.Block.ContainsDeprecated() {

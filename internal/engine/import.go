@@ -71,14 +71,14 @@ func importPlace(t *graph.Import) string {
 	return "import block at " + tfdiags.Place(t.Config.Range)
 }
 
-// explain says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
+// explainImport says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
 func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Each(func(d *tfdiags.Diagnostic) {
 		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, importPlace(t)))
 	})
 }
 
-// resolveImport evaluates one import block to the objects that it asks for.
+// resolveImport evaluates one import block to the import requests that it makes.
 func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) tfdiags.Diagnostics {
 	w := v.w
 	if t.Config == nil {
@@ -133,7 +133,8 @@ func (v resourceVisit) addImportRequest(out map[addrs.AbsInstance]*importRequest
 	return diags
 }
 
-// importedAs evaluates the id or identity of what a block imports. An empty id asks for nothing: so blocks can be made conditional.
+// importedAs evaluates the id or identity of an import block. An empty id imports nothing, so that blocks can be
+// conditional.
 func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	t := req.target
 	e, want, what := t.ID, cty.String, "id"
@@ -167,7 +168,7 @@ func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	return diags.Append(more)
 }
 
-// decided tells whether the request names an object.
+// decided reports whether the request names an object.
 func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.NilVal }
 
 // importIdentity converts a given identity to the type's identity schema.

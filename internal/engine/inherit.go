@@ -20,7 +20,7 @@ func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResour
 	return nil
 }
 
-// upToDate tells whether an object agrees with its configuration: nothing was to be done with it, or it has just been made so.
+// upToDate reports whether an object matches its configuration: it needed no change, or the change was applied.
 func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {

@@ -19,9 +19,9 @@ type Inspection struct {
 
 // Mocks stand in for providers: tests have them. What the configuration says by itself is validated by the providers all the same.
 type Mocks interface {
-	// Configuration tells whether a provider configuration is mocked as a whole. Such a one is never configured.
+	// Configuration reports whether the whole provider configuration is mocked; if so it is never configured.
 	Configuration(addrs.AbsProviderConfig) bool
-	// Instance gives what serves one resource instance in the place of that provider configuration, nil when it does itself.
+	// Instance returns the mock that serves one resource instance, or nil if the provider itself does.
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
 }
 

@@ -50,7 +50,7 @@ func storedKeys(r graph.Repetition, stored *states.Resource) []addrs.InstanceKey
 	return keys
 }
 
-// upToLargest gives all keys from 0 to the largest one.
+// upToLargest returns all keys from 0 to the largest one.
 func upToLargest(keys []addrs.InstanceKey) []addrs.InstanceKey {
 	n := 0
 	for _, k := range keys {
@@ -78,7 +78,7 @@ type expandedKeys struct {
 	each []cty.Value         // parallel to keys, for_each only
 }
 
-// repetition gives count and each for the instance at a position.
+// repetition returns count and each for the instance at a position.
 func (x *expandedKeys) repetition(i int) repetition {
 	switch x.mode {
 	case repeatCount:

@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// triggered tells whether one of the instance's replace_triggered_by references changes.
+// triggered reports whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 	if p.w.op.Plan != nil {
 		return false, nil // decided while planning
@@ -29,7 +29,8 @@ func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 	return false, nil
 }
 
-// fires looks at the planned changes of what one trigger names: a resource, an instance, or an attribute of one.
+// triggersReplace reports whether a change is planned for the target of one trigger: a resource, an instance, or an
+// attribute of one.
 func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	res, key, path, diags := p.triggerTarget(e)
 	if diags.HasErrors() {
@@ -100,7 +101,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	return res, key, path, diags
 }
 
-// fires tells whether the change planned for an instance fires a trigger; with a path, whether it changes what is there.
+// triggers reports whether the change planned for an instance triggers replacement: any change, or one at path if
+// there is a path.
 func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	change := w.out.change(addr)
 	if change == nil {
@@ -121,14 +123,15 @@ func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	return !after.IsWhollyKnown() || !before.RawEquals(after)
 }
 
-// checkPreventDestroy holds a planned change against lifecycle.prevent_destroy.
+// preventDestroy reports an error if change would destroy an object protected by lifecycle.prevent_destroy.
 func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diagnostics {
 	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate || change.Action == plans.CreateThenDelete
 	return p.checkPreventDestroy(destroys)
 }
 
-// checkPreventDestroy evaluates the argument in the module's scope; what it says matters only when the object would be destroyed, that it
-// can be evaluated matters always. It protects what was in a module instance that is gone as well, unless the block is gone too.
+// checkPreventDestroy evaluates prevent_destroy in the module's scope, and returns an error if it is set and the
+// object would be destroyed. An argument that can't be evaluated is always an error. Objects in module instances
+// that are no longer declared are protected too, as long as the resource block exists.
 func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {

@@ -166,7 +166,7 @@ func (p *player) under(files moveFiles, fail map[string]string, stop string) err
 	return p.apply(c)
 }
 
-// wholeObjects gives the IDs of current objects that are not tainted, by name.
+// wholeObjects returns the IDs of current objects that are not tainted, by name.
 func wholeObjects(s *states.State) map[string]string {
 	out := map[string]string{}
 	for r := range s.Resources() {

@@ -255,7 +255,7 @@ func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfd
 		prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
 }
 
-// identify gives the attribute by which people know an object: its id, or its name if its type has no id.
+// identify returns the attribute that identifies an object to users: its id, or its name if its type has no id.
 func identify(v cty.Value) (key, value string) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() {
 		return "", ""
@@ -274,7 +274,7 @@ func identify(v cty.Value) (key, value string) {
 	return "", ""
 }
 
-// encodeObject gives a new object of a value; the fields that a value doesn't have are taken from like.
+// encodeObject returns a new object for a value. Fields that a value doesn't have are copied from like.
 func encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
 	encoded, sensitive, err := states.EncodeValue(v, r.Schema.Block.ImpliedType())
 	if err != nil {

@@ -72,7 +72,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	return o.stored.ProviderKey
 }
 
-// planGone plans to delete the object, or to forget it.
+// planRemoval plans to delete the object, or to forget it.
 func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics

@@ -121,7 +121,7 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	plan := f.plan(opts, walked.HasErrors())
 	diags = diags.Append(f.warnOfMissing(plan.Drift))
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
-		// What can't be ordered is said now and not in the middle of applying. Only what goes can bring in a circle.
+		// Report cycles now instead of during apply. Only deletions can introduce one.
 		defer env.Timings.Phase("order of the changes")()
 		_, more := graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
 		diags = diags.Append(more)
@@ -271,7 +271,7 @@ func (f finisher) changesAnything() bool {
 	return slices.ContainsFunc(w.out.changes.Outputs, func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
 }
 
-// newDeposedKey gives a key that no deposed object of the instance has.
+// newDeposedKey returns a key that no deposed object of the instance has.
 func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 	for {
 		var b [4]byte

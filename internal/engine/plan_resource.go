@@ -108,7 +108,7 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (di
 	return p.planManaged()
 }
 
-// namesItself reports whether the instance's block refers to its own resource, and returns the errors.
+// selfReferences reports whether the instance's block refers to its own resource, and returns the errors.
 // A reference to one instance is an error of that instance. A reference to the whole resource is one
 // error of a repeated block; a block without repetition reports it twice, as other programs expect.
 func (p *instancePlan) selfReferences() (named bool, diags tfdiags.Diagnostics) {
@@ -165,7 +165,7 @@ func (v resourceVisit) orphanJobs(prior *states.Resource) []func() tfdiags.Diagn
 	return jobs
 }
 
-// has tells whether there is an instance, and where it stands. Without an expansion there is none.
+// has returns the position of an instance, and reports whether it exists. A nil expansion has none.
 func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	if x == nil {
 		return 0, false
@@ -201,7 +201,7 @@ type instancePlan struct {
 	generated *generatedBody // nil: the configuration's own block
 }
 
-// withSelf gives the instance's context in which self is its object.
+// withSelf returns the instance's context with self set to its object.
 func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 	return p.c.withSelf(p.w.eval.markDeprecated(p.r, v))
 }
@@ -211,13 +211,13 @@ func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
 	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions, p.conditionSet("Resource postcondition failed"))
 }
 
-// keep leaves an instance that doesn't take part as the state has it.
+// keepStored leaves an instance that doesn't take part as the state has it.
 func (p *instancePlan) keepStored() tfdiags.Diagnostics {
 	inst := p.w.op.Prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.Schema == nil {
 		return nil
 	}
-	// What can't be read before its provider has upgraded it stays unknown.
+	// An object that can't be decoded before its provider upgrades it stays unknown.
 	if v, diags := decode(p.r, p.addr, inst.Current); !diags.HasErrors() {
 		p.x.objs[p.at] = v
 	}
@@ -286,7 +286,7 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	return diags.Append(p.postconditions(p.x.objs[p.at]))
 }
 
-// rules is how the instance's conditions are reported.
+// conditionSet is how the instance's conditions are reported.
 func (p *instancePlan) conditionSet(failed string) conditionSet {
 	return conditionSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
 }
@@ -336,7 +336,7 @@ func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
 	p.w.out.setObject(p.addr, "", obj, p.prov.addr)
 }
 
-// changed gives a changed copy of an object that is shared.
+// changed returns a modified copy of a shared object.
 func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 	out := *obj
 	change(&out)

@@ -87,7 +87,7 @@ func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnos
 	return out, diags
 }
 
-// explain gives provider diagnostics their places in the configuration block.
+// explainProvider sets the source ranges of provider diagnostics from the configuration block.
 func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if p.Config == nil {
 		return diags.WithAddress(p.Addr.String())

@@ -18,8 +18,8 @@ type results struct {
 	observer      func(Event) // nil for none
 	recordsChecks bool        // results of conditions are part of the outcome
 
-	mu         sync.Mutex    // guards all that follows
-	state      *states.State // refreshed while planning; as it is while applying
+	mu         sync.Mutex    // guards the fields below
+	state      *states.State // the refreshed state while planning, the current state while applying
 	prevRun    *states.State // while planning: the prior state after moves and upgrades
 	changes    *plans.Changes
 	checks     *checks.Results

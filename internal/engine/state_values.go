@@ -43,7 +43,7 @@ func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *
 	return diags
 }
 
-// decode gives a stored object's value.
+// decode returns the value of a stored object.
 func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
@@ -52,7 +52,7 @@ func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.
 	return markStored(r.Schema.Block, v, nil), nil
 }
 
-// fromState gives a resource the instances and values that the state says, whatever the configuration says of repetition.
+// fromState sets the instances and values of a resource from the state, ignoring count and for_each.
 func (rv resourceValues) fromState() tfdiags.Diagnostics {
 	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics

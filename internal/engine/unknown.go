@@ -42,7 +42,7 @@ func (c *evalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Refe
 	return nil
 }
 
-// nextExpr gives the expression behind a named value; nil where the chain ends.
+// nextExpr returns the expression of a named value, or nil at the end of the chain.
 func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInstance) {
 	switch s := ref.Subject.(type) {
 	case addrs.LocalValue:

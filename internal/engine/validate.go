@@ -79,12 +79,12 @@ func (v resourceVisit) validateRepetition(in *moduleInstance) tfdiags.Diagnostic
 	return diags
 }
 
-// refusals gives what is wrong with the references of a unit.
+// refErrors returns the errors in the references of a unit.
 func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) tfdiags.Diagnostics {
 	return slices.Clip(e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}])
 }
 
-// validate evaluates and checks the block itself, and gives what references to it see.
+// validate evaluates and checks the block, and returns the value that references to it see.
 func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
@@ -121,7 +121,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	return unknown, diags.Append(p.explain(more))
 }
 
-// anyKey gives an instance of the provider configuration to validate with.
+// anyKey returns the key of an instance of the provider configuration to validate with.
 func (p *instancePlan) anyKey() addrs.InstanceKey {
 	for k := range p.r.Provider.Instances {
 		return k

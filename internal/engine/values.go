@@ -48,7 +48,7 @@ func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
 	return diags
 }
 
-// variableValue gives an input variable's final value in one module instance.
+// variableValue returns an input variable's final value in one module instance.
 func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
 	if in.parent == nil {
 		return e.rootVariable(v)
@@ -197,7 +197,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) t
 	return diags
 }
 
-// rootOutput records what becomes of a root output: a planned change, or the new value in the state.
+// recordOutput records a root output: as a planned change, or as the new value in the state.
 func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()

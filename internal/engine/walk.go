@@ -15,20 +15,21 @@ import (
 	"tofu/internal/timings"
 )
 
-// walk is one run over a finished tree. Values and module instances are written by the node that makes them and read by nodes that
-// wait for it, so they need no lock; what every node may write has one: mu.
+// walk is one run over a finished graph. A value or module instance is written by its own node and read only by
+// nodes that wait for that node, so these need no lock. Data that several nodes write has a lock of its own.
 type walk struct {
 	op    *operation
 	graph *graph.Graph
 
-	// ctx is for calls: it ends when nothing may be waited for any more. begin ends when nothing new may start.
+	// ctx is for calls: it is cancelled when running calls must be abandoned. begin is cancelled when
+	// nothing new may start.
 	ctx, begin context.Context
-	halt       context.CancelFunc // ends begin
+	halt       context.CancelFunc // cancels begin
 	calls      *calls
 	times      *timings.Walk
 
-	// By the number of the node, module or resource. Each node writes its own entries.
-	upstreamPending []bool // a resource that the node waits for, directly or not, has a pending change
+	// Indexed by node or resource. Each node writes only its own entries.
+	upstreamPending []bool // a resource upstream of the node has a pending change
 	failed          []bool
 	resources       []resourceResult
 
@@ -36,15 +37,15 @@ type walk struct {
 	modules   moduleTree
 	providers *providerPool
 
-	inspected bool // the inspection was made in its place
+	inspected bool // the inspection ran at its node
 	generated generatedBlocks
 
 	out        *results
 	ephemerals ephemerals
 }
 
-// newWalk builds the graph of an operation and makes a walk of it that starts from a state. The walk is nil when there is no graph to
-// walk.
+// newWalk builds the graph of an operation and returns a walk over it that starts from state. The walk is nil
+// if the graph could not be built.
 func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tfdiags.Diagnostics) {
 	end := op.env.Timings.Phase("graph")
 	g, diags := graph.Build(ctx, &op.Operation)
@@ -65,7 +66,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 
 const defaultParallelism = 10
 
-// run walks the graph and gives everything that went wrong.
+// run walks the graph and returns all diagnostics.
 func (w *walk) run() tfdiags.Diagnostics {
 	parallelism := w.op.env.Parallelism
 	if parallelism <= 0 {
@@ -82,7 +83,8 @@ func (w *walk) run() tfdiags.Diagnostics {
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
 
-	// A node that waits for a call holds no place that a value could be computed in.
+	// A node that waits for a provider call occupies a worker, so nodes that only compute need
+	// GOMAXPROCS more.
 	dag.Walk(w.begin, &w.graph.Edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate()
@@ -90,7 +92,8 @@ func (w *walk) run() tfdiags.Diagnostics {
 		w.closeAll()
 	}
 	if w.begin.Err() != nil && !w.out.diags.HasErrors() {
-		w.out.diags = w.out.diags.Append(tfdiags.Errorf("Operation interrupted", "What was under way was finished and recorded; nothing new was started."))
+		w.out.diags = w.out.diags.Append(tfdiags.Errorf("Operation interrupted",
+			"Calls that were running have finished and their results were recorded. No further operations were started."))
 	}
 	return w.out.diags
 }
@@ -145,7 +148,7 @@ func (w *walk) visit(id dag.ID) bool {
 	return !w.failed[id]
 }
 
-// execute does what the node stands for.
+// execute does the work of a node.
 func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 	switch n.Kind {
 	case graph.KindValue:
@@ -176,7 +179,7 @@ func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 	return nil
 }
 
-// visitResource does for a resource as a whole what the phase requires.
+// visitResource visits a whole resource, as the phase requires.
 func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
 	switch w.op.Phase {
 	case graph.PhaseValidate:
@@ -191,21 +194,21 @@ func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
 	return w.visitor(r).complete()
 }
 
-// guard turns a panic into an error, and has nothing new started after it: what was done before, and what others are at, is still
-// recorded and returned.
+// guard calls f. If f panics, guard returns an error and lets nothing new start; completed and running work is
+// still recorded and returned.
 func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.Diagnostics) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			w.halt()
 			crash := tfdiags.CrashOf(problem)
 			diags = tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Crash", Address: what,
-				Detail: fmt.Sprintf("The program came upon a mistake of its own: %v.", crash.Problem), Extra: crash}}
+				Detail: fmt.Sprintf("An internal error occurred: %v. This is a bug in tofu: please report it.", crash.Problem), Extra: crash}}
 		}
 	}()
 	return f()
 }
 
-// work takes note of the work on an instance; the result ends it, looking at what came of it by then.
+// trackWork starts timing work on addr. The returned function stops the timer and records whether diags has errors.
 func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
 	if w.op.env.Timings == nil {
 		return func(*tfdiags.Diagnostics) {}
@@ -214,10 +217,10 @@ func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(*tfdiags
 	return func(diags *tfdiags.Diagnostics) { ended(diags.HasErrors()) }
 }
 
-// halted tells whether nothing new may start.
+// halted reports whether nothing new may start.
 func (w *walk) halted() bool { return w.begin.Err() != nil }
 
-// each runs f for 0 to n-1, several at once, and gives all diagnostics in order.
+// each calls f for 0 to n-1, several at a time, and returns all diagnostics in order.
 func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if n == 1 {
 		return f(0)

@@ -156,7 +156,7 @@ func (c *Cloud) put(id string, v cty.Value) {
 	c.objects[id] = v
 }
 
-// newID gives the ID of a new object of a name.
+// newID returns the ID of a new object with the given name.
 func (c *Cloud) newID(name string) string {
 	if c.made == nil {
 		c.made = map[string]int{}
@@ -184,7 +184,7 @@ func (c *Cloud) Remember() (restore func()) {
 	}
 }
 
-// newest gives the object of a name that was made last.
+// newest returns the most recently created object with the given name.
 func (c *Cloud) newest(name string) (cty.Value, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

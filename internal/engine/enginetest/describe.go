@@ -166,7 +166,7 @@ func describeObject(b *strings.Builder, addr string, o *states.Object) {
 	b.WriteByte('\n')
 }
 
-// describeValue writes a value as people would.
+// describeValue writes a value in a readable form.
 func describeValue(v cty.Value) string {
 	v, _ = v.UnmarkDeep()
 	ty := v.Type()

@@ -447,7 +447,7 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-// idOf gives the id of an object in JSON.
+// idOf returns the id of an object in JSON.
 func idOf(raw []byte) string {
 	var attrs struct{ ID string }
 	if err := json.Unmarshal(raw, &attrs); err != nil {

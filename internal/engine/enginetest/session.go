@@ -61,7 +61,7 @@ func (s *Session) Load(files map[string]string, vars map[string]engine.Variable)
 	return cfg, diags, nil
 }
 
-// Env gives an environment with the fake provider, under the names fake and other, and the provisioner note.
+// Env returns an environment with the fake provider, under the names fake and other, and the provisioner note.
 func (s *Session) Env() *engine.Env {
 	start := func(_ context.Context, addr addrs.Provider) (providers.Interface, error) {
 		if addr != Address && addr != addrs.DefaultProvider("other") {
