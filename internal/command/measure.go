@@ -44,7 +44,7 @@ func (a *App) measure(f measureFlags, command string) (end func(status int), err
 	}
 	endTrace := func(bool) {}
 	if exporter != nil {
-		a.Timings.Trace(exporter.Span)
+		a.Timings.Trace(exporter.Trace(), exporter.Span)
 		endTrace = a.Timings.Command("tofu "+command, exporter.Parent())
 	}
 	return func(status int) {

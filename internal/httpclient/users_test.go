@@ -173,7 +173,7 @@ func trace(t *testing.T, at *url.URL) error {
 		t.Fatal(err)
 	}
 	r := timings.New()
-	r.Trace(e.Span)
+	r.Trace(e.Trace(), e.Span)
 	r.Command("x", e.Parent())(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -22,7 +22,7 @@ const (
 type Exporter struct {
 	settings *settings
 	version  string
-	trace    [16]byte
+	trace    timings.TraceID
 	send     sender
 
 	waiting chan timings.Span
@@ -50,7 +50,7 @@ func New(getenv func(string) string, version string) (*Exporter, error) {
 	}
 	e := &Exporter{settings: s, version: version, trace: s.parent.trace,
 		waiting: make(chan timings.Span, queue), closing: make(chan struct{}), closed: make(chan struct{})}
-	if e.trace == [16]byte{} {
+	if e.trace == (timings.TraceID{}) {
 		_, _ = rand.Read(e.trace[:]) // never fails
 	}
 	if s.grpc {
@@ -65,6 +65,9 @@ func New(getenv func(string) string, version string) (*Exporter, error) {
 	go e.run()
 	return e, nil
 }
+
+// Trace returns the ID of the trace.
+func (e *Exporter) Trace() timings.TraceID { return e.trace }
 
 // Parent is the span, in the program that started this one, that the whole run belongs to; the zero ID for none.
 func (e *Exporter) Parent() timings.ID { return e.settings.parent.span }

@@ -29,7 +29,7 @@ func session(t *testing.T, getenv func(string) string) error {
 		t.Fatal(err)
 	}
 	r := timings.New()
-	r.Trace(e.Span)
+	r.Trace(e.Trace(), e.Span)
 	end := r.Command("tofu plan", e.Parent())
 	phase := r.Phase("walk")
 	work := r.Work("plan", name("a.b"))

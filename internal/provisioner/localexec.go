@@ -15,6 +15,7 @@ import (
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 )
 
 const (
@@ -69,7 +70,11 @@ func runLocalExec(ctx context.Context, r *request) error {
 	defer pr.Close()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = text(r.config, "working_dir")
-	cmd.Env = append(os.Environ(), environment(r.config)...)
+	cmd.Env = os.Environ()
+	if parent := timings.TraceParent(ctx); parent != "" {
+		cmd.Env = append(cmd.Env, "TRACEPARENT="+parent)
+	}
+	cmd.Env = append(cmd.Env, environment(r.config)...)
 	cmd.Stdout, cmd.Stderr = pw, pw
 
 	p, err := startProcess(cmd)

@@ -23,7 +23,8 @@ type Recorder struct {
 	instances []instance // the slowest ones, slowest first
 	paths     []path
 
-	sink    func(Span) // of a trace; nil for none
+	trace   TraceID
+	sink    func(Span) // of the trace; nil for none
 	current ID         // the span of the innermost phase
 	working map[fmt.Stringer]ID
 }

@@ -28,8 +28,8 @@ type Open struct {
 	span     Span
 }
 
-// Trace makes the recorder pass on what ends from now on: each span on its own, from whichever goroutine it ends in.
-func (r *Recorder) Trace(sink func(Span)) { r.sink = sink }
+// Trace has the recorder call sink with each span of the trace when it ends, from the goroutine in which it ends.
+func (r *Recorder) Trace(id TraceID, sink func(Span)) { r.trace, r.sink = id, sink }
 
 // Begin begins a span below the current phase. Unlike a phase it may run beside others.
 func (r *Recorder) Begin(name string, about ...Attribute) *Open {
