@@ -72,6 +72,13 @@ func (a *App) stateIfAny(ctx context.Context, cfg *session.Config, req session.S
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	// The encryption keys may be unknown. The providers that only objects in the state require are
+	// installed by an init with the backend.
+	if req.LazyKeys {
+		if encrypted, err := p.Encrypted(ctx); err == nil && encrypted {
+			return nil, nil
+		}
+	}
 	open, diags := a.ReadState(ctx, p, req)
 	if diags.HasErrors() {
 		return nil, diags

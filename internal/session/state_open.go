@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/local"
+	"tofu/internal/encryption"
 	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -152,7 +153,13 @@ func localConfig(s *BackendSettings) *local.Config {
 	return config.(*local.Config)
 }
 
-// manager makes the state manager of a place's current workspace.
+// Encrypted reports whether the state is stored encrypted.
+func (p *Location) Encrypted(ctx context.Context) (bool, error) {
+	data, err := p.Store.Get(ctx, p.Workspace)
+	return encryption.IsEncrypted(data), err
+}
+
+// Manager returns the state manager of the current workspace.
 func (p *Location) Manager(a *Session) *statemgr.Manager {
 	interval, _ := a.persistInterval() // readState says what is wrong with it
 	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.Add() },
