@@ -1,9 +1,9 @@
 // Package statefile reads and writes state documents in their file format.
 //
-// It is for whoever holds a snapshot's bytes: the state manager, the state commands, and readers of other configurations'
-// states. [Parse] accepts versions 1 to 4; [Encode] writes version 4, byte for byte as OpenTofu lays it out: indented for files
-// on disk, on one line for everything else.
+// [Parse] reads versions 1 to 4. [Encode] writes version 4 byte for byte like OpenTofu: indented
+// for files on disk, on one line for other stores.
 //
-// Invariants: equal states give equal bytes; a snapshot that is read and written unchanged loses nothing; no input makes Parse
-// panic or read more than [MaxSize]; only this package knows older versions; an error names the place and the first problem.
+// Invariants: equal states have equal bytes. Reading and writing a snapshot loses nothing. Parse
+// never panics and never reads more than [MaxSize]. Only this package knows older format versions.
+// An error names the position of the first problem.
 package statefile

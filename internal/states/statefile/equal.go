@@ -11,7 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Equal tells whether two states would be written the same. It costs a pass over both; objects they share cost nothing.
+// Equal reports whether two states have the same encoding. It compares the contents of all objects
+// that the states do not share.
 func Equal(a, b *states.State) bool {
 	names := a.OutputNames()
 	if !slices.Equal(names, b.OutputNames()) {
@@ -38,8 +39,10 @@ func Equal(a, b *states.State) bool {
 	return count == 0 && sameChecks(a, b)
 }
 
-// SameObject tells whether two objects would be written the same; either may be nil.
+// SameObject reports whether two objects have the same encoding. Either may be nil.
 func SameObject(a, b *states.Object) bool { return new(comparer).objects(a, b) }
+
+func samePath(p, q cty.Path) bool { return states.ComparePaths(p, q) == 0 && p.Equals(q) }
 
 func sameValue(x, y cty.Value) bool {
 	x, _ = x.UnmarkDeep()
@@ -63,11 +66,13 @@ func sameChecks(a, b *states.State) bool {
 	})
 }
 
-// A comparer compares objects; it keeps its buffers between them.
+// A comparer compares objects and reuses its buffers.
 type comparer struct{ left, right []byte }
 
 func (c *comparer) instances(x, y *states.Instance) bool {
-	return x.ProviderKey == y.ProviderKey && c.objects(x.Current, y.Current) && maps.EqualFunc(x.Deposed, y.Deposed, c.objects)
+	return x.ProviderKey == y.ProviderKey &&
+		c.objects(x.Current, y.Current) &&
+		maps.EqualFunc(x.Deposed, y.Deposed, c.objects)
 }
 
 func (c *comparer) objects(x, y *states.Object) bool {
@@ -82,12 +87,12 @@ func (c *comparer) objects(x, y *states.Object) bool {
 		x.IdentityVersion == y.IdentityVersion &&
 		bytes.Equal(x.Private, y.Private) &&
 		slices.Equal(x.Dependencies, y.Dependencies) &&
-		slices.EqualFunc(x.SensitivePaths, y.SensitivePaths, func(p, q cty.Path) bool { return states.ComparePaths(p, q) == 0 && p.Equals(q) }) &&
+		slices.EqualFunc(x.SensitivePaths, y.SensitivePaths, samePath) &&
 		maps.Equal(x.Flatmap, y.Flatmap) &&
 		c.json(x.Identity, y.Identity) && c.json(x.Attrs, y.Attrs)
 }
 
-// json tells whether two texts differ in layout only.
+// json reports whether two valid JSON texts differ in whitespace only.
 func (c *comparer) json(x, y []byte) bool {
 	if bytes.Equal(x, y) {
 		return true
@@ -97,5 +102,5 @@ func (c *comparer) json(x, y []byte) bool {
 	return bytes.Equal(c.left, c.right)
 }
 
-// SameJSON tells whether two valid JSON texts differ in layout only.
+// SameJSON reports whether two valid JSON texts differ in whitespace only.
 func SameJSON(a, b []byte) bool { return new(comparer).json(a, b) }

@@ -1,4 +1,4 @@
 package statefile
 
-// ReadUpTo lets the test of the limit do with less than a gigabyte.
+// ReadUpTo is readUpTo, for testing the limit with little data.
 var ReadUpTo = readUpTo

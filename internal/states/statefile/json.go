@@ -6,13 +6,13 @@ import (
 	"tofu/internal/states"
 )
 
-// A writer lays out JSON as encoding/json does, indented by two spaces or on one line, but in one pass and without building the
-// whole first. Its methods write one thing each; they see to commas and line breaks.
+// A writer writes JSON in the layout of encoding/json, indented by two spaces or on one line, in a
+// single pass. Its methods add commas and line breaks as needed.
 type writer struct {
 	buf    []byte
 	depth  int
 	indent bool
-	first  bool // nothing stands in the innermost array or object yet
+	first  bool // the innermost array or object is still empty
 }
 
 // open starts an array or object.
@@ -22,7 +22,7 @@ func (w *writer) open(bracket byte) {
 	w.first = true
 }
 
-// close ends it; an empty one has its brackets side by side.
+// close ends an array or object. The brackets of an empty one are adjacent.
 func (w *writer) close(bracket byte) {
 	w.depth--
 	if !w.first {
@@ -32,7 +32,7 @@ func (w *writer) close(bracket byte) {
 	w.first = false
 }
 
-// between separates the next thing from the one before.
+// between writes the separator before the next element or member.
 func (w *writer) between() {
 	if !w.first {
 		w.buf = append(w.buf, ',')
@@ -50,13 +50,13 @@ func (w *writer) newline() {
 // item starts an element of an array.
 func (w *writer) item() { w.between() }
 
-// key starts an attribute of an object.
+// key starts a member of an object.
 func (w *writer) key(name string) {
 	w.between()
 	w.label(name)
 }
 
-// label writes an attribute's name.
+// label writes the name of a member.
 func (w *writer) label(name string) {
 	w.text(name)
 	w.buf = append(w.buf, ':')
@@ -72,14 +72,14 @@ func (w *writer) string(name, value string) {
 	w.text(value)
 }
 
-// optional leaves out an empty text.
+// optional writes a string member unless the value is empty.
 func (w *writer) optional(name, value string) {
 	if value != "" {
 		w.string(name, value)
 	}
 }
 
-// flag leaves out false.
+// flag writes a boolean member if the value is true.
 func (w *writer) flag(name string, value bool) {
 	if value {
 		w.key(name)
@@ -92,7 +92,7 @@ func (w *writer) number(name string, n int64) {
 	w.buf = strconv.AppendInt(w.buf, n, 10)
 }
 
-// rawField writes an attribute whose value is JSON already.
+// rawField writes a member whose value is JSON text.
 func (w *writer) rawField(name string, value []byte) {
 	w.key(name)
 	w.raw(value)
@@ -100,10 +100,11 @@ func (w *writer) rawField(name string, value []byte) {
 
 func (w *writer) raw(value []byte) { w.buf = appendJSON(w.buf, value, w.depth, w.indent) }
 
-// appendJSON appends valid JSON in canonical layout: on one line or indented from depth on, with the characters that
-// encoding/json escapes for HTML escaped. Everything else, the spelling of numbers included, stays as it is.
+// appendJSON appends valid JSON in canonical layout: on one line, or indented starting at depth. It
+// escapes the characters that encoding/json escapes for HTML. Everything else, such as the spelling
+// of numbers, stays the same.
 func appendJSON(dst, src []byte, depth int, indent bool) []byte {
-	empty := false // the last thing was an opening bracket
+	empty := false // directly after an opening bracket
 	for i := 0; i < len(src); i++ {
 		c := src[i]
 		switch c {
@@ -150,7 +151,7 @@ func appendJSON(dst, src []byte, depth int, indent bool) []byte {
 	return dst
 }
 
-// stringEnd gives the position behind the string literal that starts at i.
+// stringEnd returns the index after the string literal that starts at i.
 func stringEnd(src []byte, i int) int {
 	for i++; i < len(src); i++ {
 		switch src[i] {
@@ -163,7 +164,7 @@ func stringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// appendEscaped appends a string literal with what HTML minds escaped.
+// appendEscaped appends a string literal with its HTML special characters escaped.
 func appendEscaped(dst, literal []byte) []byte {
 	start := 0
 	for i, c := range literal {

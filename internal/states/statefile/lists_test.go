@@ -8,8 +8,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Many objects that depend on the same many resources have one list, which is read and written once.
-func TestListsAreShared(t *testing.T) {
+// Objects with the same dependencies share one list after parsing.
+func TestSharedDependencyLists(t *testing.T) {
 	var deps []addrs.ConfigResource
 	for i := range 100 {
 		deps = append(deps, addrs.Resource{Mode: addrs.Managed, Type: "a", Name: fmt.Sprintf("d%02d", i)}.In(""))
@@ -20,7 +20,7 @@ func TestListsAreShared(t *testing.T) {
 	for i := range 3 {
 		list := deps
 		if i == 2 {
-			list = deps[:99] // begins where the other one does
+			list = deps[:99] // shares memory with the other list
 		}
 		state.SetCurrent(addr.Instance(addrs.IntKey(i)), &states.Object{Attrs: []byte(`{}`), Dependencies: list}, provider)
 	}
@@ -40,7 +40,7 @@ func TestListsAreShared(t *testing.T) {
 			t.Errorf("got lists of %d and %d", len(list(0)), len(list(2)))
 		}
 		if &list(0)[0] != &list(1)[0] {
-			t.Error("the same list was read twice")
+			t.Error("equal lists are not shared")
 		}
 	}
 }

@@ -7,11 +7,13 @@ import (
 	"tofu/internal/states"
 )
 
-// EncodeObject gives one object in the form that objects have in snapshots, on one line and without what says where it belongs.
+// EncodeObject returns the JSON of one object on a single line, as in snapshots but without its
+// instance key, deposed key and provider.
 func EncodeObject(obj *states.Object) ([]byte, error) { return new(Encoder).Object(obj) }
 
-// Object is EncodeObject for many objects. Other than Encode it may be called from many goroutines; an encoder that was not made by
-// NewEncoder does either the one or the other.
+// Object is like EncodeObject and shares the encodings of dependency lists between objects. It is
+// safe for concurrent use unless the encoder was made by NewEncoder. An encoder must not be used
+// for both Encode and Object.
 func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
 	w := &chunk{writer: writer{first: true}}
 	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj); err != nil {
@@ -20,7 +22,8 @@ func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
 	return w.buf, nil
 }
 
-// ParseObject reads what EncodeObject wrote. The object shares the memory of data, which must not be changed.
+// ParseObject decodes the result of EncodeObject. The object shares the memory of data, which must
+// not be changed.
 func ParseObject(data []byte) (*states.Object, error) {
 	r := newReader(data)
 	var in instanceV4

@@ -18,8 +18,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The JSON form of versions 1 to 3, which differ in little: version 1 has plain outputs and lists of tainted objects, version 3
-// tells maps from lists in flat attributes.
+// The JSON form of versions 1 to 3. Version 1 has plain outputs and lists of tainted objects;
+// version 3 distinguishes maps from lists in flat attributes.
 type (
 	fileOld struct {
 		Version          int         `json:"version"`
@@ -56,8 +56,8 @@ type (
 	}
 )
 
-// readOld reads versions 1 to 3. Dependencies are not taken over: they name what a block referred to, not what it needs to be
-// destroyed before, and the next apply writes them anew.
+// readOld reads versions 1 to 3. It ignores dependencies: they are the references of a block, not
+// what must outlive the object. The next apply writes new ones.
 func readOld(data []byte) (*File, error) {
 	var in fileOld
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -91,16 +91,22 @@ func readOld(data []byte) (*File, error) {
 			}
 		}
 	}
-	return &File{TerraformVersion: in.TerraformVersion, Serial: uint64(in.Serial), Lineage: in.Lineage, State: state}, nil
+	return &File{
+		TerraformVersion: in.TerraformVersion,
+		Serial:           uint64(in.Serial),
+		Lineage:          in.Lineage,
+		State:            state,
+	}, nil
 }
 
-// oldError rewrites what encoding/json says.
+// oldError describes an error of encoding/json.
 func oldError(data []byte, err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
+	var typeErr *json.UnmarshalTypeError
+	if !errors.As(err, &typeErr) {
 		return syntaxError(data, 0)
 	}
-	return fmt.Errorf("the state has an invalid value for %q (%s): %s", wrong.Field, place(data, wrong.Offset), wrong.Value)
+	at := place(data, typeErr.Offset)
+	return fmt.Errorf("the state has an invalid value for %q (%s): %s", typeErr.Field, at, typeErr.Value)
 }
 
 func outputFromOld(version int, raw json.RawMessage) (*states.Output, error) {
@@ -121,8 +127,9 @@ func outputFromOld(version int, raw json.RawMessage) (*states.Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Values of one type were lists and maps; what can't be one is kept as it is.
-	for word, wanted := range map[string]cty.Type{"list": cty.List(cty.DynamicPseudoType), "map": cty.Map(cty.DynamicPseudoType)} {
+	// Lists and maps had elements of one type. A value that can't be converted keeps its type.
+	oldTypes := map[string]cty.Type{"list": cty.List(cty.DynamicPseudoType), "map": cty.Map(cty.DynamicPseudoType)}
+	for word, wanted := range oldTypes {
 		if in.Type != word {
 			continue
 		}
@@ -151,7 +158,8 @@ func resourceFromOld(state *states.State, module addrs.Module, key string, old *
 	if inst == nil {
 		inst = &states.Instance{}
 	}
-	// Every object of version 1's list of tainted ones still exists. The first is the current object where there is no other.
+	// All tainted objects of version 1 still exist. Without a primary object the first of them
+	// becomes the current one.
 	others := slices.Clone(old.Deposed)
 	for _, o := range old.Tainted {
 		if o == nil {
@@ -188,7 +196,7 @@ func resourceFromOld(state *states.State, module addrs.Module, key string, old *
 	return nil
 }
 
-// addressFromOld reads "[data.]type.name[.index]".
+// addressFromOld parses "[data.]type.name[.index]".
 func addressFromOld(module addrs.Module, key string) (addrs.AbsInstance, error) {
 	out := addrs.AbsInstance{Module: module.UnkeyedInstance(), Resource: addrs.Resource{Mode: addrs.Managed}}
 	parts := strings.Split(key, ".")
@@ -209,7 +217,7 @@ func addressFromOld(module addrs.Module, key string) (addrs.AbsInstance, error) 
 	return out, nil
 }
 
-// object keeps the flat attributes: only the provider can turn them into today's form.
+// object returns the object with flat attributes, which only its provider can upgrade.
 func (o *objectOld) object(version int) (*states.Object, error) {
 	out := &states.Object{Flatmap: o.Attributes}
 	if out.Flatmap == nil {
@@ -246,8 +254,9 @@ func (o *objectOld) object(version int) (*states.Object, error) {
 	return out, err
 }
 
-// nameMaps gives the sizes of maps their name of version 3, "name.%"; before that both lists and maps had "name.#". A collection
-// with a key that is no number is a map; an empty one could be either and is dropped, as it says nothing.
+// nameMaps renames the sizes of maps to "name.%" as in version 3. Older versions use "name.#" for
+// both lists and maps. A collection with a non-numeric key is a map. An empty collection may be
+// either and is removed.
 func nameMaps(flat map[string]string) {
 	isMap := make(map[string]bool)
 	for key := range flat {

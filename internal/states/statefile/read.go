@@ -14,26 +14,26 @@ import (
 	"tofu/internal/version"
 )
 
-// MaxSize is the size above which a snapshot isn't read: some ten times what large configurations need, and small enough
-// that an endless or hostile source can't exhaust the machine's memory.
+// MaxSize is the largest size of a snapshot in bytes. It is about ten times the size of large
+// states, and protects the memory from endless input.
 const MaxSize = 1 << 30
 
-// File is a snapshot with what the file says about it.
+// File is a snapshot and its metadata.
 type File struct {
-	TerraformVersion string // who wrote it; Encode writes this program's own
+	TerraformVersion string // the version of the program that wrote it; Encode writes this program's version
 	Serial           uint64
 	Lineage          string
 	State            *states.State
 }
 
 var (
-	// ErrEmpty is what Parse gives for no bytes at all.
+	// ErrEmpty is the error of Parse for empty input.
 	ErrEmpty = errors.New("the state file is empty")
-	// ErrEncrypted is what Parse gives for an encrypted snapshot.
+	// ErrEncrypted is the error of Parse for an encrypted snapshot.
 	ErrEncrypted = errors.New("the state is encrypted: add its key provider and method to the terraform.encryption block")
 )
 
-// DamagedError says that a text is a state of which only parts can be read; Salvage reads these.
+// DamagedError reports that only parts of a state can be read. Salvage reads these.
 type DamagedError struct{ Err error }
 
 func (e DamagedError) Error() string { return e.Err.Error() }
@@ -55,7 +55,7 @@ func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if info, err := file.Stat(); err == nil && info.Size() <= limit {
-			buf.Grow(int(info.Size()) + bytes.MinRead) // growing on the way would cost several times that
+			buf.Grow(int(info.Size()) + bytes.MinRead) // growing step by step would copy the data several times
 		}
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
@@ -68,8 +68,8 @@ func readUpTo(r io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a snapshot of any version. Unknown fields are left out. The objects of the state share the memory of data, which must
-// not be changed.
+// Parse reads a snapshot of any version. It ignores unknown fields. The objects of the state share
+// the memory of data, which must not be changed.
 func Parse(data []byte) (*File, error) {
 	switch {
 	case len(data) == 0:
@@ -77,7 +77,8 @@ func Parse(data []byte) (*File, error) {
 	case len(data) > MaxSize:
 		return nil, fmt.Errorf("the state is larger than %d MiB and can't be read", MaxSize>>20)
 	case bytes.HasPrefix(data, []byte("tfstate")):
-		return nil, errors.New("the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16")
+		return nil, errors.New("the state is in the binary format of versions before 0.7: " +
+			"read and write it once with Terraform 0.6.16")
 	}
 	number, err := formatVersion(data)
 	if err != nil {
@@ -85,15 +86,17 @@ func Parse(data []byte) (*File, error) {
 	}
 	read := readers[number]
 	if read == nil {
-		return nil, fmt.Errorf("the state has format version %d, and version %s reads versions 1 to 4; a newer program may have written it", number, version.String)
+		return nil, fmt.Errorf("the state has format version %d, and version %s reads versions 1 to 4; "+
+			"a newer program may have written it", number, version.String)
 	}
 	return read(data)
 }
 
-// readers has a row for each version that can be read.
+// readers holds the function that reads each format version.
 var readers = map[int]func(data []byte) (*File, error){1: readOld, 2: readOld, 3: readOld, 4: readV4}
 
-// formatVersion gives the version that the file claims. Files begin with it, so that no more is read of them.
+// formatVersion returns the file's format version. It is usually the first member, and no more than
+// that is read.
 func formatVersion(data []byte) (int, error) {
 	var number []byte
 	encrypted := false
@@ -117,16 +120,18 @@ func formatVersion(data []byte) (int, error) {
 	case !whole && !json.Valid(data):
 		return 0, DamagedError{syntaxError(data, s.Pos)}
 	default:
-		return 0, errors.New("this is no state: it has no \"version\" attribute")
+		return 0, errors.New("this is not a state file: it has no \"version\" attribute")
 	}
 	n, err := strconv.ParseUint(string(number), 10, 31)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("this is no state: its \"version\" is %s, not a positive whole number", clip(number))
+		const format = "this is not a state file: its \"version\" is %s, not a positive whole number"
+		return 0, fmt.Errorf(format, clip(number))
 	}
 	return int(n), nil
 }
 
-// syntaxError says what is wrong with a text that isn't JSON, or not to the position to which it was read.
+// syntaxError describes the syntax error in data. Its position is read if encoding/json accepts the
+// text.
 func syntaxError(data []byte, read int) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
@@ -137,7 +142,7 @@ func syntaxError(data []byte, read int) error {
 	return fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)
 }
 
-// place says where a byte, counted from 1, is, as editors count.
+// place returns the line and column of the byte at offset, counted from 1 as in editors.
 func place(data []byte, offset int64) string {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	line := bytes.Count(before, []byte("\n"))

@@ -10,15 +10,16 @@ import (
 	"tofu/internal/states"
 )
 
-// A reader reads a text of version 4, each object as soon as it has come to it. Its methods that read tell whether they could: if not,
-// then err says why, and where it is nil, the text isn't JSON from the position on.
+// A reader reads a text of version 4 in one pass. Its methods report whether they succeeded. If
+// they did not, err holds the reason; if err is nil, the text is not valid JSON at the current
+// position.
 type reader struct {
 	jsonscan.Scanner
 	decoder *decoder
 	file    *File
 	err     error
 
-	salvage  bool // what is wrong in itself alone is left out
+	salvage  bool // skip invalid parts and record them as problems
 	problems []string
 }
 
@@ -33,18 +34,19 @@ func readV4(data []byte) (*File, error) {
 		return nil, DamagedError{r.failure()}
 	}
 	if v := r.file.TerraformVersion; v != "" && !versionPattern.MatchString(v) {
-		return nil, DamagedError{fmt.Errorf("the state's \"terraform_version\" is %q, which is no version number", v)}
+		err := fmt.Errorf("the state's \"terraform_version\" is %q, which is not a version number", v)
+		return nil, DamagedError{err}
 	}
 	return r.file, nil
 }
 
-// Salvage reads what can be read of a damaged state of version 4: everything up to where the text breaks off or stops being JSON, but
-// for the objects and outputs that can't be what they are said to be. The problems say what is missing.
+// Salvage reads the valid parts of a damaged state of version 4, up to the end or the first syntax
+// error. It skips invalid objects and outputs. The problems describe the missing parts.
 func Salvage(data []byte) (*File, []string) {
 	r := newReader(data)
 	r.salvage = true
 	if !r.Members(r.top) || !r.End() {
-		r.problem("from %s on the text can't be read: %s", place(data, int64(r.Pos)+1), r.failure())
+		r.problem("the text after %s can't be read: %s", place(data, int64(r.Pos)+1), r.failure())
 	}
 	r.file.State.Prune()
 	return r.file, r.problems
@@ -54,7 +56,7 @@ func (r *reader) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// failure says why something couldn't be read.
+// failure returns the reason for a failed read.
 func (r *reader) failure() error {
 	if r.err != nil {
 		return r.err
@@ -62,8 +64,9 @@ func (r *reader) failure() error {
 	return syntaxError(r.Data, r.Pos)
 }
 
-// part reads one part of the whole. A salvage goes on behind a part that is wrong in itself alone.
-func (r *reader) part(what func() string, read func() bool) bool {
+// part reads one part of the state. With salvage set it skips an invalid part and records the
+// problem; name describes the part.
+func (r *reader) part(name func() string, read func() bool) bool {
 	start := r.Pos
 	if read() {
 		return true
@@ -71,29 +74,30 @@ func (r *reader) part(what func() string, read func() bool) bool {
 	if !r.salvage || r.err == nil {
 		return false
 	}
-	r.problem("%s is left out: %s", what(), r.err)
+	r.problem("%s is missing: %s", name(), r.err)
 	r.err = nil
 	r.Pos = start
 	return r.Skip()
 }
 
-// check makes what is wrong with a value the reason why it can't be read.
+// check records err, if any, as the reason for a failed read, and reports whether there is none.
 func (r *reader) check(err error) bool {
 	r.err = err
 	return err == nil
 }
 
-// wrong says that the value at the position isn't of the kind that a field needs, if it is JSON at all.
-func (r *reader) wrong(field string) bool {
+// typeError records that the value at the current position has the wrong JSON type for the field.
+// It always returns false.
+func (r *reader) typeError(field string) bool {
 	r.Space()
-	at := r.Pos
+	at := place(r.Data, int64(r.Pos)+1)
 	if raw, ok := r.Raw(); ok {
-		r.err = fmt.Errorf("the state has an invalid value for %q (%s): %s", field, place(r.Data, int64(at)+1), clip(raw))
+		r.err = fmt.Errorf("the state has an invalid value for %q (%s): %s", field, at, clip(raw))
 	}
 	return false
 }
 
-// value reads a field with one of the scanner's methods; null leaves it as it is.
+// value reads a field with a method of the scanner. A null leaves the field unchanged.
 func value[T any](r *reader, field string, to *T, read func() (T, bool)) bool {
 	if r.Word("null") {
 		return true
@@ -102,7 +106,7 @@ func value[T any](r *reader, field string, to *T, read func() (T, bool)) bool {
 	v, ok := read()
 	if !ok {
 		r.Pos = start
-		return r.wrong(field)
+		return r.typeError(field)
 	}
 	*to = v
 	return true
@@ -117,7 +121,7 @@ func (r *reader) bool(field string, to *bool) bool {
 	})
 }
 
-// number reads a whole number from 0 to a limit.
+// number reads a non-negative integer of at most the given number of bits.
 func (r *reader) number(field string, bits int, to *uint64) bool {
 	return value(r, field, to, func() (uint64, bool) {
 		raw, ok := r.Number()
@@ -139,33 +143,33 @@ func (r *reader) raw(to *[]byte) (ok bool) {
 	return ok
 }
 
-// array reads an array; null is an empty one.
+// array reads an array. A null is an empty array.
 func (r *reader) array(field string, element func() bool) bool {
 	return r.Word("null") || r.begins(field, '[') && r.Elements(element)
 }
 
-// members reads an object; null is an empty one.
+// members reads an object. A null is an empty object.
 func (r *reader) members(field string, member func(name []byte) bool) bool {
 	return r.Word("null") || r.begins(field, '{') && r.Members(member)
 }
 
 func (r *reader) begins(field string, bracket byte) bool {
-	return r.Space() == bracket || r.wrong(field)
+	return r.Space() == bracket || r.typeError(field)
 }
 
-// unmarshal leaves a value to encoding/json.
+// unmarshal decodes a value with encoding/json.
 func (r *reader) unmarshal(field string, to any) bool {
 	r.Space()
 	start := r.Pos
 	raw, ok := r.Raw()
 	if ok && json.Unmarshal(raw, to) != nil {
 		r.Pos = start
-		return r.wrong(field)
+		return r.typeError(field)
 	}
 	return ok
 }
 
-// top reads one member of the whole.
+// top reads one member of the top-level object.
 func (r *reader) top(name []byte) bool {
 	switch string(name) {
 	case "resources":
@@ -173,13 +177,19 @@ func (r *reader) top(name []byte) bool {
 	case "outputs":
 		return r.members("outputs", r.output)
 	case "serial":
-		return r.part(func() string { return "the serial" }, func() bool { return r.number("serial", 64, &r.file.Serial) })
+		return r.part(func() string { return "the serial" }, func() bool {
+			return r.number("serial", 64, &r.file.Serial)
+		})
 	case "lineage":
-		return r.part(func() string { return "the lineage" }, func() bool { return r.text("lineage", &r.file.Lineage) })
+		return r.part(func() string { return "the lineage" }, func() bool {
+			return r.text("lineage", &r.file.Lineage)
+		})
 	case "terraform_version":
-		return r.part(func() string { return "the version" }, func() bool { return r.text("terraform_version", &r.file.TerraformVersion) })
+		return r.part(func() string { return "the version" }, func() bool {
+			return r.text("terraform_version", &r.file.TerraformVersion)
+		})
 	case "check_results":
-		return r.part(func() string { return "what checks found" }, func() bool {
+		return r.part(func() string { return "the list of check results" }, func() bool {
 			var list []checkV4
 			ok := r.unmarshal("check_results", &list)
 			r.file.State.Checks = checkResults(list)
@@ -222,11 +232,11 @@ func (r *reader) output(nameText []byte) bool {
 	})
 }
 
-// resource reads a resource, and its instances after everything else that it has: they are nothing without that.
+// resource reads a resource. It reads the instances last, as they need the other fields.
 func (r *reader) resource() bool {
 	var in resourceV4
-	what := func() string { return fmt.Sprintf("what belongs to %s.%s", in.Type, in.Name) }
-	return r.part(what, func() bool {
+	name := func() string { return fmt.Sprintf("the resource %s.%s", in.Type, in.Name) }
+	return r.part(name, func() bool {
 		instances := -1
 		whole := r.members("resources", func(name []byte) bool {
 			switch string(name) {
@@ -248,7 +258,7 @@ func (r *reader) resource() bool {
 		if !whole && (!r.salvage || r.err != nil || instances < 0) {
 			return false
 		}
-		behind := r.Pos
+		end := r.Pos
 		res, err := r.decoder.resource(r.file.State, &in)
 		if err != nil {
 			return r.check(err)
@@ -258,7 +268,7 @@ func (r *reader) resource() bool {
 			if !r.array("instances", func() bool { return r.instance(res) }) {
 				return false
 			}
-			r.Pos = behind
+			r.Pos = end
 		}
 		if whole && res.Provider.Provider.IsZero() {
 			return r.check(noProvider(res))
@@ -268,14 +278,14 @@ func (r *reader) resource() bool {
 }
 
 func (r *reader) instance(res *states.Resource) bool {
-	what := func() string { return fmt.Sprintf("an object of %s", res.Addr) }
-	return r.part(what, func() bool {
+	name := func() string { return fmt.Sprintf("an object of %s", res.Addr) }
+	return r.part(name, func() bool {
 		var in instanceV4
 		return r.fields(&in) && r.check(r.decoder.instance(res, &in))
 	})
 }
 
-// fields reads what is written of an object.
+// fields reads the fields of an instance object.
 func (r *reader) fields(in *instanceV4) bool {
 	return r.members("instances", func(name []byte) bool {
 		switch string(name) {

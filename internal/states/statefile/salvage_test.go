@@ -21,7 +21,7 @@ func countObjects(s *states.State) (n int) {
 	return n
 }
 
-// Of a state that breaks off anywhere, everything before that is read, and nothing else.
+// Salvage reads all objects before the end of a truncated state.
 func TestSalvageTruncated(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*")
 	if err != nil || len(files) == 0 {
@@ -41,25 +41,25 @@ func TestSalvageTruncated(t *testing.T) {
 			f, problems := statefile.Salvage(data[:n])
 			got := countObjects(f.State)
 			if got < before || len(problems) == 0 && strings.TrimSpace(string(data[n:])) != "" {
-				t.Fatalf("%s: of %d bytes: %d objects after %d, problems %q", path, n, got, before, problems)
+				t.Fatalf("%s: %d bytes: %d objects, %d in a shorter text; problems %q", path, n, got, before, problems)
 			}
 			before = got
 		}
 		f, problems := statefile.Salvage(data)
-		f.State.Checks, whole.State.Checks = nil, nil // the next plan makes them
+		f.State.Checks, whole.State.Checks = nil, nil // salvage may drop them
 		whole.State.Prune()
 		if len(problems) > 0 || !statefile.Equal(f.State, whole.State) || f.Serial != whole.Serial || f.Lineage != whole.Lineage {
-			t.Errorf("%s: all of it is not what is parsed: %q", path, problems)
+			t.Errorf("%s: salvaging the whole file differs from parsing it: %q", path, problems)
 		}
 	}
 }
 
 func TestSalvageDamaged(t *testing.T) {
-	const text = `{"version":4,"serial":"x","lineage":"l","outputs":{"good":{"value":1,"type":"number"},"bad":{"value":1,"type":"nonsense"}},"resources":[
-{"mode":"managed","type":"t","name":"a","provider":"provider[\"p\"]","instances":[{"attributes":{"id":"1"}},{"index_key":1,"attributes":{"id":"2"},"status":"odd"}]},
-{"mode":"odd","type":"t","name":"b","provider":"provider[\"p\"]","instances":[{"attributes":{}}]},
-{"mode":"managed","type":"t","name":"c","provider":"provider[\"p\"]","instances":[{"attributes":{"id":"3"}}]}]}`
-	f, problems := statefile.Salvage([]byte(text))
+	text, err := os.ReadFile("testdata/damaged.tfstate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, problems := statefile.Salvage(text)
 	if got := countObjects(f.State); got != 2 || f.Lineage != "l" || f.State.Output("good") == nil || len(problems) != 4 {
 		t.Errorf("%d objects, %q", got, problems)
 	}

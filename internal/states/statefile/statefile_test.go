@@ -18,8 +18,8 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// The golden files were written by OpenTofu 1.12.6; their check results were put in order.
-func TestGoldenFilesComeBackUnchanged(t *testing.T) {
+// The golden files were written by OpenTofu 1.12.6, except that their check results are sorted.
+func TestGoldenFilesRoundTrip(t *testing.T) {
 	paths, err := filepath.Glob("testdata/golden/*.tfstate")
 	if err != nil || len(paths) < 2 {
 		t.Fatal(paths, err)
@@ -51,7 +51,7 @@ func TestGoldenFilesComeBackUnchanged(t *testing.T) {
 	}
 }
 
-func TestAnEncoderRemembersObjects(t *testing.T) {
+func TestEncoderKeepsTexts(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden/everything.tfstate")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestAnEncoderRemembersObjects(t *testing.T) {
 	if _, err := enc.Encode(f, opts); err != nil {
 		t.Fatal(err)
 	}
-	// An object that moved keeps its text, and its new place is written around it.
+	// The text of a moved object is kept; the fields that depend on its place are new.
 	for r := range f.State.Resources() {
 		if r.Addr.Resource.Name != "z" {
 			continue
@@ -85,14 +85,14 @@ func TestAnEncoderRemembersObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("(-fresh +remembered):\n%s", diff)
+		t.Errorf("(-new +kept):\n%s", diff)
 	}
 	if _, err := statefile.Parse(got); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestObjectsAlone(t *testing.T) {
+func TestObjectRoundTrip(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden/everything.tfstate")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestObjectsAlone(t *testing.T) {
 	}
 }
 
-func TestOldVersions(t *testing.T) {
+func TestVersion3(t *testing.T) {
 	data, err := os.ReadFile("testdata/v3.json")
 	if err != nil {
 		t.Fatal(err)
@@ -140,22 +140,28 @@ func TestOldVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As OpenTofu 1.12.6 upgrades the same file.
-	want := `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"abc","outputs":{"l":{"value":["a","b"],"type":["list","string"]},"m":{"value":{"a":"b"},"type":["map","string"]},"o":{"value":"x","type":"string","sensitive":true}},"resources":[{"mode":"data","type":"aws_ami","name":"x","provider":"provider[\"registry.opentofu.org/-/aws\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"ami"},"sensitive_attributes":[]}]},{"mode":"managed","type":"aws_instance","name":"web","provider":"provider[\"registry.opentofu.org/-/aws\"].west","instances":[{"index_key":0,"schema_version":1,"attributes_flat":{"id":"i-1","tags.%":"1","tags.a":"b"},"sensitive_attributes":[],"private":"eyJlMmJmYjczMC1lY2FhLTExZTYtOGY4OC0zNDM2M2JjN2M0YzAiOnsiY3JlYXRlIjo2MDAwMDAwMDAwMDB9fQ=="},{"index_key":0,"deposed":"00000001","schema_version":0,"attributes_flat":{"id":"i-9"},"sensitive_attributes":[]},{"index_key":1,"status":"tainted","schema_version":2,"attributes_flat":{"id":"i-2"},"sensitive_attributes":[]}]},{"mode":"managed","type":"null_resource","name":"z","provider":"provider[\"registry.opentofu.org/-/null\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"5"},"sensitive_attributes":[]}]},{"module":"module.net.module.deep","mode":"managed","type":"aws_vpc","name":"main","provider":"module.net.provider[\"registry.opentofu.org/-/aws\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"v"},"sensitive_attributes":[]}]}],"check_results":null}` + "\n"
-	if diff := cmp.Diff(want, string(got)); diff != "" {
+	want, err := os.ReadFile("testdata/v3-upgraded.tfstate") // written by OpenTofu 1.12.6 from the same file
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Error(diff)
 	}
+}
 
-	f, err = statefile.Parse([]byte(`{"version": 1, "serial": 2, "modules": [{"path": ["root"], "outputs": {"o": "x"}, "resources": {
-		"a_b.c.1": {"type": "a_b", "tainted": [{"id": "t1"}, {"id": "t2"}]},
-		"a_b.d": {"type": "a_b", "provider": "a.x", "primary": {"id": "i", "attributes": {"tags.#": "1", "tags.a": "b", "l.#": "1", "l.0": "q", "n.#": "0"}}}}}]}`))
+func TestVersion1(t *testing.T) {
+	data, err := os.ReadFile("testdata/v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := statefile.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, _ := addrs.ParseInstanceText("a_b.c[1]")
 	inst := f.State.Instance(first)
 	if inst.Current.Status != states.Tainted || inst.Current.Flatmap["id"] != "t1" || inst.Deposed["00000001"].Flatmap["id"] != "t2" {
-		t.Errorf("a tainted object of version 1 is lost: %+v", inst)
+		t.Errorf("a tainted object is missing: %+v", inst)
 	}
 	second, _ := addrs.ParseInstanceText("a_b.d")
 	want2 := map[string]string{"id": "i", "tags.%": "1", "tags.a": "b", "l.#": "1", "l.0": "q"}
@@ -174,11 +180,12 @@ func TestErrors(t *testing.T) {
 		{"{\n  \"version\": 4,\n  \"ser", "the state is not valid JSON (line 3, column 6): unexpected end of JSON input"},
 		{" \n", "the state is not valid JSON (line 1, column 2): unexpected end of JSON input"},
 		{`{"version": 4} more`, "the state is not valid JSON (line 1, column 16): invalid character 'm' after top-level value"},
-		{"[]", "this is no state: it has no \"version\" attribute"},
-		{"{}", "this is no state: it has no \"version\" attribute"},
-		{`{"version": 0}`, `this is no state: its "version" is 0, not a positive whole number`},
-		{`{"version": "4"}`, `this is no state: its "version" is "4", not a positive whole number`},
-		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version 1.12.6 reads versions 1 to 4; a newer program may have written it"},
+		{"[]", "this is not a state file: it has no \"version\" attribute"},
+		{"{}", "this is not a state file: it has no \"version\" attribute"},
+		{`{"version": 0}`, `this is not a state file: its "version" is 0, not a positive whole number`},
+		{`{"version": "4"}`, `this is not a state file: its "version" is "4", not a positive whole number`},
+		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version 1.12.6 reads versions 1 to 4; " +
+			"a newer program may have written it"},
 		{"tfstate binary", "the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
 		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
 		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 26): -1`},
@@ -188,11 +195,11 @@ func TestErrors(t *testing.T) {
 		{resource(`, "instances": [{"private": "%"}]`), `the state has an invalid value for "private" (line 1, column 135): "%"`},
 		{resource(`, "instances": [{"attributes_flat": {"a": 1}}]`), `the state has an invalid value for "attributes_flat" (line 1, column 143): {"a": 1}`},
 		{resource(`, "instances": [{"attributes": {"a": 01}}]`), "the state is not valid JSON (line 1, column 145): invalid character '1' after object key:value pair"},
-		{`{"version": 4, "terraform_version": "new"}`, `the state's "terraform_version" is "new", which is no version number`},
+		{`{"version": 4, "terraform_version": "new"}`, `the state's "terraform_version" is "new", which is not a version number`},
 		{strings.Replace(resource(""), "managed", "ghostly", 1), `the state has a resource a.b of the unknown mode "ghostly"`},
 		{strings.Replace(resource(""), `provider[\"x/y\"]`, "terraform", 1), `a.b in the state: invalid provider configuration address "terraform"`},
-		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, neither of its own nor at its instances`},
-		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, neither of its own nor at its instances`},
+		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, and neither do its instances`},
+		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, and neither do its instances`},
 		{resource(`, "module": "modul.x"`), `the state has a resource in the invalid module address "modul.x"`},
 		{resource(`, "instances": [{"index_key": true}]`), `a.b in the state has an instance with the invalid key true`},
 		{resource(`, "instances": [{}, {}]`), `a.b is in the state twice`},
@@ -212,8 +219,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What a resource is may stand behind its instances, whose provider may stand at one of them; and null is nothing.
-func TestUnusualFiles(t *testing.T) {
+// The type and name of a resource may come after its instances, an instance may have the provider, and null
+// is the same as a missing field.
+func TestUnusualLayout(t *testing.T) {
 	const text = `{"resources": [{"instances": [{"index_key": null, "attributes": {"id": "1"}, "provider": "provider[\"x/y\"][\"k\"]", "private": null,
 		"dependencies": null, "status": null}], "name": "b", "type": "a", "mode": "managed", "module": "module.m"}], "outputs": null, "version": 4, "check_results": null}`
 	f, err := statefile.Parse([]byte(text))
@@ -231,9 +239,9 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestReadIsCapped(t *testing.T) {
+func TestReadLimit(t *testing.T) {
 	if _, err := statefile.ReadUpTo(endless{}, 8<<20); err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
-		t.Errorf("an endless state gives %v", err)
+		t.Errorf("an endless state: %v", err)
 	}
 	if data, err := statefile.ReadUpTo(strings.NewReader("12345678"), 8); err != nil || len(data) != 8 {
 		t.Errorf("a state of exactly the limit: %d bytes, %v", len(data), err)
@@ -257,10 +265,10 @@ func TestEqual(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !statefile.Equal(parse(data), parse(compact.Bytes())) {
-		t.Error("layout alone makes states differ")
+		t.Error("states with different layouts differ")
 	}
 	if !statefile.Equal(nil, states.New()) {
-		t.Error("no state and an empty one differ")
+		t.Error("nil and an empty state differ")
 	}
 	for _, change := range [][2]string{
 		{`"schema_version": 3`, `"schema_version": 4`}, {`"private": "YQ=="`, `"private": "YWI="`}, {`"data.t.x"`, `"data.t.y"`},
@@ -273,7 +281,7 @@ func TestEqual(t *testing.T) {
 		if changed == string(data) {
 			t.Errorf("the state has no %s", change[0])
 		} else if statefile.Equal(parse(data), parse([]byte(changed))) {
-			t.Errorf("a state with %s is taken for one with %s", change[1], change[0])
+			t.Errorf("a state with %s equals one with %s", change[1], change[0])
 		}
 	}
 }
@@ -297,23 +305,23 @@ func FuzzParse(f *testing.F) {
 		}
 		written, err := statefile.Encode(first, &statefile.Options{Indent: true})
 		if err != nil {
-			t.Fatalf("a state that was read can't be written: %v", err)
+			t.Fatalf("a parsed state can't be encoded: %v", err)
 		}
 		second, err := statefile.Parse(written)
 		if err != nil {
-			t.Fatalf("a state that was written can't be read: %v\n%s", err, written)
+			t.Fatalf("an encoded state can't be parsed: %v\n%s", err, written)
 		}
 		if !statefile.Equal(first.State, second.State) {
-			t.Fatalf("a state changes when it is written and read:\n%s", written)
+			t.Fatalf("the state changed after encoding and parsing:\n%s", written)
 		}
 		again, err := statefile.Encode(second, &statefile.Options{Indent: true})
 		if err != nil || !bytes.Equal(written, again) {
-			t.Fatalf("writing twice gives different bytes: %v\n%s\n%s", err, written, again)
+			t.Fatalf("a second encoding differs: %v\n%s\n%s", err, written, again)
 		}
 	})
 }
 
-// large is a state of n instances with about a kilobyte each.
+// large returns a state of n instances with about a kilobyte each.
 func large(tb testing.TB, n int) []byte {
 	tb.Helper()
 	s := states.New()
@@ -340,7 +348,8 @@ func large(tb testing.TB, n int) []byte {
 	return data
 }
 
-// TestEncodeLarge: a state that is written in several chunks is laid out like one that isn't, however often.
+// TestEncodeLarge checks that a state of several chunks has the layout of encoding/json, also when it is encoded
+// again.
 func TestEncodeLarge(t *testing.T) {
 	data := large(t, 1000)
 	var indented bytes.Buffer
@@ -348,7 +357,7 @@ func TestEncodeLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(indented.String()+"\n", string(data)); diff != "" {
-		t.Fatalf("the layout isn't encoding/json's (-want +got):\n%s", diff)
+		t.Fatalf("the layout differs from encoding/json (-want +got):\n%s", diff)
 	}
 	f, err := statefile.Parse(data)
 	if err != nil {
@@ -361,7 +370,7 @@ func TestEncodeLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(again, data) {
-			t.Errorf("encoded for the %d. time it is another text", i+1)
+			t.Errorf("encoding %d differs", i+1)
 		}
 	}
 }

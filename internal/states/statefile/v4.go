@@ -16,7 +16,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The parts of version 4's JSON form that are read before their meaning is looked at; write.go lays the same fields out.
+// The parts of version 4's JSON form before their addresses and values are parsed. File write.go
+// writes the same fields.
 type (
 	resourceV4 struct{ Module, Mode, Type, Name, Provider string }
 
@@ -27,7 +28,7 @@ type (
 		Provider            string
 		SchemaVersion       uint64
 		Attributes          []byte            // JSON text
-		AttributesFlat      map[string]string // in its stead
+		AttributesFlat      map[string]string // instead of Attributes
 		SensitiveAttributes []byte            // JSON text
 		Private             []byte
 		Dependencies        []byte // JSON text
@@ -59,8 +60,8 @@ var (
 	deposedPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 )
 
-// unmarshalValue reads an output's value. A number like 1e999999999 is a few bytes here but a gigabyte of digits where it is
-// printed, so numbers have a limit that lies far beyond those of other programs.
+// unmarshalValue decodes an output's value. It limits numbers, as one like 1e999999999 is short
+// here but has a gigabyte of digits when printed. The limit far exceeds those of other programs.
 func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
 	const maxExponent = 1 << 14 // of two: about 5,000 digits
 	v, err := states.Unmarshal(raw, ty)
@@ -78,12 +79,14 @@ func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
 	return v, err
 }
 
-// checkResults reads the check results; kinds that a later version added are skipped.
+// checkResults returns the check results. It ignores kinds that a later version added.
 func checkResults(list []checkV4) *checks.Results {
 	var out *checks.Results
 	for _, in := range list {
 		kind := checks.Kind(in.Kind)
-		if !slices.Contains([]checks.Kind{checks.KindResource, checks.KindOutput, checks.KindCheck, checks.KindVariable}, kind) {
+		switch kind {
+		case checks.KindResource, checks.KindOutput, checks.KindCheck, checks.KindVariable:
+		default:
 			continue
 		}
 		if out == nil {
@@ -92,19 +95,21 @@ func checkResults(list []checkV4) *checks.Results {
 		block := out.Declare(kind, in.Config)
 		block.Status = checks.ParseStatus(in.Status)
 		for _, o := range in.Objects {
-			block.Objects[o.Addr] = &checks.Object{Addr: o.Addr, Status: checks.ParseStatus(o.Status), Messages: o.Messages}
+			status := checks.ParseStatus(o.Status)
+			block.Objects[o.Addr] = &checks.Object{Addr: o.Addr, Status: status, Messages: o.Messages}
 		}
 	}
 	return out
 }
 
-// A decoder parses each address text of a file once: the same few modules, providers and dependencies stand at every instance.
+// A decoder parses each distinct address of a file once. Most instances repeat a few modules,
+// providers and dependencies.
 type decoder struct {
 	modules   map[string]addrs.ModuleInstance
 	providers map[string]addrs.ProviderInstance
 	resources map[string]addrs.ConfigResource
 	paths     map[string][]cty.Path             // by their JSON text
-	lists     map[string][]addrs.ConfigResource // of dependencies, by their texts: instances share them
+	lists     map[string][]addrs.ConfigResource // dependencies by their JSON text: instances share them
 }
 
 func newDecoder() *decoder {
@@ -117,7 +122,7 @@ func newDecoder() *decoder {
 	}
 }
 
-// resource declares a resource. Its provider may be named by its instances instead.
+// resource adds a resource to the state. Its provider may be given by its instances instead.
 func (d *decoder) resource(state *states.State, in *resourceV4) (*states.Resource, error) {
 	module, err := d.module(in.Module)
 	if err != nil {
@@ -231,10 +236,10 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 }
 
 func noProvider(r *states.Resource) error {
-	return fmt.Errorf("%s in the state has no provider, neither of its own nor at its instances", r.Addr)
+	return fmt.Errorf("%s in the state has no provider, and neither do its instances", r.Addr)
 }
 
-// dependencies reads each of the lists that differ as text.
+// dependencies parses each distinct list of dependencies once.
 func (d *decoder) dependencies(text []byte) ([]addrs.ConfigResource, error) {
 	if list, ok := d.lists[string(text)]; ok || len(text) == 0 {
 		return list, nil
@@ -303,7 +308,7 @@ func instanceKey(raw []byte) (addrs.InstanceKey, error) {
 	return addrs.IntKey(n), err
 }
 
-// decodePaths reads the sensitive paths and sorts them, which OpenTofu doesn't.
+// decodePaths decodes the sensitive paths and sorts them. OpenTofu does not sort them.
 func decodePaths(raw []byte) ([]cty.Path, error) {
 	var in [][]stepV4
 	if err := json.Unmarshal(raw, &in); err != nil {
@@ -348,15 +353,17 @@ func (s *stepV4) decode() (cty.PathStep, error) {
 	return nil, fmt.Errorf("unknown step type %q", s.Type)
 }
 
-// legacyProvider reads a provider address of versions before 4, "[module.m.]provider.type[.alias]", which early files of version
-// 4 have as well. It doesn't say which namespace is meant; "-" stands for that until the replace-provider command says it.
+// legacyProvider parses a provider address of versions before 4,
+// "[module.m.]provider.type[.alias]", which early files of version 4 also use. It has no namespace,
+// so the result has the namespace "-" until the user runs the replace-provider command.
 func legacyProvider(text string) (addrs.AbsProviderConfig, bool) {
 	var out addrs.AbsProviderConfig
 	parts := strings.Split(text, ".")
 	for len(parts) > 2 && parts[0] == "module" {
 		out.Module, parts = out.Module.Child(parts[1]), parts[2:]
 	}
-	if len(parts) < 2 || len(parts) > 3 || parts[0] != "provider" || parts[1] == "" || strings.ContainsAny(text, `["/ `) {
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "provider" || parts[1] == "" ||
+		strings.ContainsAny(text, `["/ `) {
 		return out, false
 	}
 	if len(parts) == 3 {

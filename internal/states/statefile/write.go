@@ -22,23 +22,25 @@ import (
 	"tofu/internal/version"
 )
 
-// Options say how a snapshot is laid out.
+// Options selects the layout of a snapshot.
 type Options struct {
-	// Indent gives the form of files on disk; without it the snapshot is one line, as remote stores keep it.
+	// Indent selects the layout of files on disk. Without it the snapshot is on one line, as remote
+	// stores keep it.
 	Indent bool
 }
 
-// Encode writes a snapshot in version 4.
+// Encode returns the text of a snapshot in version 4.
 func Encode(f *File, opts *Options) ([]byte, error) {
 	return new(Encoder).Encode(f, opts)
 }
 
-// An Encoder writes successive snapshots of one state and remembers the text of each object, so that the later ones cost little
-// more than copying. It is not safe for concurrent use, and all its snapshots must have the same options. It counts on objects
-// never changing: the text belongs to the pointer.
+// An Encoder encodes successive snapshots of one state. It keeps the text of each object, so that
+// later snapshots cost little more than copying. It relies on objects being immutable: texts are
+// kept by pointer. It is not safe for concurrent use, and all its snapshots must have the same
+// options.
 type Encoder struct {
-	texts map[*states.Object][]byte // nil remembers none
-	lists sync.Map                  // texts of lists of dependencies, by listKey: many objects share one list
+	texts map[*states.Object][]byte // nil to keep no texts
+	lists sync.Map                  // texts of dependency lists by listKey; many objects share their list
 }
 
 type listKey struct {
@@ -46,12 +48,12 @@ type listKey struct {
 	length int
 }
 
-// NewEncoder gives an encoder that remembers texts.
+// NewEncoder returns an encoder that keeps the texts of objects.
 func NewEncoder() *Encoder {
 	return &Encoder{texts: make(map[*states.Object][]byte)}
 }
 
-// Encode writes a snapshot in version 4.
+// Encode returns the text of a snapshot in version 4.
 func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w := &writer{indent: opts != nil && opts.Indent}
 	w.open('{')
@@ -78,22 +80,22 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	return w.buf, nil
 }
 
-// chunkSize is how many resources one processor writes at a time.
+// chunkSize is the number of resources in a chunk.
 const chunkSize = 256
 
-// A chunk is the text of some resources, and where in it the objects' own texts are.
+// A chunk is the text of consecutive resources, with the positions of the texts of their objects.
 type chunk struct {
 	writer
-	texts []placed
+	texts []objectText
 	err   error
 }
 
-type placed struct {
+type objectText struct {
 	obj        *states.Object
 	start, end int
 }
 
-// writeResources writes the resources on all processors.
+// writeResources writes the resources in parallel.
 func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error {
 	w.open('[')
 	chunks := make([]chunk, (len(resources)+chunkSize-1)/chunkSize)
@@ -124,7 +126,7 @@ func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error 
 	return nil
 }
 
-// remember keeps the texts of the objects in a snapshot, and of no others.
+// remember keeps the texts of the objects in this snapshot and forgets all others.
 func (e *Encoder) remember(chunks []chunk) {
 	if e.texts == nil {
 		return
@@ -137,7 +139,8 @@ func (e *Encoder) remember(chunks []chunk) {
 	}
 }
 
-// inFileOrder sorts by module, mode, type and name as words, "data" before "managed".
+// inFileOrder returns the resources sorted by the text of module, mode, type and name; "data" comes
+// before "managed".
 func inFileOrder(s *states.State) []*states.Resource {
 	var out []*states.Resource
 	for r := range s.Resources() {
@@ -190,7 +193,8 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	w.string("mode", r.Addr.Resource.Mode.String())
 	w.string("type", r.Addr.Resource.Type)
 	w.string("name", r.Addr.Resource.Name)
-	// The provider stands once at the resource, unless the instances belong to several instances of its configuration.
+	// The provider is a field of the resource, or of each instance if the provider configuration
+	// has several instances.
 	keyed := false
 	for _, inst := range r.Instances {
 		keyed = keyed || inst.ProviderKey != addrs.NoKey
@@ -221,8 +225,11 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	return nil
 }
 
-// writeObject writes what depends on the object's place, and then the object.
-func (e *Encoder) writeObject(w *chunk, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object) error {
+// writeObject writes an object: first the fields that depend on its place in the state, then its
+// contents.
+func (e *Encoder) writeObject(
+	w *chunk, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object,
+) error {
 	w.item()
 	w.open('{')
 	if n, ok := key.IsInt(); ok {
@@ -235,7 +242,7 @@ func (e *Encoder) writeObject(w *chunk, key addrs.InstanceKey, deposed addrs.Dep
 	}
 	w.optional("deposed", string(deposed))
 	w.optional("provider", provider)
-	w.between() // not part of the text: what comes before it differs from place to place
+	w.between() // not part of the kept text, as the fields before it may differ
 	start := len(w.buf)
 	if text, ok := e.texts[obj]; ok {
 		w.buf = append(w.buf, text...)
@@ -243,13 +250,13 @@ func (e *Encoder) writeObject(w *chunk, key addrs.InstanceKey, deposed addrs.Dep
 		return err
 	}
 	if e.texts != nil {
-		w.texts = append(w.texts, placed{obj, start, len(w.buf)})
+		w.texts = append(w.texts, objectText{obj, start, len(w.buf)})
 	}
 	w.close('}')
 	return nil
 }
 
-// writeContent writes what is the same wherever the object stands.
+// writeContent writes the fields of an object that do not depend on its place in the state.
 func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
