@@ -68,7 +68,7 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 // mend shows what can be made of the state and does it when it is told to.
 func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Repair, f *stateRepairFlags) error {
 	a.Say("The state can't be read: %s.\n", damage.Cause)
-	for _, sentence := range damage.Found {
+	for _, sentence := range damage.Findings {
 		a.Say("  - %s.", sentence)
 	}
 	a.Say("\nThe repaired state would have %d object(s):", damage.Objects)
@@ -79,7 +79,7 @@ func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Re
 	if ok, err := f.approved(ctx, a); !ok || err != nil {
 		return err
 	}
-	kept, err := m.Mend(ctx, damage)
+	kept, err := m.WriteRepair(ctx, damage)
 	if err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("The repaired state can't be written", "%s.", err)}.Err()
 	}

@@ -163,7 +163,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 func (p *Location) Manager(a *Session) *statemgr.Manager {
 	interval, _ := a.persistInterval() // readState says what is wrong with it
 	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.Add() },
-		Hurry: a.Interrupts.Kill}
+		Abort: a.Interrupts.Kill}
 	if p.Settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.Settings.Driver.Name, BackendHash(p.Settings.Driver.Name, p.Settings.Config))
 	}

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/staging"
 )
 
-// Applied tells whether a change of the saved plan with that ID was made from this data directory before. On a machine that has
-// another data directory nothing is known about that.
+// Applied reports whether a run with this data directory has already made a change of the saved
+// plan planID. It knows nothing about runs with other data directories.
 func Applied(dataDir, planID string) (bool, error) {
 	f, err := os.Open(appliedPath(dataDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +31,8 @@ func Applied(dataDir, planID string) (bool, error) {
 	return false, lines.Err()
 }
 
-// noteApplied adds a plan to the list.
-func noteApplied(dataDir, planID string) error {
+// recordApplied adds a plan to the list of applied plans.
+func recordApplied(dataDir, planID string) error {
 	if err := os.MkdirAll(dataDir, 0o755); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// codec is the encryption of a state with a fixed key, and clear text allowed.
+// codec returns the encryption of a state with the given methods; n, m have fixed keys and open is unencrypted.
 func codec(t *testing.T, methods string) *encryption.Target {
 	t.Helper()
 	f, hdiags := hclsyntax.ParseConfig([]byte(`
@@ -78,7 +78,7 @@ func TestEncryption(t *testing.T) {
 		t.Errorf("an encrypted state without a key: %v", diags.Err())
 	}
 
-	// A run that changes nothing still takes over a new key, and then leaves the file alone.
+	// A run without changes rewrites the state if its key is outdated, but only then.
 	for _, methods := range []string{"method = method.aes_gcm.n\nfallback {\nmethod = method.aes_gcm.m\n}", "method = method.aes_gcm.n"} {
 		before, _ := os.ReadFile("terraform.tfstate")
 		m = encrypted(codec(t, methods))
@@ -87,7 +87,7 @@ func TestEncryption(t *testing.T) {
 		check(t, m.Unlock())
 		after, _ := os.ReadFile("terraform.tfstate")
 		if rewritten := string(before) != string(after); rewritten != strings.Contains(methods, "fallback") {
-			t.Errorf("%s: written anew: %v", methods, rewritten)
+			t.Errorf("%s: rewritten: %v", methods, rewritten)
 		}
 	}
 }

@@ -15,74 +15,76 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// Operation is a step that asks a provider to change something.
+// Operation is a step in which a provider changes an object.
 type Operation struct {
 	Addr     addrs.AbsInstance
 	Deposed  addrs.DeposedKey
 	Action   plans.Action
 	Provider addrs.ProviderInstance
-	// Planned is what the object is to become, sensitive parts marked; null for a deletion.
+	// Planned is the planned value with sensitive marks; null for a deletion.
 	Planned cty.Value
-	// Builtin: the provider is part of this program and changes nothing outside; such steps aren't recorded.
+	// Builtin marks a provider that is part of this program and has no remote objects. Its steps
+	// are not recorded.
 	Builtin bool
-	Started time.Time // set when the operation is read from a journal
+	Started time.Time // set if the operation was read from a journal
 }
 
-// deletes tells whether the object is to be gone afterwards. Storing that it is gone ends such a step, storing an object the others:
-// what the provider answered is known then.
+// deletes reports whether the step deletes the object. Such a step ends when the object is stored
+// as deleted; any other step ends when an object is stored.
 func (op *Operation) deletes() bool { return op.Action == plans.Delete }
 
-// reads tells whether the step changes nothing, so that it need not be recorded.
+// reads reports whether the step changes nothing, so that it need not be recorded.
 func (op *Operation) reads() bool {
 	return op.Builtin || op.Action == plans.Read || op.Action == plans.Open
 }
 
-// entryKind is the first field of a journal's entry.
+// entryKind is the kind of a journal entry.
 type entryKind string
 
 const (
-	beginEntry    entryKind = "begin"    // the first line: what the journal belongs to
+	beginEntry    entryKind = "begin"    // the first entry, with the header
 	startEntry    entryKind = "start"    // a step starts
-	storeEntry    entryKind = "store"    // an object is now this, or gone
+	storeEntry    entryKind = "store"    // an object was stored or deleted
 	endEntry      entryKind = "end"      // a step ended
-	snapshotEntry entryKind = "snapshot" // a snapshot of this serial is about to be put into the store
+	snapshotEntry entryKind = "snapshot" // a snapshot with this serial is about to be written
 )
 
 // entry is one line of a journal.
 type entry struct {
 	Kind   entryKind `json:"kind"`
-	Header *header   `json:"header,omitempty"` // of begin
-	Serial uint64    `json:"serial,omitempty"` // of begin and snapshot
+	Header *header   `json:"header,omitempty"` // of a begin entry
+	Serial uint64    `json:"serial,omitempty"` // of a begin or snapshot entry
 
 	Addr     string           `json:"addr,omitempty"`
 	Deposed  addrs.DeposedKey `json:"deposed,omitempty"`
 	Provider string           `json:"provider,omitempty"`
-	Object   json.RawMessage  `json:"object,omitempty"` // null: gone
+	Object   json.RawMessage  `json:"object,omitempty"` // null for a deleted object
 
-	From *addrs.DeposedKey `json:"from,omitempty"` // of store: where the object was until then; nil if it wasn't elsewhere
+	From *addrs.DeposedKey `json:"from,omitempty"` // of a store entry: the former deposed key if the object moved within its instance
 
 	Action  string     `json:"action,omitempty"`
-	Planned []byte     `json:"planned,omitempty"` // msgpack of value and type: it may be partly unknown
-	Secret  []byte     `json:"secret,omitempty"`  // the sensitive paths, as an object with nothing else has them
+	Planned []byte     `json:"planned,omitempty"` // MessagePack with type, as the value may be partly unknown
+	Secret  []byte     `json:"secret,omitempty"`  // the sensitive paths, encoded in an object without other fields
 	Time    *time.Time `json:"time,omitempty"`
 }
 
-// header is what the first line says.
+// header is the content of the begin entry.
 type header struct {
-	Journal   int    `json:"journal"` // version of the format
+	Journal   int    `json:"journal"` // format version
 	Program   string `json:"program"`
 	Who       string `json:"who"`
 	PID       int    `json:"pid"`
-	Process   string `json:"process"` // as locks name it
+	Process   string `json:"process"` // as in lock files
 	Workspace string `json:"workspace"`
 	Lineage   string `json:"lineage"`
-	Exists    bool   `json:"exists"` // there was a snapshot, and the entry's serial is its
+	Exists    bool   `json:"exists"` // a snapshot with the entry's serial existed
 }
 
 const journalVersion = 1
 
-// text is the entry as JSON on one line. The object is on one line already, and may be long: it is put in as it is.
-func (e *entry) text() ([]byte, error) {
+// encode returns the entry as JSON on one line. The object is inserted without encoding it again:
+// it may be long, and is on one line already.
+func (e *entry) encode() ([]byte, error) {
 	if len(e.Object) == 0 {
 		return json.Marshal(e)
 	}
@@ -96,7 +98,10 @@ func (e *entry) text() ([]byte, error) {
 	return append(append(text, e.Object...), '}'), nil
 }
 
-func storing(objects *statefile.Encoder, addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) (*entry, error) {
+func newStoreEntry(
+	objects *statefile.Encoder, addr addrs.AbsInstance, deposed addrs.DeposedKey,
+	obj *states.Object, provider addrs.ProviderInstance,
+) (*entry, error) {
 	e := &entry{Kind: storeEntry, Addr: addr.String(), Deposed: deposed, Object: json.RawMessage("null")}
 	if provider != (addrs.ProviderInstance{}) {
 		e.Provider = provider.String()
@@ -109,33 +114,40 @@ func storing(objects *statefile.Encoder, addr addrs.AbsInstance, deposed addrs.D
 	return e, err
 }
 
-func starting(op *Operation) *entry {
+func newStartEntry(op *Operation) *entry {
 	now := op.Started
 	if now.IsZero() {
 		now = time.Now().UTC()
 	}
-	e := &entry{Kind: startEntry, Addr: op.Addr.String(), Deposed: op.Deposed, Provider: op.Provider.String(), Action: op.Action.String(), Time: &now}
+	e := &entry{
+		Kind:     startEntry,
+		Addr:     op.Addr.String(),
+		Deposed:  op.Deposed,
+		Provider: op.Provider.String(),
+		Action:   op.Action.String(),
+		Time:     &now,
+	}
 	if op.Planned == cty.NilVal || op.Planned.IsNull() {
 		return e
 	}
 	bare, marked := op.Planned.UnmarkDeepWithPaths()
-	var secret []cty.Path
+	var sensitive []cty.Path
 	for _, pvm := range marked {
 		if _, ok := pvm.Marks[marks.Sensitive]; ok {
-			secret = append(secret, pvm.Path)
+			sensitive = append(sensitive, pvm.Path)
 		}
 	}
 	planned, err := ctymsgpack.Marshal(bare, cty.DynamicPseudoType)
-	if err == nil && secret != nil {
-		e.Secret, err = statefile.EncodeObject(&states.Object{SensitivePaths: secret})
+	if err == nil && sensitive != nil {
+		e.Secret, err = statefile.EncodeObject(&states.Object{SensitivePaths: sensitive})
 	}
-	if err == nil { // otherwise there is less to tell; that the step started is what counts
+	if err == nil { // the planned value is optional, so errors are ignored
 		e.Planned = planned
 	}
 	return e
 }
 
-// object gives what a store entry says; a nil object is gone.
+// object returns the contents of a store entry. The object is nil if it was deleted.
 func (e *entry) object() (addr addrs.AbsInstance, obj *states.Object, provider addrs.ProviderInstance, err error) {
 	if addr, err = e.instance(); err != nil {
 		return
@@ -156,7 +168,7 @@ func (e *entry) instance() (addrs.AbsInstance, error) {
 	return addr, diags.Err()
 }
 
-// operation gives what a start entry says.
+// operation returns the contents of a start entry.
 func (e *entry) operation() (*Operation, error) {
 	addr, err := e.instance()
 	if err != nil {

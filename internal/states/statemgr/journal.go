@@ -18,47 +18,56 @@ import (
 )
 
 const (
-	syncDelay   = 50 * time.Millisecond // the longest an entry waits to be synced
-	reserveStep = 2 << 20               // how much space is prepared at a time
-	reserveLow  = 1 << 20               // what must stay prepared, for the steps that run when the disk fills up
-	maxLine     = 256 << 20             // no entry is longer
+	syncDelay   = 50 * time.Millisecond // the longest time that an entry waits to be synced
+	reserveStep = 2 << 20               // the number of bytes reserved at a time
+	reserveLow  = 1 << 20               // the number of bytes to keep reserved, for steps in progress when the disk fills up
+	maxLine     = 256 << 20             // the longest entry
 )
 
-// A journal is the open journal of a running operation. Its lock on the file tells others that the operation is running.
+// A journal is the open journal of a running operation. Other processes recognize a running
+// operation by the lock on the file.
 //
-// The file is longer than its entries: zeros that were written beforehand follow them, and entries are written over the zeros. So
-// there is room for entries when the disk is full, and syncing them changes no more than data: it need not wait for the file
-// system's own journal, nor does everybody who makes files on that disk, the providers among them, have to wait for it.
+// The file is longer than its entries: it ends with zeros, which new entries overwrite. So there is
+// room for entries when the disk is full. Syncing an entry changes no metadata, so neither this
+// process nor the providers wait for the file system's own journal.
 type journal struct {
 	path  string
 	codec Codec
-	fail  func(error) // told of the first trouble, by which nothing may be lost yet
+	fail  func(error) // called with the first problem, when all entries so far are still safe
 
 	mu       sync.Mutex
 	f        *os.File
-	size     int64 // of the entries
-	reserved int64 // of the file
-	entries  int   // besides the header and what it took over
-	carries  bool  // it took over interrupted steps of an earlier run
-	failed   bool  // fail has been told
-	err      error // why entries are missing
+	size     int64 // length of the entries
+	reserved int64 // length of the file
+	entries  int   // number of entries, without those written by openJournal
+	carries  bool  // it includes interrupted steps of an earlier run
+	failed   bool  // fail was called
+	err      error // the reason if entries are missing
 
 	wake   chan struct{}
 	done   chan struct{}
 	closed chan struct{}
 }
 
-// openJournal makes a new journal with these entries. A finished or killed run's journal in its place is replaced.
+// openJournal creates a journal with the given first entries. It replaces the journal of a finished
+// or killed run.
 func openJournal(path string, codec Codec, fail func(error), first []*entry) (*journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	if live, err := isLive(path, codec); err != nil {
+	if live, err := inUse(path, codec); err != nil {
 		return nil, err
 	} else if live {
-		return nil, fmt.Errorf("%s belongs to a run that is still going on: wait until it ends", path)
+		return nil, fmt.Errorf("%s belongs to a run that is still in progress: wait until it ends", path)
 	}
-	j := &journal{path: path, codec: codec, fail: fail, wake: make(chan struct{}, 1), done: make(chan struct{}), closed: make(chan struct{})}
+	j := &journal{
+		path:   path,
+		codec:  codec,
+		fail:   fail,
+		wake:   make(chan struct{}, 1),
+		done:   make(chan struct{}),
+		closed: make(chan struct{}),
+	}
 	var text []byte
 	for _, e := range first {
 		line, err := j.line(e)
@@ -76,7 +85,7 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		return nil, err
 	}
 	j.f = f
-	if err = filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) { // where there are no locks, the first line says whose it is
+	if err = filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) { // without file locks, the begin entry names the process
 		err = j.write(text)
 	}
 	if err == nil {
@@ -98,34 +107,35 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 	return j, nil
 }
 
-// isLive tells whether a process holds the journal's lock or, where the file system has no locks, whether the one that wrote it runs.
-func isLive(path string, codec Codec) (bool, error) {
+// inUse reports whether a process holds the journal's lock. If the file system has no locks, it
+// reports whether the process that created the journal is running.
+func inUse(path string, codec Codec) (bool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return false, nil // whoever can't write it can read it at most
+		return false, nil // a process that can't write the journal only reads the state
 	}
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	err = filelock.LockShared(f) // others may be looking too
+	err = filelock.LockShared(f) // other readers may check at the same time
 	if err == nil || errors.Is(err, filelock.ErrHeld) {
 		return err != nil, nil
 	}
-	entries, _, err := readJournal(context.Background(), path, codec) // also at the end of a run that was interrupted
+	entries, _, err := readJournal(context.Background(), path, codec) // this may run at the end of a cancelled run
 	if err != nil || len(entries) == 0 || entries[0].Header == nil {
-		return false, nil // whoever needs to read it is told what is wrong
+		return false, nil // readJournal reports the problem to those who need the entries
 	}
 	pid, here := processHere(entries[0].Header.Process)
-	return here && pid != os.Getpid() && !ended(pid), nil
+	return here && pid != os.Getpid() && !exited(pid), nil
 }
 
-// line is an entry's text.
+// line returns an entry as a line of the journal.
 func (j *journal) line(e *entry) ([]byte, error) {
-	text, err := e.text()
+	text, err := e.encode()
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +152,7 @@ func (j *journal) line(e *entry) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// append writes an entry. When it returns, the entry survives the end of this process.
+// append writes an entry. Once it has returned, the entry survives a crash of this process.
 func (j *journal) append(e *entry) {
 	line, err := j.line(e)
 	j.mu.Lock()
@@ -152,12 +162,12 @@ func (j *journal) append(e *entry) {
 	}
 	if err != nil {
 		j.err = errors.Join(j.err, err)
-		j.trouble(err)
+		j.reportFailure(err)
 		return
 	}
 	j.entries++
 	if err := j.reserve(); err != nil {
-		j.trouble(err) // this entry is safe, and so are those of the steps that run; there is no room for many more
+		j.reportFailure(err) // this entry is safe, and so will be those of the steps in progress, but few others
 	}
 	select {
 	case j.wake <- struct{}{}:
@@ -165,7 +175,8 @@ func (j *journal) append(e *entry) {
 	}
 }
 
-// write writes a line over the zeros; of one that didn't fit, nothing is left that the next would be stuck to.
+// write writes a line over the zeros. It removes an incomplete line, so that the next one starts on
+// a new line.
 func (j *journal) write(line []byte) error {
 	n, err := j.f.WriteAt(line, j.size)
 	if err != nil {
@@ -182,32 +193,33 @@ func (j *journal) write(line []byte) error {
 
 var zeros [256 << 10]byte
 
-// reserve sees to it that there is room for the next entries.
+// reserve extends the file with zeros for the next entries.
 func (j *journal) reserve() error {
 	if j.size+reserveLow <= j.reserved {
 		return nil
 	}
-	for want := j.size + reserveStep; j.reserved < want; {
-		n, err := j.f.WriteAt(zeros[:min(int64(len(zeros)), want-j.reserved)], j.reserved)
+	for target := j.size + reserveStep; j.reserved < target; {
+		n, err := j.f.WriteAt(zeros[:min(int64(len(zeros)), target-j.reserved)], j.reserved)
 		j.reserved += int64(n)
 		if err != nil && j.reserved < j.size+reserveLow {
 			return fmt.Errorf("the disk with %s is full or nearly full: %w", j.path, err)
 		}
 		if err != nil {
-			break // a smaller piece is enough for now
+			break // a smaller reserve is enough for now
 		}
 	}
 	return nil
 }
 
-func (j *journal) trouble(err error) {
+// reportFailure calls the fail function, once.
+func (j *journal) reportFailure(err error) {
 	if !j.failed && j.fail != nil {
 		go j.fail(err)
 	}
 	j.failed = true
 }
 
-// syncer syncs the file soon after each entry. It is the only one that waits for the disk.
+// syncer syncs the file soon after each entry. Nothing else waits for the disk.
 func (j *journal) syncer() {
 	defer close(j.closed)
 	for {
@@ -222,13 +234,13 @@ func (j *journal) syncer() {
 		}
 		if err := syncData(j.f); err != nil {
 			j.mu.Lock()
-			j.trouble(fmt.Errorf("syncing the journal: %w", err))
+			j.reportFailure(fmt.Errorf("syncing the journal: %w", err))
 			j.mu.Unlock()
 		}
 	}
 }
 
-// close ends the journal and leaves the file.
+// close closes the journal and keeps the file.
 func (j *journal) close() {
 	close(j.done)
 	<-j.closed
@@ -237,15 +249,17 @@ func (j *journal) close() {
 	j.f.Close()
 }
 
-// discard ends the journal and removes the file, while it is locked still, so that nobody takes it for a killed run's.
+// discard removes the file and closes the journal. The file is removed while it is locked, so that
+// it never looks like the journal of a killed run.
 func (j *journal) discard() {
 	close(j.done)
 	<-j.closed
 	removeLocked(j.f, j.path)
 }
 
-// readJournal reads the entries of a journal. Damaged ones are counted: the last one may be half-written, others mean that the
-// file system lost something in a power cut.
+// readJournal returns the entries of a journal and the number of damaged ones. An incomplete last
+// entry does not count: its write was interrupted. Other damaged entries were lost by the file
+// system, in a power cut for example.
 func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -254,11 +268,11 @@ func readJournal(ctx context.Context, path string, codec Codec) (entries []*entr
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxLine)
-	last := false // the last line was damaged
+	last := false // the last line is damaged
 	for lines.Scan() {
 		text := bytes.TrimRight(lines.Bytes(), "\x00")
 		if len(text) == 0 {
-			continue // what was prepared for the next entries
+			continue // reserved space
 		}
 		if last {
 			damaged++

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData waits until the file's data are on the disk. Times needn't be.
+// syncData waits until the file's data is on disk. It does not wait for metadata such as file
+// times.
 func syncData(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {

@@ -4,5 +4,5 @@ package statemgr
 
 import "os"
 
-// syncData waits until the file is on the disk.
+// syncData waits until the file is on disk.
 func syncData(f *os.File) error { return f.Sync() }

@@ -53,7 +53,7 @@ func TestReplay(t *testing.T) {
 			s.SetDeposed(addr(0), "00000001", object("x"), provider)
 			return s
 		}(), interrupted: []string{"lab_object.a[0]00000001 delete"}},
-		{name: "gone current object beside a deposed one", before: state("x"), record: func(m *statemgr.Manager) {
+		{name: "deleted current object and a deposed one", before: state("x"), record: func(m *statemgr.Manager) {
 			m.Stored(addr(0), "00000001", object("x"), provider)
 			m.Stored(addr(0), addrs.NotDeposed, nil, addrs.ProviderInstance{})
 		}, want: func() *states.State {
@@ -61,7 +61,7 @@ func TestReplay(t *testing.T) {
 			s.SetDeposed(addr(0), "00000001", object("x"), provider)
 			return s
 		}()},
-		{name: "set aside and taken back", before: state("x"), record: func(m *statemgr.Manager) {
+		{name: "deposed and restored", before: state("x"), record: func(m *statemgr.Manager) {
 			m.Moved(addr(0), addrs.NotDeposed, "00000001", object("x"), provider)
 			m.Moved(addr(0), "00000001", addrs.NotDeposed, object("x"), provider)
 		}, want: state("x")},
@@ -77,7 +77,7 @@ func TestReplay(t *testing.T) {
 			s.SetCurrent(addr(8), object("new"), provider)
 			return s
 		}()},
-		{name: "built-in steps aren't recorded", before: state("x"), record: func(m *statemgr.Manager) {
+		{name: "steps of built-in providers are not recorded", before: state("x"), record: func(m *statemgr.Manager) {
 			op := creating(1)
 			op.Builtin = true
 			m.Started(op)
@@ -103,9 +103,9 @@ func TestReplay(t *testing.T) {
 				t.Error(diff)
 			}
 			if len(got) > 0 && !strings.Contains(diags.AsWarnings()[len(diags)-1].Detail, "\n  lab_object.a[") {
-				t.Errorf("no word of what was interrupted: %v", diags)
+				t.Errorf("the interrupted steps are not reported: %v", diags)
 			}
-			// The next run saves it, and after that the journal is gone.
+			// The next run saves the state and removes the journal.
 			begin(t, m, nil)
 			check(t, m.Save(t.Context(), snap.State))
 			check(t, m.Unlock())
@@ -115,7 +115,7 @@ func TestReplay(t *testing.T) {
 				t.Errorf("still reported: %v", diags)
 			}
 			if slices.Contains(names(t), "terraform.tfstate.journal") {
-				t.Error("the journal is still there")
+				t.Error("the journal was not removed")
 			}
 		})
 	}
@@ -143,8 +143,8 @@ func TestReportHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestInterruptedStepsAreCarriedOn: they stay reported until a run has ended well.
-func TestInterruptedStepsAreCarriedOn(t *testing.T) {
+// Interrupted steps are reported until a run ends successfully.
+func TestInterruptedStepsAreKept(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
 	m.Started(creating(1))
@@ -165,12 +165,12 @@ func TestInterruptedStepsAreCarriedOn(t *testing.T) {
 	crash(t)
 	check(t, m.Unlock())
 	if snap, _ = read(t, open(t)); len(snap.Interrupted) != 0 {
-		t.Errorf("a later run dealt with it: %+v", snap.Interrupted)
+		t.Errorf("still reported after a later run stored the object: %+v", snap.Interrupted)
 	}
 }
 
-// TestGivenUpSteps: what a run didn't wait for is reported although the state was saved, until a later run has ended well.
-func TestGivenUpSteps(t *testing.T) {
+// Steps that a run did not wait for are reported, although it saved the state, until another run ends successfully.
+func TestOpenStepsAreKept(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
 	m.Started(creating(1))
@@ -194,7 +194,7 @@ func TestGivenUpSteps(t *testing.T) {
 	}
 }
 
-func TestALiveRunIsNoInterruptedOne(t *testing.T) {
+func TestRunInProgress(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
 	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
@@ -205,15 +205,15 @@ func TestALiveRunIsNoInterruptedOne(t *testing.T) {
 	}
 	other := open(t)
 	read(t, other)
-	if err := other.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "still going on") {
+	if err := other.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "still in progress") {
 		t.Errorf("a second run at the same time: %v", err)
 	}
 	check(t, m.Save(t.Context(), state("x", "y")))
 	check(t, m.Unlock())
 }
 
-// TestReadersAtOnce: who looks whether a run goes on is not taken for it by others who look too.
-func TestReadersAtOnce(t *testing.T) {
+// Concurrent readers do not mistake each other for a run in progress.
+func TestConcurrentReaders(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
 	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
@@ -225,7 +225,7 @@ func TestReadersAtOnce(t *testing.T) {
 			for range 50 {
 				snap, diags := open(t).Read(t.Context())
 				if diags.HasErrors() || snap.State.Instance(addr(1)) == nil {
-					t.Errorf("the journal isn't read: %v", diags)
+					t.Errorf("the journal was not replayed: %v", diags)
 					return
 				}
 			}
@@ -234,7 +234,7 @@ func TestReadersAtOnce(t *testing.T) {
 	readers.Wait()
 }
 
-// TestLongNames: where the name of a file that is to be kept would be too long, that is told.
+// WriteRepair reports a file name that is too long.
 func TestLongNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	name := strings.Repeat("x", 246)
@@ -246,12 +246,12 @@ func TestLongNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := m.Mend(t.Context(), r); err == nil || !strings.Contains(err.Error(), "keeping the damaged state") {
+	if kept, err := m.WriteRepair(t.Context(), r); err == nil || !strings.Contains(err.Error(), "keeping the damaged state") {
 		t.Errorf("kept as %q: %v", kept, err)
 	}
 }
 
-func TestSomebodyElseWroteTheState(t *testing.T) {
+func TestStateWrittenByAnotherRun(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
 	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
@@ -271,7 +271,7 @@ func TestSomebodyElseWroteTheState(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// A journal that says nothing new goes quietly, whoever wrote the state.
+	// A journal without changes is ignored.
 	writeState(t, state("x", "y"), 9)
 	if err := os.Rename("terraform.tfstate.journal.unused-1", "terraform.tfstate.journal"); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestSomebodyElseWroteTheState(t *testing.T) {
 	}
 }
 
-// TestJournalNames: whatever workspaces are called, each has a journal of its own.
+// TestJournalNames checks that each workspace has its own journal, whatever its name.
 func TestJournalNames(t *testing.T) {
 	dir := t.TempDir()
 	seen := map[string]bool{}
@@ -303,7 +303,7 @@ func TestJournalNames(t *testing.T) {
 	}
 }
 
-func TestSavedByAStateCommandAfterACrash(t *testing.T) {
+func TestStateCommandAfterCrash(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
 	m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
@@ -324,10 +324,10 @@ func TestSavedByAStateCommandAfterACrash(t *testing.T) {
 	}
 }
 
-func TestForeignJournal(t *testing.T) {
+func TestInvalidJournal(t *testing.T) {
 	for content, want := range map[string]string{
-		"what is this\n": "is no journal that this version can read",
-		"{}\n":           "is no journal that this version can read",
+		"not a journal\n": "is not a journal that this version can read",
+		"{}\n":            "is not a journal that this version can read",
 		`{"kind":"begin","header":{"journal":1},"serial":5}` + "\n" + `{"kind":"store","addr":"???"}` + "\n": `reading the journal: ???`,
 	} {
 		setup(t, state("x"))
@@ -335,7 +335,7 @@ func TestForeignJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, diags := open(t).Read(t.Context()); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
-			t.Errorf("%q gives %v", content, diags.Err())
+			t.Errorf("%q: %v", content, diags.Err())
 		}
 	}
 }
@@ -356,7 +356,7 @@ func TestTornJournal(t *testing.T) {
 	for n := header; n <= len(whole); n++ {
 		torn := whole[:n:n]
 		if n%2 == 1 {
-			torn = append(torn, make([]byte, 3000)...) // what was prepared for more
+			torn = append(torn, make([]byte, 3000)...) // reserved space
 		}
 		if err := os.WriteFile("terraform.tfstate.journal", torn, 0o600); err != nil {
 			t.Fatal(err)
@@ -364,10 +364,10 @@ func TestTornJournal(t *testing.T) {
 		snap, diags := read(t, open(t))
 		want := 1 + strings.Count(string(whole[header:n]), "\n")
 		if n < len(whole) && whole[n] == '\n' {
-			want++ // only the line end is missing
+			want++ // only the end of the line is missing
 		}
 		if got := len(ids(snap.State)); got != want {
-			t.Fatalf("of %d bytes: %d objects, want %d; %v", n, got, want, diags)
+			t.Fatalf("%d bytes: %d objects, want %d; %v", n, got, want, diags)
 		}
 	}
 	damaged := strings.Replace(string(whole), `"kind":"store"`, "\x00\x00\x00\x00", 1)
@@ -398,7 +398,7 @@ func FuzzJournal(f *testing.F) {
 		check(t, m.Save(t.Context(), snap.State))
 		after, diags := open(t).Read(t.Context())
 		if diags.HasErrors() || !statefile.Equal(after.State, snap.State) {
-			t.Errorf("what was recovered isn't what is saved: %v", diags.Err())
+			t.Errorf("the saved state differs from the recovered one: %v", diags.Err())
 		}
 	})
 }

@@ -25,22 +25,25 @@ const (
 	unlockTimeout = 30 * time.Second
 )
 
-// Waiting tells how the wait for a lock goes.
+// Waiting describes the wait for a lock.
 type Waiting struct {
-	Holder  *backend.LockInfo // nil when not known
+	Holder  *backend.LockInfo // nil if unknown
 	Elapsed time.Duration
 }
 
-// Lock locks the state for an operation ("OperationTypeApply"), waiting for as long as timeout says; progress, if not nil, is told
-// before each wait. Stores without locks are not locked. A lock that somebody holds gives a diagnostic with the holder's
-// *backend.LockInfo as its Extra, which may be nil.
-func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Duration, progress func(Waiting)) tfdiags.Diagnostics {
+// Lock locks the state for an operation such as "OperationTypeApply". It waits up to timeout and
+// calls progress, unless that is nil, before each wait. It does nothing if the store has no locks.
+// If another process holds the lock, the Extra field of the diagnostic is its *backend.LockInfo,
+// which may be nil.
+func (m *Manager) Lock(
+	ctx context.Context, operation string, timeout time.Duration, progress func(Waiting),
+) tfdiags.Diagnostics {
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return nil
 	}
 	info := backend.LockInfo{
-		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: who(),
+		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: userAtHost(),
 		Version: version.String, Created: time.Now().UTC(),
 	}
 	start, wait := time.Now(), firstWait
@@ -73,13 +76,13 @@ func (m *Manager) Lock(ctx context.Context, operation string, timeout time.Durat
 }
 
 func lockFailed(err error) tfdiags.Diagnostics {
-	advice := "Without the lock, two commands could write the state at the same time. Solve the problem and run the command again. " +
-		"-lock=false goes without a lock, which is safe only while nobody else uses the state."
+	advice := "The lock prevents two commands from writing the state at the same time. Solve the problem and run the " +
+		"command again. Use -lock=false only if no other command is using the state."
 	var held *backend.LockedError
 	isHeld := errors.As(err, &held)
-	if isHeld && leftBehind(held.Info) {
-		advice = fmt.Sprintf("The lock is that of a process on this machine that does not run any more. It must have been killed before it "+
-			"could give the lock back. \"tofu force-unlock %s\" removes the lock.", held.Info.ID)
+	if isHeld && isStale(held.Info) {
+		advice = fmt.Sprintf("The process on this machine that acquired the lock is no longer running. It was probably killed "+
+			"before it could release the lock. To remove the lock, run \"tofu force-unlock %s\".", held.Info.ID)
 	}
 	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", tfdiags.Capital(err.Error()), advice)
 	if isHeld {
@@ -88,36 +91,38 @@ func lockFailed(err error) tfdiags.Diagnostics {
 	return tfdiags.Diagnostics{d}
 }
 
-// leftBehind tells whether a lock is known to be that of a process that doesn't run any more.
-func leftBehind(lock *backend.LockInfo) bool {
+// isStale reports whether the process that acquired the lock is known to have exited.
+func isStale(lock *backend.LockInfo) bool {
 	if lock == nil {
 		return false
 	}
 	pid, here := processHere(lock.Info)
-	return here && ended(pid)
+	return here && exited(pid)
 }
 
-// processHere reads what processInfo said, if the process's number means the same here.
+// processHere parses the result of processInfo. It reports false if the process ID belongs to
+// another machine or PID namespace.
 func processHere(info string) (pid int, here bool) {
 	_, err := fmt.Sscanf(info, "process %d", &pid)
 	return pid, err == nil && info == processInfo(pid)
 }
 
-// ended tells whether there is no process of that number.
-func ended(pid int) bool {
+// exited reports whether no process has this ID.
+func exited(pid int) bool {
 	process, err := os.FindProcess(pid)
-	if err != nil { // on Windows: elsewhere every number gives a process
+	if err != nil { // only on Windows: elsewhere FindProcess always succeeds
 		return !errors.Is(err, fs.ErrPermission)
 	}
 	return errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// processInfo is what a lock says of the process that took it.
-func processInfo(pid int) string { return fmt.Sprintf("process %d of %s", pid, numbering()) }
+// processInfo describes a process in the information of a lock.
+func processInfo(pid int) string { return fmt.Sprintf("process %d of %s", pid, processSpace()) }
 
-// numbering names the processes among which a number means one: on Linux those of a PID namespace since the machine was started. Names
-// of machines don't tell containers apart, and there may be several of one name on several machines.
-func numbering() string {
+// processSpace identifies the set of processes in which a process ID is unique: on Linux a PID
+// namespace since the last boot, elsewhere the host. Host names don't distinguish containers and
+// may be shared by several machines.
+func processSpace() string {
 	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, err2 := os.Readlink("/proc/self/ns/pid")
 	if err1 != nil || err2 != nil {
@@ -128,8 +133,8 @@ func numbering() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// who names this user and machine, as locks do.
-func who() string {
+// userAtHost names the user and machine, as in the information of a lock.
+func userAtHost() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
@@ -138,15 +143,15 @@ func who() string {
 	return name + "@" + host
 }
 
-// LockID gives the ID of the lock that this manager holds, "" for none.
+// LockID returns the ID of the lock that the manager holds, or "" if it holds none.
 func (m *Manager) LockID() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lockID
 }
 
-// Unlock ends what runs, without saving, and gives the lock back. It takes its own time: a cancelled operation must be able to
-// unlock. Without a lock it only ends what runs.
+// Unlock stops recording without saving and releases the lock, if there is one. It takes no
+// context: a cancelled operation must be able to unlock.
 func (m *Manager) Unlock() tfdiags.Diagnostics {
 	m.close()
 	m.mu.Lock()
@@ -160,13 +165,13 @@ func (m *Manager) Unlock() tfdiags.Diagnostics {
 	defer cancel()
 	if err := m.store.(backend.Locker).Unlock(ctx, m.workspace, id); err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
-			"The lock may still be held, and then other operations on this state fail. Once you are sure that none is running, "+
+			"The lock may still be held, which makes other operations on this state fail. If no operation is running, "+
 			"run \"tofu force-unlock %s\".", err, id)}
 	}
 	return nil
 }
 
-// ForceUnlock removes somebody else's lock.
+// ForceUnlock removes the lock of another process.
 func (m *Manager) ForceUnlock(ctx context.Context, id string) error {
 	locker, ok := m.store.(backend.Locker)
 	if !ok {

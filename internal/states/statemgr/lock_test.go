@@ -21,7 +21,7 @@ func TestLockWaits(t *testing.T) {
 	check(t, a.Lock(t.Context(), "OperationTypeApply", 0, nil))
 	diags := b.Lock(t.Context(), "OperationTypePlan", 0, nil)
 	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "OperationTypeApply") || !strings.Contains(diags[0].Detail, a.LockID()) {
-		t.Errorf("the holder isn't named: %v", diags)
+		t.Errorf("the holder is not reported: %v", diags)
 	}
 	var waited []statemgr.Waiting
 	done := make(chan tfdiags.Diagnostics)
@@ -44,7 +44,7 @@ func TestLockWaits(t *testing.T) {
 		t.Errorf("a cancelled wait: %v", diags)
 	}
 	if err := a.ForceUnlock(t.Context(), "wrong"); err == nil {
-		t.Error("a wrong ID unlocks")
+		t.Error("a wrong ID releases the lock")
 	}
 	if err := a.ForceUnlock(t.Context(), b.LockID()); err != nil {
 		t.Error(err)
@@ -52,8 +52,8 @@ func TestLockWaits(t *testing.T) {
 	check(t, a.Lock(t.Context(), "x", 0, nil))
 }
 
-// TestLockLeftBehind: a lock is explained as left behind only if a process of that number would be seen from here.
-func TestLockLeftBehind(t *testing.T) {
+// A lock is reported as stale only if its process would be visible from here.
+func TestStaleLock(t *testing.T) {
 	store := new(inmem.Store)
 	m := statemgr.Open(store, ws, nil)
 	check(t, m.Lock(t.Context(), "x", 0, nil))
@@ -62,9 +62,9 @@ func TestLockLeftBehind(t *testing.T) {
 	var pid int
 	var place string
 	if _, err := fmt.Sscanf(own.Info, "process %d of %s", &pid, &place); err != nil || pid != os.Getpid() {
-		t.Fatalf("the lock doesn't name its process: %q", own.Info)
+		t.Fatalf("the lock has no process: %q", own.Info)
 	}
-	const none = 1 << 23 // more than a system numbers
+	const none = 1 << 23 // larger than any process ID
 	for info, left := range map[string]bool{
 		fmt.Sprintf("process %d of %s", none, place):     true,
 		fmt.Sprintf("process %d of elsewhere", none):     false,
@@ -79,7 +79,7 @@ func TestLockLeftBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		diags := m.Lock(t.Context(), "x", 0, nil)
-		if !diags.HasErrors() || strings.Contains(diags[0].Detail, "does not run any more") != left {
+		if !diags.HasErrors() || strings.Contains(diags[0].Detail, "is no longer running") != left {
 			t.Errorf("%q: %v", info, diags)
 		}
 		if err := store.Unlock(t.Context(), ws, "one"); err != nil {

@@ -21,71 +21,74 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Options say where the manager keeps its own files. The zero value is usable.
+// Options configures a manager. The zero value is valid.
 type Options struct {
-	DataDir  string        // journals of states that aren't files, and the list of applied plans; "" for ".terraform"
-	WorkDir  string        // where errored.tfstate goes; "" for the working directory
-	StoreID  string        // what tells this store from others: the backend's name and settings; not needed for local files
+	DataDir  string        // journals of states in remote stores and the list of applied plans; "" for ".terraform"
+	WorkDir  string        // directory of errored.tfstate; "" for the working directory
+	StoreID  string        // identifies the store: backend name and settings; not needed for local files
 	Codec    Codec         // encryption of the state and the journal; nil for none
-	Interval time.Duration // between snapshots while an operation runs; 0 for 20 s
-	// Fail is called once if what happens can't be recorded any more, so that nothing new is started; nil for nobody.
+	Interval time.Duration // between snapshots during an operation; 0 for 20 s
+	// Fail is called once when operations can no longer be recorded, so that no more are started.
+	// It may be nil.
 	Fail func(error)
-	// Hurry is closed when the user wants to wait no longer; nil for never. The state is then saved elsewhere if the store takes long.
-	Hurry <-chan struct{}
+	// Abort is closed when the user does not want to wait any longer. If the store is slow, the
+	// state is then saved to a local file. It may be nil.
+	Abort <-chan struct{}
 	Log   *slog.Logger // nil for the default one
 }
 
-// A Codec encrypts what leaves the manager. What it gives is JSON if what it gets is.
+// A Codec encrypts the state and the journal. It turns JSON into JSON.
 type Codec interface {
 	Encrypt(plain []byte) ([]byte, error)
-	// Decrypt also tells whether the data should be written anew because it isn't as Encrypt would write it.
+	// Decrypt also reports whether the data must be written again because its encryption is
+	// outdated.
 	Decrypt(ctx context.Context, data []byte) (plain []byte, migrate bool, err error)
 }
 
-// Manager keeps the state of one workspace.
+// A Manager keeps the state of one workspace.
 type Manager struct {
 	store     backend.Store
 	workspace string
 	opts      Options
 	log       *slog.Logger
 	indent    bool
-	objects   statefile.Encoder // of the journal's entries, for everybody at once
+	objects   statefile.Encoder // encodes journal entries; safe for concurrent use
 
-	mu       sync.Mutex // guards what follows; held for moments only
+	mu       sync.Mutex // guards the following fields; never held during I/O
 	lockID   string
 	locked   bool
-	read     bool                  // Read was successful
-	state    *states.State         // as the running operation sees it
-	dirty    bool                  // it has changed since the last snapshot
-	journal  *journal              // open while an operation runs
-	steps    map[objectID]openStep // the steps that are under way
-	wake     chan struct{}         // tells the snapshots goroutine of a first change
-	stop     chan struct{}         // ends it
+	read     bool                  // Read has succeeded
+	state    *states.State         // the state as changed by the running operation
+	dirty    bool                  // state has changed since the last snapshot
+	journal  *journal              // open during an operation
+	steps    map[objectID]openStep // the steps in progress
+	wake     chan struct{}         // wakes the snapshots goroutine after a change
+	stop     chan struct{}         // stops the snapshots goroutine
 	finished sync.WaitGroup
-	planID   string // of the plan being applied, until it is noted
+	planID   string // ID of the saved plan until its first change is recorded
 
-	writing sync.Mutex // one reading or writing of the store at a time; guards what follows
+	writing sync.Mutex // serializes access to the store and guards the following fields
 	stored  stored
-	old     *recovery // the journal of a killed run, until a snapshot has its content
+	old     *recovery // the journal of a killed run until a snapshot includes it
 	encoder *statefile.Encoder
 }
 
-// stored is what the store has, as far as is known.
+// stored is the last known content of the store.
 type stored struct {
 	exists  bool
 	serial  uint64
 	lineage string
 	version string // of the program that wrote it
 	state   *states.State
-	migrate bool   // must be written even if nothing changed
-	bytes   []byte // for stores that can swap
+	migrate bool   // it must be written even if nothing changed
+	bytes   []byte // only for stores that are a backend.Swapper
 }
 
 func (s *stored) snapshot() *Snapshot {
 	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version}
 }
 
-// Open makes the manager of a workspace's state. It does no input or output.
+// Open returns a manager for the state of a workspace. It does no I/O.
 func Open(store backend.Store, workspace string, opts *Options) *Manager {
 	m := &Manager{store: store, workspace: workspace, log: slog.Default()}
 	if opts != nil {
@@ -104,18 +107,19 @@ func Open(store backend.Store, workspace string, opts *Options) *Manager {
 	return m
 }
 
-// Snapshot is the state as it is now, with what a killed run left.
+// Snapshot is the current state, including the journal of a killed run.
 type Snapshot struct {
-	State   *states.State // never nil; not to be changed
-	Exists  bool          // there is a snapshot, or a journal of one
+	State   *states.State // never nil; must not be changed
+	Exists  bool          // there is a snapshot or a journal
 	Serial  uint64
 	Lineage string
 	Version string // of the program that wrote the snapshot
-	// Interrupted are the steps of killed runs that had started and aren't known to have ended.
+	// Interrupted holds the steps of killed runs that started but are not known to have ended.
 	Interrupted []Operation
 }
 
-// Read gives the state. It replays the journal of a killed run, and the diagnostics tell the user about that.
+// Read returns the state. It replays the journal of a killed run and reports that in the
+// diagnostics.
 func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	m.writing.Lock()
@@ -127,7 +131,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	if err != nil {
 		d := tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
 		if errors.As(err, new(statefile.DamagedError)) {
-			d.Detail += " To see what can be saved of it, run \"tofu state repair\"."
+			d.Detail += " To list its readable parts, run \"tofu state repair\"."
 		}
 		return nil, diags.Append(d)
 	}
@@ -138,7 +142,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	snap := present.snapshot()
 	if rec != nil {
 		diags = rec.report()
-		if rec.changed > 0 && !rec.foreign {
+		if rec.changed > 0 && !rec.diverged {
 			snap.State, snap.Exists = rec.state, true
 			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
 		}
@@ -147,13 +151,13 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stored, m.old, m.read = *present, rec, true
-	if m.journal == nil { // a running operation knows better
+	if m.journal == nil { // a running operation has a newer state
 		m.state = snap.State
 	}
 	return snap, diags
 }
 
-// load reads the snapshot in the store.
+// load reads the snapshot from the store.
 func (m *Manager) load(ctx context.Context) (*stored, error) {
 	data, err := m.store.Get(ctx, m.workspace)
 	if err != nil {
@@ -165,13 +169,13 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 	}
 	if len(data) == 0 {
 		if data != nil {
-			err = m.emptyIsWrong()
+			err = m.checkEmpty()
 		}
 		return out, err
 	}
 	if m.opts.Codec != nil {
 		if data, out.migrate, err = m.opts.Codec.Decrypt(ctx, data); err != nil {
-			return nil, err // which says what can't be decrypted
+			return nil, err // the error names what can't be decrypted
 		}
 	}
 	f, err := statefile.Parse(data)
@@ -186,13 +190,15 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 }
 
 func (m *Manager) noWorkspaces() tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("No such workspace", "This backend has the workspace \"default\" alone, so there can be none named %q. "+
+	return tfdiags.Diagnostics{tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", "+
+		"so there is no workspace %q. "+
 		"Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace)}
 }
 
-// emptyIsWrong tells whether an empty snapshot is a sign of loss. By itself it is no state: a first run of other programs that was
-// killed leaves one. Beside something that only a state can have left behind, it was emptied by accident.
-func (m *Manager) emptyIsWrong() error {
+// checkEmpty returns an error if the empty file of a local state must have lost its content. An
+// empty file alone is no error: other programs leave one if their first run is killed. If there is
+// also a backup, a journal or an errored.tfstate, there was a state.
+func (m *Manager) checkEmpty() error {
 	filer, ok := m.store.(backend.Filer)
 	if !ok {
 		return nil
@@ -200,24 +206,24 @@ func (m *Manager) emptyIsWrong() error {
 	file := filer.File(m.workspace)
 	for _, path := range append(m.erroredFiles(), file+".backup", m.journalPath()) {
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: put a copy of the state in its place or, "+
-				"to start without one, move both files away", file, path)}
+			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: replace it with "+
+				"a copy of the state or, to start without a state, move both files away", file, path)}
 		}
 	}
 	return nil
 }
 
-// journalPath is where this state's journal lies.
+// journalPath returns the path of the journal.
 func (m *Manager) journalPath() string {
 	if filer, ok := m.store.(backend.Filer); ok {
 		return filer.File(m.workspace) + ".journal"
 	}
-	// Workspaces are named as their backend likes: such a name may be too long for a file, or differ from another in case only.
+	// Workspace names may be too long for a file name, or differ only in case.
 	id := sha256.Sum256([]byte(m.opts.StoreID + "\x00" + m.workspace))
 	return filepath.Join(m.opts.DataDir, "journal", hex.EncodeToString(id[:16]))
 }
 
-// openJournal makes this state's journal.
+// openJournal creates this state's journal.
 func (m *Manager) openJournal(fail func(error), first []*entry) (*journal, error) {
 	path := m.journalPath()
 	if _, beside := m.store.(backend.Filer); !beside {
@@ -228,10 +234,10 @@ func (m *Manager) openJournal(fail func(error), first []*entry) (*journal, error
 	return openJournal(path, m.opts.Codec, fail, first)
 }
 
-// erroredPath is where a state goes that its store doesn't take: a new file, since an earlier one may be all that is known of another
-// workspace or run.
+// erroredPath returns the path for a state that can't be written to its store. It is always a new
+// file, as an existing one may be the only record of another run.
 func (m *Manager) erroredPath() string {
-	return free(func(n int) string {
+	return freeName(func(n int) string {
 		if n == 1 {
 			return filepath.Join(m.opts.WorkDir, "errored.tfstate")
 		}
@@ -239,8 +245,9 @@ func (m *Manager) erroredPath() string {
 	})
 }
 
-// free gives the first name that no file has. One that can't be looked at counts as such: who writes the file is told why.
-func free(name func(n int) string) string {
+// freeName returns the first name that no file has. A name that can't be checked counts as free:
+// writing the file reports the reason.
+func freeName(name func(n int) string) string {
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(name(n)); err != nil {
 			return name(n)
@@ -248,9 +255,9 @@ func free(name func(n int) string) string {
 	}
 }
 
-// erroredFiles are the files that erroredPath named before.
+// erroredFiles returns the existing files with names that erroredPath may return.
 func (m *Manager) erroredFiles() []string {
-	entries, _ := os.ReadDir(cmp.Or(m.opts.WorkDir, ".")) // one that can't be read has none for us
+	entries, _ := os.ReadDir(cmp.Or(m.opts.WorkDir, ".")) // the files are optional, so errors are ignored
 	var paths []string
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "errored.") && strings.HasSuffix(e.Name(), ".tfstate") {
@@ -260,5 +267,5 @@ func (m *Manager) erroredFiles() []string {
 	return paths
 }
 
-// errNotRead is what operations give that need the state to have been read.
-var errNotRead = errors.New("the state wasn't read before")
+// errNotRead is the error of operations that require a successful Read.
+var errNotRead = errors.New("the state was not read")

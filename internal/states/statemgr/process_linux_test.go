@@ -28,17 +28,16 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestMain lets the test binary play a run that will be killed.
+// TestMain runs the test binary as the process that TestKilledRuns kills.
 func TestMain(m *testing.M) {
 	if os.Getenv("STATEMGR_TEST_CHILD") != "" {
-		runForEver()
+		runForever()
 	}
 	os.Exit(m.Run())
 }
 
-// runForEver creates, changes and deletes objects from several goroutines. Before each step it says what is about to happen, and
-// after each what has.
-func runForEver() {
+// runForever creates, changes and deletes objects in several goroutines. It prints each step before and after it.
+func runForever() {
 	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Interval: 15 * time.Millisecond})
 	if diags := m.Lock(context.Background(), "OperationTypeApply", 0, nil); diags.HasErrors() {
 		fail(diags.Err())
@@ -83,9 +82,9 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// told is what a run had said about one object when it was killed.
-type told struct {
-	id    string // "": gone, or not there yet
+// printed is the last output of a killed run about one object.
+type printed struct {
+	id    string // "" if the object does not exist
 	state string // of the last step: start, call, done, gone
 }
 
@@ -114,7 +113,7 @@ func killedRun(t *testing.T) {
 		time.Sleep(time.Duration(5+rand.IntN(120)) * time.Millisecond)
 		_ = cmd.Process.Kill()
 	}()
-	said := make(map[int]told)
+	said := make(map[int]printed)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var n int
 		f := strings.Fields(lines.Text())
@@ -156,12 +155,13 @@ func killedRun(t *testing.T) {
 	}
 }
 
-// checkObject compares what is known of an object with what the killed run had said. The run may have been a step further.
-func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last told) {
+// checkObject compares the state and the interrupted steps with the last output of the killed run, which may have been
+// a step further.
+func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last printed) {
 	t.Helper()
 	known := ""
 	if inst := snap.State.Instance(addr(n)); inst != nil {
-		var text bytes.Buffer // snapshots lay objects out
+		var text bytes.Buffer // snapshots are indented
 		if err := json.Compact(&text, inst.Current.Attrs); err != nil {
 			t.Fatal(err)
 		}
@@ -175,17 +175,17 @@ func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last told) {
 	switch last.state {
 	case "done", "gone":
 		if known != want {
-			t.Errorf("object %d is lost: known %q, was %q", n, known, want)
+			t.Errorf("object %d is lost: got %q, want %q", n, known, want)
 		}
 	case "call":
-		// The answer may have been stored; if it wasn't, the step is known to have started.
+		// Either the result is stored or the step is reported as interrupted.
 		if known == want && !interrupted {
-			t.Errorf("object %d: the provider was called, and nothing is known of that", n)
+			t.Errorf("object %d: a provider call was not recorded", n)
 		}
 	}
 }
 
-// smallDisk mounts a file system of that size and gives its folder.
+// smallDisk mounts a file system of that size and returns its directory.
 func smallDisk(t *testing.T, size string) string {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
@@ -199,8 +199,8 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk: the disk fills up while an operation runs. What runs is recorded in the space that was reserved, the run is told to
-// stop, and nothing is lost.
+// TestFullDisk fills up the disk during an operation. The steps in progress are recorded in the reserved space, the run is
+// stopped, and nothing is lost.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t, "8m")
 	t.Chdir(dir)
@@ -230,16 +230,16 @@ func TestFullDisk(t *testing.T) {
 		m.Stored(addr(i), addrs.NotDeposed, obj, provider)
 		want.SetCurrent(addr(i), obj, provider)
 		if i > 10_000 {
-			t.Fatal("nobody noticed that the disk is full")
+			t.Fatal("the full disk was not reported")
 		}
 	}
-	for i := range 10 { // what was running when the run was told to stop
+	for i := range 10 { // steps in progress when the run was stopped
 		obj := object(fmt.Sprint("late ", i))
 		m.Stored(addr(100_000+i), addrs.NotDeposed, obj, provider)
 		want.SetCurrent(addr(100_000+i), obj, provider)
 	}
 	diags := m.Save(t.Context(), want)
-	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "nothing is lost") {
+	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "Nothing is lost") {
 		t.Fatalf("saving to a full disk: %v", diags)
 	}
 	check(t, m.Unlock())
@@ -256,17 +256,17 @@ func TestFullDisk(t *testing.T) {
 	if data, err := os.ReadFile("terraform.tfstate"); err != nil {
 		t.Error(err)
 	} else if f, err := statefile.Parse(data); err != nil || !statefile.Equal(f.State, want) {
-		t.Errorf("the saved state isn't what was done: %v", err)
+		t.Errorf("the saved state is not complete: %v", err)
 	}
 }
 
-// TestFullFromTheStart: when there is no space for a journal, nothing starts.
-func TestFullFromTheStart(t *testing.T) {
+// Begin fails if there is no space for a journal.
+func TestBeginOnFullDisk(t *testing.T) {
 	dir := smallDisk(t, "64k")
 	m := statemgr.Open(new(inmem.Store), ws, &statemgr.Options{DataDir: filepath.Join(dir, "data")})
 	read(t, m)
 	if err := m.Begin(t.Context(), nil); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("beginning on a full disk: %v", err)
+		t.Errorf("Begin on a full disk: %v", err)
 	}
 }
 

@@ -21,17 +21,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A recovery is what the journal of a killed run amounts to.
+// A recovery is the result of replaying the journal of a killed run.
 type recovery struct {
 	path        string
 	header      header
-	state       *states.State // the snapshot with the journal replayed
-	serial      uint64        // of that state, when it is written
-	changed     int           // objects that the snapshot doesn't have as the journal does
+	state       *states.State // the snapshot after replaying the journal
+	serial      uint64        // the serial for writing state
+	changed     int           // number of objects in the journal that differ from the snapshot
 	interrupted []Operation
 	damaged     int
-	// foreign: somebody wrote the state since, so the journal, which has news, can't be replayed over it.
-	foreign bool
+	// diverged reports that another run wrote the state since, so that the journal's changes can't
+	// be replayed over it.
+	diverged bool
 }
 
 type objectID struct {
@@ -39,35 +40,38 @@ type objectID struct {
 	deposed addrs.DeposedKey
 }
 
-// recover reads the journal that lies beside the state, if it is a killed run's; nil for none.
+// recover reads the journal of a killed run. It returns nil if there is none.
 func (m *Manager) recover(ctx context.Context, present *stored) (*recovery, error) {
 	path := m.journalPath()
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, nil
 	}
-	if live, err := isLive(path, m.opts.Codec); live || err != nil {
+	if live, err := inUse(path, m.opts.Codec); live || err != nil {
 		return nil, err
 	}
 	entries, damaged, err := readJournal(ctx, path, m.opts.Codec)
-	if errors.Is(err, fs.ErrNotExist) { // its run has just ended
+	if errors.Is(err, fs.ErrNotExist) { // the run ended in the meantime
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
-	if len(entries) == 0 || entries[0].Kind != beginEntry || entries[0].Header == nil || entries[0].Header.Journal != journalVersion {
-		return nil, fmt.Errorf("%s is no journal that this version can read; it may be encrypted, or a newer version's. "+
-			"It holds what an interrupted run did, so read it with the program and the settings that wrote it, or delete it if that doesn't matter", path)
+	if len(entries) == 0 || entries[0].Kind != beginEntry ||
+		entries[0].Header == nil || entries[0].Header.Journal != journalVersion {
+		return nil, fmt.Errorf("%s is not a journal that this version can read; it may be encrypted, or written by a newer "+
+			"version. It records the changes of an interrupted run. Run the command with the version and settings of that "+
+			"run, or delete the file if the changes don't matter", path)
 	}
 	rec := &recovery{path: path, header: *entries[0].Header, damaged: damaged}
 	if err := rec.replay(entries, present); err != nil {
 		return nil, err
 	}
-	rec.foreign = (rec.changed > 0 || len(rec.interrupted) > 0) && !belongs(entries, present)
+	rec.diverged = (rec.changed > 0 || len(rec.interrupted) > 0) && !belongs(entries, present)
 	return rec, nil
 }
 
-// belongs tells whether the snapshot in the store is the one that the run started from, or one that it wrote.
+// belongs reports whether the snapshot in the store is the one that the run started from or one
+// that it wrote.
 func belongs(entries []*entry, present *stored) bool {
 	begin := entries[0]
 	if !present.exists {
@@ -81,7 +85,7 @@ func belongs(entries []*entry, present *stored) bool {
 	})
 }
 
-// replay works out what the journal says.
+// replay applies the entries to the snapshot and collects the interrupted steps.
 func (rec *recovery) replay(entries []*entry, present *stored) error {
 	rec.state, rec.serial = present.state.Clone(), present.serial+1
 	final := make(map[objectID]*entry)
@@ -108,7 +112,12 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 				final[id] = e
 			}
 			if e.From != nil {
-				final[objectID{addr, *e.From}] = &entry{Kind: storeEntry, Addr: e.Addr, Deposed: *e.From, Object: json.RawMessage("null")}
+				final[objectID{addr, *e.From}] = &entry{
+					Kind:    storeEntry,
+					Addr:    e.Addr,
+					Deposed: *e.From,
+					Object:  json.RawMessage("null"),
+				}
 			}
 		}
 	}
@@ -132,7 +141,7 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 	return nil
 }
 
-// set records an object. What is gone leaves the provider of what is left as it was.
+// set sets an object. Removing one keeps the provider of the instance's other objects.
 func set(s *states.State, id objectID, obj *states.Object, provider addrs.ProviderInstance) {
 	if obj == nil {
 		if s.Instance(id.addr) == nil {
@@ -158,21 +167,23 @@ func find(s *states.State, id objectID) *states.Object {
 	return inst.Deposed[id.deposed]
 }
 
-// report tells the user what was found.
+// report describes the recovery to the user.
 func (rec *recovery) report() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	run := fmt.Sprintf("A run of %s (process %d) was interrupted", rec.header.Who, rec.header.PID)
-	if rec.foreign {
-		diags = diags.Append(tfdiags.Warningf("An interrupted run can't be recovered", "%s. Its journal, %s, says of %s what the state doesn't, "+
-			"but the state was written by somebody else since, so the journal was not applied. Compare the two: objects that the run "+
-			"created may be missing from the state. The next command that writes the state sets the journal aside.", run, rec.path, objects(rec.changed)))
+	if rec.diverged {
+		diags = diags.Append(tfdiags.Warningf("An interrupted run can't be recovered", "%s. Its journal, %s, has changes to %s "+
+			"that the state does not have. The journal was not applied, because another run has written the state since. "+
+			"Compare the two: objects that the interrupted run created may be missing from the state. The next command "+
+			"that writes the state renames the journal.", run, rec.path, objects(rec.changed)))
 	} else if rec.changed > 0 {
-		diags = diags.Append(tfdiags.Warningf("Recovered an interrupted run", "%s. What it had done to %s was taken from its journal, %s. "+
-			"The next command that writes the state saves that, and the journal goes.", run, objects(rec.changed), rec.path))
+		diags = diags.Append(tfdiags.Warningf("Recovered an interrupted run", "%s. Its changes to %s were read from its "+
+			"journal, %s. The next command that writes the state saves them and removes the journal.",
+			run, objects(rec.changed), rec.path))
 	}
 	if rec.damaged > 0 {
 		diags = diags.Append(tfdiags.Warningf("Damaged journal", "%s, and its journal, %s, has %d entries that can't be read. "+
-			"Objects that it changed last may be missing from the state or out of date.", run, rec.path, rec.damaged))
+			"Objects that it changed may be missing from the state or out of date.", run, rec.path, rec.damaged))
 	}
 	if len(rec.interrupted) > 0 {
 		var b strings.Builder
@@ -183,8 +194,8 @@ func (rec *recovery) report() tfdiags.Diagnostics {
 			}
 			b.WriteString("\n  " + op.describe())
 		}
-		diags = diags.Append(tfdiags.Warningf("Interrupted operations", "%s while these operations were under way. Whether they went through is not "+
-			"known; objects that were being created may exist without being in the state.%s", run, b.String()))
+		diags = diags.Append(tfdiags.Warningf("Interrupted operations", "%s during these operations. It is not known whether "+
+			"they succeeded: objects that were being created may exist without being in the state.%s", run, b.String()))
 	}
 	return diags
 }
@@ -196,7 +207,8 @@ func objects(n int) string {
 	return fmt.Sprintf("%d objects", n)
 }
 
-// describe says what was going on, with the planned values as far as they are known and not sensitive.
+// describe returns a line about an interrupted operation, with its planned values that are known
+// and not sensitive.
 func (op *Operation) describe() string {
 	text := op.Addr.String()
 	if op.Deposed != addrs.NotDeposed {
@@ -230,7 +242,7 @@ func (op *Operation) describe() string {
 	return text + ", planned " + string(values)
 }
 
-// setAside keeps a journal that couldn't be replayed where no command looks for it.
+// setAside renames a journal that can't be replayed, so that other commands ignore it.
 func (rec *recovery) setAside() error {
-	return os.Rename(rec.path, free(func(n int) string { return fmt.Sprintf("%s.unused-%d", rec.path, n) }))
+	return os.Rename(rec.path, freeName(func(n int) string { return fmt.Sprintf("%s.unused-%d", rec.path, n) }))
 }

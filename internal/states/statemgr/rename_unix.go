@@ -4,7 +4,7 @@ package statemgr
 
 import "os"
 
-// rename gives the open, locked file its name, and gives it back or closes it.
+// rename renames the open, locked file and returns it. It closes the file on error.
 func rename(f *os.File, path string) (*os.File, error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		f.Close()
@@ -13,7 +13,7 @@ func rename(f *os.File, path string) (*os.File, error) {
 	return f, nil
 }
 
-// removeLocked removes the open file, and then closes it.
+// removeLocked removes the open file and closes it.
 func removeLocked(f *os.File, path string) {
 	os.Remove(path)
 	f.Close()

@@ -6,8 +6,8 @@ import (
 	"tofu/internal/filelock"
 )
 
-// rename gives the open, locked file its name, and gives it back or closes it. An open file can't be renamed here, so another
-// descriptor is given back.
+// rename renames the open, locked file and returns it. It closes the file on error. Windows can't
+// rename an open file, so the result is another descriptor.
 func rename(f *os.File, path string) (*os.File, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func rename(f *os.File, path string) (*os.File, error) {
 	return g, nil
 }
 
-// removeLocked closes the file and then removes it.
+// removeLocked closes the file and removes it.
 func removeLocked(f *os.File, path string) {
 	f.Close()
 	os.Remove(path)

@@ -18,21 +18,22 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// A Repair is what can be made of a state that can't be read.
+// A Repair holds the readable parts of a damaged state.
 type Repair struct {
-	Cause   error    // why it can't be read
-	Found   []string // what was found, in order, as sentences without a full stop
-	State   *states.State
-	Objects int // in State
+	Cause    error    // why the state can't be read
+	Findings []string // sentences without a full stop
+	State    *states.State
+	Objects  int // number of objects in State
 
 	serial  uint64
 	lineage string
 	damaged []byte
 }
 
-// Examine works out how the state can be repaired; nil means that it can be read. What the damaged snapshot has is completed by what
-// errored.tfstate and the backup beside it have, and then by the journal of an interrupted run: an object too many is found out by
-// the next plan, one too few is not.
+// Examine collects the readable parts of a damaged state. It returns nil if the state can be read.
+// It adds the objects that are missing in the damaged snapshot from errored.tfstate and the backup,
+// and then replays the journal of an interrupted run. Too many objects are better than too few: the
+// next plan detects only the former.
 func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -45,28 +46,28 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 		return nil, nil
 	}
 	if !errors.As(cause, new(statefile.DamagedError)) {
-		return nil, cause // the key is missing, or a newer program wrote it: it isn't damaged
+		return nil, cause // not damaged, but encrypted with an unknown key or written by a newer program
 	}
 	r := &Repair{Cause: cause, State: states.New(), damaged: data}
-	sources := []*source{m.source(ctx, "the state itself", data)}
-	for _, path := range m.besides() {
+	sources := []*source{m.source(ctx, "the damaged state", data)}
+	for _, path := range m.otherFiles() {
 		if text, err := os.ReadFile(path); err == nil {
 			sources = append(sources, m.source(ctx, path, text))
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			r.found("%s can't be read: %v", path, err)
+			r.addFinding("%s can't be read: %v", path, err)
 		}
 	}
 	slices.SortStableFunc(sources, func(a, b *source) int { return cmp.Compare(b.serial(), a.serial()) })
 	for _, s := range sources {
-		if whole := r.take(s); whole {
-			break // what is older has no more to say
+		if complete := r.merge(s); complete {
+			break // older sources add nothing
 		}
 	}
 	return r, m.takeJournal(ctx, r)
 }
 
-// besides lists the files that may have what the snapshot has lost.
-func (m *Manager) besides() []string {
+// otherFiles returns the paths of the files that may have the missing objects.
+func (m *Manager) otherFiles() []string {
 	out := m.erroredFiles()
 	if filer, ok := m.store.(backend.Filer); ok {
 		out = append(out, filer.File(m.workspace)+".backup")
@@ -74,10 +75,10 @@ func (m *Manager) besides() []string {
 	return out
 }
 
-// source is a text that has some of the state.
+// A source is a text that contains parts of the state.
 type source struct {
-	what     string
-	file     *statefile.File // nil: nothing
+	name     string
+	file     *statefile.File // nil if nothing is readable
 	problems []string
 }
 
@@ -88,18 +89,18 @@ func (s *source) serial() uint64 {
 	return s.file.Serial
 }
 
-// source reads what can be read of a text.
-func (m *Manager) source(ctx context.Context, what string, data []byte) *source {
-	s := &source{what: what}
+// source reads the valid parts of a text.
+func (m *Manager) source(ctx context.Context, name string, data []byte) *source {
+	s := &source{name: name}
 	var err error
 	if m.opts.Codec != nil && len(data) > 0 {
 		if data, _, err = m.opts.Codec.Decrypt(ctx, data); err != nil {
-			s.problems = []string{fmt.Sprintf("nothing can be read: %v", err)}
+			s.problems = []string{fmt.Sprintf("nothing is readable: %v", err)}
 			return s
 		}
 	}
 	if len(data) == 0 {
-		s.problems = []string{"there is nothing"}
+		s.problems = []string{"it is empty"}
 		return s
 	}
 	if s.file, err = statefile.Parse(data); err != nil {
@@ -108,29 +109,30 @@ func (m *Manager) source(ctx context.Context, what string, data []byte) *source 
 	return s
 }
 
-func (r *Repair) found(format string, args ...any) {
-	r.Found = append(r.Found, fmt.Sprintf(format, args...))
+func (r *Repair) addFinding(format string, args ...any) {
+	r.Findings = append(r.Findings, fmt.Sprintf(format, args...))
 }
 
-// take adds what a source has and the repair hasn't. It tells whether the source is a whole state.
-func (r *Repair) take(s *source) (whole bool) {
+// merge adds the contents of a source that the repair lacks. It reports whether the source is a
+// complete state.
+func (r *Repair) merge(s *source) (complete bool) {
 	if s.file != nil && r.lineage != "" && s.file.Lineage != "" && s.file.Lineage != r.lineage {
-		r.found("%s is of another state (its lineage is %s), so nothing is taken from it", s.what, s.file.Lineage)
+		r.addFinding("%s belongs to another state (its lineage is %s) and is ignored", s.name, s.file.Lineage)
 		return false
 	}
 	if s.file != nil {
-		r.found("%s gives %s", s.what, objects(r.add(s.file)))
+		r.addFinding("%s adds %s", s.name, objects(r.add(s.file)))
 	}
 	for _, p := range s.problems {
-		r.found("in %s, %s", s.what, p)
+		r.addFinding("in %s, %s", s.name, p)
 	}
 	return s.file != nil && len(s.problems) == 0
 }
 
 func (r *Repair) add(f *statefile.File) (added int) {
-	for id, place := range contents(f.State) {
+	for id, place := range allObjects(f.State) {
 		if find(r.State, id) == nil {
-			if known := r.State.Resource(id.addr.Abs()); known != nil { // from a newer source, which knows better whose it is
+			if known := r.State.Resource(id.addr.Abs()); known != nil { // a newer source has the current provider
 				place.provider.Config = known.Provider
 			}
 			set(r.State, id, place.obj, place.provider)
@@ -150,7 +152,7 @@ func (r *Repair) add(f *statefile.File) (added int) {
 	return added
 }
 
-// takeJournal replays the journal of a run that was interrupted.
+// takeJournal replays the journal of an interrupted run.
 func (m *Manager) takeJournal(ctx context.Context, r *Repair) error {
 	rec, err := m.recover(ctx, &stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State})
 	switch {
@@ -159,25 +161,26 @@ func (m *Manager) takeJournal(ctx context.Context, r *Repair) error {
 	case rec == nil:
 		return nil
 	case r.lineage != "" && rec.header.Lineage != r.lineage:
-		r.found("the journal %s is of another state, so it is left alone", rec.path)
+		r.addFinding("the journal %s belongs to another state and is ignored", rec.path)
 		return nil
 	}
-	r.found("the journal %s gives %s", rec.path, objects(rec.changed))
+	r.addFinding("the journal %s adds %s", rec.path, objects(rec.changed))
 	if r.lineage == "" {
 		r.lineage = rec.header.Lineage
 	}
 	r.State, r.serial = rec.state, max(r.serial, rec.serial)
 	r.Objects = 0
-	for range contents(r.State) {
+	for range allObjects(r.State) {
 		r.Objects++
 	}
-	rec.foreign = false // it belongs to what the state was before the damage
+	rec.diverged = false // its run wrote the state before the damage
 	m.old = rec
 	return nil
 }
 
-// Mend puts the repaired state in the place of the damaged one, which is kept in the file that is given back. The lock is held.
-func (m *Manager) Mend(ctx context.Context, r *Repair) (kept string, err error) {
+// WriteRepair replaces the damaged state by the repaired one. It returns the path of the file in which
+// it keeps the damaged state. The caller must hold the lock.
+func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	if kept, err = m.keepDamaged(r.damaged); err != nil {
@@ -191,11 +194,12 @@ func (m *Manager) Mend(ctx context.Context, r *Repair) (kept string, err error) 
 	if err := m.put(ctx, &next); err != nil {
 		return kept, err
 	}
-	m.settled(r.State)
+	m.committed(r.State)
 	return kept, nil
 }
 
-// keepDamaged writes the damaged snapshot beside the state, or into the working directory. There is nothing to keep of an empty one.
+// keepDamaged writes the damaged snapshot beside the state or into the working directory. An empty
+// snapshot is not kept.
 func (m *Manager) keepDamaged(data []byte) (string, error) {
 	if len(data) == 0 {
 		return "", nil
@@ -204,14 +208,14 @@ func (m *Manager) keepDamaged(data []byte) (string, error) {
 	if filer, ok := m.store.(backend.Filer); ok {
 		base = filer.File(m.workspace)
 	}
-	path := free(func(n int) string { return fmt.Sprintf("%s.damaged-%d", base, n) })
+	path := freeName(func(n int) string { return fmt.Sprintf("%s.damaged-%d", base, n) })
 	return path, staging.WriteSynced(path, data, 0o600)
 }
 
-// Instances lists the addresses of what the repaired state has, sorted.
+// Instances returns the sorted addresses of the instances in the repaired state.
 func (r *Repair) Instances() []addrs.AbsInstance {
 	var out []addrs.AbsInstance
-	for id := range contents(r.State) {
+	for id := range allObjects(r.State) {
 		out = append(out, id.addr)
 	}
 	slices.SortFunc(out, addrs.AbsInstance.Compare)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRepairKeepsTheProvider: objects that only the backup has belong to the provider that the newer state knows.
-func TestRepairKeepsTheProvider(t *testing.T) {
+// Objects from the backup keep the provider of the newer state.
+func TestRepairKeepsProvider(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(file, text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -54,10 +54,10 @@ func TestEmptyFiles(t *testing.T) {
 		}
 		snap, diags := open(t).Read(t.Context())
 		if diags.HasErrors() != wrong {
-			t.Errorf("beside %q: %v", name, diags.Err())
+			t.Errorf("with %q: %v", name, diags.Err())
 		}
 		if !wrong && snap.Exists {
-			t.Error("an empty file counts as a state")
+			t.Error("an empty file is a state")
 		}
 	}
 }

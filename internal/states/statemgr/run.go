@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"time"
 
@@ -16,16 +17,18 @@ import (
 	"tofu/internal/version"
 )
 
-// Run says what an operation starts from.
+// Run describes the start of an operation.
 type Run struct {
-	// State is what the engine starts from: the prior state of its plan, which may differ from what Read gave by moved and
-	// refreshed objects. Nil for what Read gave.
+	// State is the state that the engine starts from: the prior state of its plan, in which objects
+	// may have been moved or refreshed. If it is nil, the operation starts from the result of Read.
 	State *states.State
-	// PlanID is the ID of the saved plan that is applied, "" for none. It is noted when the first change is.
+	// PlanID is the ID of the saved plan that is applied, or "". It is recorded with the first
+	// change.
 	PlanID string
 }
 
-// Begin prepares for recording an operation. It makes sure that state and journal can be written, before anything is changed.
+// Begin starts recording an operation. It returns an error if the state or the journal can't be
+// written, before anything is changed.
 func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	m.mu.Lock()
 	ready, running := m.read, m.journal != nil
@@ -43,14 +46,14 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	carried, err := m.settleOld(ctx)
+	carried, err := m.commitRecovered(ctx)
 	if err != nil {
 		return err
 	}
 	if m.stored.lineage == "" {
 		m.stored.lineage = uuid.NewString()
 	}
-	first := append([]*entry{m.beginning()}, carried...)
+	first := append([]*entry{m.newBeginEntry()}, carried...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	start := m.state
@@ -76,22 +79,30 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// beginning is the first entry of a journal: which snapshot the others add to.
-func (m *Manager) beginning() *entry {
+// newBeginEntry returns the first entry of a journal, which identifies the snapshot that the
+// journal continues.
+func (m *Manager) newBeginEntry() *entry {
 	return &entry{Kind: beginEntry, Serial: m.stored.serial, Header: &header{
-		Journal: journalVersion, Program: version.Own, Who: who(), PID: os.Getpid(), Process: processInfo(os.Getpid()),
-		Workspace: m.workspace, Lineage: m.stored.lineage, Exists: m.stored.exists,
+		Journal:   journalVersion,
+		Program:   version.Own,
+		Who:       userAtHost(),
+		PID:       os.Getpid(),
+		Process:   processInfo(os.Getpid()),
+		Workspace: m.workspace,
+		Lineage:   m.stored.lineage,
+		Exists:    m.stored.exists,
 	}}
 }
 
-// settleOld brings what a killed run's journal has into the store, so that the journal may go. It gives entries for the steps that
-// were interrupted, which a new journal takes over: they are news until a run has ended well.
-func (m *Manager) settleOld(ctx context.Context) ([]*entry, error) {
+// commitRecovered writes the changes of a killed run to the store, so that its journal may be
+// removed. It returns entries for the interrupted steps. The new journal includes them, so that
+// they are reported until a run ends successfully.
+func (m *Manager) commitRecovered(ctx context.Context) ([]*entry, error) {
 	rec := m.old
 	if rec == nil {
 		return nil, nil
 	}
-	if rec.foreign {
+	if rec.diverged {
 		m.old = nil
 		return nil, rec.setAside()
 	}
@@ -100,34 +111,35 @@ func (m *Manager) settleOld(ctx context.Context) ([]*entry, error) {
 			m.stored.lineage = rec.header.Lineage
 		}
 		if err := m.write(ctx, rec.state); err != nil {
-			return nil, fmt.Errorf("saving what an interrupted run had done: %w", err)
+			return nil, fmt.Errorf("saving the changes of an interrupted run: %w", err)
 		}
 	}
 	m.old = nil
 	var carried []*entry
 	for i := range rec.interrupted {
-		carried = append(carried, starting(&rec.interrupted[i]))
+		carried = append(carried, newStartEntry(&rec.interrupted[i]))
 	}
 	return carried, nil
 }
 
-// differences gives entries that turn one state into the other.
+// differences returns store entries that turn the state from into the state to.
 func differences(from, to *states.State) ([]*entry, error) {
 	var out []*entry
 	objects := &statefile.Encoder{}
 	add := func(id objectID, obj *states.Object, provider addrs.ProviderInstance) error {
-		e, err := storing(objects, id.addr, id.deposed, obj, provider)
+		e, err := newStoreEntry(objects, id.addr, id.deposed, obj, provider)
 		out = append(out, e)
 		return err
 	}
-	for id, place := range contents(to) {
-		if old := find(from, id); !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.addr) != place.provider {
+	for id, place := range allObjects(to) {
+		old := find(from, id)
+		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.addr) != place.provider {
 			if err := add(id, place.obj, place.provider); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for id := range contents(from) {
+	for id := range allObjects(from) {
 		if find(to, id) == nil {
 			if err := add(id, nil, addrs.ProviderInstance{}); err != nil {
 				return nil, err
@@ -137,23 +149,24 @@ func differences(from, to *states.State) ([]*entry, error) {
 	return out, nil
 }
 
-// placed is an object with the provider instance that it belongs to.
-type placed struct {
+// ownedObject is an object and its provider instance.
+type ownedObject struct {
 	obj      *states.Object
 	provider addrs.ProviderInstance
 }
 
-// contents goes through all objects of a state.
-func contents(s *states.State) func(yield func(objectID, placed) bool) {
-	return func(yield func(objectID, placed) bool) {
+// allObjects iterates over all objects of a state.
+func allObjects(s *states.State) iter.Seq2[objectID, ownedObject] {
+	return func(yield func(objectID, ownedObject) bool) {
 		for r := range s.Resources() {
 			for key, inst := range r.Instances {
-				addr, provider := r.Addr.Instance(key), addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
-				if inst.Current != nil && !yield(objectID{addr, addrs.NotDeposed}, placed{inst.Current, provider}) {
+				addr := r.Addr.Instance(key)
+				provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
+				if inst.Current != nil && !yield(objectID{addr, addrs.NotDeposed}, ownedObject{inst.Current, provider}) {
 					return
 				}
 				for deposed, obj := range inst.Deposed {
-					if !yield(objectID{addr, deposed}, placed{obj, provider}) {
+					if !yield(objectID{addr, deposed}, ownedObject{obj, provider}) {
 						return
 					}
 				}
@@ -167,18 +180,19 @@ func providerOf(s *states.State, addr addrs.AbsInstance) addrs.ProviderInstance 
 	return addrs.ProviderInstance{Config: r.Provider, Key: r.Instances[addr.Key].ProviderKey}
 }
 
-// openStep is a step that isn't known to have ended.
+// openStep is a step in progress.
 type openStep struct {
 	start   *entry
 	deletes bool
 }
 
-// Started records that a provider is about to be asked for something. When it returns, that is known even if the process is killed.
+// Started records that a provider is about to be called. Once it has returned, the record survives
+// a crash of this process.
 func (m *Manager) Started(op Operation) {
 	if op.reads() {
 		return
 	}
-	e := starting(&op)
+	e := newStartEntry(&op)
 	m.mu.Lock()
 	j := m.journal
 	if j != nil {
@@ -190,7 +204,8 @@ func (m *Manager) Started(op Operation) {
 	}
 }
 
-// Ended records that a step that had started is over, whatever came of it. What the step stored may have said that already.
+// Ended records that a step has ended, with or without success. Storing its object may already have
+// recorded that.
 func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 	id := objectID{addr, deposed}
 	m.mu.Lock()
@@ -203,14 +218,17 @@ func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 	}
 }
 
-// Stored records what an object is now, nil for gone. When it returns, that is known even if the process is killed.
-func (m *Manager) Stored(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) {
+// Stored records the new value of an object; nil if it was deleted. Once it has returned, the
+// record survives a crash of this process.
+func (m *Manager) Stored(
+	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
+) {
 	j := m.running()
 	if j == nil {
 		return
 	}
-	e, err := storing(&m.objects, addr, deposed, obj, provider)
-	j.record(e, err) // before anything that may take a while
+	e, err := newStoreEntry(&m.objects, addr, deposed, obj, provider)
+	j.record(e, err) // before anything slower
 	id := objectID{addr, deposed}
 	m.changed(func() {
 		set(m.state, id, obj, provider)
@@ -220,13 +238,16 @@ func (m *Manager) Stored(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *
 	})
 }
 
-// Moved records that an object was set aside or taken back, as one entry: it is in one of the two places, whenever the process is killed.
-func (m *Manager) Moved(addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance) {
+// Moved records in a single entry that an object was deposed or restored, so that a crash neither
+// loses nor duplicates it.
+func (m *Manager) Moved(
+	addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
+) {
 	j := m.running()
 	if j == nil {
 		return
 	}
-	e, err := storing(&m.objects, addr, to, obj, provider)
+	e, err := newStoreEntry(&m.objects, addr, to, obj, provider)
 	if err == nil {
 		e.From = &from
 	}
@@ -237,7 +258,7 @@ func (m *Manager) Moved(addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *
 	})
 }
 
-// changed makes a change to the state and tells whoever saves it.
+// changed applies a change to the state and wakes the snapshots goroutine.
 func (m *Manager) changed(change func()) {
 	m.mu.Lock()
 	change()
@@ -245,8 +266,8 @@ func (m *Manager) changed(change func()) {
 	m.dirty, m.planID = true, ""
 	m.mu.Unlock()
 	if planID != "" {
-		if err := noteApplied(m.opts.DataDir, planID); err != nil {
-			m.log.Warn("could not note that the plan was applied", "error", err)
+		if err := recordApplied(m.opts.DataDir, planID); err != nil {
+			m.log.Warn("could not record that the plan was applied", "error", err)
 		}
 	}
 	select {
@@ -261,7 +282,7 @@ func (m *Manager) running() *journal {
 	return m.journal
 }
 
-// record appends an entry, or reports why there is none.
+// record appends an entry, or reports the error of making it.
 func (j *journal) record(e *entry, err error) {
 	if err == nil {
 		j.append(e)
@@ -270,11 +291,11 @@ func (j *journal) record(e *entry, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.err = errors.Join(j.err, err)
-	j.trouble(err)
+	j.reportFailure(err)
 }
 
-// snapshots puts snapshots into the store while the operation runs, the first one an interval after the first change. They are not
-// needed for safety, as the journal has everything; but others can read them.
+// snapshots writes snapshots to the store during an operation, the first one an interval after the
+// first change. The journal makes the state durable; snapshots are for other readers.
 func (m *Manager) snapshots(wake, stop <-chan struct{}) {
 	defer m.finished.Done()
 	for {
@@ -299,7 +320,7 @@ func (m *Manager) snapshots(wake, stop <-chan struct{}) {
 			continue
 		}
 		now.Prune()
-		ctx, end := m.patience(context.Background())
+		ctx, end := m.withDeadline(context.Background())
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		m.writing.Lock()
 		err := m.write(ctx, now)
@@ -307,12 +328,13 @@ func (m *Manager) snapshots(wake, stop <-chan struct{}) {
 		cancel()
 		end()
 		if err != nil {
-			m.log.Warn("could not save the state while the operation runs; it will be saved at the end", "error", err)
+			m.log.Warn("could not save the state during the operation; it will be saved at the end", "error", err)
 		}
 	}
 }
 
-// close ends the recording of an operation. A journal with nothing in it goes; one that has something stays for the next command.
+// close stops recording an operation. It removes a journal without entries and keeps any other for
+// the next command.
 func (m *Manager) close() {
 	m.mu.Lock()
 	j, stop := m.journal, m.stop

@@ -18,16 +18,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// writeTimeout bounds one attempt to write the state; the driver's own retries count towards it.
+// writeTimeout limits one attempt to write the state, including retries of the driver.
 const writeTimeout = 5 * time.Minute
 
-// hurriedTimeout bounds all attempts together for a user who doesn't want to wait.
-const hurriedTimeout = 10 * time.Second
+// abortTimeout limits all attempts together after an abort.
+const abortTimeout = 10 * time.Second
 
-// retryDelays are the waits between attempts to write to a store that isn't a local file.
+// retryDelays are the delays between attempts to write to a remote store.
 var retryDelays = []time.Duration{time.Second, 3 * time.Second}
 
-// write puts a snapshot of the state into the store, with the next serial. m.writing is held.
+// write writes a snapshot to the store with the next serial. The caller holds m.writing.
 func (m *Manager) write(ctx context.Context, state *states.State) error {
 	next := m.stored
 	next.state, next.serial, next.exists, next.migrate = state, m.stored.serial+1, true, false
@@ -40,7 +40,7 @@ func (m *Manager) write(ctx context.Context, state *states.State) error {
 	return m.put(ctx, &next)
 }
 
-// put encodes a snapshot, encrypts it, and puts it where the present one is.
+// put encodes and encrypts a snapshot and replaces the one in the store.
 func (m *Manager) put(ctx context.Context, next *stored) error {
 	data, err := m.encode(next)
 	if err != nil {
@@ -58,8 +58,8 @@ func (m *Manager) put(ctx context.Context, next *stored) error {
 	return nil
 }
 
-// Create stores a state without objects where Read found no snapshot, and gives what is there then: it is somebody else's if that
-// one was faster.
+// Create writes an empty state where Read found none. If another process was faster, it returns the
+// state of that one.
 func (m *Manager) Create(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	m.writing.Lock()
 	err := m.write(ctx, states.New())
@@ -69,7 +69,8 @@ func (m *Manager) Create(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	case errors.Is(err, backend.ErrChanged):
 		return m.Read(ctx)
 	case err != nil:
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", "The workspace %q can't be created: %s.", m.workspace, err)}
+		const format = "The workspace %q can't be created: %s."
+		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", format, m.workspace, err)}
 	}
 	return created, nil
 }
@@ -79,14 +80,15 @@ func (m *Manager) encode(s *stored) ([]byte, error) {
 	if enc == nil {
 		enc = new(statefile.Encoder)
 	}
-	data, err := enc.Encode(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}, &statefile.Options{Indent: m.indent && m.opts.Codec == nil})
+	file := &statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}
+	data, err := enc.Encode(file, &statefile.Options{Indent: m.indent && m.opts.Codec == nil})
 	if err != nil {
 		return nil, err
 	}
 	return m.seal(data, m.indent)
 }
 
-// Encode gives a state as it may lie in a file: a copy that is kept beside what the store has, encrypted where that is.
+// Encode returns the text of a state for a local copy, encrypted if the store is.
 func (m *Manager) Encode(file *statefile.File) ([]byte, error) {
 	data, err := statefile.Encode(file, &statefile.Options{Indent: m.opts.Codec == nil})
 	if err != nil {
@@ -95,7 +97,7 @@ func (m *Manager) Encode(file *statefile.File) ([]byte, error) {
 	return m.seal(data, true)
 }
 
-// seal encrypts a state, where states are encrypted. What is laid out for people then is the encrypted form.
+// seal encrypts a state if a codec is set, and then indents the result if indent is set.
 func (m *Manager) seal(data []byte, indent bool) ([]byte, error) {
 	if m.opts.Codec == nil {
 		return data, nil
@@ -114,8 +116,9 @@ func (m *Manager) seal(data []byte, indent bool) ([]byte, error) {
 	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), nil
 }
 
-// Save ends the recording of an operation and writes the final state, unless the store has the same already. It doesn't end with
-// ctx's cancellation. When the store can't be written, the state goes to errored.tfstate, and the diagnostics say what to do.
+// Save stops recording an operation and writes the final state, unless the store already has it. It
+// ignores the cancellation of ctx. If the store can't be written, it writes the state to
+// errored.tfstate, and the diagnostics say how to continue.
 func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnostics {
 	m.mu.Lock()
 	ready, stop := m.read, m.stop
@@ -124,18 +127,19 @@ func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnos
 	if !ready {
 		return tfdiags.Diagnostics{}.Append(errNotRead)
 	}
-	if stop != nil { // no snapshot may come after the final one
+	if stop != nil { // no snapshot may follow the final one
 		close(stop)
 		m.finished.Wait()
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	if m.stored.exists && !m.stored.migrate && statefile.Equal(final, m.stored.state) {
-		m.settled(final)
+		m.committed(final)
 		return nil
 	}
-	if m.old != nil && m.old.changed > 0 && !m.old.foreign {
-		// The recovered state was given out with the serial that follows the store's; what is made of it comes after that.
+	if m.old != nil && m.old.changed > 0 && !m.old.diverged {
+		// Read returned the recovered state with the serial after that of the store, so the final
+		// state has the one after that.
 		m.stored.serial = m.old.serial
 		if m.stored.lineage == "" {
 			m.stored.lineage = m.old.header.Lineage
@@ -143,16 +147,16 @@ func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnos
 	}
 	err := m.writeFinal(context.WithoutCancel(ctx), final)
 	if err == nil {
-		m.settled(final)
+		m.committed(final)
 		return nil
 	}
 	return m.emergency(final, err)
 }
 
-// writeFinal writes the state, with several attempts where the trouble may pass.
+// writeFinal writes the state. It retries unless the store is a local file.
 func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
 	_, isFile := m.store.(backend.Filer)
-	ctx, end := m.patience(ctx)
+	ctx, end := m.withDeadline(ctx)
 	defer end()
 	for i := 0; ; i++ {
 		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -170,17 +174,17 @@ func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
 	}
 }
 
-// patience gives a context that ends when a user in a hurry has waited long enough.
-func (m *Manager) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+// withDeadline returns a context that is cancelled abortTimeout after an abort.
+func (m *Manager) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
-		case <-m.opts.Hurry:
+		case <-m.opts.Abort:
 		case <-ctx.Done():
 			return
 		}
 		select {
-		case <-time.After(hurriedTimeout):
+		case <-time.After(abortTimeout):
 			cancel()
 		case <-ctx.Done():
 		}
@@ -188,8 +192,8 @@ func (m *Manager) patience(ctx context.Context) (context.Context, context.Cancel
 	return ctx, cancel
 }
 
-// settled removes the journals, which the stored state has made superfluous.
-func (m *Manager) settled(final *states.State) {
+// committed removes the journals after their contents were saved.
+func (m *Manager) committed(final *states.State) {
 	m.mu.Lock()
 	j, steps := m.journal, m.steps
 	m.journal, m.state, m.dirty, m.steps = nil, final, false, nil
@@ -200,17 +204,17 @@ func (m *Manager) settled(final *states.State) {
 		j.discard()
 	}
 	if len(steps) > 0 {
-		m.leaveOpen(steps)
-		return // in the place of the old journal, if there was one
+		m.keepOpenSteps(steps)
+		return // the new journal replaces an old one
 	}
 	if old == nil {
 		return
 	}
 	var err error
-	if live, _ := isLive(old.path, m.opts.Codec); live {
-		return // it is another run's by now
+	if live, _ := inUse(old.path, m.opts.Codec); live {
+		return // the journal of another run
 	}
-	if old.foreign {
+	if old.diverged {
 		err = old.setAside()
 	} else {
 		err = os.Remove(old.path)
@@ -220,24 +224,26 @@ func (m *Manager) settled(final *states.State) {
 	}
 }
 
-// leaveOpen leaves a journal of steps that the run gave up waiting for: the state has all that is known, and what came of them isn't.
-func (m *Manager) leaveOpen(steps map[objectID]openStep) {
-	entries := []*entry{m.beginning()}
+// keepOpenSteps writes a journal with the steps that the run stopped waiting for, as their results
+// are unknown.
+func (m *Manager) keepOpenSteps(steps map[objectID]openStep) {
+	entries := []*entry{m.newBeginEntry()}
 	for _, step := range steps {
 		entries = append(entries, step.start)
 	}
 	j, err := m.openJournal(nil, entries)
 	if err != nil {
-		m.log.Warn("could not record which operations were given up", "error", err)
+		m.log.Warn("could not record the operations that did not end", "error", err)
 		return
 	}
 	j.close()
 }
 
-// Unsaved, as a diagnostic's Extra, has the state that could be saved nowhere, for printing as a last resort.
+// Unsaved is the Extra field of a diagnostic if the state could not be saved to any file. Data is
+// the text of the state, to be printed as a last resort.
 type Unsaved struct{ Data []byte }
 
-// emergency saves the state somewhere else and says where.
+// emergency saves the state to a local file and reports that.
 func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostics {
 	next := m.stored
 	next.state, next.serial = final, m.stored.serial+1
@@ -253,17 +259,19 @@ func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostic
 	intact := j != nil && j.complete()
 	d := tfdiags.Errorf("Failed to save the state", "%s.", cause)
 	if err == nil {
-		d.Detail += fmt.Sprintf("\n\nThe state was written to %s instead. When the problem is solved, run\n\n    tofu state push %s", path, path)
+		d.Detail += fmt.Sprintf("\n\nThe state was written to %s instead. After solving the problem, run\n\n    "+
+			"tofu state push %s", path, path)
 		if intact {
-			d.Detail += fmt.Sprintf("\n\nor just the next command: what this run did is in the journal, %s, as well, and is taken from there.", j.path)
+			d.Detail += fmt.Sprintf("\n\nor any other command: the changes of this run are also in the journal, %s, "+
+				"and the next command reads them from it.", j.path)
 		}
 	} else {
 		d.Detail += fmt.Sprintf("\n\nWriting it to %s failed too: %s.", path, err)
 		if intact {
-			d.Detail += fmt.Sprintf(" But nothing is lost: what this run did is in the journal, %s. Keep that file; "+
-				"when the problem is solved, the next command in this folder takes it from there.", j.path)
+			d.Detail += fmt.Sprintf(" Nothing is lost: the changes of this run are in the journal, %s. Keep that file. "+
+				"After you have solved the problem, the next command in this directory reads them from it.", j.path)
 		} else if data != nil {
-			d.Detail += " Keep the text of the state that is printed below: it is the only record of what this run did."
+			d.Detail += " Keep the text of the state below: it is the only record of the changes of this run."
 			d.Extra = Unsaved{Data: data}
 		}
 	}
@@ -271,7 +279,7 @@ func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostic
 	return tfdiags.Diagnostics{d}
 }
 
-// complete tells whether there are entries, and all of them on the disk.
+// complete reports whether the journal has entries and all of them are on disk.
 func (j *journal) complete() bool {
 	err := j.f.Sync()
 	j.mu.Lock()
@@ -279,9 +287,10 @@ func (j *journal) complete() bool {
 	return err == nil && j.err == nil && j.entries > 0
 }
 
-// Push replaces the state by another snapshot, with that one's serial and lineage, as migration and `state push` do. Without force
-// it must be of the same lineage and not older; a snapshot without lineage, made by hand or by early versions, can't be compared and
-// becomes the next one of the present state. Read must have been called.
+// Push replaces the state by another snapshot and adopts its serial and lineage, as state migration
+// and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
+// older. A snapshot without lineage, written by hand or by an early version, becomes the successor
+// of the current state. Push requires a previous Read.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdiags.Diagnostics {
 	m.mu.Lock()
 	ready := m.read
@@ -296,32 +305,34 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 	if present.exists && !force && f.Lineage != "" && present.lineage != "" {
 		switch {
 		case f.Lineage != present.lineage:
-			return refused("The states have different lineages, %q and %q: they are of different things. The present state would be lost.", f.Lineage, present.lineage)
+			return pushRefused("The states have different lineages, %q and %q, so they describe different infrastructure. "+
+				"The current state would be lost.", f.Lineage, present.lineage)
 		case f.Serial < present.serial:
-			return refused("The present state has the serial %d, which is newer than %d.", present.serial, f.Serial)
+			return pushRefused("The current state has serial %d, which is newer than %d.", present.serial, f.Serial)
 		case f.Serial == present.serial && !same:
-			return refused("The present state has the same serial, %d, and other content.", f.Serial)
+			return pushRefused("The current state has the same serial, %d, but a different content.", f.Serial)
 		}
 	}
 	if same && f.Serial == present.serial && f.Lineage == present.lineage && !present.migrate {
-		m.settled(f.State)
+		m.committed(f.State)
 		return nil
 	}
 	next := *present
 	next.exists, next.migrate, next.serial, next.lineage, next.state = true, false, f.Serial, f.Lineage, f.State
 	if next.lineage == "" {
 		next.lineage = present.lineage
-		if present.exists && !force && !same { // a plan that was made of the present state is not one of this
+		if present.exists && !force && !same { // plans for the current state must not apply to this one
 			next.serial = max(next.serial, present.serial+1)
 		}
 	}
 	if err := m.put(ctx, &next); err != nil {
 		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", "%s.", err)}
 	}
-	m.settled(f.State)
+	m.committed(f.State)
 	return nil
 }
 
-func refused(format string, args ...any) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Cannot replace the state", format+" To do it nevertheless, use the flag -force.", args...)}
+func pushRefused(format string, args ...any) tfdiags.Diagnostics {
+	format += " To replace it anyway, use -force."
+	return tfdiags.Diagnostics{tfdiags.Errorf("Cannot replace the state", format, args...)}
 }

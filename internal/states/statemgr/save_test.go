@@ -38,7 +38,7 @@ func (f *failing) Swap(ctx context.Context, workspace string, old, data []byte) 
 	return f.Store.Swap(ctx, workspace, old, data)
 }
 
-// stuck is a store whose writes end only when they are given up.
+// stuck is a store whose writes block until they are cancelled.
 type stuck struct{ *inmem.Store }
 
 func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {
@@ -46,23 +46,23 @@ func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {
 	return ctx.Err()
 }
 
-// TestHurry: a store that doesn't answer holds up a user in a hurry for seconds, during a snapshot too, and anybody else for minutes.
-func TestHurry(t *testing.T) {
-	for _, hurried := range []bool{true, false} {
-		t.Run(fmt.Sprint(hurried), func(t *testing.T) {
+// A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes without.
+func TestAbort(t *testing.T) {
+	for _, aborted := range []bool{true, false} {
+		t.Run(fmt.Sprint(aborted), func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			synctest.Test(t, func(t *testing.T) {
-				hurry := make(chan struct{})
-				m := statemgr.Open(&stuck{new(inmem.Store)}, ws, &statemgr.Options{StoreID: "inmem", Hurry: hurry, Interval: time.Second})
+				abort := make(chan struct{})
+				m := statemgr.Open(&stuck{new(inmem.Store)}, ws, &statemgr.Options{StoreID: "inmem", Abort: abort, Interval: time.Second})
 				begin(t, m, nil)
 				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
-				time.Sleep(time.Minute) // a snapshot is under way
-				if hurried {
-					close(hurry)
+				time.Sleep(time.Minute) // a snapshot is in progress
+				if aborted {
+					close(abort)
 				}
 				start := time.Now()
 				diags := m.Save(t.Context(), state("x"))
-				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute || (took < time.Minute) != hurried {
+				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute || (took < time.Minute) != aborted {
 					t.Errorf("after %s: %v", took, diags)
 				}
 				check(t, m.Unlock())
@@ -76,7 +76,7 @@ func TestHurry(t *testing.T) {
 
 func TestEmergency(t *testing.T) {
 	t.Chdir(t.TempDir())
-	store := &failing{Store: new(inmem.Store), err: fmt.Errorf("no such luck: %w", backend.ErrChanged)}
+	store := &failing{Store: new(inmem.Store), err: fmt.Errorf("disk failure: %w", backend.ErrChanged)}
 	opts := &statemgr.Options{StoreID: "inmem"}
 	m := statemgr.Open(store, "w/x", opts)
 	begin(t, m, nil)
@@ -96,7 +96,7 @@ func TestEmergency(t *testing.T) {
 	}
 	sameState(t, f.State, state("x"))
 
-	// Either way leads out: the journal by itself, and pushing the file.
+	// Both the journal and pushing the file restore the state.
 	store.err = nil
 	m = statemgr.Open(store, "w/x", opts)
 	snap, diags := read(t, m)
@@ -115,7 +115,7 @@ func TestEmergency(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// The file of another run is left as it is.
+	// The file of another run is not overwritten.
 	for _, name := range []string{"errored.2.tfstate", "errored.3.tfstate"} {
 		store.err = backend.ErrChanged
 		m = statemgr.Open(store, name, opts)
@@ -141,7 +141,7 @@ func TestNowhereToSave(t *testing.T) {
 	read(t, m)
 	diags := m.Save(t.Context(), state("x"))
 	if !diags.HasErrors() {
-		t.Fatal("saving nowhere works")
+		t.Fatal("saving without a writable place succeeded")
 	}
 	unsaved, ok := diags[0].Extra.(statemgr.Unsaved)
 	if !ok {
@@ -162,11 +162,11 @@ func TestUnwritableDestination(t *testing.T) {
 	m := statemgr.Open(local.New(nil, &local.Options{StateOut: "folder"}), ws, nil)
 	read(t, m)
 	if err := m.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "folder is a folder") {
-		t.Errorf("beginning with a destination that can't be written: %v", err)
+		t.Errorf("Begin with an unwritable destination: %v", err)
 	}
 }
 
-// TestCreate: of two that make a workspace's first state at a time, the second goes on with what the first has made.
+// If two managers create the same workspace, the second returns the state of the first.
 func TestCreate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	store := new(inmem.Store)
@@ -181,7 +181,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("%+v", made)
 	}
 	if found.Serial != 1 || found.Lineage != made.Lineage {
-		t.Errorf("%+v instead of %+v", found, made)
+		t.Errorf("got %+v, want %+v", found, made)
 	}
 }
 

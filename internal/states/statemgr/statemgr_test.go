@@ -49,7 +49,7 @@ func creating(n int) statemgr.Operation {
 	})}
 }
 
-// setup gives a manager of a local state in a new working directory.
+// setup returns a manager of a local state in a new working directory.
 func setup(t *testing.T, before *states.State) *statemgr.Manager {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -102,7 +102,7 @@ func check(t *testing.T, diags tfdiags.Diagnostics) {
 	}
 }
 
-// crash leaves the working directory for a copy of it as it is now: to what is opened there, the process that wrote it is gone.
+// crash changes to a copy of the working directory. Its journal looks like that of a killed process, as nothing locks it.
 func crash(t *testing.T) {
 	t.Helper()
 	to := t.TempDir()
@@ -183,7 +183,7 @@ func TestNothingChanged(t *testing.T) {
 	}
 }
 
-func TestAFirstEmptyStateIsWritten(t *testing.T) {
+func TestFirstEmptyState(t *testing.T) {
 	m := setup(t, nil)
 	begin(t, m, nil)
 	check(t, m.Save(t.Context(), states.New()))
@@ -193,7 +193,7 @@ func TestAFirstEmptyStateIsWritten(t *testing.T) {
 	}
 }
 
-func TestIntervals(t *testing.T) {
+func TestSnapshotInterval(t *testing.T) {
 	t.Chdir(t.TempDir())
 	store := local.New(nil, nil)
 	m := statemgr.Open(store, ws, &statemgr.Options{Interval: 20 * time.Millisecond})
@@ -230,7 +230,7 @@ func TestAppliedPlans(t *testing.T) {
 	check(t, m.Unlock())
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestConcurrentSteps(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Interval: time.Millisecond})
 	begin(t, m, nil)
