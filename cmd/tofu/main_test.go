@@ -20,8 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tofu/internal/needs"
 	"tofu/internal/otlp/otlptest"
+	"tofu/internal/testenv"
 )
 
 // The test binary is the program: scripts that call tofu start it again under that name.
@@ -56,9 +56,9 @@ func TestScript(t *testing.T) {
 			switch cond {
 			case "providers":
 				_, err := os.Stat(mirror)
-				there, problem = err == nil, needs.Problem("there are no provider plugins", "run make providers")
+				there, problem = err == nil, testenv.Problem("there are no provider plugins", "run make providers")
 			case "postgres":
-				there, problem = os.Getenv("TEST_POSTGRES_URL") != "", needs.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")
+				there, problem = os.Getenv("TEST_POSTGRES_URL") != "", testenv.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")
 			default:
 				return false, os.ErrInvalid
 			}

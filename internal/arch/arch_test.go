@@ -15,7 +15,7 @@ import (
 
 // layers says, by the longest prefix that fits, on which layer a package lies. A package imports its own layer and those below.
 var layers = map[string]int{
-	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "staging": 0, "jsonscan": 0, "spelling": 0, "needs": 0,
+	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0, "testenv": 0,
 	"addrs":                1,
 	"checks":               1,
 	"timings":              1,
@@ -34,8 +34,8 @@ var forbidden = map[string][]string{
 	"dag":             {"tofu/", "github.com/"},
 	"memo":            {"tofu/", "github.com/"},
 	"jsonscan":        {"tofu/", "github.com/"},
-	"spelling":        {"tofu/", "github.com/"},
-	"staging":         {"tofu/", "github.com/"},
+	"suggest":         {"tofu/", "github.com/"},
+	"atomicfile":      {"tofu/", "github.com/"},
 	"engine":          {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/ui", "tofu/internal/depsfile"},
 	"lang":            {"os/exec", "net/http"},
 	"providers":       {"os", "os/exec", "net"},

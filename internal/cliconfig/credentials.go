@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // Tokens finds and keeps the token that a host wants. It is safe for use by many goroutines and asks a helper once
@@ -172,7 +172,7 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	if err := staging.WriteNamed(t.File(), data, 0o600); err != nil { // people keep it elsewhere and link to it
+	if err := atomicfile.WriteNamed(t.File(), data, 0o600); err != nil { // people keep it elsewhere and link to it
 		return fmt.Errorf("writing %s: %w", t.File(), err)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/session"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -269,7 +269,7 @@ func (a *App) tellInterrupt(count int) {
 func (a *App) unknownCommand(table []*Command, path []string, word string) {
 	whole := func(word string) string { return strings.Join(append(slices.Clone(path), word), " ") }
 	hint := ""
-	if near := suggest(table, word); near != "" {
+	if near := nearestCommand(table, word); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", whole(near))
 	}
 	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu %s\n", whole(word), hint, whole("-help"))
@@ -356,7 +356,7 @@ func misplaced(args []string) error {
 	}
 	right := slices.Concat([]string{"tofu"}, path, args[:i], rest)
 	name, _, _ := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
-	if near := spelling.Nearest(name, globalNames); near != "" {
+	if near := suggest.Nearest(name, globalNames); near != "" {
 		return fmt.Errorf("there is no global option -%s. Did you mean -%s? To list the options, run: tofu -help", name, near)
 	}
 	return fmt.Errorf("there is no global option %s. Write the options of a command after it: %s",
@@ -375,8 +375,8 @@ func optionMeant(err error, fs *flag.FlagSet) string {
 	name, _, _ = strings.Cut(name, "\n") // of joined errors
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	near := spelling.Nearest(name, names)
-	if near == "" || len(near) <= spelling.Distance(name, near, len(near)) {
+	near := suggest.Nearest(name, names)
+	if near == "" || len(near) <= suggest.Distance(name, near, len(near)) {
 		return ""
 	}
 	return "\nDid you mean -" + near + "?"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 )
 
 // Command is one word of the command line.
@@ -84,14 +84,14 @@ func find(table []*Command, args []string) (cmd *Command, path, rest []string) {
 	return cmd, path, args
 }
 
-// suggest gives the name in the table that the word was probably meant to be, "" when none is near.
-func suggest(table []*Command, word string) string {
+// nearestCommand returns the name in the table that is most like word, or "" if none is near.
+func nearestCommand(table []*Command, word string) string {
 	best, distance := "", 4
 	for _, c := range table {
 		if c.Hidden {
 			continue
 		}
-		d := spelling.Distance(strings.ToLower(word), c.Name, distance)
+		d := suggest.Distance(strings.ToLower(word), c.Name, distance)
 		if strings.HasPrefix(c.Name, word) {
 			d = 0
 		}

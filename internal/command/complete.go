@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // patience is how long a shell may wait for what a backend has to be asked for.
@@ -166,7 +166,7 @@ func (a *App) setCompletion(install bool) error {
 			}
 			text = append(text, line...)
 		}
-		if err := staging.Rewrite(path, text); err != nil {
+		if err := atomicfile.Rewrite(path, text); err != nil {
 			return fmt.Errorf("changing the shell's start file: %w", err)
 		}
 		done++

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/hclfmt"
-	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -166,5 +166,5 @@ func rewrite(path string, text []byte) error {
 		return err
 	}
 	f.Close()
-	return staging.Rewrite(path, text)
+	return atomicfile.Rewrite(path, text)
 }

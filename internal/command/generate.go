@@ -11,8 +11,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/plans"
-	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -42,7 +42,7 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 	for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
 		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
 	}
-	if err := staging.WriteNamed(path, hclwrite.Format(text.Bytes()), 0o644); err != nil {
+	if err := atomicfile.WriteNamed(path, hclwrite.Format(text.Bytes()), 0o644); err != nil {
 		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the generated configuration: %w", err))
 	}
 	return tfdiags.Diagnostics{tfdiags.Warningf("Config generation is experimental",

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/session"
-	"tofu/internal/spelling"
 	"tofu/internal/states"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -94,7 +94,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 		return nil
 	case o == nil:
 		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
-			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st), spelling.DidYouMean(args[0], st.OutputNames()))}.Err()
+			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st), suggest.DidYouMean(args[0], st.OutputNames()))}.Err()
 	case f.Document:
 		return ui.WriteOutput(w, o)
 	case f.Raw:

@@ -15,6 +15,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/configs"
@@ -23,7 +24,6 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"
 	"tofu/internal/session"
-	"tofu/internal/staging"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
@@ -40,7 +40,7 @@ func savePlan(op *session.Operation, path string, plan *plans.Plan) tfdiags.Diag
 		data, err = target.Encrypt(data)
 	}
 	if err == nil {
-		err = staging.WriteNamed(path, data, 0o600) // it may hold secrets
+		err = atomicfile.WriteNamed(path, data, 0o600) // it may hold secrets
 	}
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {

@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/depsfile"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
 	"tofu/internal/session"
-	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -209,7 +209,7 @@ func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 				return "", fmt.Errorf("encrypting what is left: %w", err)
 			}
 		}
-		if err := staging.WriteSynced(name, data, 0o600); err != nil {
+		if err := atomicfile.WriteSynced(name, data, 0o600); err != nil {
 			return "", fmt.Errorf("writing down what is left: %w", err)
 		}
 		return name, nil

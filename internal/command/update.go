@@ -12,8 +12,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
-	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/upgrade"
@@ -220,7 +220,7 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 		if len(changes) == 0 {
 			continue
 		}
-		if err := staging.Rewrite(f.Name, upgrade.Apply(f.Source, changes)); err != nil {
+		if err := atomicfile.Rewrite(f.Name, upgrade.Apply(f.Source, changes)); err != nil {
 			tally.files--
 			tally.raised -= len(changes)
 			diags = diags.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.", f.Name, withoutPath(err)))

@@ -8,7 +8,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/session"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -285,7 +285,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 	case !slices.Contains(w.names, name):
 		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
 			"Create it with \"tofu workspace new\" or with the option -or-create of this command.%s",
-			spelling.DidYouMean(name, w.names))).Err()
+			suggest.DidYouMean(name, w.names))).Err()
 	}
 	if err := app.SelectWorkspace(name); err != nil {
 		return diags.Append(err).Err()
@@ -305,7 +305,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	}
 	switch {
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name), "\"tofu workspace list\" lists those that do.%s", spelling.DidYouMean(name, w.names))).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name), "\"tofu workspace list\" lists those that do.%s", suggest.DidYouMean(name, w.names))).Err()
 	case name == backend.DefaultWorkspace:
 		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")).Err()
 	case name == w.Workspace:

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -242,7 +242,7 @@ func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) tfdiags
 }
 
 func (d *staticData) undefined(what string, subject addrs.Referenceable, name string, names []string, rng hcl.Range) tfdiags.Diagnostics {
-	return one(tfdiags.Errorf("Undefined "+what, "There is no %s in this module.%s", subject, spelling.DidYouMean(name, names)).At(rng))
+	return one(tfdiags.Errorf("Undefined "+what, "There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng))
 }
 
 func one(d tfdiags.Diagnostic) tfdiags.Diagnostics { return tfdiags.Diagnostics{d} }
@@ -254,7 +254,7 @@ func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfd
 		return cty.StringVal(filepath.ToSlash(dir)), nil
 	}
 	return cty.DynamicVal, one(tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q.%s",
-		subject.Name, spelling.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng))
+		subject.Name, suggest.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng))
 }
 
 func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -35,7 +35,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 			}
 			diags = append(diags, tfdiags.Warningf("Object attribute is ignored",
 				"The variable's type has no attribute %q, so the value is dropped.%s",
-				name, spelling.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes())))).At(pair.Key.Range()))
+				name, suggest.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes())))).At(pair.Key.Range()))
 		}
 	case ty.IsMapType():
 		for _, pair := range pairsOf(expr) {

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // FileName is the lock file's name in the root module's folder.
@@ -57,14 +57,14 @@ func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 // save replaces a lock file. A symbolic link to another lock file, one of the same name, is followed; any other is replaced, for
 // a repository can hold links to files that nobody wants to see overwritten.
 func save(path string, content []byte) error {
-	target, err := staging.Resolve(path)
+	target, err := atomicfile.Resolve(path)
 	if err == nil && target != path {
 		if info, gone := os.Stat(target); gone != nil || !info.Mode().IsRegular() || filepath.Base(target) != filepath.Base(path) {
-			err = staging.RemoveLink(path)
+			err = atomicfile.RemoveLink(path)
 		}
 	}
 	if err == nil {
-		err = staging.Rewrite(path, content)
+		err = atomicfile.Rewrite(path, content)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the lock file: %w", err)

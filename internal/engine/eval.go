@@ -17,7 +17,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -107,7 +107,7 @@ func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 		}
 		diags = diags.Each(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
-				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, spelling.DidYouMean(s.Output, slices.Sorted(maps.Keys(child.Outputs))))
+				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, suggest.DidYouMean(s.Output, slices.Sorted(maps.Keys(child.Outputs))))
 			}
 		})
 	}
@@ -313,7 +313,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
-			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function, spelling.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
+			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function, suggest.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }

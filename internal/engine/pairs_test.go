@@ -12,8 +12,8 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
-	"tofu/internal/needs"
 	"tofu/internal/plans"
+	"tofu/internal/testenv"
 )
 
 // lifecycleOptions are what a lifecycle block may say that decides about objects.
@@ -78,7 +78,7 @@ func TestLifecyclePairs(t *testing.T) {
 			pairRows(t, &table, slices.Compact([]int{i, j}))
 		}
 	}
-	needs.GoldenText(t, path, table.String())
+	testenv.GoldenText(t, path, table.String())
 }
 
 // pairRows writes the part of the table for some options, by their numbers.

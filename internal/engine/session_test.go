@@ -9,16 +9,16 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tofu/internal/engine/enginetest"
-	"tofu/internal/needs"
+	"tofu/internal/testenv"
 )
 
 // TestSessions runs the archives in testdata, except those of TestDiagnostics. See enginetest.Run for the meaning
 // of their sections.
 func TestSessions(t *testing.T) {
-	files := slices.DeleteFunc(needs.Glob(t, "testdata/*/*.txtar"), func(path string) bool {
+	files := slices.DeleteFunc(testenv.Glob(t, "testdata/*/*.txtar"), func(path string) bool {
 		return strings.HasPrefix(path, "testdata/diagnostics/")
 	})
-	needs.Golden(t, files, func(t *testing.T, in *txtar.Archive) (out *txtar.Archive) {
+	testenv.Golden(t, files, func(t *testing.T, in *txtar.Archive) (out *txtar.Archive) {
 		t.Parallel()
 		dir := t.TempDir()
 		var err error

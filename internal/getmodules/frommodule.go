@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
-	"tofu/internal/staging"
 )
 
 // CopyRoot copies the module that a source names to dir, as the start of a new root module. The files of a working
@@ -44,7 +44,7 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err erro
 			undo()
 		}
 	}()
-	if err := (staging.Copying{KeepLinks: true, LeaveOut: isPrivate}).Tree(from, dir); err != nil {
+	if err := (atomicfile.Copying{KeepLinks: true, LeaveOut: isPrivate}).Tree(from, dir); err != nil {
 		return err
 	}
 	return in.write()

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"tofu/internal/needs"
+	"tofu/internal/testenv"
 )
 
 func TestGit(t *testing.T) {
@@ -81,7 +81,7 @@ func TestOneClone(t *testing.T) {
 
 func TestMercurial(t *testing.T) {
 	if _, err := exec.LookPath("hg"); err != nil {
-		needs.Missing(t, "there is no hg", "install Mercurial")
+		testenv.Missing(t, "there is no hg", "install Mercurial")
 	}
 	l := newLab(t)
 	t.Setenv("HGRCPATH", os.DevNull)

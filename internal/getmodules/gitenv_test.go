@@ -12,14 +12,14 @@ import (
 	"sync"
 	"testing"
 
-	"tofu/internal/needs"
+	"tofu/internal/testenv"
 )
 
 // TestGitVariables compares the list of variables with the one of the git that is installed.
 func TestGitVariables(t *testing.T) {
 	out, err := exec.Command("git", "rev-parse", "--local-env-vars").Output()
 	if err != nil {
-		needs.Missing(t, "there is no git", "install git")
+		testenv.Missing(t, "there is no git", "install git")
 	}
 	for _, name := range strings.Fields(string(out)) {
 		t.Setenv(name, "1")
@@ -90,7 +90,7 @@ func gitHTTPBackend(t *testing.T) *cgi.Handler {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		needs.Missing(t, "there is no git-http-backend", "install git")
+		testenv.Missing(t, "there is no git-http-backend", "install git")
 	}
 	return &cgi.Handler{Path: path}
 }

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
-	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -74,7 +74,7 @@ func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
 // the data directory is itself a link, the files in dir must be modules: it could be any directory with that name.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
-	if err := staging.CheckBelow(data, dir); err != nil {
+	if err := atomicfile.CheckBelow(data, dir); err != nil {
 		return err
 	}
 	if info, err := os.Lstat(data); err != nil || info.Mode()&fs.ModeSymlink == 0 {

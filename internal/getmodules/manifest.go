@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // Record is one installed module call as modules.json has it.
@@ -65,7 +65,7 @@ func (m Manifest) Write(dir string) error {
 	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
 		return nil
 	}
-	if err := staging.Write(file, data, 0o644); err != nil {
+	if err := atomicfile.Write(file, data, 0o644); err != nil {
 		return fmt.Errorf("writing the list of installed modules: %w", err)
 	}
 	return nil

@@ -15,15 +15,15 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/engine/enginetest"
-	"tofu/internal/needs"
 	"tofu/internal/states"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
 // TestGolden runs the test files of each archive. The comment holds options, one per line: "fail CALL HOW" makes
 // calls to the cloud fail. The last section holds the expected events.
 func TestGolden(t *testing.T) {
-	needs.Golden(t, needs.Glob(t, "testdata/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
+	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 		last := &archive.Files[len(archive.Files)-1]
 		if last.Name != "golden" {
 			t.Fatal("the last section must be golden")

@@ -19,9 +19,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
-	"tofu/internal/staging"
 )
 
 // The schemas of packages are kept, one file per package:
@@ -180,8 +180,8 @@ func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResp
 		err = os.MkdirAll(l.CacheDir, 0o700)
 	}
 	if err == nil {
-		staging.RemoveStale(l.CacheDir)
-		err = staging.Write(file, data, 0o600)
+		atomicfile.RemoveStale(l.CacheDir)
+		err = atomicfile.Write(file, data, 0o600)
 	}
 	if err != nil {
 		l.logCache("provider schema not cached", err)

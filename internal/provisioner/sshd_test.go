@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"tofu/internal/needs"
+	"tofu/internal/testenv"
 )
 
 // sshd is a running OpenSSH server on this machine's loopback interface.
@@ -35,7 +35,7 @@ func startSSHD(t *testing.T) *sshd {
 	t.Helper()
 	binary := findSSHD()
 	if binary == "" {
-		needs.Missing(t, "there is no sshd", "install the OpenSSH server")
+		testenv.Missing(t, "there is no sshd", "install the OpenSSH server")
 	}
 	me, err := user.Current()
 	check(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // backendRecord is what init notes about the backend, in the data directory: its settings with everything that was given on the
@@ -75,7 +75,7 @@ func (s *Session) WriteDataFile(name string, content []byte, perm fs.FileMode) e
 	if err := os.MkdirAll(s.DataDir, 0o755); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
-	if err := staging.Write(filepath.Join(s.DataDir, name), content, perm); err != nil {
+	if err := atomicfile.Write(filepath.Join(s.DataDir, name), content, perm); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil

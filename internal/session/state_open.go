@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
 	"tofu/internal/backend/local"
 	"tofu/internal/encryption"
-	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
@@ -235,7 +235,7 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagn
 	if o.backup != "" {
 		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage, State: o.Snapshot.State})
 		if err == nil {
-			err = staging.WriteNamed(o.backup, text, 0o600)
+			err = atomicfile.WriteNamed(o.backup, text, 0o600)
 		}
 		if err != nil {
 			return tfdiags.Diagnostics{tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err)}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -43,5 +43,5 @@ func (s *State) Suggestion(addr fmt.Stringer) string {
 	for _, a := range s.Select(nil) {
 		names = append(names, a.String(), a.Abs().String())
 	}
-	return spelling.DidYouMean(addr.String(), names)
+	return suggest.DidYouMean(addr.String(), names)
 }

@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tofu/internal/needs"
 	"tofu/internal/states"
+	"tofu/internal/testenv"
 )
 
 // golden runs a test for each archive of a folder. run returns the sections that it makes; the others are input.
 func golden(t *testing.T, folder string, run func(t *testing.T, files map[string]string) map[string]string) {
 	t.Helper()
-	needs.Golden(t, needs.Glob(t, "testdata/"+folder+"/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
+	testenv.Golden(t, testenv.Glob(t, "testdata/"+folder+"/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 		files := make(map[string]string)
 		for _, f := range archive.Files {
 			files[f.Name] = string(f.Data)

@@ -9,6 +9,6 @@
 // doesn't drop them; elsewhere they are what the system offers. The file .NAME.lock.info tells others who holds the lock; it is
 // information only, and one that a killed process left behind blocks nothing.
 //
-// Invariants: no file is ever truncated in place, except where its folder can't be written (see staging.Overwrite); no empty state
+// Invariants: no file is ever truncated in place, except where its folder can't be written (see atomicfile.Overwrite); no empty state
 // file is created; a backup is never written from nothing; files are the user's: owner, mode and symbolic links stay.
 package local

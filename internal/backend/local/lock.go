@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
 	"tofu/internal/filelock"
-	"tofu/internal/staging"
 )
 
 // held is a lock that this store has.
@@ -70,7 +70,7 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 // made and locked a new one: so the lock counts only if the path still leads to the file that was locked.
 func openLocked(path string) (*os.File, error) {
 	for {
-		if err := staging.RemoveLink(path); err != nil {
+		if err := atomicfile.RemoveLink(path); err != nil {
 			return nil, err
 		}
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -146,7 +146,7 @@ func writeInfo(path string, info *backend.LockInfo) error {
 	if err != nil {
 		return err
 	}
-	if err := staging.RemoveLink(infoPath(path)); err != nil {
+	if err := atomicfile.RemoveLink(infoPath(path)); err != nil {
 		return err
 	}
 	return os.WriteFile(infoPath(path), data, 0o600)

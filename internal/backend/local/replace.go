@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 const temporarySuffix = ".tmp"
@@ -19,7 +19,7 @@ const temporarySuffix = ".tmp"
 // The file keeps its mode and owner. If it is a copy of the file that original describes, it becomes readable by no one
 // who can't read that file. original is nil for anything else.
 func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.File, error) {
-	target, err := staging.Resolve(path)
+	target, err := atomicfile.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +30,12 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	case err == nil && before.IsDir():
 		return nil, fmt.Errorf("%s is a folder", path)
 	case err == nil && !before.Mode().IsRegular():
-		return nil, staging.Overwrite(target, data) // a device or a pipe can only be written to
+		return nil, atomicfile.Overwrite(target, data) // a device or a pipe can only be written to
 	}
 	look := looks(before, original)
 	f, err := createTemporary(target, look.initial())
 	if errors.Is(err, fs.ErrPermission) && before != nil {
-		return nil, staging.Overwrite(target, data)
+		return nil, atomicfile.Overwrite(target, data)
 	}
 	if err != nil {
 		return nil, err
@@ -47,10 +47,10 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), target)
-		if err != nil && before != nil && staging.IsMountPoint(err) {
+		if err != nil && before != nil && atomicfile.IsMountPoint(err) {
 			f.Close()
 			os.Remove(f.Name())
-			return nil, staging.Overwrite(target, data)
+			return nil, atomicfile.Overwrite(target, data)
 		}
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 		os.Remove(f.Name())
 		return nil, err
 	}
-	staging.SyncFolder(filepath.Dir(target))
+	atomicfile.SyncFolder(filepath.Dir(target))
 	if !keep {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func fill(f *os.File, data []byte, look appearance, lock bool) error {
 		if err := f.Chmod(look.mode); err != nil {
 			return err
 		}
-		staging.KeepOwner(f, look.owner)
+		atomicfile.KeepOwner(f, look.owner)
 	}
 	if _, err := f.Write(data); err != nil {
 		return err
@@ -126,7 +126,7 @@ func createTemporary(target string, mode fs.FileMode) (*os.File, error) {
 
 // probe finds out whether replace will work.
 func probe(path string) error {
-	target, err := staging.Resolve(path)
+	target, err := atomicfile.Resolve(path)
 	if err != nil {
 		return err
 	}

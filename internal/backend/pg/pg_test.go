@@ -21,7 +21,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/pg"
 	"tofu/internal/backend/storetest"
-	"tofu/internal/needs"
+	"tofu/internal/testenv"
 )
 
 const ws = backend.DefaultWorkspace
@@ -93,7 +93,7 @@ var schemas atomic.Int32
 func config(t *testing.T) map[string]cty.Value {
 	t.Helper()
 	if connStr == "" {
-		needs.Missing(t, noServer, "install PostgreSQL")
+		testenv.Missing(t, noServer, "install PostgreSQL")
 	}
 	schema := fmt.Sprintf(`test "%d"`, schemas.Add(1))
 	t.Cleanup(func() { query(t, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE") })

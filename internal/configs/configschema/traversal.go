@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 )
 
 // StaticValidateTraversal checks that a relative traversal can be applied to values of the block's type, as far as the schema alone
@@ -35,7 +35,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 		return nested.validateTraversal(name, after)
 	}
 	detail := fmt.Sprintf("There is no argument, block or attribute %q here.", name)
-	if near := suggest(name, b); near != "" {
+	if near := didYouMean(name, b); near != "" {
 		detail += fmt.Sprintf(" Did you mean %q?", near)
 	}
 	return hcl.Diagnostics{{
@@ -111,7 +111,7 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 	return nil
 }
 
-// suggest finds the name that was probably meant; empty when none is near.
-func suggest(given string, b *Block) string {
-	return spelling.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes))))
+// didYouMean returns the name in b that is most like given, or "" if none is near.
+func didYouMean(given string, b *Block) string {
+	return suggest.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes))))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -36,7 +36,7 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 			if g.Undeclared == configs.UndeclaredWarning {
 				undeclared++
 			}
-			diags = append(diags, undeclaredValue(name, spelling.DidYouMean(name, declaredNames), g, undeclared)...)
+			diags = append(diags, undeclaredValue(name, suggest.DidYouMean(name, declaredNames), g, undeclared)...)
 			continue
 		}
 		val, more := g.Value(v)

@@ -14,7 +14,7 @@ import (
 
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
-	"tofu/internal/needs"
+	"tofu/internal/testenv"
 )
 
 // TestDiskFull installs onto a disk with too little space, more and more of it, until everything fits. Whatever step fails, there is
@@ -30,7 +30,7 @@ func TestDiskFull(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		var refused *os.SyscallError
 		if errors.As(err, &refused) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
-			needs.Missing(t, "there are no name spaces: "+err.Error(), "allow users to make them")
+			testenv.Missing(t, "there are no name spaces: "+err.Error(), "allow users to make them")
 		}
 		if strings.Contains(string(out), "--- SKIP") {
 			t.Skipf("%s", out)
@@ -59,7 +59,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
-			needs.Missing(t, "nothing can be mounted: "+err.Error(), "allow users to mount in name spaces")
+			testenv.Missing(t, "nothing can be mounted: "+err.Error(), "allow users to mount in name spaces")
 		}
 		failed := s.installOn(disk, kilobytes<<10)
 		if err := syscall.Unmount(disk, 0); err != nil {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
-	"tofu/internal/staging"
 	"tofu/internal/tfdiags"
 )
 
@@ -149,7 +149,7 @@ func (m *mirror) fetch(ctx context.Context, pkg *sources.Package, target string)
 		return err
 	}
 	defer data.Close()
-	return staging.Copy(target, data, 0o644)
+	return atomicfile.Copy(target, data, 0o644)
 }
 
 // index writes index.json and a file for each version of which there are archives.
@@ -196,5 +196,5 @@ func writeJSON(path string, doc any) error {
 	if err != nil {
 		return err
 	}
-	return staging.Write(path, append(data, '\n'), 0o644)
+	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }

@@ -26,10 +26,10 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
-	"tofu/internal/needs"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
 	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv"
 )
 
 // startRegistry starts the registry server that others are measured by, with TLS and a password, and gives its address.
@@ -37,7 +37,7 @@ func startRegistry(b *bench) string {
 	b.Helper()
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
-		needs.Missing(b, "there is no docker-registry", "install the CNCF distribution registry")
+		testenv.Missing(b, "there is no docker-registry", "install the CNCF distribution registry")
 	}
 	tls := httptest.NewTLSServer(nil) // the certificate that tests trust
 	tls.Close()

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
-	"tofu/internal/staging"
 )
 
 // atHand uses a locked version that is in place, in the cache or in the store with one of the locked checksums: no
@@ -166,7 +166,7 @@ func (in *installer) finish(p addrs.Provider, cached, target string) error {
 // checkTarget returns an error if the directory that a package goes to is, over a link below the data directory, outside of it.
 // The package itself may be a link.
 func (in *installer) checkTarget(target string) error {
-	if err := staging.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
+	if err := atomicfile.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
 		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or plugin_cache_dir", err)
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
-	"tofu/internal/staging"
 )
 
 // ErrModified tells that a folder holds another package than the one that belongs there.
@@ -22,7 +22,7 @@ func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
 	}
-	tmp, err := staging.Folder(filepath.Dir(target))
+	tmp, err := atomicfile.Folder(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Store) Link(dir, target string) error {
 	if now, err := os.Readlink(target); err == nil && now == abs {
 		return nil
 	}
-	tmp, err := staging.Folder(filepath.Dir(target))
+	tmp, err := atomicfile.Folder(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
@@ -117,4 +117,4 @@ func exchange(fresh, target, old string) error {
 }
 
 // copying is how packages are copied, which are never written to.
-var copying = staging.Copying{Link: runtime.GOOS != "windows"}
+var copying = atomicfile.Copying{Link: runtime.GOOS != "windows"}

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
-	"tofu/internal/staging"
 )
 
 // Store is a folder of packages. Open makes one; all methods may be called at once, by many processes too.
@@ -80,7 +80,7 @@ func (s *Store) Explain(err error) error {
 }
 
 // TempDir makes a folder for a download, on the store's disk. The caller removes it.
-func (s *Store) TempDir() (string, error) { return staging.Folder(filepath.Join(s.root, "tmp")) }
+func (s *Store) TempDir() (string, error) { return atomicfile.Folder(filepath.Join(s.root, "tmp")) }
 
 // Find gives the stored package that has one of the hashes, if there is one and it is intact.
 func (s *Store) Find(hashes []depsfile.Hash) (Content, bool) {
@@ -213,7 +213,7 @@ func (s *Store) archiveFile(h depsfile.Hash) (string, bool) {
 
 // writeFile replaces a small file of the store.
 func (s *Store) writeFile(path string, data []byte) error {
-	if err := staging.Write(path, data, 0o600); err != nil {
+	if err := atomicfile.Write(path, data, 0o600); err != nil {
 		return fmt.Errorf("writing the package store: %w", err)
 	}
 	return nil

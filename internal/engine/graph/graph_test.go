@@ -12,8 +12,8 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/engine/graph"
-	"tofu/internal/needs"
 	"tofu/internal/plans"
+	"tofu/internal/testenv"
 )
 
 // TestTransformers checks that each transformer runs after those in its After field.
@@ -38,9 +38,9 @@ func TestTransformers(t *testing.T) {
 // "plan graph" and "apply graph", and in "undo graph" (planning to destroy everything) if the archive
 // has that section. If there is a section "destroy", the last step destroys everything.
 func TestGraphs(t *testing.T) {
-	needs.Golden(
+	testenv.Golden(
 		t,
-		needs.Glob(t, "testdata/graphs/*.txtar"),
+		testenv.Glob(t, "testdata/graphs/*.txtar"),
 		func(t *testing.T, in *txtar.Archive) (out *txtar.Archive) {
 			dir := t.TempDir()
 			var err error

@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -80,7 +80,7 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 // for the name, and is used if no declared name is similar.
 func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) tfdiags.Diagnostics {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, ModuleName(m.Path))
-	if near := spelling.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
+	if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
 		detail += near
 	} else if hint != "" {
 		detail += " " + fmt.Sprintf(hint, name)
@@ -167,11 +167,11 @@ func (m *Module) suggestion(addr addrs.Resource) string {
 	slices.Sort(names)
 	slices.Sort(types)
 	near := addr
-	if near.Name = spelling.Nearest(addr.Name, names); near.Name != "" {
+	if near.Name = suggest.Nearest(addr.Name, names); near.Name != "" {
 		return near.String()
 	}
 	near = addr
-	if near.Type = spelling.Nearest(addr.Type, types); near.Type != "" {
+	if near.Type = suggest.Nearest(addr.Type, types); near.Type != "" {
 		return near.String()
 	}
 	if addr.Mode != addrs.Managed {
@@ -180,7 +180,7 @@ func (m *Module) suggestion(addr addrs.Resource) string {
 	if other := (addrs.Resource{Mode: addrs.Data, Type: addr.Type, Name: addr.Name}); m.Resources[other] != nil {
 		return "the data source " + other.String()
 	}
-	root := spelling.Nearest(addr.Type, []string{"var", "local", "module", "data"})
+	root := suggest.Nearest(addr.Type, []string{"var", "local", "module", "data"})
 	declared := map[string]bool{
 		"var":    m.Variables[addr.Name] != nil,
 		"local":  m.Locals[addr.Name] != nil,

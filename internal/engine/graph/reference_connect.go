@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -250,7 +250,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 // connectFunction makes n wait for the provider of a function that it calls.
 func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
-		hint := spelling.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
+		hint := suggest.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
 		return tfdiags.Diagnostics{tfdiags.Errorf(
 			"Unknown function provider",
 			"There is no provider %q in the required_providers of %s.%s",

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/parallel"
 	"tofu/internal/providers"
-	"tofu/internal/spelling"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -236,7 +236,7 @@ func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 		names = table.Names()
 	}
 	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.Provider.Addr.Provider.ForDisplay(), kind,
-		r.Addr.Resource.Type, spelling.DidYouMean(r.Addr.Resource.Type, names)).
+		r.Addr.Resource.Type, suggest.DidYouMean(r.Addr.Resource.Type, names)).
 		At(r.Config.TypeRange)
 	r.Inputs.Problems = r.Inputs.Problems.Append(d)
 	return nil

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // Applied reports whether a run with this data directory has already made a change of the saved
@@ -36,7 +36,7 @@ func recordApplied(dataDir, planID string) error {
 	if err := os.MkdirAll(dataDir, 0o755); err != nil {
 		return err
 	}
-	if err := staging.RemoveLink(appliedPath(dataDir)); err != nil {
+	if err := atomicfile.RemoveLink(appliedPath(dataDir)); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(appliedPath(dataDir), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)

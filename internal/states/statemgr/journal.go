@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/filelock"
-	"tofu/internal/staging"
 )
 
 const (
@@ -77,7 +77,7 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		text = append(text, line...)
 	}
 	temp := path + ".new"
-	if err := staging.RemoveLink(temp); err != nil {
+	if err := atomicfile.RemoveLink(temp); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)

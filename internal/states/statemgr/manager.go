@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
-	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -227,7 +227,7 @@ func (m *Manager) journalPath() string {
 func (m *Manager) openJournal(fail func(error), first []*entry) (*journal, error) {
 	path := m.journalPath()
 	if _, beside := m.store.(backend.Filer); !beside {
-		if err := staging.CheckBelow(m.opts.DataDir, filepath.Dir(path)); err != nil {
+		if err := atomicfile.CheckBelow(m.opts.DataDir, filepath.Dir(path)); err != nil {
 			return nil, fmt.Errorf("making the journal: %w: remove the link", err)
 		}
 	}

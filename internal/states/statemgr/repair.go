@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
-	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 )
@@ -209,7 +209,7 @@ func (m *Manager) keepDamaged(data []byte) (string, error) {
 		base = filer.File(m.workspace)
 	}
 	path := freeName(func(n int) string { return fmt.Sprintf("%s.damaged-%d", base, n) })
-	return path, staging.WriteSynced(path, data, 0o600)
+	return path, atomicfile.WriteSynced(path, data, 0o600)
 }
 
 // Instances returns the sorted addresses of the instances in the repaired state.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
-	"tofu/internal/staging"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -253,7 +253,7 @@ func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostic
 	path := m.erroredPath()
 	data, err := m.encode(&next)
 	if err == nil {
-		err = staging.WriteSynced(path, data, 0o600)
+		err = atomicfile.WriteSynced(path, data, 0o600)
 	}
 	j := m.running()
 	intact := j != nil && j.complete()

@@ -1,4 +1,4 @@
-package staging_test
+package atomicfile_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 func TestCheckBelow(t *testing.T) {
@@ -42,7 +42,7 @@ func TestCheckBelow(t *testing.T) {
 		{"data", "data/dangling/x", "leads nowhere"},
 		{"data", "data/loop", "leads nowhere"},
 	} {
-		err := staging.CheckBelow(test.root, filepath.FromSlash(test.path))
+		err := atomicfile.CheckBelow(test.root, filepath.FromSlash(test.path))
 		if err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
 			t.Errorf("CheckBelow(%q, %q) = %v, want %q", test.root, test.path, err, test.error)
 		}
@@ -53,7 +53,7 @@ func TestCheckBelow(t *testing.T) {
 func TestWriteOverLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, write := range map[string]func(path string, content []byte, perm os.FileMode) error{
-		"Write": staging.Write, "WriteSynced": staging.WriteSynced,
+		"Write": atomicfile.Write, "WriteSynced": atomicfile.WriteSynced,
 	} {
 		for _, target := range []string{"victim", "/dev/full"} {
 			path := filepath.Join(dir, name+filepath.Base(target))

@@ -1,4 +1,4 @@
-package staging_test
+package atomicfile_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // names lists a folder.
@@ -30,9 +30,9 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	for text, write := range map[string]func() error{
-		"one":   func() error { return staging.Write(path, []byte("one"), 0o600) },
-		"two":   func() error { return staging.WriteSynced(path, []byte("two"), 0o600) },
-		"three": func() error { return staging.Copy(path, strings.NewReader("three"), 0o600) },
+		"one":   func() error { return atomicfile.Write(path, []byte("one"), 0o600) },
+		"two":   func() error { return atomicfile.WriteSynced(path, []byte("two"), 0o600) },
+		"three": func() error { return atomicfile.Copy(path, strings.NewReader("three"), 0o600) },
 	} {
 		if err := write(); err != nil {
 			t.Error(err)
@@ -43,13 +43,13 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%q %v %v %v", got, info.Mode(), err, statErr)
 		}
 	}
-	if err := staging.Copy(path, failing{}, 0o600); !errors.Is(err, errFailing) {
+	if err := atomicfile.Copy(path, failing{}, 0o600); !errors.Is(err, errFailing) {
 		t.Errorf("an error of the content is lost: %v", err)
 	}
 	if got, err := os.ReadFile(path); err != nil || len(got) == 0 || names(t, dir) != "f" {
 		t.Errorf("%q, %v, %s", got, err, names(t, dir))
 	}
-	if err := staging.Write(filepath.Join(dir, "f", "below"), nil, 0o600); err == nil {
+	if err := atomicfile.Write(filepath.Join(dir, "f", "below"), nil, 0o600); err == nil {
 		t.Error("a file below a file")
 	}
 }
@@ -64,7 +64,7 @@ func (failing) Read(p []byte) (int, error) { return copy(p, "some"), errFailing 
 func TestRewrite(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "f"), filepath.Join(dir, "link")
-	if err := staging.Rewrite(path, []byte("new")); err != nil {
+	if err := atomicfile.Rewrite(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
@@ -73,7 +73,7 @@ func TestRewrite(t *testing.T) {
 	if err := os.Symlink("f", link); err != nil {
 		t.Skip(err)
 	}
-	if err := staging.Rewrite(link, []byte("again")); err != nil {
+	if err := atomicfile.Rewrite(link, []byte("again")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)
@@ -84,7 +84,7 @@ func TestRewrite(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != "f" {
 		t.Errorf("the link is %q: %v", to, err)
 	}
-	if err := staging.Rewrite(dir, nil); err == nil || names(t, dir) != "f link" {
+	if err := atomicfile.Rewrite(dir, nil); err == nil || names(t, dir) != "f link" {
 		t.Errorf("a folder was written: %v, %s", err, names(t, dir))
 	}
 }
@@ -92,13 +92,13 @@ func TestRewrite(t *testing.T) {
 // TestOverwrite: what is left of a longer content goes, and a file that isn't there isn't made.
 func TestOverwrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	if err := staging.Overwrite(path, []byte("new")); !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.Overwrite(path, []byte("new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 	if err := os.WriteFile(path, []byte("a longer text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := staging.Overwrite(path, []byte("new")); err != nil {
+	if err := atomicfile.Overwrite(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "new" {
@@ -109,11 +109,11 @@ func TestOverwrite(t *testing.T) {
 // TestRemoveStale: what killed processes left goes; what somebody works on stays, and so does everything that isn't the program's.
 func TestRemoveStale(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "a", "b")
-	dead, err := staging.Folder(parent)
+	dead, err := atomicfile.Folder(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy, err := staging.Folder(parent)
+	busy, err := atomicfile.Folder(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestRemoveStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fresh, err := staging.Folder(parent)
+	fresh, err := atomicfile.Folder(parent)
 	if err != nil {
 		t.Fatal(err)
 	}

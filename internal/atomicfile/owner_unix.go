@@ -1,6 +1,6 @@
 //go:build unix
 
-package staging
+package atomicfile
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package staging
+package atomicfile
 
 import (
 	"io/fs"

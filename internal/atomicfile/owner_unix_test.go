@@ -1,6 +1,6 @@
 //go:build unix
 
-package staging_test
+package atomicfile_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tofu/internal/staging"
+	"tofu/internal/atomicfile"
 )
 
 // TestOwnerStays: a file that an administrator rewrites for somebody stays theirs.
@@ -21,7 +21,7 @@ func TestOwnerStays(t *testing.T) {
 	if err := os.Chown(path, somebody, somebody); err != nil {
 		t.Skip("only an administrator can make a file somebody else's: ", err)
 	}
-	if err := staging.Rewrite(path, []byte("new")); err != nil {
+	if err := atomicfile.Rewrite(path, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)

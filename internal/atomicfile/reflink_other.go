@@ -1,6 +1,6 @@
 //go:build !linux
 
-package staging
+package atomicfile
 
 import (
 	"errors"
