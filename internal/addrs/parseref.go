@@ -77,8 +77,8 @@ func named(subject func(name string) Referenceable) refParser {
 }
 
 func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
-	return nil, tfdiags.Diagnostics{tfdiags.Errorf("Reserved symbol name",
-		"The name %q is reserved. To refer to a resource type of that name, write \"resource.%s\".", tr.RootName(), tr.RootName()).At(tr[0].SourceRange())}
+	return nil, tfdiags.Errorf("Reserved symbol name",
+		"The name %q is reserved. To refer to a resource type of that name, write \"resource.%s\".", tr.RootName(), tr.RootName()).At(tr[0].SourceRange()).List()
 }
 
 // parseResourceRef reads [WORD.]TYPE.NAME[KEY]; skip is 1 where the root word is not the type.
@@ -143,5 +143,5 @@ func reference(subject Referenceable, tr hcl.Traversal, used int) *Reference {
 }
 
 func refError(at hcl.Range, format string, args ...any) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid reference", "%s", fmt.Sprintf(format, args...)).At(at)}
+	return tfdiags.Errorf("Invalid reference", "%s", fmt.Sprintf(format, args...)).At(at).List()
 }

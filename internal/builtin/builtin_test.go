@@ -190,7 +190,7 @@ var otherState = RemoteState{
 	},
 	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 		if config.GetAttr("path").AsString() == "broken" {
-			return nil, false, tfdiags.Diagnostics{}.Append(errors.New("the box is broken"))
+			return nil, false, tfdiags.FromError(errors.New("the box is broken"))
 		}
 		if workspace != "full" {
 			return nil, workspace == "default", nil

@@ -86,7 +86,7 @@ func (p *provider) applyData(req providers.ApplyRequest) providers.ApplyResponse
 		id, err := p.opts.NewID()
 		if err != nil {
 			resp.New = req.Prior
-			resp.Diagnostics = resp.Diagnostics.Append(fmt.Errorf("making the ID of a new object: %w", err))
+			resp.Diagnostics = resp.Diagnostics.AppendError(fmt.Errorf("making the ID of a new object: %w", err))
 			return resp
 		}
 		vals["id"] = cty.StringVal(id)
@@ -104,8 +104,7 @@ func (p *provider) withID(id cty.Value) map[string]cty.Value {
 
 func (p *provider) importData(req providers.ImportRequest) providers.ImportResponse {
 	if req.ID == "" {
-		return providers.ImportResponse{Diagnostics: tfdiags.Diagnostics{
-			tfdiags.Errorf("Missing import ID", "An object of type %s is imported by the ID that it shall have.", dataType)}}
+		return providers.ImportResponse{Diagnostics: tfdiags.Errorf("Missing import ID", "An object of type %s is imported by the ID that it shall have.", dataType).List()}
 	}
 	return providers.ImportResponse{Imported: []providers.ImportedObject{
 		{Type: dataType, State: cty.ObjectVal(p.withID(cty.StringVal(req.ID)))},
@@ -137,7 +136,7 @@ func (p *provider) upgradeData(req providers.UpgradeRequest) (resp providers.Upg
 }
 
 func badState(err error) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid stored object", "The state has an object of type %s that can't be read: %s.", dataType, err)}
+	return tfdiags.Errorf("Invalid stored object", "The state has an object of type %s that can't be read: %s.", dataType, err).List()
 }
 
 // nullResource is what is read of a null_resource, whose triggers do what triggers_replace does.

@@ -47,7 +47,7 @@ type provider struct {
 
 // unknown says that there is no such type.
 func unknown(kind, typ string) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Unknown "+kind, "The built-in provider has no %s %q.", kind, typ)}
+	return tfdiags.Errorf("Unknown "+kind, "The built-in provider has no %s %q.", kind, typ).List()
 }
 
 const (
@@ -98,8 +98,7 @@ func (p *provider) UpgradeResourceState(_ context.Context, req providers.Upgrade
 
 // UpgradeResourceIdentity implements providers.Interface: no type has an identity.
 func (p *provider) UpgradeResourceIdentity(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
-	return providers.UpgradeResponse{Diagnostics: tfdiags.Diagnostics{
-		tfdiags.Errorf("Unknown identity", "The resource type %q of the built-in provider has no identity.", req.Type)}}
+	return providers.UpgradeResponse{Diagnostics: tfdiags.Errorf("Unknown identity", "The resource type %q of the built-in provider has no identity.", req.Type).List()}
 }
 
 // ReadResource implements providers.Interface: objects exist in the state alone, so there is nothing to find out.

@@ -61,13 +61,13 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 	case !backend.IsKnown():
 		return cty.NilVal, nil
 	case backend.IsNull() || backend.AsString() == "":
-		return cty.NilVal, tfdiags.Diagnostics{at("backend", summary, "The name of the backend is missing.")}
+		return cty.NilVal, at("backend", summary, "The name of the backend is missing.").List()
 	case p.opts.RemoteState.Schema == nil || p.opts.RemoteState.Outputs == nil:
-		return cty.NilVal, tfdiags.Diagnostics{at("backend", summary, "The states of other configurations can't be read here.")}
+		return cty.NilVal, at("backend", summary, "The states of other configurations can't be read here.").List()
 	}
 	schema, err := p.opts.RemoteState.Schema(backend.AsString())
 	if err != nil {
-		return cty.NilVal, tfdiags.Diagnostics{at("backend", summary, err.Error())}
+		return cty.NilVal, at("backend", summary, err.Error()).List()
 	}
 	given := config.GetAttr("config")
 	if schema == nil {
@@ -83,7 +83,7 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 		if errors.As(err, &where) {
 			d.Path = append(d.Path, where.Path...)
 		}
-		return cty.NilVal, tfdiags.Diagnostics{d}
+		return cty.NilVal, d.List()
 	}
 	return val, nil
 }

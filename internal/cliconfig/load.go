@@ -87,7 +87,7 @@ func (d *decoder) read(path string, named bool) {
 		return
 	}
 	obj, diags := parseFile(src, path)
-	d.diags = d.diags.Append(diags)
+	d.diags = d.diags.Append(diags...)
 	d.file(obj)
 }
 

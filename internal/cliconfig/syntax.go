@@ -43,11 +43,11 @@ func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 		return parseJSON(src, filename)
 	}
 	if d := nesting.Check(filename, src); d != nil {
-		return nil, tfdiags.Diagnostics(nil).Append(d)
+		return nil, tfdiags.FromHCL(hcl.Diagnostics{d})
 	}
 	tokens, diags := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	if diags.HasErrors() {
-		return nil, tfdiags.Diagnostics(nil).Append(diags)
+		return nil, tfdiags.FromHCL(diags)
 	}
 	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
 		return t.Type == hclsyntax.TokenComment || t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComma
@@ -55,7 +55,7 @@ func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 	p := &parser{src: src, tokens: tokens}
 	obj := p.items(hclsyntax.TokenEOF)
 	if p.err != nil {
-		return nil, tfdiags.Diagnostics{*p.err}
+		return nil, p.err.List()
 	}
 	return obj, nil
 }
@@ -215,7 +215,7 @@ func parseJSON(src []byte, filename string) (object, tfdiags.Diagnostics) {
 			line += strings.Count(string(src[:syntax.Offset]), "\n")
 		}
 		at := hcl.Range{Filename: filename, Start: hcl.Pos{Line: line, Column: 1}, End: hcl.Pos{Line: line, Column: 1}}
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Invalid CLI configuration", "The file isn't valid JSON: %s.", err).At(at)}
+		return nil, tfdiags.Errorf("Invalid CLI configuration", "The file isn't valid JSON: %s.", err).At(at).List()
 	}
 	start := hcl.Pos{Line: 1, Column: 1}
 	return fromJSON(doc, hcl.Range{Filename: filename, Start: start, End: start}), nil

@@ -181,13 +181,13 @@ func (a *App) fail(err error, path []string) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &usage):
-		a.Printer.Diagnostics(tfdiags.Diagnostics{usage.Diagnostic})
+		a.Printer.Diagnostics(usage.Diagnostic.List())
 		if !a.view.JSON {
 			fmt.Fprintf(a.Err, "\nThe options are listed by: tofu %s -help\n", strings.Join(path, " "))
 		}
 		return 1
 	}
-	a.Printer.Diagnostics(tfdiags.Diagnostics{}.Append(err))
+	a.Printer.Diagnostics(tfdiags.FromError(err))
 	if crash, ok := crashOf(err); ok {
 		return ReportCrash(a.Err, crash)
 	}

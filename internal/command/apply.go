@@ -81,7 +81,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return err
 	}
 	op, more := app.StartOperation(ctx, f.operation(), session.OperationApply)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -89,7 +89,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
 	plan, more := op.Plan(ctx, opts, true)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -146,7 +146,7 @@ func applyAndReport(op *session.Operation, ctx context.Context, plan *plans.Plan
 	st, tally, more := op.Apply(ctx, plan, planID, &engine.ApplyOptions{
 		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
-	diags = diags.Without(more).Append(more) // what holds before and after is said once
+	diags = diags.Without(more).Append(more...) // what holds before and after is said once
 	if diags.HasErrors() {
 		return diags.Err()
 	}

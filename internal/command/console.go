@@ -64,25 +64,25 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 		return diags.Err()
 	}
 	variables, more := cfg.Variables(ctx, app.Session, session.AllowUnknown)
-	more = more.Append(cfg.Convertible(variables))
-	if diags = diags.Append(more); more.HasErrors() {
+	more = more.Append(cfg.Convertible(variables)...)
+	if diags = diags.Append(more...); more.HasErrors() {
 		return diags.Err()
 	}
 	open, more := app.ReadState(ctx, p, session.StateRequest{})
-	if diags = diags.Append(more); more.HasErrors() {
+	if diags = diags.Append(more...); more.HasErrors() {
 		return diags.Err()
 	}
 	defer func() { app.Printer.Diagnostics(open.Close()) }()
 	st := app.Adopt(open.State(), cfg.Config)
 	running, more := app.OpenProviders(session.Requirements(cfg.Config, st))
-	if diags = diags.Append(more); more.HasErrors() {
+	if diags = diags.Append(more...); more.HasErrors() {
 		return diags.Err()
 	}
 	defer running.Close(app.Session)
 	env := app.Environment(running, p.Workspace)
 	env.Observe = nil
 	scope, more := engine.Eval(session.EngineContext(ctx), cfg.Config, st, env, variables)
-	if diags = diags.Append(more); scope == nil {
+	if diags = diags.Append(more...); scope == nil {
 		return diags.Err()
 	}
 	if app.InTerminal {
@@ -181,10 +181,10 @@ func (c *console) run(ctx context.Context) error {
 func (c *console) print(text string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if d := nesting.Check("<console-input>", []byte(text)); d != nil {
-		return diags.Append(d)
+		return diags.AppendHCL(hcl.Diagnostics{d})
 	}
 	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), "<console-input>", hcl.InitialPos)
-	if diags = diags.Append(hclDiags); diags.HasErrors() {
+	if diags = diags.AppendHCL(hclDiags); diags.HasErrors() {
 		return diags
 	}
 	call, isCall := parsed.(*hclsyntax.FunctionCallExpr)
@@ -193,7 +193,7 @@ func (c *console) print(text string) tfdiags.Diagnostics {
 		parsed = call.Args[0]
 	}
 	v, more := c.scope.EvalExpr(parsed, cty.DynamicPseudoType)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags
 	}
 	result := ui.FormatValue(v)

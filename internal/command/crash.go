@@ -30,7 +30,7 @@ func ReportCrash(to io.Writer, crash tfdiags.Crash) (status int) {
 // crashOf finds the first crash among the problems of an error.
 func crashOf(err error) (tfdiags.Crash, bool) {
 	var diags tfdiags.Diagnostics
-	for _, d := range diags.Append(err) {
+	for _, d := range diags.AppendError(err) {
 		if crash, ok := d.Extra.(tfdiags.Crash); ok {
 			return crash, true
 		}

@@ -60,8 +60,8 @@ func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
 	}
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
-			return tfdiags.Diagnostics{tfdiags.Errorf("Standard input and other targets",
-				`The target "-" must be the only one.`)}.Err()
+			return tfdiags.Errorf("Standard input and other targets",
+				`The target "-" must be the only one.`).Err()
 		}
 		f.List, f.Write = false, false
 		f.source(app.In, "<stdin>")
@@ -99,7 +99,7 @@ func (f *formatter) target(path string) {
 func (f *formatter) dir(path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		f.diags = f.diags.Append(fmt.Errorf("reading the directory: %w", err))
+		f.diags = f.diags.AppendError(fmt.Errorf("reading the directory: %w", err))
 		return
 	}
 	for _, e := range entries {
@@ -120,7 +120,7 @@ func (f *formatter) dir(path string) {
 func (f *formatter) file(path string) {
 	file, err := os.Open(path)
 	if err != nil {
-		f.diags = f.diags.Append(fmt.Errorf("reading %s: %w", path, err))
+		f.diags = f.diags.AppendError(fmt.Errorf("reading %s: %w", path, err))
 		return
 	}
 	defer file.Close()
@@ -131,12 +131,12 @@ func (f *formatter) file(path string) {
 func (f *formatter) source(r io.Reader, path string) {
 	src, err := io.ReadAll(r)
 	if err != nil {
-		f.diags = f.diags.Append(fmt.Errorf("reading %s: %w", path, err))
+		f.diags = f.diags.AppendError(fmt.Errorf("reading %s: %w", path, err))
 		return
 	}
 	result, diags := hclfmt.Format(src, path)
 	if diags.HasErrors() {
-		f.diags = f.diags.Append(diags)
+		f.diags = f.diags.Append(diags...)
 		return
 	}
 	same := bytes.Equal(src, result)
@@ -147,7 +147,7 @@ func (f *formatter) source(r io.Reader, path string) {
 		}
 		if f.Write && !f.Check {
 			if err := rewrite(path, result); err != nil {
-				f.diags = f.diags.Append(fmt.Errorf("writing the formatted file: %w", err))
+				f.diags = f.diags.AppendError(fmt.Errorf("writing the formatted file: %w", err))
 			}
 		}
 		if f.Diff {

@@ -22,12 +22,12 @@ func generateTarget(path string, mode plans.Mode) tfdiags.Diagnostics {
 		return nil
 	}
 	if mode != plans.Normal {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid generate-config-out flag",
-			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy or -refresh-only.")}
+		return tfdiags.Errorf("Invalid generate-config-out flag",
+			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy or -refresh-only.").List()
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Target generated file already exists",
-			"Configuration can only be generated into a new file, and %s exists.", path)}
+		return tfdiags.Errorf("Target generated file already exists",
+			"Configuration can only be generated into a new file, and %s exists.", path).List()
 	}
 	return nil
 }
@@ -43,8 +43,8 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
 	}
 	if err := atomicfile.WriteNamed(path, hclwrite.Format(text.Bytes()), 0o644); err != nil {
-		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the generated configuration: %w", err))
+		return tfdiags.FromError(fmt.Errorf("writing the generated configuration: %w", err))
 	}
-	return tfdiags.Diagnostics{tfdiags.Warningf("Config generation is experimental",
-		"What is generated may look different in later versions. Check it before you use it.")}
+	return tfdiags.Warningf("Config generation is experimental",
+		"What is generated may look different in later versions. Check it before you use it.").List()
 }

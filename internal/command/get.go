@@ -38,7 +38,7 @@ so you rarely need this command.`,
 		}
 		want := &moduleWants{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory, Pin: f.PinModules}
 		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
-		return app.done(diags.Append(more))
+		return app.done(diags.Append(more...))
 	}),
 }
 
@@ -67,7 +67,7 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 			return nil, diags
 		}
 		cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, resolve)
-		return cfg, diags.Append(more)
+		return cfg, diags.Append(more...)
 	}
 	locks, pinned, diags := depsfile.LoadModules(depsfile.ModulesFileName)
 	if diags.HasErrors() {
@@ -87,16 +87,16 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 			a.tellModule(e)
 		}),
 	})
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return nil, diags
 	}
 	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
 	// What was installed is recorded also when something is wrong with it, so that other commands can tell what.
-	if diags = diags.Append(more).Append(in.Finish()); diags.HasErrors() {
+	if diags = diags.Append(more...).AppendError(in.Finish()); diags.HasErrors() {
 		return nil, diags
 	}
 	if pinned || want.Pin {
-		diags = diags.Append(a.savePins(locks, in.Pins(), !pinned, want.ReadOnly))
+		diags = diags.Append(a.savePins(locks, in.Pins(), !pinned, want.ReadOnly)...)
 	}
 	return cfg, diags
 }
@@ -107,12 +107,12 @@ func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tf
 		return nil
 	}
 	if readonly {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Module dependency changes detected",
+		return tfdiags.Errorf("Module dependency changes detected",
 			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps it as it is. "+
-				withoutReadonly, depsfile.ModulesFileName)}
+				withoutReadonly, depsfile.ModulesFileName).List()
 	}
 	if err := locks.Save(depsfile.ModulesFileName); err != nil {
-		return tfdiags.Diagnostics{}.Append(fmt.Errorf("pinning modules: %w", err))
+		return tfdiags.FromError(fmt.Errorf("pinning modules: %w", err))
 	}
 	switch {
 	case fresh && len(locks) == 0:

@@ -68,14 +68,14 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 			return diags.Err()
 		}
 		open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-		if diags = diags.Append(more); more.HasErrors() {
+		if diags = diags.Append(more...); more.HasErrors() {
 			return diags.Err()
 		}
 		defer func() { app.Printer.Diagnostics(open.Close()) }()
 		prior = app.Adopt(open.State(), cfg.Config)
 	}
 	running, more := app.OpenProviders(session.Requirements(cfg.Config, prior))
-	if diags = diags.Append(more); more.HasErrors() {
+	if diags = diags.Append(more...); more.HasErrors() {
 		return diags.Err()
 	}
 	defer running.Close(app.Session)
@@ -87,11 +87,11 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	env.Observe = nil
 	if kind == engine.GraphApply && plan == nil { // an apply follows from a plan, so what can't be planned has no such graph
 		if _, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, engine.GraphPlan, nil)); more.HasErrors() {
-			return diags.Append(more).Err()
+			return diags.Append(more...).Err()
 		}
 	}
 	drawing, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	app.warn(diags)

@@ -56,17 +56,17 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 		return err
 	}
 	op, more := app.StartOperation(ctx, f.operation(), session.OperationApply)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	if err := canImport(op, addr); err != nil {
-		return diags.Append(err).Err()
+		return diags.AppendError(err).Err()
 	}
 	app.Say("%s: Importing from ID %q...", addr, args[1])
 	plan, more := planImport(op, ctx, addr, args[1])
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	imported := plan.Prior.Instance(addr)
@@ -79,7 +79,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	st := op.State.State().Clone()
 	st.SetCurrent(addr, &object, provider)
 	st = engine.WithOutputs(session.EngineContext(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
-	if diags = diags.Append(op.Save(ctx, st)); diags.HasErrors() {
+	if diags = diags.Append(op.Save(ctx, st)...); diags.HasErrors() {
 		return diags.Err()
 	}
 	app.Success("\nImport successful!")
@@ -109,8 +109,8 @@ type knownConfig struct{ providers.Interface }
 // Configure implements providers.Interface.
 func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	if !config.IsWhollyKnown() {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration", "The configuration of the provider depends on values that "+
-			"are known only after an apply, so nothing can be imported with it. Apply what it depends on first, or write the values out.")}
+		return tfdiags.Errorf("Invalid provider configuration", "The configuration of the provider depends on values that "+
+			"are known only after an apply, so nothing can be imported with it. Apply what it depends on first, or write the values out.").List()
 	}
 	return k.Interface.Configure(ctx, config)
 }
@@ -118,8 +118,8 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 // canImport makes sure that the configuration has the resource and the state hasn't.
 func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Resource already managed by OpenTofu",
-			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr)}.Err()
+		return tfdiags.Errorf("Resource already managed by OpenTofu",
+			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr).Err()
 	}
 	var block *configs.Resource
 	if module := op.Config.Descendant(addr.Module.Module()); module != nil {
@@ -130,8 +130,8 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 		if module := addr.Module.Module(); module != "" {
 			where = " in " + module.String()
 		}
-		return tfdiags.Diagnostics{tfdiags.Errorf("Resource not in the configuration", "The configuration has no block for %s. Before importing, write one%s:\n\n"+
-			"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type, addr.Resource.Name)}.Err()
+		return tfdiags.Errorf("Resource not in the configuration", "The configuration has no block for %s. Before importing, write one%s:\n\n"+
+			"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type, addr.Resource.Name).Err()
 	}
 	if (block.Count != nil || block.ForEach != nil) && addr.Key == addrs.NoKey {
 		example := addr
@@ -139,8 +139,8 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 		if block.ForEach != nil {
 			example.Key = addrs.StringKey("key")
 		}
-		return tfdiags.Diagnostics{tfdiags.Errorf("Missing instance key", "The resource %s has several instances, so the address needs the key of one, "+
-			"such as %s.", addr, example)}.Err()
+		return tfdiags.Errorf("Missing instance key", "The resource %s has several instances, so the address needs the key of one, "+
+			"such as %s.", addr, example).Err()
 	}
 	return nil
 }

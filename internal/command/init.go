@@ -107,28 +107,28 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	}
 	root, more := app.LoadRootModuleWith(ctx, given)
 	if more.HasErrors() {
-		return diags.Append(more).Err()
+		return diags.Append(more...).Err()
 	}
 	if f.Backend {
 		app.Say("\n%s", app.emphasis("Initializing the backend..."))
-		diags = diags.Append(app.initBackend(ctx, root, f))
+		diags = diags.Append(app.initBackend(ctx, root, f)...)
 		if !diags.HasErrors() {
-			diags = diags.Append(app.makeWorkspaceOfEnv(ctx, f))
+			diags = diags.Append(app.makeWorkspaceOfEnv(ctx, f)...)
 		}
 		if diags.HasErrors() {
 			return diags.Err()
 		}
 	}
 	cfg, more := app.installModules(ctx, given, &moduleWants{Get: f.Get, Upgrade: f.Upgrade, TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.LockFile == "readonly"}, client)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	if f.Backend {
-		diags = diags.Append(app.EncryptionWarnings(root))
+		diags = diags.Append(app.EncryptionWarnings(root)...)
 	}
 	app.Say("\n%s", app.emphasis("Initializing provider plugins..."))
-	diags = diags.Append(app.installProviders(ctx, cfg, f, client))
+	diags = diags.Append(app.installProviders(ctx, cfg, f, client)...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -155,9 +155,9 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	}
 	for _, entry := range present {
 		if !mayPrecedeModule[entry.Name()] {
-			return tfdiags.Diagnostics{tfdiags.Errorf("Can't populate a directory that isn't empty",
+			return tfdiags.Errorf("Can't populate a directory that isn't empty",
 				"The option -from-module copies a module into the working directory, which already has %s. Use an empty directory, or leave out the option to initialize the configuration that is here.",
-				strconv.Quote(entry.Name()))}.Err()
+				strconv.Quote(entry.Name())).Err()
 		}
 	}
 	a.Say("Copying configuration from %q...", source)
@@ -168,8 +168,8 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 		return diags.Err()
 	}
 	if err := in.CopyRoot(ctx, source, "."); err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to copy the module",
-			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err)}.Err()
+		return tfdiags.Errorf("Failed to copy the module",
+			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err).Err()
 	}
 	a.Parser = configs.NewParser(nil) // it had read the empty directory
 	return a.done(diags)

@@ -25,14 +25,14 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	}
 	record, err := a.ReadBackendRecord()
 	if err != nil && !f.Reconfigure {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	if !hasBlock && len(f.BackendConfig) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Missing backend configuration",
 			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such as `backend \"pg\" {}`."))
 	}
 	if hasBlock {
-		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)); diags.HasErrors() {
+		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)...); diags.HasErrors() {
 			return diags
 		}
 	}
@@ -40,7 +40,7 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	if record != nil && !f.Reconfigure {
 		var more tfdiags.Diagnostics
 		if current, more = recordedSettings(record); more.HasErrors() {
-			return diags.Append(more)
+			return diags.Append(more...)
 		}
 	}
 	switch {
@@ -49,7 +49,7 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 		return diags
 	case current == nil:
 		current = session.LocalSettings()
-		diags = diags.Append(inBackendBlock(a.migrate(ctx, root, current, wanted, f, true), root))
+		diags = diags.Append(inBackendBlock(a.migrate(ctx, root, current, wanted, f, true), root)...)
 	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
 		wanted.Config = current.Config
 	case !f.Migrate:
@@ -57,12 +57,12 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 			"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it is, use \"tofu init -reconfigure\"."))
 	default:
 		a.Say("Backend configuration changed: existing state is looked for.")
-		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false))
+		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false)...)
 	}
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(a.noteBackend(ctx, root, wanted, hasBlock, record))
+	return diags.Append(a.noteBackend(ctx, root, wanted, hasBlock, record)...)
 }
 
 // inBackendBlock gives complaints about an argument the argument's place.
@@ -72,7 +72,7 @@ func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Dia
 	}
 	return diags.Each(func(d *tfdiags.Diagnostic) {
 		if d.Path != nil {
-			*d = tfdiags.Diagnostics{*d}.InConfigBody(root.Module.Backend.Config, "")[0]
+			*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
 		}
 	})
 }
@@ -82,12 +82,12 @@ func (a *App) noteBackend(ctx context.Context, root *session.Config, wanted *ses
 	var diags tfdiags.Diagnostics
 	if !hasBlock {
 		if err := a.WriteBackendRecord(nil); err != nil {
-			return diags.Append(err)
+			return diags.AppendError(err)
 		}
 		return diags
 	}
 	p, more := a.OpenSettings(ctx, root, wanted, backend.DefaultWorkspace, session.StateRequest{})
-	diags = diags.Append(inBackendBlock(more, root))
+	diags = diags.Append(inBackendBlock(more, root)...)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -99,7 +99,7 @@ func (a *App) noteBackend(ctx context.Context, root *session.Config, wanted *ses
 		err = a.WriteBackendRecord(record)
 	}
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
 		a.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
@@ -130,7 +130,7 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) t
 		name, text, isPair := strings.Cut(option, "=")
 		if !isPair {
 			more, problems := a.backendConfigFile(s.Schema, option)
-			diags = diags.Append(problems)
+			diags = diags.Append(problems...)
 			maps.Copy(values, more)
 			continue
 		}
@@ -159,7 +159,7 @@ func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[st
 		return nil, diags
 	}
 	v, hclDiags := session.OptionalSchema(schema).Decode(file.Body, nil)
-	diags = diags.Append(hclDiags)
+	diags = diags.AppendHCL(hclDiags)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -26,7 +26,7 @@ func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, 
 	schema := backend.Schema(driver.Config())
 	config, err := record.Value(schema.ImpliedType())
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	return &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, diags
 }
@@ -45,7 +45,7 @@ type migration struct {
 func (a *App) migrate(ctx context.Context, root *session.Config, from, to *session.BackendSettings, f *initFlags, first bool) tfdiags.Diagnostics {
 	workspace, err := a.Workspace()
 	if err != nil {
-		return tfdiags.Diagnostics{}.Append(err)
+		return tfdiags.FromError(err)
 	}
 	m := &migration{app: a, flags: f, first: first, agreed: f.ForceCopy}
 	var diags, more tfdiags.Diagnostics
@@ -53,12 +53,12 @@ func (a *App) migrate(ctx context.Context, root *session.Config, from, to *sessi
 		return diags
 	}
 	m.to, more = a.OpenSettings(ctx, root, to, workspace, session.StateRequest{})
-	if diags = diags.Append(more); more.HasErrors() {
+	if diags = diags.Append(more...); more.HasErrors() {
 		return diags
 	}
 	names, err := m.workspaces(ctx)
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	names = slices.DeleteFunc(names, m.sameFile)
 	if len(names) == 0 {
@@ -66,7 +66,7 @@ func (a *App) migrate(ctx context.Context, root *session.Config, from, to *sessi
 	}
 	if len(names) > 1 || names[0] != backend.DefaultWorkspace {
 		if _, err := m.to.Store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
-			return diags.Append(m.onlySelected(ctx, names, workspace))
+			return diags.Append(m.onlySelected(ctx, names, workspace)...)
 		}
 	}
 	if len(names) > 1 {
@@ -81,7 +81,7 @@ func (a *App) migrate(ctx context.Context, root *session.Config, from, to *sessi
 		}
 	}
 	for _, name := range names {
-		if diags = diags.Append(m.take(ctx, name, name)); diags.HasErrors() {
+		if diags = diags.Append(m.take(ctx, name, name)...); diags.HasErrors() {
 			return diags
 		}
 	}
@@ -103,7 +103,7 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 	if diags = m.take(ctx, selected, backend.DefaultWorkspace); diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(m.app.SelectWorkspace(backend.DefaultWorkspace))
+	return diags.AppendError(m.app.SelectWorkspace(backend.DefaultWorkspace))
 }
 
 // sameFile tells whether a workspace's state is one and the same file in both places, so that it is where it belongs.
@@ -155,7 +155,7 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 func (m *migration) take(ctx context.Context, name, destName string) tfdiags.Diagnostics {
 	copied, diags := m.copy(ctx, name, destName)
 	if copied && m.first && !diags.HasErrors() {
-		diags = diags.Append(m.setAside(name))
+		diags = diags.AppendError(m.setAside(name))
 	}
 	return diags
 }
@@ -174,7 +174,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 	}
 	req.Operation = "migration destination"
 	dest, more := m.app.ReadState(ctx, m.to, req)
-	if diags = diags.Append(more); more.HasErrors() {
+	if diags = diags.Append(more...); more.HasErrors() {
 		return false, diags
 	}
 	defer func() { m.app.Printer.Diagnostics(dest.Close()) }()
@@ -189,7 +189,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 		return false, diags
 	}
 	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
-	return true, diags.Append(dest.Push(ctx, file, true))
+	return true, diags.Append(dest.Push(ctx, file, true)...)
 }
 
 // oneAgreed asks whether a state is to be copied.

@@ -27,39 +27,39 @@ func (a *App) installProviders(ctx context.Context, cfg *session.Config, f *init
 	prev, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
 	if err != nil {
-		diags = diags.Append(err)
+		diags = diags.AppendError(err)
 	}
 	if diags.HasErrors() {
 		return diags
 	}
 	source, err := a.packageSource(f, client)
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	st, more := a.stateIfAny(ctx, cfg, session.StateRequest{LazyKeys: !f.Backend})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags
 	}
 	store, err := pkgstore.Open(a.CLI.CacheDir)
 	if err != nil {
-		return diags.Append(fmt.Errorf("opening the package store: %w", err))
+		return diags.AppendError(fmt.Errorf("opening the package store: %w", err))
 	}
 	defer func() { _ = store.Close() }()
 	reqs := session.Requirements(cfg.Config, st)
 	session.AddTestRequirements(reqs, cfg.Tests)
-	diags = diags.Append(a.OverrideWarning())
+	diags = diags.Append(a.OverrideWarning()...)
 	progress := a.newDownloads()
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
 		Upgrade: f.Upgrade, Elsewhere: session.Unmanaged(attached), Overridden: a.Overridden(), Observe: progress.providers(a.tellInstall),
 	})
 	progress.end()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(a.saveLocks(prev, locks, f.LockFile == "readonly"))
+	return diags.Append(a.saveLocks(prev, locks, f.LockFile == "readonly")...)
 }
 
 // stateIfAny gives the current workspace's state, whose objects need providers too; nil when the backend isn't initialized.
@@ -83,7 +83,7 @@ func (a *App) stateIfAny(ctx context.Context, cfg *session.Config, req session.S
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return a.Adopt(open.State(), cfg.Config), diags.Append(open.Close())
+	return a.Adopt(open.State(), cfg.Config), diags.Append(open.Close()...)
 }
 
 // packageSource is where packages come from: the folders of -plugin-dir, which are noted for people to find, or what the CLI
@@ -126,16 +126,16 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diag
 	case locks.Equal(prev):
 		return nil
 	case readonly && !locks.SameProviders(prev):
-		return tfdiags.Diagnostics{tfdiags.Errorf("Provider dependency changes detected",
+		return tfdiags.Errorf("Provider dependency changes detected",
 			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it as it is. "+
-				withoutReadonly)}
+				withoutReadonly).List()
 	case readonly:
-		return tfdiags.Diagnostics{tfdiags.Warningf("Provider lock file not updated",
+		return tfdiags.Warningf("Provider lock file not updated",
 			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps it as it is. "+
-				withoutReadonly)}
+				withoutReadonly).List()
 	}
 	if err := locks.Save(depsfile.FileName); err != nil {
-		return tfdiags.Diagnostics{}.Append(fmt.Errorf("writing the lock file: %w", err))
+		return tfdiags.FromError(fmt.Errorf("writing the lock file: %w", err))
 	}
 	if prev.Empty() {
 		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu init\" then gets the same ones.", depsfile.FileName)

@@ -58,7 +58,7 @@ func hostArgument(args []string) (string, error) {
 	}
 	host, err := addrs.ParseHost(args[0])
 	if err != nil {
-		return "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid hostname", "The given hostname %q is not valid: %s.", args[0], err)}.Err()
+		return "", tfdiags.Errorf("Invalid hostname", "The given hostname %q is not valid: %s.", args[0], err).Err()
 	}
 	return host, nil
 }
@@ -71,16 +71,16 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	client := registry.New(app.CLI, version.String)
 	service, err := client.Login(ctx, host)
 	if registry.IsNoService(err) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Host does not support login", "The host %s does not offer a login service, so a token must be made on "+
-			"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment variable TF_TOKEN_<host>.", host)}.Err()
+		return tfdiags.Errorf("Host does not support login", "The host %s does not offer a login service, so a token must be made on "+
+			"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment variable TF_TOKEN_<host>.", host).Err()
 	}
 	if err != nil {
 		return err
 	}
 	tokens := client.Tokens()
 	if tokens.Written(host) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("The credentials are maintained by hand", "The CLI configuration has a \"credentials\" block for %s, "+
-			"which would go on to be used. Remove it, and log in again.", host)}.Err()
+		return tfdiags.Errorf("The credentials are maintained by hand", "The CLI configuration has a \"credentials\" block for %s, "+
+			"which would go on to be used. Remove it, and log in again.", host).Err()
 	}
 	where := "the file " + tokens.File() + ", in plain text"
 	if app.CLI.Helper != nil {

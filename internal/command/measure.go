@@ -37,7 +37,7 @@ func (a *App) measure(f measureFlags, command string) (end func(status int), err
 	exporter, err := otlp.New(a.Env, version.Own)
 	if err != nil {
 		endProfile()
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Tracing can't be set up", "%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err)}.Err()
+		return nil, tfdiags.Errorf("Tracing can't be set up", "%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err).Err()
 	}
 	if f.Timings || exporter != nil {
 		a.Timings = timings.New()

@@ -40,8 +40,8 @@ func (f *onlyJSONFlags) check(command string, args []string) error {
 		return err
 	}
 	if !f.Document {
-		return tfdiags.Diagnostics{tfdiags.Errorf("The -json option is required",
-			"`tofu %s` can only print a JSON document; call it with the -json option.", command)}.Err()
+		return tfdiags.Errorf("The -json option is required",
+			"`tofu %s` can only print a JSON document; call it with the -json option.", command).Err()
 	}
 	return nil
 }

@@ -80,8 +80,8 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 		case f.Document:
 			return ui.WriteOutputs(w, all)
 		case len(all) == 0:
-			app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
-				"configuration are in it after `tofu apply`.")})
+			app.warn(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
+				"configuration are in it after `tofu apply`.").List())
 			return nil
 		}
 		_, err := fmt.Fprintln(w, strings.TrimRight(ui.OutputsText(all, f.ShowSensitive), "\n"))
@@ -90,11 +90,11 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	o := all[args[0]]
 	switch {
 	case o == nil && len(all) == 0 && !f.Document:
-		app.warn(tfdiags.Diagnostics{tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.", args[0])})
+		app.warn(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.", args[0]).List())
 		return nil
 	case o == nil:
-		return tfdiags.Diagnostics{tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
-			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st), suggest.DidYouMean(args[0], st.OutputNames()))}.Err()
+		return tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
+			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st), suggest.DidYouMean(args[0], st.OutputNames())).Err()
 	case f.Document:
 		return ui.WriteOutput(w, o)
 	case f.Raw:
@@ -119,8 +119,8 @@ func outputNames(st *states.State) string {
 func writeRaw(w io.Writer, name string, o *states.Output) error {
 	text, err := convert.Convert(o.Value, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Unsupported value for raw output", "The value of output %q is of type %s, and -raw prints only strings, "+
-			"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value))}.Err()
+		return tfdiags.Errorf("Unsupported value for raw output", "The value of output %q is of type %s, and -raw prints only strings, "+
+			"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value)).Err()
 	}
 	_, err = fmt.Fprint(w, text.AsString())
 	return err

@@ -46,7 +46,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		return diags.Err()
 	}
 	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
-	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode)).Append(planTarget(f.Out))
+	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode)...).Append(planTarget(f.Out)...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -54,19 +54,19 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		return err
 	}
 	op, more := app.StartOperation(ctx, f.operation(), session.OperationPlan)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	plan, more := op.Plan(ctx, opts, false)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if plan != nil && f.GenerateConfig != "" {
-		diags = diags.Append(writeGenerated(f.GenerateConfig, plan))
+		diags = diags.Append(writeGenerated(f.GenerateConfig, plan)...)
 	}
 	if plan != nil && f.Out != "" {
-		diags = diags.Append(savePlan(op, f.Out, plan))
+		diags = diags.Append(savePlan(op, f.Out, plan)...)
 	}
 	if diags.HasErrors() {
 		return diags.Err()
@@ -133,7 +133,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		return diags.Err()
 	}
 	op, more := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -146,12 +146,12 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 	// What an ordinary plan starts from is the state with everything that changed outside.
 	opts.NotSaved = true
 	plan, more := op.PlanQuietly(ctx, opts)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	st := withPlannedOutputs(plan)
-	diags = diags.Append(op.Save(ctx, st))
+	diags = diags.Append(op.Save(ctx, st)...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -59,7 +59,7 @@ func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	}
 	for _, text := range f.Replace {
 		addr, more := addrs.ParseInstanceText(text)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if !more.HasErrors() && addr.Resource.Mode != addrs.Managed {
 			diags = diags.Append(tfdiags.Errorf("Invalid force-replace address",
 				"Only managed resources can be replaced, and %s is none.", text))
@@ -68,17 +68,17 @@ func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	}
 	var more tfdiags.Diagnostics
 	opts.Targets, opts.Excludes, more = f.targets()
-	return opts, diags.Append(more)
+	return opts, diags.Append(more...)
 }
 
 // targets reads -target, -exclude and their files.
 func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags.Diagnostics) {
 	read := func(texts, files []string) []addrs.Target {
 		found, more := parseTargets(texts)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		for _, path := range files {
 			inFile, more := targetFile(path)
-			diags = diags.Append(more)
+			diags = diags.Append(more...)
 			found = append(found, inFile...)
 		}
 		return found
@@ -95,7 +95,7 @@ func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags
 func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Can't read the file of addresses", "%s.", err)}
+		return nil, tfdiags.Errorf("Can't read the file of addresses", "%s.", err).List()
 	}
 	var diags tfdiags.Diagnostics
 	var found []addrs.Target
@@ -113,7 +113,7 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 		}
 		target, more := addrs.ParseTargetText(text)
 		if text == "" {
-			more = tfdiags.Diagnostics{tfdiags.Errorf("Missing address", "Each line of the file has one address. Remove the empty line, or let it start with #.")}
+			more = tfdiags.Errorf("Missing address", "Each line of the file has one address. Remove the empty line, or let it start with #.").List()
 		}
 		for _, d := range more {
 			diags = diags.Append(d.At(at))

@@ -44,19 +44,19 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	}
 	given, diags := app.Collect(f.Variables)
 	resolve, more := getmodules.Installed(app.ModulesDir())
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	cfg, more := app.Load(ctx, given, resolve)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -164,19 +164,19 @@ var cmdProvidersSchema = &Command{
 			return diags.Err()
 		}
 		open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
 		defer func() { app.Printer.Diagnostics(open.Close()) }()
 		reqs := session.Requirements(cfg.Config, open.State())
 		running, more := app.OpenProviders(reqs)
-		if diags = diags.Append(more); more.HasErrors() {
+		if diags = diags.Append(more...); more.HasErrors() {
 			return diags.Err()
 		}
 		defer running.Close(app.Session)
 		schemas, more := running.FetchSchemas(ctx, reqs.Providers())
-		if diags = diags.Append(more); diags.HasErrors() {
+		if diags = diags.Append(more...); diags.HasErrors() {
 			return diags.Err()
 		}
 		found := make(map[addrs.Provider]*providers.Schema, len(reqs))

@@ -74,15 +74,15 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return diags.Err()
 	}
 	reqs, more := chosenProviders(session.Requirements(cfg.Config, nil), args)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	prev, more := depsfile.Load(depsfile.FileName)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	locks, added, more := job.locker.Lock(ctx, reqs, prev, job.platforms)
 	job.progress.end()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -50,7 +50,7 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 		return diags.Err()
 	}
 	prev, more := depsfile.Load(depsfile.FileName)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -62,7 +62,7 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
 	progress := a.newDownloads()
 	diags = diags.Append(install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: progress.providers(a.tellMirror)}))
+		&install.Options{Source: source, Store: store, Observe: progress.providers(a.tellMirror)})...)
 	progress.end()
 	return a.done(diags)
 }

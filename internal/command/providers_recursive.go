@@ -46,7 +46,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	for i, r := range results {
 		rootDirs, problems = append(rootDirs, roots[i].Dir), append(problems, r.Diags)
 	}
-	diags = diags.Append(run.diags).Append(problemsOf(rootDirs, problems))
+	diags = diags.Append(run.diags...).Append(problemsOf(rootDirs, problems)...)
 	verb := "updated"
 	if f.Check {
 		verb = "to be updated"
@@ -80,7 +80,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	text, count, err := l.write(l.roots[i], r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.diags = l.diags.Append(err)
+	l.diags = l.diags.AppendError(err)
 	l.lines[i] = fmt.Sprintf("- %s: %s", l.roots[i].Dir, text)
 	*count++
 	l.done++

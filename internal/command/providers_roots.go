@@ -41,7 +41,7 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, nil, diags.Append(err)
+		return nil, nil, diags.AppendError(err)
 	}
 	called := make(map[string]bool)
 	for _, c := range candidates {
@@ -64,7 +64,7 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 			roots = append(roots, c.root)
 		}
 	}
-	return roots, broken, diags.Append(problemsOf(failing, problems))
+	return roots, broken, diags.Append(problemsOf(failing, problems)...)
 }
 
 // moduleDir is a directory with configuration files.
@@ -98,7 +98,7 @@ func (t *moduleTree) search(dir string) {
 	}
 	t.seen[m.abs] = true
 	entries, diags := readModuleDir(dir)
-	t.diags = t.diags.Append(diags)
+	t.diags = t.diags.Append(diags...)
 	configured := false
 	for _, e := range entries {
 		switch name := e.Name(); {
@@ -120,7 +120,7 @@ func (t *moduleTree) search(dir string) {
 func readModuleDir(dir string) ([]fs.DirEntry, tfdiags.Diagnostics) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unreadable directory", "The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err))}
+		return nil, tfdiags.Errorf("Unreadable directory", "The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err)).List()
 	}
 	return entries, nil
 }
@@ -171,6 +171,6 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 	}
 	c.root = install.Root{Dir: m.dir, Reqs: session.Requirements(cfg, nil)}
 	locks, diags := depsfile.Load(c.root.LockFile())
-	c.root.Prev, c.diags = locks, c.diags.Append(diags)
+	c.root.Prev, c.diags = locks, c.diags.Append(diags...)
 	return c
 }

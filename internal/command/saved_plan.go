@@ -53,7 +53,7 @@ func savePlan(op *session.Operation, path string, plan *plans.Plan) tfdiags.Diag
 }
 
 func notSaved(path string, err error) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)}
+	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err).List()
 }
 
 // planTarget finds out before planning, which may take long, whether there is a place for the plan.
@@ -164,7 +164,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	if more.HasErrors() && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
 		crypt, more = &encryption.Config{}, nil // the plan has its own configuration, whatever became of the directory's
 	}
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -182,7 +182,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	}
 	snapshot, err := unpackSnapshot(file.Config)
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	a.Snapshot = snapshot.Files
 	given := make(map[string]configs.Given, len(file.Plan.Variables))
@@ -190,7 +190,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 		given[name] = configs.Given{Val: v, From: "the plan"}
 	}
 	cfg, more := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given, Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -251,31 +251,31 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")).Err()
 	}
 	given, more := app.Collect(f.Variables)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	op := &session.Operation{Session: app.Session, Config: &session.Config{Config: saved.cfg.Config, Given: given}}
 	op.Variables, more = op.Config.PlanVariables(ctx, app.Session, saved.Plan)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	op.Location, more = app.planPlace(ctx, saved, f.StatePaths)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(app.samePackages(saved))
+	diags = diags.Append(app.samePackages(saved)...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions, Operation: session.OperationApply}))
+	diags = diags.Append(op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions, Operation: session.OperationApply})...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	defer op.Close()
-	if diags = diags.Append(notStale(op, saved)); diags.HasErrors() {
+	if diags = diags.Append(notStale(op, saved)...); diags.HasErrors() {
 		return diags.Err()
 	}
 	op.Env.Parallelism = f.Parallelism
@@ -291,7 +291,7 @@ func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths session.Sta
 	}
 	workspace, err := a.Workspace()
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	if workspace != saved.Backend.Workspace {
 		return nil, diags.Append(tfdiags.Errorf("The plan is for another workspace", "The plan was made for the workspace %q, and the workspace %q is "+
@@ -300,14 +300,14 @@ func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths session.Sta
 	schema := backend.Schema(driver.Config())
 	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(schema.ImpliedType())
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	if paths == (session.StatePaths{}) {
 		paths = session.StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut, Backup: saved.Backend.Backup}
 	}
 	p, more := a.OpenSettings(ctx, saved.cfg, &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, workspace,
 		session.StateRequest{Paths: paths})
-	return p, diags.Append(more)
+	return p, diags.Append(more...)
 }
 
 // samePackages makes sure that the providers are those that the plan was made with.
@@ -317,7 +317,7 @@ func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
 		return diags
 	}
 	then, more := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if !diags.HasErrors() && !now.Equal(then) {
 		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file", "The lock file has other providers than "+
 			"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan."))
@@ -332,7 +332,7 @@ func notStale(op *session.Operation, saved *savedPlan) tfdiags.Diagnostics {
 	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)
 	switch {
 	case err != nil:
-		return diags.Append(err)
+		return diags.AppendError(err)
 	case applied:
 		return diags.Append(tfdiags.Errorf("Saved plan was applied before", "A plan can be applied once. Make a new plan to see what is left to do."))
 	case now.Lineage != saved.Lineage:

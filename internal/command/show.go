@@ -112,7 +112,7 @@ func (s *shower) config(ctx context.Context) error {
 		return diags.Err()
 	}
 	running, more := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -145,12 +145,12 @@ func (s *shower) current(ctx context.Context) error {
 // state shows a state that a version of the program wrote.
 func (s *shower) state(ctx context.Context, st *states.State, writer string, diags tfdiags.Diagnostics) error {
 	view, more := s.app.viewState(ctx, st)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	if !s.flags.Document {
 		if err := s.app.Printer.State(view); err != nil {
-			return diags.Append(err).Err()
+			return diags.AppendError(err).Err()
 		}
 	}
 	s.app.warn(diags)
@@ -161,8 +161,8 @@ func (s *shower) state(ctx context.Context, st *states.State, writer string, dia
 func (s *shower) file(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the file to show",
-			"The argument of the command is the path of a saved plan or of a state file, which can't be read: %s.", err)}.Err()
+		return tfdiags.Errorf("Failed to read the file to show",
+			"The argument of the command is the path of a saved plan or of a state file, which can't be read: %s.", err).Err()
 	}
 	crypt, diags := s.app.FileEncryption(ctx, s.flags.Variables)
 	if diags.HasErrors() {
@@ -176,12 +176,12 @@ func (s *shower) file(ctx context.Context, path string) error {
 			return s.plan(ctx, path)
 		}
 		if data, err = session.DecryptFile(ctx, crypt.State(), data); err != nil {
-			return tfdiags.Diagnostics{tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)}.Err()
+			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err).Err()
 		}
 	}
 	found, err := statefile.Parse(data)
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to read the given file as a state or plan file", "%s is neither a saved plan nor a state: %s.", path, err)}.Err()
+		return tfdiags.Errorf("Failed to read the given file as a state or plan file", "%s is neither a saved plan nor a state: %s.", path, err).Err()
 	}
 	return s.state(ctx, found.State, found.TerraformVersion, diags)
 }
@@ -193,13 +193,13 @@ func (s *shower) plan(ctx context.Context, path string) error {
 	}
 	reqs := session.Requirements(saved.cfg.Config, saved.Plan.Prior)
 	running, more := s.app.OpenProviders(reqs)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	defer running.Close(s.app.Session)
 	schemas, more := running.FetchSchemas(ctx, reqs.Providers())
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -50,7 +50,7 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 	open, more := a.OpenState(ctx, session.StateRequest{
 		Vars: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions, Operation: f.operation, TimedBackup: f.timedBackup,
 	})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -59,9 +59,9 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 		return diags.Append(noStateFile()).Err()
 	}
 	changed, report, more := change(open.State())
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if changed != nil && !diags.HasErrors() {
-		diags = diags.Append(open.Store(ctx, changed))
+		diags = diags.Append(open.Store(ctx, changed)...)
 	}
 	if report != "" && !diags.HasErrors() {
 		a.Printer.Message(ui.Text{Text: report})

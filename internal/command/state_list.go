@@ -46,7 +46,7 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 	}
 	st := open.State()
 	targets, more := parseTargets(args)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	for _, t := range targets {
 		if len(st.Select([]addrs.Target{t})) == 0 {
 			diags = diags.Append(st.NotFound(t))
@@ -127,8 +127,8 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 			return nil, "Would have removed nothing.", nil
 		}
 		if len(found) == 0 {
-			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address",
-				"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.", st.Suggestion(targets[0]))}
+			return nil, "", tfdiags.Errorf("Invalid target address",
+				"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.", st.Suggestion(targets[0])).List()
 		}
 		if f.DryRun {
 			for _, addr := range found {

@@ -54,7 +54,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		out, more = app.OpenState(ctx, session.StateRequest{
 			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions, Operation: f.operation, TimedBackup: true,
 		})
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if diags.HasErrors() {
 			return diags.Err()
 		}
@@ -81,7 +81,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 			return nil, "", diags
 		}
 		if out != nil { // the destination first: an interruption leaves the item in two places rather than none
-			if diags = diags.Append(out.Store(ctx, to)); diags.HasErrors() {
+			if diags = diags.Append(out.Store(ctx, to)...); diags.HasErrors() {
 				return nil, "", diags
 			}
 		}

@@ -47,13 +47,13 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 		return diags.Err()
 	}
 	m := p.Manager(app.Session)
-	diags = diags.Append(app.Lock(ctx, m, "state-repair", f.LockOptions))
+	diags = diags.Append(app.Lock(ctx, m, "state-repair", f.LockOptions)...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	damage, err := m.Examine(ctx)
 	if err == nil && damage == nil {
-		if diags = diags.Append(m.Unlock()); diags.HasErrors() {
+		if diags = diags.Append(m.Unlock()...); diags.HasErrors() {
 			return diags.Err()
 		}
 		return app.settleState(ctx, f)
@@ -81,7 +81,7 @@ func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Re
 	}
 	kept, err := m.WriteRepair(ctx, damage)
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("The repaired state can't be written", "%s.", err)}.Err()
+		return tfdiags.Errorf("The repaired state can't be written", "%s.", err).Err()
 	}
 	a.Success("\nThe state was repaired.")
 	if kept != "" {
@@ -108,7 +108,7 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 	}
 	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.Snapshot.Serial)
 	if len(diags) > 0 && !f.DryRun {
-		diags = diags.Append(open.Store(ctx, open.State()))
+		diags = diags.Append(open.Store(ctx, open.State())...)
 	}
 	return a.done(diags)
 }

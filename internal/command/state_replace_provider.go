@@ -66,8 +66,8 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 		if !f.AutoApprove {
 			ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
 			if err != nil {
-				return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
-					"Use -auto-approve to make them without a question.", err)}
+				return nil, "", tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
+					"Use -auto-approve to make them without a question.", err).List()
 			}
 			if !ok {
 				return nil, "Cancelled replacing providers.", nil

@@ -11,7 +11,7 @@ func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
 	targets := make([]addrs.Target, 0, len(texts))
 	for _, text := range texts {
 		t, more := addrs.ParseTargetText(text)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if !more.HasErrors() {
 			targets = append(targets, t)
 		}

@@ -40,7 +40,7 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 		return diags.Err()
 	}
 	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -57,12 +57,12 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 		Instances: map[addrs.InstanceKey]*states.Instance{addr.Key: inst}}
 	one.AddResource(only)
 	view, more := app.viewState(ctx, one)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return diags.Err()
 	}
 	view.Only = &addr
 	if err := app.Printer.State(view); err != nil {
-		return diags.Append(err).Err()
+		return diags.AppendError(err).Err()
 	}
 	return app.done(diags)
 }
@@ -85,7 +85,7 @@ func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, t
 	}
 	defer running.Close(a.Session)
 	schemas, more := running.LoadSchemas(ctx, st)
-	return &ui.StateView{State: st, Schemas: schemas}, diags.Append(more)
+	return &ui.StateView{State: st, Schemas: schemas}, diags.Append(more...)
 }
 
 var cmdStatePull = &Command{
@@ -108,7 +108,7 @@ var cmdStatePull = &Command{
 		}
 		text, err := statefile.Encode(&statefile.File{Serial: open.Snapshot.Serial, Lineage: open.Snapshot.Lineage, State: open.State()}, &statefile.Options{})
 		if err != nil {
-			return diags.Append(fmt.Errorf("writing the state: %w", err)).Err()
+			return diags.AppendError(fmt.Errorf("writing the state: %w", err)).Err()
 		}
 		fmt.Fprintf(app.Out, "%s\n", text)
 		return app.done(diags)
@@ -156,7 +156,7 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 		return diags.Err()
 	}
 	defer func() { app.Printer.Diagnostics(open.Close()) }()
-	return app.done(diags.Append(open.Push(ctx, pushed, f.Force)))
+	return app.done(diags.Append(open.Push(ctx, pushed, f.Force)...))
 }
 
 // readStateFile reads a state from a file, or from standard input for "-".

@@ -55,14 +55,14 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 		inst := st.Instance(addr)
 		switch {
 		case inst == nil && f.AllowMissing:
-			return nil, "", tfdiags.Diagnostics{tfdiags.Warningf("No such resource instance", "There is no %s in the state; nothing was done.", addr)}
+			return nil, "", tfdiags.Warningf("No such resource instance", "There is no %s in the state; nothing was done.", addr).List()
 		case inst == nil:
-			return nil, "", tfdiags.Diagnostics{noInstance(st, addr)}
+			return nil, "", noInstance(st, addr).List()
 		case inst.Current == nil:
-			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("No current object",
-				"%s has no current object, only deposed ones. The next apply destroys those and creates a new one.", addr)}
+			return nil, "", tfdiags.Errorf("No current object",
+				"%s has no current object, only deposed ones. The next apply destroys those and creates a new one.", addr).List()
 		case status == states.Ready && inst.Current.Status != states.Tainted:
-			return nil, "", tfdiags.Diagnostics{tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr)}
+			return nil, "", tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr).List()
 		}
 		object := *inst.Current
 		object.Status = status

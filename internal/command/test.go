@@ -56,21 +56,21 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 		return diags.Err()
 	}
 	resolve, more := getmodules.Installed(app.ModulesDir())
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags.Err()
 	}
 	cfg, more := app.Load(ctx, given, resolve)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags.Err()
 	}
 	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(filterTests(suite, f.Filter))
+	diags = diags.Append(filterTests(suite, f.Filter)...)
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without any, nothing is to be run
 		for _, c := range suite.Configs() { // a provider that only a test file configures fails its runs
@@ -78,7 +78,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 		}
 	}
 	running, more := app.OpenProviders(reqs)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags.Err()
 	}
@@ -104,7 +104,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 func (a *App) loadTests(ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
 	workspace, err := a.Workspace()
 	if err != nil {
-		return nil, tfdiags.Diagnostics{}.Append(err)
+		return nil, tfdiags.FromError(err)
 	}
 	return moduletest.Load(ctx, cfg.Config, dir, &configs.LoadOptions{
 		Parser: a.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
@@ -118,7 +118,7 @@ func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given,
 		return nil, diags
 	}
 	suite, more := a.loadTests(ctx, cfg, dir, resolve)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return nil, diags
 	}

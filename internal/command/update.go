@@ -76,7 +76,7 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		diags = diags.Append(a.updateDir(ctx, byDir[dir], wishes, chosen, f.Check, &tally))
+		diags = diags.Append(a.updateDir(ctx, byDir[dir], wishes, chosen, f.Check, &tally)...)
 	}
 	for _, w := range wishes {
 		if !w.met {
@@ -155,7 +155,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 	byDir := make(map[string][]upgrade.File)
 	for _, dir := range modules {
 		entries, more := readModuleDir(dir)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			if e.IsDir() || !configs.IsConfigFile(e.Name()) || slices.ContainsFunc(f.Ignore, func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {

@@ -54,7 +54,7 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	diags := app.validate(ctx, f)
 	if into != nil {
 		if err := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); err != nil {
-			diags = diags.Append(fmt.Errorf("-json-into: %w", err))
+			diags = diags.AppendError(fmt.Errorf("-json-into: %w", err))
 		}
 	}
 	if f.Document {
@@ -82,18 +82,18 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	if diags.HasErrors() {
 		if !f.NoTests && a.Parser.IsModuleDir(a.RootDir) {
 			_, more := a.Parser.TestFiles(a.RootDir, f.TestDirectory)
-			diags = diags.Append(more)
+			diags = diags.Append(more...)
 		}
 		return diags
 	}
 	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
 		resolve, more := getmodules.Installed(a.ModulesDir())
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if !more.HasErrors() {
 			suite, more := a.loadTests(ctx, cfg, f.TestDirectory, resolve)
-			if diags = diags.Append(more); !more.HasErrors() {
-				diags = diags.Append(suite.Check())
+			if diags = diags.Append(more...); !more.HasErrors() {
+				diags = diags.Append(suite.Check()...)
 				session.AddTestRequirements(reqs, suite)
 				subjects = suite.Subjects()
 			}
@@ -104,20 +104,20 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	}
 	// Whether the lock file follows the constraints is nothing that a configuration says by itself.
 	running, more := a.OpenProviders(reqs.InAnyVersion())
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
 	defer running.Close(a.Session)
 	workspace, err := a.Workspace()
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	env := a.Environment(running, workspace)
 	env.Observe = nil
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
-		diags = diags.Append(engine.Validate(session.EngineContext(ctx), subject.Config, env))
+		diags = diags.Append(engine.Validate(session.EngineContext(ctx), subject.Config, env)...)
 	}
 	return diags
 }

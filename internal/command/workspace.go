@@ -32,8 +32,8 @@ func outdated(name string, group *Command) *Command {
 		warned.New = func(o *options) runFunc {
 			run := sub.New(o)
 			return func(ctx context.Context, app *App, args []string) error {
-				app.warn(tfdiags.Diagnostics{tfdiags.Warningf("Deprecated command",
-					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name, group.Name)})
+				app.warn(tfdiags.Warningf("Deprecated command",
+					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name, group.Name).List())
 				return run(ctx, app, args)
 			}
 		}
@@ -87,7 +87,7 @@ var cmdWorkspaceList = &Command{
 			return diags.Err()
 		}
 		app.Printer.Message(ui.Workspaces{Current: w.Workspace, Names: w.names})
-		return app.done(diags.Append(app.overriddenWorkspace()))
+		return app.done(diags.Append(app.overriddenWorkspace()...))
 	}),
 }
 
@@ -155,13 +155,13 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 		return nil, diags
 	}
 	p, more := a.Locate(ctx, cfg, session.StateRequest{})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	names, err := p.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return nil, diags.Append(fmt.Errorf("listing the workspaces: %w", err))
+		return nil, diags.AppendError(fmt.Errorf("listing the workspaces: %w", err))
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
@@ -173,8 +173,8 @@ func (a *App) overriddenWorkspace() tfdiags.Diagnostics {
 	if a.Env("TF_WORKSPACE") == "" {
 		return nil
 	}
-	return tfdiags.Diagnostics{tfdiags.Warningf("The workspace is overridden",
-		"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working directory.", a.Env("TF_WORKSPACE"))}
+	return tfdiags.Warningf("The workspace is overridden",
+		"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working directory.", a.Env("TF_WORKSPACE")).List()
 }
 
 // canSelect is the error of selecting a workspace while TF_WORKSPACE decides.
@@ -182,8 +182,8 @@ func (a *App) canSelect() error {
 	if a.Env("TF_WORKSPACE") == "" {
 		return nil
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("The workspace is overridden",
-		"The environment variable TF_WORKSPACE selects the workspace. Unset it to select another one.")}.Err()
+	return tfdiags.Errorf("The workspace is overridden",
+		"The environment variable TF_WORKSPACE selects the workspace. Unset it to select another one.").Err()
 }
 
 func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
@@ -191,7 +191,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		return a.SelectWorkspace(backend.DefaultWorkspace) // an empty name has always meant the default one
 	}
 	if !session.ValidWorkspaceName(name) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule)}.Err()
+		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule).Err()
 	}
 	if err := a.canSelect(); err != nil {
 		return err
@@ -205,18 +205,18 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	}
 	w.Workspace = name
 	if err := w.create(ctx, a, f); err != nil {
-		return diags.Append(err).Err()
+		return diags.AppendError(err).Err()
 	}
 	if err := a.SelectWorkspace(name); err != nil {
-		return diags.Append(err).Err()
+		return diags.AppendError(err).Err()
 	}
 	created := fmt.Sprintf("Created and switched to workspace %q!", name)
 	if f.State != "" {
 		initial, err := a.readStateFile(f.State)
 		if err != nil {
-			return diags.Append(err).Err()
+			return diags.AppendError(err).Err()
 		}
-		diags = diags.Append(w.change(ctx, a, f, func(open *session.OpenedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) }))
+		diags = diags.Append(w.change(ctx, a, f, func(open *session.OpenedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) })...)
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return a.done(diags)
 	}
@@ -235,7 +235,7 @@ func (a *App) makeWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diag
 		return diags
 	}
 	if err := w.create(ctx, a, options); err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	a.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.Workspace)
 	return diags
@@ -258,8 +258,8 @@ func (w *workspaces) change(ctx context.Context, a *App, f *workspaceFlags, what
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(what(open))
-	return diags.Append(open.Close())
+	diags = diags.Append(what(open)...)
+	return diags.Append(open.Close()...)
 }
 
 func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
@@ -271,7 +271,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 		return err
 	}
 	if !session.ValidWorkspaceName(name) {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule)}.Err()
+		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule).Err()
 	}
 	w, diags := app.openWorkspaces(ctx, f)
 	if diags.HasErrors() {
@@ -288,7 +288,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 			suggest.DidYouMean(name, w.names))).Err()
 	}
 	if err := app.SelectWorkspace(name); err != nil {
-		return diags.Append(err).Err()
+		return diags.AppendError(err).Err()
 	}
 	app.Say("Switched to workspace %q.", name)
 	return app.done(diags)
@@ -314,19 +314,19 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	}
 	w.Workspace = name
 	open, more := app.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-delete"})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	n := len(open.State().Select(nil))
 	if n > 0 && !f.Force {
 		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %s. Destroy what is left before "+
-			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.Close()).Err()
+			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.Close()...).Err()
 	}
 	// The lock goes first: the store that keeps it may be gone after the deletion.
-	diags = diags.Append(open.Close())
+	diags = diags.Append(open.Close()...)
 	if err := w.Store.Delete(ctx, name); err != nil {
-		return diags.Append(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
+		return diags.AppendError(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
 	}
 	app.Say("Deleted workspace %q!", name)
 	if n > 0 {
@@ -365,7 +365,7 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 		return diags.Err()
 	}
 	p, more := app.Locate(ctx, cfg, session.StateRequest{})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

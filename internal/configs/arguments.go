@@ -29,7 +29,7 @@ func (c *Config) checkArguments() tfdiags.Diagnostics {
 			hclDiags = offered
 		}
 	}
-	return tfdiags.Diagnostics(nil).Append(hclDiags)
+	return tfdiags.FromHCL(hclDiags)
 }
 
 // argumentSchema is what a call of the module may hold besides meta-arguments: one argument per variable.

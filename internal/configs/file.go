@@ -55,7 +55,9 @@ func (p *Parser) decodeFile(name string, override bool) *file {
 	return d.file
 }
 
-func (d *decoder) add(items ...any) { d.diags = d.diags.Append(items...) }
+func (d *decoder) add(items ...tfdiags.Diagnostic) { d.diags = d.diags.Append(items...) }
+
+func (d *decoder) addHCL(items hcl.Diagnostics) { d.diags = d.diags.AppendHCL(items) }
 
 func (d *decoder) errorf(at hcl.Range, summary, detail string, args ...any) {
 	d.diags = append(d.diags, tfdiags.Errorf(summary, detail, args...).At(at))
@@ -68,7 +70,7 @@ func (d *decoder) warnf(at hcl.Range, summary, detail string, args ...any) {
 // content reads a body that may hold what the schema says and nothing else.
 func (d *decoder) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	content, diags := body.Content(schema)
-	d.add(diags)
+	d.addHCL(diags)
 	return content
 }
 
@@ -79,7 +81,7 @@ func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyConte
 		return &hcl.BodyContent{MissingItemRange: native.MissingItemRange()}, body
 	}
 	content, rest, diags := body.PartialContent(schema)
-	d.add(diags)
+	d.addHCL(diags)
 	return content, rest
 }
 
@@ -99,11 +101,11 @@ func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 // constant decodes an expression without references into a Go value and tells whether that worked.
 func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
 	if _, diags := attr.Expr.Value(nil); diags.HasErrors() {
-		d.add(diags)
+		d.addHCL(diags)
 		return false
 	}
 	diags := gohcl.DecodeExpression(attr.Expr, nil, into)
-	d.add(diags)
+	d.addHCL(diags)
 	return !diags.HasErrors()
 }
 

@@ -49,10 +49,10 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	// Text for a variable of a structured type is an expression, with a file name that tells people what they look at.
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
 	if d := nesting.Check(name, []byte(g.Text)); d != nil {
-		return cty.DynamicVal, diags.Append(d)
+		return cty.DynamicVal, diags.AppendHCL(hcl.Diagnostics{d})
 	}
 	expr, hclDiags := hclsyntax.ParseExpression([]byte(g.Text), name, hcl.InitialPos)
-	diags = diags.Append(hclDiags)
+	diags = diags.AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
@@ -62,7 +62,7 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 // evalGiven evaluates the expression of a value, which can't refer to anything. A bare word is usually a text without quotes.
 func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 	val, hclDiags := expr.Value(nil)
-	diags := tfdiags.Diagnostics{}.Append(hclDiags)
+	diags := tfdiags.FromHCL(hclDiags)
 	word := hcl.ExprAsKeyword(expr)
 	if word == "" {
 		return val, diags

@@ -70,7 +70,7 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 		d.errorf(expr.Range(), "Invalid address", "This is the address of a module; add the resource in it that is imported.")
 		return false
 	}
-	d.add(diags)
+	d.add(diags...)
 	if diags.HasErrors() {
 		return false
 	}

@@ -32,7 +32,7 @@ func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 		return nil
 	}
 	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
-	d.add(diags)
+	d.addHCL(diags)
 	if diags.HasErrors() {
 		return nil
 	}

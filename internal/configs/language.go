@@ -46,7 +46,7 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 	}
 	if attr, ok := content.Attributes["experiments"]; ok {
 		exprs, diags := hcl.ExprList(attr.Expr)
-		d.add(diags)
+		d.addHCL(diags)
 		for _, expr := range exprs {
 			d.errorf(expr.Range(), "Unknown experiment keyword", "There is no experiment of that name.")
 		}
@@ -104,7 +104,7 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 
 func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, diags tfdiags.Diagnostics) {
 	if hclDiags := gohcl.DecodeExpression(attr.Expr, nil, &text); hclDiags.HasErrors() {
-		return "", set, diags.Append(hclDiags)
+		return "", set, diags.AppendHCL(hclDiags)
 	}
 	spec, err := constraints.ParseRubyStyleMulti(text)
 	if err != nil || strings.TrimSpace(text) == "" {

@@ -92,7 +92,7 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 		return
 	}
 	exprs, diags := hcl.ExprList(attr.Expr)
-	d.add(diags)
+	d.addHCL(diags)
 	var wildcard *hcl.Range
 	for _, expr := range exprs {
 		// ["*"] once was what the keyword all is now. As a plain reference its error would help nobody.
@@ -103,7 +103,7 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 			continue
 		}
 		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))
-		d.add(diags)
+		d.addHCL(diags)
 		if len(traversal) > 0 {
 			r.IgnoreChanges = append(r.IgnoreChanges, traversal)
 		}
@@ -123,7 +123,7 @@ func isStar(expr hcl.Expression) bool {
 // path to something of it, the engine sees.
 func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	exprs, diags := hcl.ExprList(attr.Expr)
-	d.add(diags)
+	d.addHCL(diags)
 	for _, expr := range exprs {
 		if expr = d.nativeExpr(expr); expr != nil && d.replaceTrigger(expr) {
 			r.ReplaceTriggeredBy = append(r.ReplaceTriggeredBy, expr)
@@ -136,7 +136,7 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 	for _, traversal := range funcs.Variables(expr) {
 		ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
 		if diags.HasErrors() {
-			d.add(diags)
+			d.add(diags...)
 			return false
 		}
 		switch subject := ref.Subject.(type) {

@@ -131,7 +131,7 @@ func (l *loader) tree(ctx context.Context, cfg *Config) tfdiags.Diagnostics {
 func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, tfdiags.Diagnostics) {
 	req := parent.requests[call.Name]
 	if req == nil || l.opts.Resolve == nil {
-		return nil, tfdiags.Diagnostics{notInstalled(call, "")}
+		return nil, notInstalled(call, "").List()
 	}
 	found, diags := l.opts.Resolve(ctx, req)
 	dir := found.Dir

@@ -10,7 +10,7 @@ import (
 // decodeLocals reads a locals block: named values of the module.
 func decodeLocals(d *decoder, block *hcl.Block) {
 	attrs, diags := block.Body.JustAttributes()
-	d.add(diags)
+	d.addHCL(diags)
 	for _, attr := range sortedAttributes(attrs) {
 		d.identifier(attr.Name, attr.NameRange, "local value name")
 		d.file.locals = append(d.file.locals, &Local{Name: attr.Name, Expr: attr.Expr, Range: attr.Range})

@@ -94,7 +94,7 @@ func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
 // passedProviders reads the providers argument: names of the called module to configurations of this one.
 func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 	pairs, diags := hcl.ExprMap(attr.Expr)
-	d.add(diags)
+	d.addHCL(diags)
 	var out []PassedProvider
 	first := map[addrs.LocalProviderConfig]hcl.Range{}
 	for _, pair := range pairs {

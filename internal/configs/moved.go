@@ -41,12 +41,12 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 // target reads a module, resource or instance address that is written as a static reference.
 func (d *decoder) target(expr hcl.Expression, into *addrs.Target) bool {
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
-	d.add(diags)
+	d.addHCL(diags)
 	if diags.HasErrors() {
 		return false
 	}
 	target, more := addrs.ParseTarget(traversal)
-	d.add(more)
+	d.add(more...)
 	*into = target
 	return !more.HasErrors()
 }

@@ -69,7 +69,7 @@ func (p *Parser) Module(dir string) (*Module, tfdiags.Diagnostics) {
 func (p *Parser) decodeDir(dir string) (*Module, tfdiags.Diagnostics) {
 	names, err := listFiles(p.fs, dir)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{unreadable(dir, err)}
+		return nil, unreadable(dir, err).List()
 	}
 	primary := make([]*file, len(names.primary))
 	overrides := make([]*file, len(names.overrides))
@@ -83,7 +83,7 @@ func (p *Parser) decodeDir(dir string) (*Module, tfdiags.Diagnostics) {
 func (p *Parser) ParseFile(name string) (*hcl.File, tfdiags.Diagnostics) {
 	src, err := p.fs.ReadFile(name)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to read file", "The file %q could not be read: %s.", name, err)}
+		return nil, tfdiags.Errorf("Failed to read file", "The file %q could not be read: %s.", name, err).List()
 	}
 	return p.ParseSource(name, src)
 }
@@ -114,5 +114,5 @@ func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags
 	p.mu.Lock()
 	p.sources[name] = src
 	p.mu.Unlock()
-	return parsed, tfdiags.Diagnostics(nil).Append(hclDiags)
+	return parsed, tfdiags.FromHCL(hclDiags)
 }

@@ -23,7 +23,7 @@ func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	start := tmpl.Range().Start
 	start.Column, start.Byte = start.Column+1, start.Byte+1 // the opening quote
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(val.AsString()), tmpl.Range().Filename, start)
-	d.add(diags)
+	d.addHCL(diags)
 	d.warnf(tmpl.Range(), "Quoted "+what+" are deprecated",
 		"In this context, %s are written without quotes; the form in quotes is accepted for old configurations only. Remove the quotes.", what)
 	return &hclsyntax.ScopeTraversalExpr{Traversal: traversal, SrcRange: tmpl.Range()}
@@ -37,11 +37,11 @@ func (d *decoder) keyword(expr hcl.Expression) string {
 // traversals reads a static list of references.
 func (d *decoder) traversals(attr *hcl.Attribute) []hcl.Traversal {
 	exprs, diags := hcl.ExprList(attr.Expr)
-	d.add(diags)
+	d.addHCL(diags)
 	var out []hcl.Traversal
 	for _, expr := range exprs {
 		traversal, diags := hcl.AbsTraversalForExpr(d.unquote(expr, "references"))
-		d.add(diags)
+		d.addHCL(diags)
 		if len(traversal) > 0 {
 			out = append(out, traversal)
 		}

@@ -71,13 +71,13 @@ func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
 func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 	r.FromRange = expr.Range()
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
-	d.add(diags)
+	d.addHCL(diags)
 	if diags.HasErrors() {
 		return
 	}
 	target, more := addrs.ParseTarget(traversal)
 	if more.HasErrors() {
-		d.add(more)
+		d.add(more...)
 		return
 	}
 	for i, step := range traversal {

@@ -27,7 +27,7 @@ func decodeStrayRequiredProviders(d *decoder, block *hcl.Block) {
 func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	out := &requiredProviders{rng: block.DefRange}
 	attrs, diags := block.Body.JustAttributes()
-	d.add(diags)
+	d.addHCL(diags)
 	// With half of the block unread, every name that is missing would be reported wherever it is used.
 	if diags.HasErrors() {
 		return out
@@ -82,7 +82,7 @@ func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider
 func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyValuePair) bool {
 	key, diags := pair.Key.Value(nil)
 	if diags.HasErrors() {
-		d.add(diags)
+		d.addHCL(diags)
 		return false
 	}
 	at := pair.Value.Range()
@@ -143,11 +143,11 @@ func (d *decoder) providerConstraint(req *RequiredProvider, val cty.Value, at hc
 
 func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expression) {
 	exprs, diags := hcl.ExprList(expr)
-	d.add(diags)
+	d.addHCL(diags)
 	for _, one := range exprs {
 		traversal, diags := hcl.AbsTraversalForExpr(one)
 		if diags.HasErrors() {
-			d.add(diags)
+			d.addHCL(diags)
 			continue
 		}
 		local := addrs.LocalProviderConfig{LocalName: traversal.RootName()}

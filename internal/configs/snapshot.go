@@ -52,7 +52,7 @@ func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions) (*Config,
 		with = *opts
 	}
 	if len(s.Modules) == 0 || !s.Modules[0].Path.IsRoot() {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Invalid configuration snapshot", "The snapshot has no root module.")}
+		return nil, tfdiags.Errorf("Invalid configuration snapshot", "The snapshot has no root module.").List()
 	}
 	with.Parser = NewParser(s.FS())
 	with.Resolve = s.resolve
@@ -62,8 +62,8 @@ func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions) (*Config,
 func (s *Snapshot) resolve(_ context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
 	i, found := slices.BinarySearchFunc(s.Modules, req.Path, func(m SnapshotModule, path addrs.Module) int { return cmp.Compare(m.Path, path) })
 	if !found || req.Source.Kind != 0 && s.Modules[i].Source != req.Source.String() {
-		return ResolvedModule{}, tfdiags.Diagnostics{tfdiags.Errorf("Module not in snapshot",
-			"The saved configuration does not hold %s: its source depends on values that are different now.", req.Path).At(req.Call.SourceRange)}
+		return ResolvedModule{}, tfdiags.Errorf("Module not in snapshot",
+			"The saved configuration does not hold %s: its source depends on values that are different now.", req.Path).At(req.Call.SourceRange).List()
 	}
 	return ResolvedModule{Dir: s.Modules[i].Dir, Version: s.Modules[i].Version}, nil
 }

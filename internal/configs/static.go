@@ -245,7 +245,7 @@ func (d *staticData) undefined(what string, subject addrs.Referenceable, name st
 	return one(tfdiags.Errorf("Undefined "+what, "There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng))
 }
 
-func one(d tfdiags.Diagnostic) tfdiags.Diagnostics { return tfdiags.Diagnostics{d} }
+func one(d tfdiags.Diagnostic) tfdiags.Diagnostics { return d.List() }
 
 func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	env := d.scope.env

@@ -45,9 +45,9 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 // constantArguments makes sure that a body has only arguments, whose values refer to nothing.
 func (d *decoder) constantArguments(body hcl.Body) {
 	attrs, diags := body.JustAttributes()
-	d.add(diags)
+	d.addHCL(diags)
 	for _, attr := range sortedAttributes(attrs) {
 		_, diags := attr.Expr.Value(nil)
-		d.add(diags)
+		d.addHCL(diags)
 	}
 }

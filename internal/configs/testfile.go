@@ -122,7 +122,7 @@ func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
 
 func (d *decoder) testVariables(block *hcl.Block) map[string]hcl.Expression {
 	attrs, diags := block.Body.JustAttributes()
-	d.add(diags)
+	d.addHCL(diags)
 	out := make(map[string]hcl.Expression, len(attrs))
 	for name, attr := range attrs {
 		out[name] = attr.Expr
@@ -223,7 +223,7 @@ func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
 func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
 	inner := &decoder{file: &file{}}
 	decodeProvider(inner, block)
-	d.add(inner.diags)
+	d.add(inner.diags...)
 	for _, p := range inner.file.providers {
 		if before := f.Providers[p.Local()]; before != nil {
 			d.duplicateProvider(p, before.Range)

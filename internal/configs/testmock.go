@@ -106,11 +106,11 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 	}
 	traversal, diags := hcl.AbsTraversalForExpr(withoutSplat(expr))
 	if diags.HasErrors() {
-		d.add(diags)
+		d.addHCL(diags)
 		return false
 	}
 	target, more := addrs.ParseTarget(traversal)
-	d.add(more)
+	d.add(more...)
 	if more.HasErrors() {
 		return false
 	}
@@ -144,8 +144,8 @@ func withoutSplat(expr hcl.Expression) hcl.Expression {
 // constantObject evaluates an object without references.
 func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 	v, hclDiags := attr.Expr.Value(nil)
-	diags := tfdiags.Diagnostics(nil).Append(hclDiags)
-	d.add(diags)
+	diags := tfdiags.FromHCL(hclDiags)
+	d.add(diags...)
 	switch {
 	case diags.HasErrors():
 	case v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType():

@@ -132,7 +132,7 @@ func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what st
 // variableDefault reads the default, converted unless an override file may still give the type.
 func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	val, diags := attr.Expr.Value(nil)
-	d.add(diags)
+	d.addHCL(diags)
 	v.defaultExpr = attr.Expr
 	if diags.HasErrors() {
 		val = cty.DynamicVal
@@ -142,7 +142,7 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	if d.override && !v.typeSet || diags.HasErrors() {
 		return
 	}
-	d.add(UnusedAttributes(attr.Expr, v.Type.Type))
+	d.add(UnusedAttributes(attr.Expr, v.Type.Type)...)
 	if problem := v.convertDefault(attr.Expr.Range()); problem != nil {
 		d.add(*problem)
 	}
@@ -183,7 +183,7 @@ func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 	}
 	ty, defaults, diags := funcs.ParseType(expr)
 	if diags.HasErrors() {
-		d.add(diags)
+		d.addHCL(diags)
 		return any
 	}
 	return TypeConstraint{

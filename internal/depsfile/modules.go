@@ -40,7 +40,7 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Dia
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, tfdiags.Diagnostics{tfdiags.Errorf("Failed to read module lock file", "The file %s can't be read: %s.", path, err)}
+		return nil, false, tfdiags.Errorf("Failed to read module lock file", "The file %s can't be read: %s.", path, err).List()
 	}
 	locks, diags = ParseModules(src, path)
 	return locks, true, diags
@@ -50,7 +50,7 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Dia
 func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	f, hclDiags := nesting.Parse(filename, src)
-	if diags = diags.Append(hclDiags); diags.HasErrors() {
+	if diags = diags.AppendHCL(hclDiags); diags.HasErrors() {
 		return nil, diags
 	}
 	var p parser
@@ -74,7 +74,7 @@ func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics
 		seen[key] = true
 		locks = append(locks, lock)
 	}
-	if diags = diags.Append(p.diags); diags.HasErrors() {
+	if diags = diags.Append(p.diags...); diags.HasErrors() {
 		return nil, diags
 	}
 	return locks.Sorted(), diags

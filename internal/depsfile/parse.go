@@ -24,8 +24,8 @@ func Load(path string) (*Locks, tfdiags.Diagnostics) {
 		return &Locks{}, nil
 	}
 	if err != nil {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to read dependency lock file",
-			"The lock file %s can't be read: %s.", path, err)}
+		return nil, tfdiags.Errorf("Failed to read dependency lock file",
+			"The lock file %s can't be read: %s.", path, err).List()
 	}
 	return Parse(src, path)
 }
@@ -34,7 +34,7 @@ func Load(path string) (*Locks, tfdiags.Diagnostics) {
 func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	f, hclDiags := nesting.Parse(filename, src)
-	diags = diags.Append(hclDiags)
+	diags = diags.AppendHCL(hclDiags)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -54,7 +54,7 @@ func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 			p.errorf(block.TypeRange, "Unsupported block type", "Blocks of type %q are not expected here.", block.Type)
 		}
 	}
-	diags = diags.Append(p.diags)
+	diags = diags.Append(p.diags...)
 	if diags.HasErrors() {
 		return nil, diags
 	}

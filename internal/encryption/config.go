@@ -37,12 +37,12 @@ func Load(src *Source) (*Config, tfdiags.Diagnostics) {
 	var doc document
 	var diags tfdiags.Diagnostics
 	for _, b := range src.Blocks {
-		diags = diags.Append(doc.add(b.Body, b.DefRange))
+		diags = diags.Append(doc.add(b.Body, b.DefRange)...)
 	}
 	if strings.TrimSpace(src.Env) != "" {
 		body, more := parseEnv(src.Env)
-		if diags = diags.Append(more); !more.HasErrors() {
-			diags = diags.Append(doc.add(body, hcl.Range{Filename: envName}))
+		if diags = diags.Append(more...); !more.HasErrors() {
+			diags = diags.Append(doc.add(body, hcl.Range{Filename: envName})...)
 		}
 	}
 	if diags.HasErrors() {
@@ -73,8 +73,8 @@ func (c *Config) Warnings() tfdiags.Diagnostics {
 	if c.clear == nil {
 		return nil
 	}
-	return tfdiags.Diagnostics{tfdiags.Warningf("Unencrypted method configured", "The encryption block has the method \"unencrypted\". It is there "+
-		"for the time in which clear text turns into encrypted text or back; take it out when that is done.").At(*c.clear)}
+	return tfdiags.Warningf("Unencrypted method configured", "The encryption block has the method \"unencrypted\". It is there "+
+		"for the time in which clear text turns into encrypted text or back; take it out when that is done.").At(*c.clear).List()
 }
 
 // Remote decrypts the state that a terraform_remote_state data source reads; nil: it is in clear text. The blocks name a data source by
@@ -143,7 +143,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	enforced := false
 	if attr := b.attrs["enforced"]; attr != nil {
 		v, diags := l.src.Eval(attr.Expr, cty.Bool)
-		l.diags = l.diags.Append(diags)
+		l.diags = l.diags.Append(diags...)
 		v, _ = v.Unmark()
 		enforced = !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.True()
 	}
@@ -223,7 +223,7 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 	}
 	bytes := cty.List(cty.Number)
 	v, diags := l.src.Eval(expr, cty.ObjectWithOptionalAttrs(map[string]cty.Type{"encryption_key": bytes, "decryption_key": bytes}, []string{"decryption_key"}))
-	l.diags = l.diags.Append(diags)
+	l.diags = l.diags.Append(diags...)
 	if diags.HasErrors() {
 		return nil, nil, false
 	}
@@ -305,7 +305,7 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	if alias := attrs["encrypted_metadata_alias"]; alias != nil {
 		delete(attrs, "encrypted_metadata_alias")
 		v, diags := l.src.Eval(alias.Expr, cty.String)
-		l.diags = l.diags.Append(diags)
+		l.diags = l.diags.Append(diags...)
 		if v, _ = v.Unmark(); diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
 			l.errorf(alias.Range, "Invalid key provider", "The alias of the metadata is a text.")
 			return nil
@@ -347,7 +347,7 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config an
 			continue
 		}
 		v, diags := l.src.Eval(attr.Expr, schema.Attributes[name].Type)
-		l.diags = l.diags.Append(diags)
+		l.diags = l.diags.Append(diags...)
 		values[name] = v
 	}
 	if l.diags[before:].HasErrors() {
@@ -361,6 +361,6 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config an
 		}
 		diags[i] = d.At(rng)
 	}
-	l.diags = l.diags.Append(diags)
+	l.diags = l.diags.Append(diags...)
 	return !diags.HasErrors()
 }

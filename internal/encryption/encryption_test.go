@@ -82,7 +82,7 @@ func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdia
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"local": cty.ObjectVal(map[string]cty.Value{"pass": cty.StringVal("correct horse battery").Mark("sensitive")})}}
 	src.Eval = func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 		v, diags := expr.Value(ctx)
-		out := tfdiags.Diagnostics{}.Append(diags)
+		out := tfdiags.FromHCL(diags)
 		if !out.HasErrors() {
 			var err error
 			if v, err = convert.Convert(v, want); err != nil {

@@ -42,7 +42,7 @@ func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
 	}
 	file, diags := parse(envName, []byte(text))
 	if diags.HasErrors() {
-		return nil, tfdiags.Diagnostics{}.Append(diags)
+		return nil, tfdiags.FromHCL(diags)
 	}
 	return file.Body, configs.CheckEncryption(file.Body)
 }
@@ -54,12 +54,12 @@ func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
 	for _, b := range content.Blocks {
 		switch b.Type {
 		case "key_provider":
-			diags = diags.Append(merge(&d.keyProviders, b))
+			diags = diags.Append(merge(&d.keyProviders, b)...)
 		case "method":
 			if b.Labels[0] == Unencrypted.Name && d.clear == nil {
 				d.clear = &rng
 			}
-			diags = diags.Append(merge(&d.methods, b))
+			diags = diags.Append(merge(&d.methods, b)...)
 		case "state":
 			mergeTarget(&d.state, b)
 		case "plan":
@@ -97,7 +97,7 @@ func merge(into *map[string]*block, b *hcl.Block) tfdiags.Diagnostics {
 	}
 	attrs, diags := b.Body.JustAttributes()
 	(*into)[key].set(attrs, b.DefRange)
-	return tfdiags.Diagnostics{}.Append(diags)
+	return tfdiags.FromHCL(diags)
 }
 
 func (b *block) set(attrs hcl.Attributes, rng hcl.Range) {

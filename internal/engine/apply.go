@@ -20,8 +20,8 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 		opts = &ApplyOptions{}
 	}
 	if plan.Errored {
-		return plan.Prior, tfdiags.Diagnostics{tfdiags.Errorf("Cannot apply failed plan",
-			"Planning reported errors, so this plan can't be applied. Fix the errors and plan again.")}
+		return plan.Prior, tfdiags.Errorf("Cannot apply failed plan",
+			"Planning reported errors, so this plan can't be applied. Fix the errors and plan again.").List()
 	}
 	defer env.Timings.Phase("apply")()
 	op := applyOperation(cfg, plan, env, opts)
@@ -35,7 +35,7 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	w.out.changes = plan.Changes
 	w.observeImports()
 	walked := w.run()
-	diags = diags.Append(walked)
+	diags = diags.Append(walked...)
 	finisher{w}.finishState(plan)
 	if len(plan.Targets)+len(plan.Excludes) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",

@@ -18,7 +18,7 @@ import (
 func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diagnostics {
 	obj, err := encodeObject(a.r, after, *prior.obj)
 	if err != nil {
-		return tfdiags.Diagnostics{}.Append(err)
+		return tfdiags.FromError(err)
 	}
 	obj.Dependencies = a.r.Deps
 	what := Object{Addr: a.addr}
@@ -58,16 +58,16 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 		diags := a.explain(resp.Diagnostics)
 		var more tfdiags.Diagnostics
 		value, more = a.result(prior, planned, resp)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		unfinished, more = a.store(prior, final, action, value, resp, diags.HasErrors())
-		return diags.Append(more)
+		return diags.Append(more...)
 	})
 	if unfinished != nil {
 		more := a.provision(a.x.objs[a.at])
 		if !more.HasErrors() {
 			a.record(unfinished)
 		}
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 	}
 	if old != nil && diags.HasErrors() && w.out.current(a.addr) == nil {
 		a.restore(old)
@@ -75,7 +75,7 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	what.IDKey, what.IDValue = identify(value)
 	w.out.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
 	if obj := w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
-		diags = diags.Append(a.postconditions(a.x.objs[a.at]))
+		diags = diags.Append(a.postconditions(a.x.objs[a.at])...)
 	}
 	return diags
 }
@@ -135,7 +135,7 @@ func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers
 	}
 	value := objchange.NormalizeFromLegacy(a.r.Schema.Block, resp.New)
 	if !value.IsWhollyKnown() {
-		diags = diags.Append(a.unknownResults(value))
+		diags = diags.Append(a.unknownResults(value)...)
 		value = cty.UnknownAsNull(value)
 	}
 	if failed || diags.HasErrors() {
@@ -195,7 +195,7 @@ func (a *applyStep) store(prior *objectState, final *plans.InstanceChange, actio
 	}
 	obj, err := encodeObject(r, marked, like)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("storing %s: %w", a.addr, err))
+		return nil, tfdiags.FromError(fmt.Errorf("storing %s: %w", a.addr, err))
 	}
 	a.x.objs[a.at] = marked
 	if action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {

@@ -100,10 +100,10 @@ func (d *deletion) run(l *objectState) tfdiags.Diagnostics {
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if d.deposed == "" && l.obj.Status != states.Tainted {
-		diags = diags.Append(d.runDestroyProvisioners(l.value))
+		diags = diags.Append(d.runDestroyProvisioners(l.value)...)
 	}
 	if !diags.HasErrors() {
-		diags = diags.Append(d.call(l, null))
+		diags = diags.Append(d.call(l, null)...)
 	}
 	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
 	return diags
@@ -120,7 +120,7 @@ func (d *deletion) call(l *objectState, null cty.Value) tfdiags.Diagnostics {
 		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
 		}))
-	}))
+	})...)
 }
 
 // store records the remaining object, if any, according to the provider's response.
@@ -141,7 +141,7 @@ func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.D
 		marked := markStored(r.Schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
 		obj, err := encodeObject(r, marked, *l.obj)
 		if err != nil {
-			return diags.Append(err)
+			return diags.AppendError(err)
 		}
 		obj.Private, obj.CreateBeforeDestroy = resp.Private, false
 		if identity := encodeIdentity(resp.Identity); identity != nil {

@@ -27,13 +27,13 @@ func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
 		x, more := w.eval.values(r).expand(in)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if !more.HasErrors() {
 			in.resources[r.Slot] = x
 			if len(x.keys) == 0 {
 				w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no Step will do it
 			}
-			diags = diags.Append(w.eval.values(r).fillBarriers(in, x))
+			diags = diags.Append(w.eval.values(r).fillBarriers(in, x)...)
 		}
 	}
 	return diags
@@ -47,7 +47,7 @@ func (v resourceVisit) complete() tfdiags.Diagnostics {
 	}
 	var diags tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		diags = diags.Append(v.completeIn(in))
+		diags = diags.Append(v.completeIn(in)...)
 	}
 	return diags
 }
@@ -65,7 +65,7 @@ func (v resourceVisit) completeIn(in *moduleInstance) tfdiags.Diagnostics {
 	diags := w.eval.values(r).fillFromState(in, x)
 	stands, more := w.eval.values(r).resulting(in, x)
 	x.value = w.eval.values(r).whole(stands)
-	return diags.Append(more)
+	return diags.Append(more...)
 }
 
 // stepVisit is a walk's visit to a Step.
@@ -121,8 +121,8 @@ func (v stepVisit) change() (*applyStep, tfdiags.Diagnostics) {
 	}
 	at, ok := x.has(addr.Key)
 	if !ok {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Planned instance is gone",
-			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)}
+		return nil, tfdiags.Errorf("Planned instance is gone",
+			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr).List()
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	p := &instancePlan{
@@ -146,10 +146,10 @@ func (a *applyStep) conditions() tfdiags.Diagnostics {
 	}
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
-	return diags.Append(a.postconditions(a.x.objs[a.at]))
+	return diags.Append(a.postconditions(a.x.objs[a.at])...)
 }
 
 // read reads a data source that could not be read while planning.
@@ -160,27 +160,27 @@ func (a *applyStep) read() tfdiags.Diagnostics {
 		return diags
 	}
 	config, pvms, more := a.dataConfig()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
 	v, more := a.readData(config, pvms)
 	if r.Config.Check != nil {
-		diags = diags.Append(a.checkData(more, &v, config))
+		diags = diags.Append(a.checkData(more, &v, config)...)
 	} else {
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			return diags
 		}
 	}
 	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
 	if v.IsWhollyKnown() {
-		if diags = diags.Append(a.storeData(v)); diags.HasErrors() {
+		if diags = diags.Append(a.storeData(v)...); diags.HasErrors() {
 			return diags
 		}
 		w.out.observe(ObjectStored{Addr: a.addr, New: w.out.current(a.addr), Provider: a.prov.addr})
 	}
-	return diags.Append(a.postconditions(a.x.objs[a.at]))
+	return diags.Append(a.postconditions(a.x.objs[a.at])...)
 }
 
 // run creates or updates the object.
@@ -190,12 +190,12 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return diags
 	}
 	prop, more := a.evaluate()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
@@ -204,12 +204,12 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 			"There are unknown values in the configuration of %s, although everything it depends on was applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range))
 	}
 	final, more := a.plan(prior, prop, replaceReasons{})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
 	final.Action = a.plannedAction(final.Action)
-	diags = diags.Append(a.checkFinal(final))
+	diags = diags.Append(a.checkFinal(final)...)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -217,14 +217,14 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	case final.Action == plans.NoOp:
 		a.x.objs[a.at] = prior.value
 	case final.Action == plans.Update && unmark(final.After).RawEquals(unmark(prior.value)):
-		diags = diags.Append(a.storeMarks(prior, final.After))
+		diags = diags.Append(a.storeMarks(prior, final.After)...)
 	default:
-		return diags.Append(a.applyChange(prior, prop, final))
+		return diags.Append(a.applyChange(prior, prop, final)...)
 	}
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(a.postconditions(a.x.objs[a.at]))
+	return diags.Append(a.postconditions(a.x.objs[a.at])...)
 }
 
 // priorObject returns the object to update. It is null for a create, including the create half of a replacement.
@@ -239,7 +239,7 @@ func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 	}
 	v, err := obj.Decode(a.r.Schema.Block.ImpliedType())
 	if err != nil {
-		return nil, tfdiags.Diagnostics{}.Append(fmt.Errorf("reading %s from the state: %w", a.addr, err))
+		return nil, tfdiags.FromError(fmt.Errorf("reading %s from the state: %w", a.addr, err))
 	}
 	l, diags := a.withIdentity(&objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj}, nil)
 	return l, diags

@@ -33,7 +33,7 @@ func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
 	out := &desired{}
 	var more tfdiags.Diagnostics
 	out.config, out.marks, more = p.splitMarks(marked)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return nil, diags
 	}
@@ -45,12 +45,12 @@ func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
 		return nil, p.explain(diags.Append(d))
 	}
 	if out.meta, more = w.eval.providerMeta(r, p.c); more.HasErrors() {
-		return nil, diags.Append(more)
+		return nil, diags.Append(more...)
 	}
 	more = callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
 		return p.prov.ValidateResource(w.ctx, r.Addr.Resource.Type, out.config)
 	})
-	diags = diags.Append(p.explain(more))
+	diags = diags.Append(p.explain(more)...)
 	return out, diags
 }
 
@@ -104,17 +104,17 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	prop, more := p.evaluate()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return nil, diags
 	}
 	change, more := p.plan(prior, prop, replaceReasons{forced: w.op.forceReplace[p.addr], triggered: triggered})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if change != nil {
 		change.Importing = importing
 	}
@@ -155,7 +155,7 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 	if resp.LegacyTypes && from.exists() {
 		resp.Planned = p.ignore().InPlan(fromBare, resp.Planned)
 	} else if !resp.LegacyTypes {
-		diags = diags.Append(p.assertValid(from, prop, config, resp.Planned))
+		diags = diags.Append(p.assertValid(from, prop, config, resp.Planned)...)
 		if diags.HasErrors() {
 			return nil, diags
 		}
@@ -184,7 +184,7 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 		none := &objectState{value: cty.NullVal(ty)}
 		resp, more = p.planObject(none, prop.config, resp.Private, prop.meta)
 		if more.HasErrors() { // warnings were given by the first plan already
-			return nil, diags.Append(more)
+			return nil, diags.Append(more...)
 		}
 		after = p.markConfigured(resp.Planned, prop, none, prop.config)
 		if kept := keptMarks(nil, prop.config, config, from); len(kept) > 0 {
@@ -215,7 +215,7 @@ func (p *instancePlan) planObject(from *objectState, config cty.Value, private [
 	if resp.Deferred != "" {
 		return resp, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
-	diags = diags.Append(p.checkType("Provider produced invalid plan", resp.Planned, schema.ImpliedType()))
+	diags = diags.Append(p.checkType("Provider produced invalid plan", resp.Planned, schema.ImpliedType())...)
 	if !diags.HasErrors() {
 		resp.Planned = objchange.NormalizeFromLegacy(schema, resp.Planned)
 	}
@@ -308,8 +308,8 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 		return cty.NilVal, nil
 	}
 	if schema.ProviderMeta == nil {
-		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Provider does not support provider_meta",
-			"The provider %s takes no provider_meta block.", r.Provider.Addr.Provider.ForDisplay()).At(meta.Range)}
+		return cty.NilVal, tfdiags.Errorf("Provider does not support provider_meta",
+			"The provider %s takes no provider_meta block.", r.Provider.Addr.Provider.ForDisplay()).At(meta.Range).List()
 	}
 	if c == nil {
 		if len(e.modules.of(r.Module)) == 0 {

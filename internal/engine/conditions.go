@@ -83,7 +83,7 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 				more = more.AsWarnings()
 			}
 		}
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if s == checks.Error && set.kind == checks.KindVariable {
 			break // rules of one variable are mostly wrong likewise
 		}
@@ -98,12 +98,12 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, tfdiags.Diagnostics) {
 	rng := r.Expr.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
-		return checks.Error, "", tfdiags.Diagnostics{c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal)}
+		return checks.Error, "", c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal).List()
 	}
 	v, diags := c.eval(r.Expr, cty.DynamicPseudoType)
 	// The message is evaluated even if the condition holds, so that its errors show before the condition fails.
 	text, more := c.eval(r.Message, cty.String)
-	if diags = diags.Append(more); diags.HasErrors() {
+	if diags = diags.Append(more...); diags.HasErrors() {
 		return checks.Error, "", diags
 	}
 	v, vm := v.Unmark()
@@ -126,7 +126,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	if result.True() && set.kind == checks.KindVariable {
 		return checks.Pass, "", diags
 	}
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	switch {
 	case !text.IsKnown() && set.kind == checks.KindVariable:
 		return checks.Error, "", diags.Append(tfdiags.Errorf("Invalid error message",
@@ -239,7 +239,7 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
 			continue
 		}
-		diags = diags.Append(e.evalConditions(e.newContext(in, repetition{}), k.Asserts, set))
+		diags = diags.Append(e.evalConditions(e.newContext(in, repetition{}), k.Asserts, set)...)
 	}
 	return diags
 }

@@ -24,12 +24,12 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return diags
 	}
 	config, pvms, more := p.dataConfig()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
@@ -42,22 +42,22 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 	}
 	if reason != plans.NoReason {
 		p.x.objs[p.at] = p.deferData(config, pvms, reason)
-		return diags.Append(p.postconditions(p.x.objs[p.at]))
+		return diags.Append(p.postconditions(p.x.objs[p.at])...)
 	}
 	v, more := p.readData(config, pvms)
 	if r.Config.Check != nil {
-		diags = diags.Append(p.checkData(more, &v, config))
+		diags = diags.Append(p.checkData(more, &v, config)...)
 	} else {
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			return diags
 		}
 	}
 	if v.IsWhollyKnown() {
-		diags = diags.Append(p.storeData(v))
+		diags = diags.Append(p.storeData(v)...)
 	}
 	p.x.objs[p.at] = markStored(r.Schema.Block, v, nil)
-	return diags.Append(p.postconditions(p.x.objs[p.at]))
+	return diags.Append(p.postconditions(p.x.objs[p.at])...)
 }
 
 // dataConfig evaluates a data source's configuration.
@@ -67,7 +67,7 @@ func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, tfdiags.Di
 		return cty.NilVal, nil, diags.WithAddress(p.addr.String())
 	}
 	config, pvms, more := p.splitMarks(marked)
-	return config, pvms, diags.Append(more)
+	return config, pvms, diags.Append(more...)
 }
 
 // deferData defers reading the data source to apply and returns the known part of the result.
@@ -99,7 +99,7 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 	start := w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
 	v, more := p.callData(config, meta)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if !diags.HasErrors() {
 		if len(pvms) > 0 {
 			v = v.MarkWithPaths(pvms)
@@ -118,7 +118,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
 		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
-		resp.Diagnostics = diags.Append(resp.Diagnostics)
+		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	})
 	diags := p.explain(resp.Diagnostics)
@@ -129,7 +129,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	}
 	bug := "Provider produced invalid object"
-	if diags = diags.Append(p.checkType(bug, resp.State, r.Schema.Block.ImpliedType())); diags.HasErrors() {
+	if diags = diags.Append(p.checkType(bug, resp.State, r.Schema.Block.ImpliedType())...); diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	switch {
@@ -145,7 +145,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
 	obj, err := encodeObject(p.r, v, states.Object{})
 	if err != nil {
-		return tfdiags.Diagnostics{}.Append(err)
+		return tfdiags.FromError(err)
 	}
 	if stored := p.w.out.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) && stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
 		obj = stored
@@ -169,7 +169,7 @@ func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, conf
 			messages = append(messages, d.Summary)
 		}
 		*v = cty.UnknownVal(p.r.Schema.Block.ImpliedType())
-		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after)))
+		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after))...)
 	}
 	name := "check." + p.r.Config.Check.Name
 	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name), object: inInstance(p.c.in.addr, name)}

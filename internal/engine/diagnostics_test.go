@@ -35,11 +35,11 @@ func TestDiagnostics(t *testing.T) {
 			session := enginetest.NewSession(t.TempDir())
 			cfg, diags := loadArchive(archive)
 			if !diags.HasErrors() {
-				diags = diags.Append(engine.Validate(context.Background(), cfg, session.Env()))
+				diags = diags.Append(engine.Validate(context.Background(), cfg, session.Env())...)
 			}
 			if !diags.HasErrors() {
 				_, more := engine.Plan(context.Background(), cfg, states.New(), session.Env(), nil)
-				diags = diags.Append(more)
+				diags = diags.Append(more...)
 			}
 			diagtest.Check(t, archive, diags, "")
 		})

@@ -62,12 +62,12 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed")))
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return diags
 	}
 	marked, more := p.c.resourceBody(r)
-	diags = diags.Append(more.WithAddress(p.addr.String()))
+	diags = diags.Append(more.WithAddress(p.addr.String())...)
 	if more.HasErrors() {
 		return diags
 	}
@@ -78,13 +78,13 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	v, more := p.openEphemeral(config)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
 	v = ephemeralValue(markStored(schema, v.MarkWithPaths(pvms), nil))
 	p.x.objs[p.at] = v
-	return diags.Append(p.postconditions(v))
+	return diags.Append(p.postconditions(v)...)
 }
 
 func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
@@ -97,7 +97,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 			return providers.OpenResponse{Diagnostics: diags}
 		}
 		resp := p.prov.OpenEphemeral(w.ctx, r.Addr.Resource.Type, config)
-		resp.Diagnostics = diags.Append(resp.Diagnostics)
+		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	})
 	diags := p.explain(resp.Diagnostics)
@@ -106,7 +106,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	case resp.Deferred != "":
 		diags = diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	default:
-		diags = diags.Append(p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType()))
+		diags = diags.Append(p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType())...)
 	}
 	w.out.observe(EphemeralDone{what, "open", diags.HasErrors()})
 	if diags.HasErrors() {
@@ -134,7 +134,7 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 		what := Object{Addr: o.addr}
 		w.out.observe(EphemeralStart{what, "renew"})
 		resp := o.prov.RenewEphemeral(w.ctx, o.r.Addr.Resource.Type, o.private)
-		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String()))
+		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String())...)
 		failed := resp.Diagnostics.HasErrors()
 		if !failed {
 			o.private = resp.Private
@@ -170,7 +170,7 @@ func (e *ephemerals) closeOne(o *openEphemeral) tfdiags.Diagnostics {
 	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
 	defer cancel()
-	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String()))
+	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String())...)
 	w.out.observe(EphemeralDone{what, "close", diags.HasErrors()})
 	return diags
 }

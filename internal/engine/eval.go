@@ -50,7 +50,7 @@ func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diag
 	}
 	v, diags := c.scope().Eval(e, want)
 	v, deprecated := c.takeDeprecations(v, e.Range(), nil)
-	return v, c.offerOutputs(&e.Refs, diags).Append(deprecated)
+	return v, c.offerOutputs(&e.Refs, diags).Append(deprecated...)
 }
 
 func (c *evalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
@@ -59,7 +59,7 @@ func (c *evalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 	}
 	v, diags := c.scope().EvalBody(b)
 	v, deprecated := c.takeDeprecations(v, hcl.Range{}, b.Body)
-	return v, c.offerOutputs(&b.Refs, diags).Append(deprecated)
+	return v, c.offerOutputs(&b.Refs, diags).Append(deprecated...)
 }
 
 // resourceBody evaluates a resource's own body. References that are wrong and stand in the content of dynamic blocks are an error only
@@ -75,15 +75,15 @@ func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagno
 		body, more = c.scope().Expanded(body, func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
 		for _, ref := range body.Refs.Objects {
 			if graph.IsValueRef(ref.Subject) {
-				values = values.Append(r.DeferredRefErrors[ref])
+				values = values.Append(r.DeferredRefErrors[ref]...)
 			} else {
-				objects = objects.Append(r.DeferredRefErrors[ref])
+				objects = objects.Append(r.DeferredRefErrors[ref]...)
 			}
 		}
 		if len(objects) == 0 {
 			objects = values
 		}
-		diags = diags.Append(more).Append(objects)
+		diags = diags.Append(more...).Append(objects...)
 	}
 	if diags.HasErrors() {
 		return cty.UnknownVal(body.Schema.ImpliedType()), diags
@@ -159,7 +159,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 }
 
 func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng)}
+	return tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng).List()
 }
 
 func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
@@ -293,7 +293,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		return unknownFunction, nil
 	case p == nil:
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
-		return function.Function{}, tfdiags.Diagnostics{graph.MissingProvider(local, c.in.module.Path).At(rng)}
+		return function.Function{}, graph.MissingProvider(local, c.in.module.Path).At(rng).List()
 	}
 	instKey, diags := w.providerKey(w.graph.FunctionKeys[use], c)
 	if diags.HasErrors() {
@@ -305,7 +305,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	if spec == nil && provider != nil {
 		var more tfdiags.Diagnostics
 		listed, more = provider.Functions(w.ctx)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		spec = listed[ref.Function]
 	}
 	if spec == nil && w.op.Phase == graph.PhaseValidate {

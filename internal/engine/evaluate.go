@@ -57,7 +57,7 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 	if w == nil {
 		return nil, diags
 	}
-	diags = diags.Append(w.run())
+	diags = diags.Append(w.run()...)
 	if len(w.modules.of(w.graph.Root)) == 0 {
 		return nil, diags
 	}
@@ -78,7 +78,7 @@ func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, tfdiags
 	}
 	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
 	w.graph.Functions[use] = p
-	return p, diags.Append(providerVisit{w, p}.start())
+	return p, diags.Append(providerVisit{w, p}.start()...)
 }
 
 // evaluate sets the value of a resource from the state.
@@ -91,7 +91,7 @@ func (v resourceVisit) evaluate() tfdiags.Diagnostics {
 	for _, in := range w.modules.of(r.Module) {
 		x, more := w.eval.values(r).expand(in)
 		if more.HasErrors() {
-			diags = diags.Append(more)
+			diags = diags.Append(more...)
 			continue
 		}
 		in.resources[r.Slot] = x
@@ -100,7 +100,7 @@ func (v resourceVisit) evaluate() tfdiags.Diagnostics {
 				x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
 			}
 		}
-		diags = diags.Append(w.eval.values(r).fillFromState(in, x))
+		diags = diags.Append(w.eval.values(r).fillFromState(in, x)...)
 		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // nothing of it is there yet
 		}

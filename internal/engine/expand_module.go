@@ -14,7 +14,7 @@ func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
 	for _, parent := range e.modules.of(m.Parent) {
 		c := e.newContext(parent, repetition{})
 		x, more := c.expand(m.Repetition, m.Path.String())
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			continue
 		}

@@ -53,7 +53,7 @@ func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion
 	for _, key := range rv.orphanKeys(abs, x) {
 		if rep.Matches(key) {
 			v, more := rv.keptOrphan(abs.Instance(key))
-			diags = diags.Append(more)
+			diags = diags.Append(more...)
 			if v != cty.NilVal {
 				there[key] = v
 			}

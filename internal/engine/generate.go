@@ -45,7 +45,7 @@ func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) 
 
 	text, ignored := block.Text(nil)
 	file, hclDiags := hclsyntax.ParseConfig([]byte(text), "generated.tf", hcl.InitialPos)
-	diags := tfdiags.Diagnostics{}.Append(hclDiags)
+	diags := tfdiags.FromHCL(hclDiags)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -59,10 +59,10 @@ func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) 
 	g.mu.Unlock()
 	for _, path := range ignored {
 		tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(path), "generated.tf", hcl.InitialPos)
-		diags = diags.Append(hclDiags)
+		diags = diags.AppendHCL(hclDiags)
 		p.generated.ignored = append(p.generated.ignored, tr)
 	}
-	return diags.Append(body.Refs.Problems)
+	return diags.Append(body.Refs.Problems...)
 }
 
 // withoutLifecycle removes the lifecycle block, which is not part of the resource type's schema.

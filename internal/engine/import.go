@@ -34,7 +34,7 @@ func (v resourceVisit) resolveImports() tfdiags.Diagnostics {
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
 	for _, t := range r.Imports {
-		diags = diags.Append(v.resolveImport(requests, t))
+		diags = diags.Append(v.resolveImport(requests, t)...)
 	}
 	return diags
 }
@@ -96,7 +96,7 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	}
 	keys, each, unknown, problem := forEachElements(given, true)
 	if unknown && w.op.Phase == graph.PhaseValidate {
-		return diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach}))))
+		return diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))...)
 	}
 	if unknown {
 		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.ForEach)
@@ -109,7 +109,7 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 		if given.Type().IsListType() || given.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		diags = diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]})))
+		diags = diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]}))...)
 	}
 	return diags
 }
@@ -121,7 +121,7 @@ func (v resourceVisit) addImportRequest(out map[addrs.AbsInstance]*importRequest
 		return diags
 	}
 	addr, more := c.importAddress(t)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
@@ -165,7 +165,7 @@ func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	}
 	identity, more := c.importIdentity(t, v)
 	req.identity = identity
-	return diags.Append(more)
+	return diags.Append(more...)
 }
 
 // decided reports whether the request names an object.
@@ -175,8 +175,8 @@ func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.
 func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
-		return cty.NilVal, tfdiags.Diagnostics{c.argError("Import by identity not supported",
-			fmt.Sprintf("Objects of type %s have no identity: import by id instead.", t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal)}
+		return cty.NilVal, c.argError("Import by identity not supported",
+			fmt.Sprintf("Objects of type %s have no identity: import by id instead.", t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal).List()
 	}
 	given := map[string]cty.Value{}
 	if v.Type().IsObjectType() || v.Type().IsMapType() {
@@ -188,13 +188,13 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 		value, ok := given[name]
 		if !ok {
 			if attr.Required {
-				return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("The identity needs the attribute %q.", name), t.Identity, cty.NilVal)}
+				return cty.NilVal, c.argError("Invalid import identity argument", fmt.Sprintf("The identity needs the attribute %q.", name), t.Identity, cty.NilVal).List()
 			}
 			value = cty.NullVal(attr.ImpliedType())
 		}
 		converted, err := convert.Convert(value, attr.ImpliedType())
 		if err != nil {
-			return cty.NilVal, tfdiags.Diagnostics{c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name, tfdiags.FormatError(err)), t.Identity, cty.NilVal)}
+			return cty.NilVal, c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name, tfdiags.FormatError(err)), t.Identity, cty.NilVal).List()
 		}
 		attrs[name] = converted
 		delete(given, name)
@@ -284,7 +284,7 @@ func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags
 	}
 	target, more := addrs.ParseTarget(tr)
 	if more.HasErrors() || target.IsModule() {
-		return addrs.AbsInstance{}, diags.Append(more)
+		return addrs.AbsInstance{}, diags.Append(more...)
 	}
 	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, diags
 }
@@ -349,10 +349,10 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 	}
 	obj, err := encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private, IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	l, more := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil), identity: got.Identity, obj: obj})
-	diags = diags.Append(p.explain(more))
+	diags = diags.Append(p.explain(more)...)
 	if more.HasErrors() {
 		return nil, diags
 	}

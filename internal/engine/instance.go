@@ -25,7 +25,7 @@ func (t *instance) declaredProvider() (*providerInstance, tfdiags.Diagnostics) {
 		return nil, diags
 	}
 	prov, more := t.providerAt(key)
-	return prov, diags.Append(more)
+	return prov, diags.Append(more...)
 }
 
 // providerAt returns the instance of the resource's provider configuration with the given key.
@@ -38,10 +38,10 @@ func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, tfdiags
 		}
 	}
 	if impl == nil {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Provider instance not present",
+		return nil, tfdiags.Errorf("Provider instance not present",
 			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive "+
 				"the resource instances that it manages by at least one apply: put it back, destroy the resource instance, "+
-				"and then remove it.", t.r.Addr, p.Addr, key)}
+				"and then remove it.", t.r.Addr, p.Addr, key).List()
 	}
 	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, nil
 }

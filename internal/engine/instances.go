@@ -165,7 +165,7 @@ func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.
 		}
 		addr := r.Addr.Resource.InInstance(in.addr).Instance(key)
 		if obj := e.out.current(addr); obj != nil {
-			diags = diags.Append(x.fill(i, r, addr, obj))
+			diags = diags.Append(x.fill(i, r, addr, obj)...)
 		}
 	}
 	return diags

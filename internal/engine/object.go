@@ -23,9 +23,9 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostic
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Resource instance managed by newer provider version",
+		return nil, tfdiags.Errorf("Resource instance managed by newer provider version",
 			"%s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.",
-			addr, prov.addr.Config.Provider.Type)}
+			addr, prov.addr.Config.Provider.Type).List()
 	}
 	ty := schema.Block.ImpliedType()
 	same := obj.SchemaVersion == schema.Version && obj.Flatmap == nil && !w.op.moves.Retyped(addr)
@@ -83,7 +83,7 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.Schema.IdentityVersion
 		}
-		return resp.State, out, t.explain(resp.Diagnostics).Append(t.checkType("Invalid moved resource state", resp.State, ty))
+		return resp.State, out, t.explain(resp.Diagnostics).Append(t.checkType("Invalid moved resource state", resp.State, ty)...)
 	}
 	raw := obj.Attrs
 	if same {
@@ -95,7 +95,7 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 	if resp.Diagnostics.HasErrors() {
 		return cty.NilVal, nil, t.explain(resp.Diagnostics)
 	}
-	return resp.Value, obj, t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty))
+	return resp.Value, obj, t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty)...)
 }
 
 // explain says which instance a provider's diagnostics are about, and where its block is if there is one.
@@ -135,7 +135,7 @@ func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*obj
 		resp := callProvider(w.calls, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
 			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
-		diags = diags.Append(t.explain(resp.Diagnostics))
+		diags = diags.Append(t.explain(resp.Diagnostics)...)
 		if resp.Diagnostics.HasErrors() {
 			return nil, diags
 		}
@@ -206,7 +206,7 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 	resp := callProvider(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
 		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})
-	diags = diags.Append(resp.Diagnostics)
+	diags = diags.Append(resp.Diagnostics...)
 	if resp.Diagnostics.HasErrors() {
 		return nil, diags
 	}
@@ -214,7 +214,7 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
 	}
 	ty := r.Schema.Block.ImpliedType()
-	if diags = diags.Append(t.checkType("Provider produced invalid object", resp.State, ty)); diags.HasErrors() {
+	if diags = diags.Append(t.checkType("Provider produced invalid object", resp.State, ty)...); diags.HasErrors() {
 		return nil, diags
 	}
 	if resp.State.IsNull() {
@@ -239,7 +239,7 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 	out.value = markStored(r.Schema.Block, state, l.obj.SensitivePaths)
 	encoded, sensitive, err := states.EncodeValue(out.value, ty)
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	out.obj = changed(l.obj, func(o *states.Object) {
 		o.Attrs, o.SensitivePaths, o.Private = encoded, sensitive, resp.Private

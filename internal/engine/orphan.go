@@ -37,14 +37,14 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 		return diags
 	}
 	l, more := o.upgrade(obj)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
 		l, more = o.refresh(o.deposed, l)
-		diags = diags.Append(o.explain(more))
+		diags = diags.Append(o.explain(more)...)
 		if more.HasErrors() {
 			return diags
 		}
@@ -60,7 +60,7 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	if w.op.Mode == plans.RefreshOnly {
 		return diags
 	}
-	return diags.Append(o.planRemoval(l))
+	return diags.Append(o.planRemoval(l)...)
 }
 
 // providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
@@ -91,14 +91,14 @@ func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 	}
 	change := o.change(l, plans.Delete, o.reason())
 	private, more := o.planDeletion(l)
-	diags = diags.Append(o.explain(more))
+	diags = diags.Append(o.explain(more)...)
 	if more.HasErrors() {
 		return diags
 	}
 	change.Private = private
 	w.addChange(r, change)
 	if o.deposed == "" {
-		diags = diags.Append(o.checkPreventDestroy(true))
+		diags = diags.Append(o.checkPreventDestroy(true)...)
 	}
 	return diags
 }
@@ -174,7 +174,7 @@ func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.D
 	resp := t.planChange(providers.PlanRequest{
 		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
-	diags = diags.Append(resp.Diagnostics)
+	diags = diags.Append(resp.Diagnostics...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -214,7 +214,7 @@ func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 	}
 	diags := w.eval.values(r).fromState()
 	if len(jobs) > 0 {
-		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
+		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() })...)
 	}
 	return diags
 }
@@ -233,7 +233,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 		return diags
 	}
 	l, more := o.upgrade(obj)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
@@ -245,7 +245,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
 	change.Private, more = o.planDeletion(l)
-	diags = diags.Append(o.explain(more))
+	diags = diags.Append(o.explain(more)...)
 	if more.HasErrors() {
 		return diags
 	}

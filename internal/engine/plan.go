@@ -41,10 +41,10 @@ func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *En
 	}
 	if opts.Mode == plans.Destroy {
 		plan, more := planDestroy(ctx, cfg, prior, env, opts)
-		return plan, diags.Append(more)
+		return plan, diags.Append(more...)
 	}
 	plan, more := planNormal(ctx, cfg, prior, env, opts, false)
-	return plan, diags.Append(more)
+	return plan, diags.Append(more...)
 }
 
 func (o *PlanOptions) check() tfdiags.Diagnostics {
@@ -88,19 +88,19 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 		return nil, diags
 	}
 	moved, results, more := moves.Apply(cfg, prior)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if opts.Mode == plans.Normal {
 		if more := moves.ValidateRemoved(cfg); more.HasErrors() {
-			return nil, diags.Append(more)
+			return nil, diags.Append(more...)
 		}
 	}
 	op := opts.operation(cfg, moved, env)
 	op.moves, op.PreDestroy = results, preDestroy
 	if more := op.checkMovedTargets(); more.HasErrors() {
-		return nil, diags.Append(more)
+		return nil, diags.Append(more...)
 	}
 	w, more := newWalk(ctx, op, moved)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if w == nil {
 		return nil, diags
 	}
@@ -113,18 +113,18 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 		if len(still) == 0 { // else that is what is wrong with the statements
 			still = results.Cycle
 		}
-		return nil, diags.Append(still)
+		return nil, diags.Append(still...)
 	}
-	walked = still.Append(walked) // whatever else went wrong may be because of this
+	walked = still.Append(walked...) // whatever else went wrong may be because of this
 	f.planCheckReads()
-	diags = diags.Append(walked).Append(f.checkImportedOnce())
+	diags = diags.Append(walked...).Append(f.checkImportedOnce()...)
 	plan := f.plan(opts, walked.HasErrors())
-	diags = diags.Append(f.warnOfMissing(plan.Drift))
+	diags = diags.Append(f.warnOfMissing(plan.Drift)...)
 	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// Report cycles now instead of during apply. Only deletions can introduce one.
 		defer env.Timings.Phase("order of the changes")()
 		_, more := graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		plan.Errored = diags.HasErrors()
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}
@@ -186,8 +186,8 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 	if len(o.Excludes) > 0 {
 		option = "without -exclude of "
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("Moved resource instances excluded by targeting",
-		"Objects in the state are to be moved to new addresses, and the selection leaves out one end of the move. Plan the moves too:\n  - %s%s", option, strings.Join(slices.Compact(missing), "\n  - "+option))}
+	return tfdiags.Errorf("Moved resource instances excluded by targeting",
+		"Objects in the state are to be moved to new addresses, and the selection leaves out one end of the move. Plan the moves too:\n  - %s%s", option, strings.Join(slices.Compact(missing), "\n  - "+option)).List()
 }
 
 // finisher turns the results of a walk into a plan or a state.
@@ -293,7 +293,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	if opts.SkipRefresh || prior.Empty() {
 		var more tfdiags.Diagnostics
 		start, results, more = moves.Apply(cfg, prior)
-		if diags = diags.Append(more).Append(results.Cycle); diags.HasErrors() {
+		if diags = diags.Append(more...).Append(results.Cycle...); diags.HasErrors() {
 			return nil, diags
 		}
 		prevRun = start.Clone()
@@ -302,15 +302,15 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		refresh.Mode = plans.Normal
 		plan, more := planNormal(ctx, cfg, prior, env, &refresh, true)
 		if more.HasErrors() {
-			return nil, diags.Append(more) // that plan is none of what is to be destroyed
+			return nil, diags.Append(more...) // that plan is none of what is to be destroyed
 		}
-		diags = diags.Append(withoutForgetting(more))
+		diags = diags.Append(withoutForgetting(more)...)
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	op := opts.operation(cfg, start, env)
 	op.Phase, op.moves = graph.PhasePlanDestroy, results
 	w, more := newWalk(ctx, op, start)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if w == nil {
 		return nil, diags
 	}
@@ -319,7 +319,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	f := finisher{w}
 	f.removeOutputs()
 	plan := f.plan(opts, walked.HasErrors())
-	return plan, diags.Append(walked)
+	return plan, diags.Append(walked...)
 }
 
 // Summaries of warnings that withoutForgetting recognises.

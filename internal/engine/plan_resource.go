@@ -39,7 +39,7 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 	if r.Config != nil {
 		for _, in := range w.modules.of(r.Module) {
 			x, more := w.eval.values(r).expand(in)
-			diags = diags.Append(more)
+			diags = diags.Append(more...)
 			if more.HasErrors() {
 				if broken == nil {
 					broken = map[addrs.ModuleInstance]bool{}
@@ -57,9 +57,9 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 	if len(jobs) == 0 && len(broken) == 0 && r.HasConditions() {
 		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
-	diags = diags.Append(v.checkForceReplace(done))
+	diags = diags.Append(v.checkForceReplace(done)...)
 	if len(broken) == 0 && len(w.result(r).imports) > 0 {
-		diags = diags.Append(v.checkImports())
+		diags = diags.Append(v.checkImports()...)
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
@@ -67,7 +67,7 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 		}
 	}
 	if len(jobs) > 0 {
-		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() }))
+		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() })...)
 	}
 	if r.Schema == nil || r.Config == nil {
 		return diags
@@ -78,7 +78,7 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 			continue
 		}
 		stands, more := w.eval.values(r).resulting(in, x)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		x.value = w.eval.values(r).whole(stands)
 	}
 	return diags
@@ -245,12 +245,12 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	}
 	p.prov = prov
 	prior, importing, more := p.prior()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
 		return diags
 	}
 	if w.op.Mode == plans.RefreshOnly {
-		return diags.Append(p.refreshOnly(prior))
+		return diags.Append(p.refreshOnly(prior)...)
 	}
 	if w.op.ImportsOnly(r) {
 		p.x.objs[p.at] = prior.value
@@ -261,18 +261,18 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	}
 	if r.Generated && importing != nil {
 		more = p.generate(prior, importing)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			return diags
 		}
 	}
 	change, more := p.change(prior, importing)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if change == nil {
 		return diags
 	}
 	w.addChange(r, change)
-	diags = diags.Append(p.preventDestroy(change))
+	diags = diags.Append(p.preventDestroy(change)...)
 	p.x.objs[p.at] = change.After
 	if change.Action.IsReplace() { // for whoever refers to it, also what isn't known yet is a secret
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
@@ -283,7 +283,7 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(p.postconditions(p.x.objs[p.at]))
+	return diags.Append(p.postconditions(p.x.objs[p.at])...)
 }
 
 // conditionSet is how the instance's conditions are reported.
@@ -315,9 +315,9 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, tfdiags.Diagnost
 		var more tfdiags.Diagnostics
 		l, more = p.refresh(addrs.NotDeposed, l)
 		if more = p.explain(more); more.HasErrors() {
-			return nil, nil, diags.Append(more)
+			return nil, nil, diags.Append(more...)
 		}
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 	}
 	if !l.exists() {
 		w.out.setObject(p.addr, "", nil, p.prov.addr)
@@ -360,7 +360,7 @@ func (p *instancePlan) refreshOnly(prior *objectState) tfdiags.Diagnostics {
 	switch {
 	case prior.exists():
 		p.x.objs[p.at] = prior.value
-		diags = diags.Append(p.postconditions(prior.value))
+		diags = diags.Append(p.postconditions(prior.value)...)
 	case len(r.Exprs.Postconditions) > 0:
 		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 	}

@@ -44,7 +44,7 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics 
 		return impl
 	})
 	if err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.Addr.Provider.ForDisplay(), err)}
+		return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.Addr.Provider.ForDisplay(), err).List()
 	}
 	w.providers.add(p, key, impl)
 	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
@@ -59,8 +59,8 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics 
 		if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 			return diags
 		}
-		return diags.Append(impl.Configure(w.ctx, config))
-	})))
+		return diags.Append(impl.Configure(w.ctx, config)...)
+	}))...)
 }
 
 // config evaluates the configuration block. Ephemeral values may go in; marks stay here.
@@ -78,8 +78,8 @@ func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnos
 	out, diags := w.eval.newContext(in[0], rep).evalBody(p.Body)
 	if diags.HasErrors() {
 		if p.Config == nil {
-			return out, tfdiags.Diagnostics{tfdiags.Errorf("Invalid provider configuration",
-				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.Addr.Provider.ForDisplay())}.Append(diags)
+			return out, tfdiags.Errorf("Invalid provider configuration",
+				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.Addr.Provider.ForDisplay()).List().Append(diags...)
 		}
 		return out, diags
 	}

@@ -26,7 +26,7 @@ func (t *instance) runProvisioners(list []*graph.Provisioner, c *evalContext, de
 		if prov.Config.Continue {
 			more = slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool { return d.Severity == tfdiags.Error })
 		}
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			return diags
 		}
@@ -43,7 +43,7 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdia
 	connection := cty.NullVal(graph.ConnectionType())
 	if prov.Connection != nil {
 		v, more := c.evalBody(prov.Connection)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			return diags
 		}
@@ -65,7 +65,7 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdia
 			d.Subject = &prov.Config.Range
 		}
 	})
-	return diags.Append(more.WithAddress(addr.String()))
+	return diags.Append(more.WithAddress(addr.String())...)
 }
 
 // provisionerName is how a provisioner appears among those who are called.

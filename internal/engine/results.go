@@ -42,7 +42,7 @@ func newResults(op *operation, state *states.State) *results {
 func (s *results) report(diags tfdiags.Diagnostics) {
 	if len(diags) > 0 {
 		s.mu.Lock()
-		s.diags = s.diags.Append(diags)
+		s.diags = s.diags.Append(diags...)
 		s.mu.Unlock()
 	}
 }

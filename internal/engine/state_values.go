@@ -29,7 +29,7 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) tfdiags
 		if obj == nil || x.objs[i] != cty.NilVal {
 			continue
 		}
-		diags = diags.Append(x.fill(i, r, abs.Instance(x.keys[i]), obj))
+		diags = diags.Append(x.fill(i, r, abs.Instance(x.keys[i]), obj)...)
 	}
 	return diags
 }
@@ -47,7 +47,7 @@ func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *
 func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
-		return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err)}
+		return cty.NilVal, tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err).List()
 	}
 	return markStored(r.Schema.Block, v, nil), nil
 }
@@ -62,7 +62,7 @@ func (rv resourceValues) fromState() tfdiags.Diagnostics {
 	for _, in := range e.modules.of(r.Module) {
 		stored := e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
 		x := newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
-		diags = diags.Append(rv.fillFromState(in, x))
+		diags = diags.Append(rv.fillFromState(in, x)...)
 		x.value = rv.whole(x)
 		in.resources[r.Slot] = x
 	}

@@ -24,33 +24,33 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagno
 	if w == nil {
 		return diags
 	}
-	return diags.Append(w.run())
+	return diags.Append(w.run()...)
 }
 
 // validate checks a resource block once per module instance, with unknown repetition.
 func (v resourceVisit) validate() tfdiags.Diagnostics {
 	w, r := v.w, v.r
-	diags := v.resolveImports().Append(r.SelfReferences())
+	diags := v.resolveImports().Append(r.SelfReferences()...)
 	for _, in := range w.modules.of(r.Module) {
 		x := newExpansion(*singleInstance)
 		in.resources[r.Slot] = x
-		diags = diags.Append(v.validateRepetition(in))
-		diags = diags.Append(w.eval.refErrors(r.Module, &r.Exprs.DependsOn))
+		diags = diags.Append(v.validateRepetition(in)...)
+		diags = diags.Append(w.eval.refErrors(r.Module, &r.Exprs.DependsOn)...)
 		p := &instancePlan{x: x, instance: instance{
 			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
 			c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)),
 		}}
 		v, more := p.validate()
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		x.objs[0] = v
 		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
 			x.mode = repeatUnknown
 		}
 		x.value = w.eval.values(r).whole(x)
-		diags = diags.Append(p.validateConditions(v)) // what is wrong with the body is no reason to be silent about the rest
+		diags = diags.Append(p.validateConditions(v)...) // what is wrong with the body is no reason to be silent about the rest
 		diags = p.validateProvisioners(v, diags)
 		if r.Exprs.PreventDestroy != nil && !diags.HasErrors() {
-			diags = diags.Append(p.checkPreventDestroy(false))
+			diags = diags.Append(p.checkPreventDestroy(false)...)
 		}
 	}
 	return diags
@@ -94,7 +94,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	}
 	if r.Addr.Resource.Mode != addrs.Ephemeral {
 		_, _, more := p.splitMarks(marked)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 	}
 	config := unmark(marked)
 	if r.ProviderKey != nil && len(r.Provider.Instances) == 0 {
@@ -102,10 +102,10 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	}
 	prov, more := p.providerAt(p.anyKey())
 	if more.HasErrors() {
-		return unknown, diags.Append(more)
+		return unknown, diags.Append(more...)
 	}
 	for _, t := range r.Exprs.Triggers {
-		diags = diags.Append(p.w.eval.refErrors(r.Module, &t.Refs))
+		diags = diags.Append(p.w.eval.refErrors(r.Module, &t.Refs)...)
 	}
 	ctx, typ := p.w.ctx, r.Addr.Resource.Type
 	switch r.Addr.Resource.Mode {
@@ -116,9 +116,9 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 		unknown = ephemeralValue(cty.UnknownVal(schema.ImpliedType()))
 	default:
 		more = prov.ValidateResource(ctx, typ, config)
-		diags = diags.Append(validateLifecycle(r))
+		diags = diags.Append(validateLifecycle(r)...)
 	}
-	return unknown, diags.Append(p.explain(more))
+	return unknown, diags.Append(p.explain(more)...)
 }
 
 // anyKey returns the key of an instance of the provider configuration to validate with.
@@ -132,14 +132,14 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 // validateConditions checks preconditions and postconditions.
 func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
 	diags := p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
-	return diags.Append(p.postconditions(self))
+	return diags.Append(p.postconditions(self)...)
 }
 
 // validateProvisioners checks provisioners with their connections, up to the first after which the block has errors. So one is checked
 // even in a block that has errors already; the others would most often repeat what is wrong with the first.
 func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	for _, prov := range p.r.Exprs.Provisioners {
-		diags = diags.Append(p.validateProvisioner(prov, self))
+		diags = diags.Append(p.validateProvisioner(prov, self)...)
 		if diags.HasErrors() {
 			break
 		}
@@ -151,16 +151,16 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 	var diags tfdiags.Diagnostics
 	if prov.Body != nil {
 		v, more := p.withSelf(self).evalBody(prov.Body)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if v.IsKnown() { // what is missing in it is null
-			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(p.addr.String()))
+			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(p.addr.String())...)
 		}
 	}
 	if prov.Connection != nil {
 		v, more := p.withSelf(self).evalBody(prov.Connection)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if v.IsKnown() {
-			diags = diags.Append(checkConnection(prov, p.r.Config, unmark(v)))
+			diags = diags.Append(checkConnection(prov, p.r.Config, unmark(v))...)
 		}
 	}
 	return diags
@@ -170,8 +170,8 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 func validateLifecycle(r *graph.Resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, tr := range r.Config.IgnoreChanges {
-		more := tfdiags.Diagnostics{}.Append(r.Schema.Block.StaticValidateTraversal(tr))
-		diags = diags.Append(more)
+		more := tfdiags.FromHCL(r.Schema.Block.StaticValidateTraversal(tr))
+		diags = diags.Append(more...)
 		if more.HasErrors() || len(tr) == 0 {
 			continue
 		}

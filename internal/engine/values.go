@@ -33,7 +33,7 @@ func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
 			}
 			in.values[v.Slot] = shared
 			if !more.HasErrors() {
-				more = more.Append(e.validateVariable(v, in))
+				more = more.Append(e.validateVariable(v, in)...)
 			}
 			if e.op.Phase == graph.PhaseValidate {
 				in.values[v.Slot] = unknownVariable(v.Variable) // a module is validated for whatever it may be called with
@@ -43,7 +43,7 @@ func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
 		case graph.Output:
 			more = e.evalOutput(v, in)
 		}
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 	}
 	return diags
 }
@@ -72,9 +72,9 @@ func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
 	if e.op.Phase == graph.PhaseValidate && !more.HasErrors() {
-		more = more.Append(configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type))
+		more = more.Append(configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type)...)
 	}
-	return out, diags.Append(more)
+	return out, diags.Append(more...)
 }
 
 func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics) {
@@ -110,7 +110,7 @@ func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, 
 	}
 	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s: %s.",
 		from, inInstance(in.addr, "var."+v.Name), tfdiags.Place(v.Variable.Range), tfdiags.FormatError(err)).At(rng)
-	return unknownVariable(v.Variable), tfdiags.Diagnostics{d}
+	return unknownVariable(v.Variable), d.List()
 }
 
 func unknownVariable(v *configs.Variable) cty.Value {
@@ -132,9 +132,9 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagn
 		in.values[v.Slot] = cty.DynamicVal
 		return diags
 	}
-	diags = diags.Append(e.refErrors(v.Module, &v.DependsOn))
+	diags = diags.Append(e.refErrors(v.Module, &v.DependsOn)...)
 	val, more := e.outputValue(v, in, root)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if root && e.op.Phase != graph.PhaseValidate {
 		var path cty.Path
 		var infinite bool
@@ -142,7 +142,7 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagn
 			diags = diags.Append(infiniteNumber(path).At(v.Output.Expr.Range()))
 		}
 	}
-	diags = diags.Append(e.checkOutputMarks(v, val, root))
+	diags = diags.Append(e.checkOutputMarks(v, val, root)...)
 	if diags.HasErrors() {
 		in.values[v.Slot] = cty.DynamicVal
 		return diags

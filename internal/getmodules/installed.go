@@ -16,7 +16,7 @@ import (
 func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 	manifest, err := ReadManifest(dir)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
+		return nil, manifestDamaged(err).List()
 	}
 	return func(_ context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
@@ -25,17 +25,17 @@ func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 		r, ok := manifest[key(req)]
 		switch {
 		case !ok:
-			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory has no copy of the module yet. %s", configs.RunInit).At(req.Call.Range)}
+			return found, tfdiags.Errorf("Module not installed", "The directory has no copy of the module yet. %s", configs.RunInit).At(req.Call.Range).List()
 		case r.Source != req.Source.String():
-			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module source has changed",
-				"The module was installed from %q, which is its source no more. %s", r.Source, configs.RunInit).At(req.Call.SourceRange)}
+			return found, tfdiags.Errorf("Module source has changed",
+				"The module was installed from %q, which is its source no more. %s", r.Source, configs.RunInit).At(req.Call.SourceRange).List()
 		case !r.meets(req.Constraints):
-			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module version requirements have changed",
-				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange)}
+			return found, tfdiags.Errorf("Module version requirements have changed",
+				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange).List()
 		}
 		dir := filepath.FromSlash(r.Dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return found, tfdiags.Diagnostics{tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range)}
+			return found, tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range).List()
 		}
 		return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 	}, nil

@@ -48,8 +48,8 @@ type Installer struct {
 // NewInstaller reads what is installed already. The context bounds all that the installer does.
 func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
 	if err := checkDir(opts.Dir); err != nil {
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Modules can't be installed",
-			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)}
+		return nil, tfdiags.Errorf("Modules can't be installed",
+			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err).List()
 	}
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
@@ -127,12 +127,12 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 	parent, _ := req.Path.Parent()
 	home, packaged := in.packages[strings.Join(parent.Names(), ".")]
 	if packaged && dir != home && !strings.HasPrefix(dir, home+"/") {
-		return none, tfdiags.Diagnostics{tfdiags.Errorf("Local module path escapes module package",
+		return none, tfdiags.Errorf("Local module path escapes module package",
 			"The source of %s, %q, would be outside of the package that the calling module came with. Local sources that start with \"../\" must stay within it.",
-			req.Path, req.Source)}
+			req.Path, req.Source).List()
 	}
 	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return none, tfdiags.Diagnostics{tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe())}
+		return none, tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe()).List()
 	}
 	k := key(req)
 	old := in.manifest[k]
@@ -206,7 +206,7 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return none, tfdiags.Diagnostics{tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err)}
+			return none, tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err).List()
 		}
 		dir = found
 	}
@@ -220,7 +220,7 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 
 func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
 	if ctx.Err() != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Module installation was interrupted", "The installation of modules was stopped before it was complete.")}
+		return tfdiags.Errorf("Module installation was interrupted", "The installation of modules was stopped before it was complete.").List()
 	}
 	if again := new(againError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
@@ -228,7 +228,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		}
 		err = errors.New("its package could not be fetched for another call before")
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range)}
+	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range).List()
 }
 
 // within finds a folder of a package; a pattern must match exactly one. Symbolic links may not lead out of it.
@@ -290,7 +290,7 @@ func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (st
 		diags = diags.Append(tfdiags.Errorf("Unresolvable module version constraint",
 			"No version of module %s meets the constraints %q.", req.Source.Address, req.Version).At(req.Call.Range))
 	case err != nil:
-		diags = diags.Append(in.failed(ctx, req, err))
+		diags = diags.Append(in.failed(ctx, req, err)...)
 	}
 	return version, diags
 }

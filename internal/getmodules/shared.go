@@ -50,7 +50,7 @@ func (s *Shared) Close() error {
 func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	installed, err := ReadManifest(filepath.Join(root, ".terraform", "modules"))
 	if err != nil {
-		return nil, tfdiags.Diagnostics{manifestDamaged(err)}
+		return nil, manifestDamaged(err).List()
 	}
 	locks, pinned, diags := depsfile.LoadModules(filepath.Join(root, depsfile.ModulesFileName))
 	if diags.HasErrors() {
@@ -86,9 +86,9 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 func unavailable(req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
 	const summary = "Failed to download module"
 	if missing := new(packageError); errors.As(err, &missing) {
-		return tfdiags.Diagnostics{tfdiags.Errorf(summary, "The package %s can't be fetched: %s.", missing.source, missing.err)}
+		return tfdiags.Errorf(summary, "The package %s can't be fetched: %s.", missing.source, missing.err).List()
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)}
+	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range).List()
 }
 
 // packageError tells that a package can't be fetched, whoever calls it.

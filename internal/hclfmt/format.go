@@ -16,15 +16,15 @@ import (
 func Format(src []byte, name string) ([]byte, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	if d := nesting.Check(name, src); d != nil {
-		return nil, diags.Append(d)
+		return nil, diags.AppendHCL(hcl.Diagnostics{d})
 	}
 	// hclwrite keeps quiet about much that is no valid configuration, such as an argument given twice.
 	if _, parsed := hclsyntax.ParseConfig(src, name, hcl.InitialPos); parsed.HasErrors() {
-		return nil, diags.Append(parsed)
+		return nil, diags.AppendHCL(parsed)
 	}
 	file, parsed := hclwrite.ParseConfig(src, name, hcl.InitialPos)
 	if parsed.HasErrors() {
-		return nil, diags.Append(parsed)
+		return nil, diags.AppendHCL(parsed)
 	}
 	modernise(file.Body(), nil)
 	return file.Bytes(), nil

@@ -26,7 +26,7 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	f.variables = f.typeWords.Without(f.variables)
 	objects, problems := references(f.variables, scope)
 	return Refs{
-		Objects: objects, Functions: f.functions, Problems: problems.Append(f.diags),
+		Objects: objects, Functions: f.functions, Problems: problems.Append(f.diags...),
 		long: longForm(f.variables), named: namedInstances(objects),
 	}
 }

@@ -32,7 +32,7 @@ type FunctionRef struct {
 func (r *Refs) Add(other Refs) {
 	r.Objects = append(r.Objects, other.Objects...)
 	r.Functions = append(r.Functions, other.Functions...)
-	r.Problems = r.Problems.Append(other.Problems)
+	r.Problems = r.Problems.Append(other.Problems...)
 	r.long = r.long || other.long
 	r.named = namedInstances(r.Objects)
 }
@@ -133,7 +133,7 @@ func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Referen
 	out := make([]*addrs.Reference, 0, len(traversals))
 	for _, tr := range traversals {
 		ref, more := addrs.ParseRef(tr, scope)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if ref != nil {
 			out = append(out, ref)
 		}

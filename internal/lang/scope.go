@@ -48,7 +48,7 @@ func (s *Scope) Context(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	ctx.Functions = maps.Clone(s.Functions)
 	for _, ref := range refs.Functions {
 		f, more := s.Data.Function(ref.Func, ref.Range)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if !more.HasErrors() {
 			ctx.Functions[ref.Func.String()] = f
 		}
@@ -82,7 +82,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 			continue
 		}
 		v, more := s.object(subject, refs.named, ref.Range)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		members[name] = v
 		if r, ok := subject.(addrs.Resource); ok && ns.long && r.Mode == addrs.Managed {
 			ns.nestedIn("resource", r.Type)[name] = v
@@ -91,7 +91,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	for _, name := range slices.Sorted(maps.Keys(calls)) { // problems in an order
 		c := calls[name]
 		v, more := s.Data.Module(name, c.names(), c.keyless, c.rng)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		if more.HasErrors() {
 			v = cty.DynamicVal
 		}
@@ -223,7 +223,7 @@ func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics)
 		return cty.UnknownVal(want), diags
 	}
 	v, more := EvalIn(ctx, expr, want)
-	return v, diags.Append(more)
+	return v, diags.Append(more...)
 }
 
 // EvalExpr analyses and evaluates an expression that is needed once.
@@ -239,7 +239,7 @@ func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags
 func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	v, hclDiags := expr.Value(ctx)
-	diags = diags.Append(hclDiags)
+	diags = diags.AppendHCL(hclDiags)
 	if !isWeighed(expr) && weigh(v, maxWeight) < 0 {
 		return cty.UnknownVal(want), diags.Append(tooLarge(expr.Range()))
 	}
@@ -268,7 +268,7 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
 		return cty.UnknownVal(body.Schema.ImpliedType()), diags
 	}
 	v, more := EvalBodyIn(ctx, body)
-	return v, diags.Append(more)
+	return v, diags.Append(more...)
 }
 
 // Expanded gives the body without those unsure references that nothing evaluates: they stand in the content of dynamic blocks that
@@ -294,5 +294,5 @@ func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostic
 		from = body.prepared
 	}
 	v, hclDiags := body.Schema.Decode(from, ctx)
-	return v, diags.Append(body.Schema.Offering(body.Body, body.Meta, ctx, hclDiags))
+	return v, diags.AppendHCL(body.Schema.Offering(body.Body, body.Meta, ctx, hclDiags))
 }

@@ -67,7 +67,7 @@ func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagn
 	}
 	where, err := f.Keep(left)
 	if err != nil {
-		diags = diags.Append(err)
+		diags = diags.AppendError(err)
 	}
 	f.Observe(Cleaned{Path: f.file.Name, Run: m.last.run.Name, Diagnostics: diags, Left: rest, StateFile: where})
 	return false

@@ -203,7 +203,7 @@ func instanceAddress(tr hcl.Traversal) (addrs.AbsInstance, tfdiags.Diagnostics) 
 		err = errors.New("only managed resources can be replaced")
 	}
 	if err != nil {
-		return addrs.AbsInstance{}, tfdiags.Diagnostics{tfdiags.Errorf("Invalid address", "%s: %s.", target, err).At(tr.SourceRange())}
+		return addrs.AbsInstance{}, tfdiags.Errorf("Invalid address", "%s: %s.", target, err).At(tr.SourceRange()).List()
 	}
 	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, nil
 }

@@ -37,8 +37,8 @@ func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	}
 	if err != nil {
 		text := tfdiags.FormatError(err)
-		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Diagnostics{tfdiags.Errorf("Invalid values for a made-up object",
-			"The values of %s for %s don't fit: %s.", m.origin, m.addr, text)}
+		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Errorf("Invalid values for a made-up object",
+			"The values of %s for %s don't fit: %s.", m.origin, m.addr, text).List()
 	}
 	return v, nil
 }
@@ -75,7 +75,7 @@ func (m *mockObject) Configure(context.Context, cty.Value) tfdiags.Diagnostics {
 func (m *mockObject) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	v, err := states.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
 	if err != nil {
-		return providers.UpgradeResponse{Diagnostics: m.diags.Append(fmt.Errorf("reading the stored object: %w", err))}
+		return providers.UpgradeResponse{Diagnostics: m.diags.AppendError(fmt.Errorf("reading the stored object: %w", err))}
 	}
 	return providers.UpgradeResponse{Value: v}
 }
@@ -87,7 +87,7 @@ func (m *mockObject) UpgradeResourceIdentity(_ context.Context, req providers.Up
 	}
 	v, err := states.Unmarshal(req.JSON, m.schema.Identity.ImpliedType())
 	if err != nil {
-		return providers.UpgradeResponse{Diagnostics: m.diags.Append(fmt.Errorf("reading the stored identity: %w", err))}
+		return providers.UpgradeResponse{Diagnostics: m.diags.AppendError(fmt.Errorf("reading the stored identity: %w", err))}
 	}
 	return providers.UpgradeResponse{Value: v}
 }

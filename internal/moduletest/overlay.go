@@ -128,7 +128,7 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 		if elsewhere {
 			return nil
 		}
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange)}
+		return tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange).List()
 	}
 	if o.Kind != configs.OverrideModule {
 		e.mocks.overrides.Add(o)

@@ -103,7 +103,7 @@ func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sen
 func (v *variables) value(at variable) (cty.Value, tfdiags.Diagnostics) {
 	if f := v.found[at]; f != nil {
 		if f.busy {
-			return cty.NilVal, tfdiags.Diagnostics{tfdiags.Errorf("Variables that need each other", "The value of variable %q depends on itself.", at.name)}
+			return cty.NilVal, tfdiags.Errorf("Variables that need each other", "The value of variable %q depends on itself.", at.name).List()
 		}
 		return f.value, f.diags
 	}
@@ -130,7 +130,7 @@ func (v *variables) evaluate(at variable) (cty.Value, tfdiags.Diagnostics) {
 	}
 	if given.Expr != nil {
 		value, diags := given.Expr.Value(nil)
-		return value, tfdiags.Diagnostics(nil).Append(diags)
+		return value, tfdiags.FromHCL(diags)
 	}
 	return cty.StringVal(given.Text), nil
 }
@@ -153,7 +153,7 @@ func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, tfdiags.D
 	}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(vars), "run": v.runsObject()}, Functions: v.functions()}
 	value, hclDiags := expr.Value(ctx)
-	return value, diags.Append(hclDiags)
+	return value, diags.AppendHCL(hclDiags)
 }
 
 // referred finds what an expression refers to.
@@ -202,7 +202,7 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 	if declared := v.module.Variables[name]; declared != nil && declared.Default.Set {
 		return declared.Default.Value, nil
 	}
-	return cty.DynamicVal, tfdiags.Diagnostics{tfdiags.Errorf("Reference to undefined variable", "Nothing gives the variable %q a value.", name).At(at)}
+	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable", "Nothing gives the variable %q a value.", name).At(at).List()
 }
 
 // placed gives a place to diagnostics that have none. What was found before stays as it is: each use of it has a place of its own.
@@ -235,5 +235,5 @@ func (f *fileRun) checkRun(name string, at hcl.Range) tfdiags.Diagnostics {
 	case slices.ContainsFunc(f.file.Runs, func(r *configs.TestRun) bool { return r.Name == name }):
 		why = fmt.Sprintf("The run %q has not been executed yet. Only outputs of earlier runs can be used.", name)
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("Reference to unknown run", "%s", why).At(at)}
+	return tfdiags.Errorf("Reference to unknown run", "%s", why).At(at).List()
 }

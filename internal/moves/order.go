@@ -17,7 +17,7 @@ func sortStatements(list []*statement) ([]*statement, tfdiags.Diagnostics) {
 	}
 	slices.Reverse(o.out)
 	if len(o.cycle) > 0 {
-		return nil, tfdiags.Diagnostics{cycleError(o.cycle)}
+		return nil, cycleError(o.cycle).List()
 	}
 	return o.out, nil
 }

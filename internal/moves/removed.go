@@ -28,7 +28,7 @@ func ValidateRemoved(cfg *configs.Config) tfdiags.Diagnostics {
 		}
 	}
 	for _, name := range sortedNames(cfg.Children) {
-		diags = diags.Append(ValidateRemoved(cfg.Children[name]))
+		diags = diags.Append(ValidateRemoved(cfg.Children[name])...)
 	}
 	return diags
 }

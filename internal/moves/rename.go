@@ -58,7 +58,7 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, tfdiags.Diagnost
 	}
 	res := r.from.Resource(source.Resource.InInstance(source.Module))
 	if res == nil || len(res.Instances) == 0 {
-		return nil, tfdiags.Diagnostics{r.from.NotFound(source)}
+		return nil, r.from.NotFound(source).List()
 	}
 	_, single := res.Instances[addrs.NoKey]
 	if !source.HasKey && !dest.HasKey && !single {
@@ -77,7 +77,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, tfdiags.
 	}
 	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
 	if len(inside) == 0 {
-		return nil, tfdiags.Diagnostics{r.from.NotFound(sourceTarget)}
+		return nil, r.from.NotFound(sourceTarget).List()
 	}
 	for res := range r.to.Resources() {
 		if dest.Contains(res.Addr.Module) {
@@ -119,7 +119,7 @@ func (r *renamer) instance(
 	source, inst := res.Addr.Instance(key), res.Instances[key]
 	target := dest.Resource.InInstance(dest.Module).Instance(dest.Key)
 	if inst == nil {
-		return nil, tfdiags.Diagnostics{r.from.NotFound(source)}
+		return nil, r.from.NotFound(source).List()
 	}
 	if r.to.Instance(target) != nil {
 		return nil, invalidRename(source, target, "There is a resource instance at the destination already.")
@@ -134,5 +134,5 @@ func (r *renamer) instance(
 }
 
 func invalidRename(source, dest fmt.Stringer, why string) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why)}
+	return tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why).List()
 }

@@ -54,7 +54,7 @@ func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Sche
 		return m.schema, nil
 	}
 	if err := p.find(ctx, m, addr); err != nil {
-		return nil, tfdiags.Diagnostics{}.Append(err)
+		return nil, tfdiags.FromError(err)
 	}
 	if m.schema = m.launch.cachedSchema(); m.schema != nil {
 		m.launch.Schema = m.schema
@@ -218,5 +218,5 @@ func (l *lent) exited() bool {
 }
 
 func startFailed(addr addrs.Provider, err error) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", addr.ForDisplay(), err)}
+	return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", addr.ForDisplay(), err).List()
 }

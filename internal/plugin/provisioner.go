@@ -153,11 +153,11 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	value, err := p.encode(config)
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	out := &tfplugin.ValidateProvisionerConfigResponse{}
 	if err := p.conn.Invoke(context.Background(), provisionerValidate, &tfplugin.ValidateProvisionerConfigRequest{Config: value}, out); err != nil {
-		return diags.Append(p.failed("validating its configuration", err))
+		return diags.AppendError(p.failed("validating its configuration", err))
 	}
 	return said(out.Diagnostics)
 }
@@ -172,7 +172,7 @@ func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out
 		in.Connection, err = encodeConnection(connection)
 	}
 	if err != nil {
-		return diags.Append(err)
+		return diags.AppendError(err)
 	}
 	calls, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -195,10 +195,10 @@ func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out
 				out(strings.TrimRight(line, "\r\n"))
 			}
 		}
-		diags = diags.Append(said(answer.Diagnostics))
+		diags = diags.Append(said(answer.Diagnostics)...)
 	}
 	if !errors.Is(err, io.EOF) {
-		diags = diags.Append(p.failed("running", err))
+		diags = diags.AppendError(p.failed("running", err))
 	}
 	return diags
 }

@@ -39,7 +39,7 @@ func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnost
 	if !known.SchemaOptional {
 		// The answer isn't decoded: to the receiver all its fields are unknown.
 		if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, &emptypb.Empty{}); err != nil {
-			return nil, tfdiags.Diagnostics{c.callError(getSchema, err)}
+			return nil, c.callError(getSchema, err).List()
 		}
 	}
 	c.schema = known
@@ -49,7 +49,7 @@ func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnost
 func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
 	out := &tfplugin.GetProviderSchemaResponse{}
 	if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, out); err != nil {
-		return nil, tfdiags.Diagnostics{c.callError(getSchema, err)}
+		return nil, c.callError(getSchema, err).List()
 	}
 	x := &exchange{client: c, method: getSchema}
 	x.said(out.Diagnostics)

@@ -44,7 +44,7 @@ var shells = map[string][]string{
 func validateLocalExec(config cty.Value) tfdiags.Diagnostics {
 	command := attribute(config, "command")
 	if command.IsKnown() && (command.IsNull() || command.AsString() == "") {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid local-exec provisioner command", "The command is empty.")}
+		return tfdiags.Errorf("Invalid local-exec provisioner command", "The command is empty.").List()
 	}
 	return nil
 }

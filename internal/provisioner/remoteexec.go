@@ -28,8 +28,8 @@ func validateRemoteExec(config cty.Value) tfdiags.Diagnostics {
 		}
 	}
 	if set != 1 {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Invalid remote-exec provisioner configuration",
-			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set; here it is %d of them.", set)}
+		return tfdiags.Errorf("Invalid remote-exec provisioner configuration",
+			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set; here it is %d of them.", set).List()
 	}
 	return nil
 }

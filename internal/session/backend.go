@@ -53,7 +53,7 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	}
 	schema := backend.Schema(driver.Config())
 	value, more := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, true, diags
 	}
@@ -97,7 +97,7 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, tfdiags.Diagnos
 	}
 	record, err := s.ReadBackendRecord()
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	switch {
 	case record == nil && !hasBlock:
@@ -111,7 +111,7 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, tfdiags.Diagnos
 	}
 	stored, err := record.Value(settings.Schema.ImpliedType())
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	if record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block) {
 		return nil, diags.Append(needInit("The backend was set up with other settings than it has in the configuration"))

@@ -27,7 +27,7 @@ func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, tfdi
 		return nil, diags
 	}
 	cfg, more := s.LoadConfigWith(ctx, given)
-	return cfg, diags.Append(more)
+	return cfg, diags.Append(more...)
 }
 
 // loadConfigGiven is loadConfig with values that were collected before.
@@ -37,7 +37,7 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 		return nil, diags
 	}
 	cfg, more := s.Load(ctx, given, resolve)
-	return cfg, diags.Append(more)
+	return cfg, diags.Append(more...)
 }
 
 // loadRootModule loads the root module alone: enough for the backend, the encryption and the variables. Its warnings are left to the
@@ -81,7 +81,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	defer s.Timings.Phase("configuration")()
 	workspace, err := s.Workspace()
 	if err != nil {
-		return nil, tfdiags.Diagnostics{}.Append(err)
+		return nil, tfdiags.FromError(err)
 	}
 	cfg, diags := from(&configs.LoadOptions{
 		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir,
@@ -120,8 +120,8 @@ func (s *Session) requireConfigBut(advice string) error {
 	if err != nil {
 		dir = s.RootDir
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("No configuration files",
-		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir, advice)}.Err()
+	return tfdiags.Errorf("No configuration files",
+		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir, advice).Err()
 }
 
 // source gives the text of a configuration file for excerpts in diagnostics.

@@ -48,36 +48,36 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	}
 	req := StateRequest{Paths: opts.Paths, Lock: opts.Lock, Operation: name}
 	p, more := s.Locate(ctx, root, req)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	if maker, ok := p.Store.(backend.Maker); ok && opts.Paths.State == "" {
 		if err := maker.Make(ctx, p.Workspace); err != nil {
-			return nil, diags.Append(err)
+			return nil, diags.AppendError(err)
 		}
 	}
 	if name != OperationApply {
-		diags = diags.Append(s.EncryptionWarnings(root))
+		diags = diags.Append(s.EncryptionWarnings(root)...)
 	}
 	op := &Operation{Session: s, Location: p}
 	op.Config, more = s.LoadConfigWith(ctx, root.Given)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() { // in a directory that was never initialized, packages are missing as well as modules
-		return nil, diags.Append(s.missingPackages())
+		return nil, diags.Append(s.missingPackages()...)
 	}
 	op.Variables, more = op.Config.Variables(ctx, s, NeedValues)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(op.Open(ctx, req))
+	diags = diags.Append(op.Open(ctx, req)...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	if more := op.State.CreateIfMissing(ctx); more.HasErrors() {
 		op.Close()
-		return nil, diags.Append(more)
+		return nil, diags.Append(more...)
 	}
 	return op, diags
 }
@@ -92,9 +92,9 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnos
 	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
 	// Providers that only the state needs are checked after planning, which is more to the point about what they serve.
 	op.Providers, more = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if more.HasErrors() {
-		return diags.Append(op.State.Close())
+		return diags.Append(op.State.Close()...)
 	}
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
 	op.Env.Known = &graph.Known{}
@@ -149,9 +149,9 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	opts.Variables = op.Variables
 	plan, more := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, opts)
 	said := diags.Each(func(d *tfdiags.Diagnostic) { d.Address = "" }) // of whole resources, where planning names instances
-	diags = diags.Append(more.Without(said))
+	diags = diags.Append(more.Without(said)...)
 	if !diags.HasErrors() {
-		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State())))
+		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State()))...)
 		if diags.HasErrors() {
 			plan = nil
 		}
@@ -181,7 +181,7 @@ func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool)
 func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
 	defer op.Session.Interrupts.Record()()
 	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
-		return nil, nil, tfdiags.Diagnostics{}.Append(err)
+		return nil, nil, tfdiags.FromError(err)
 	}
 	tally := &ui.Tally{}
 	tally.Expect(plan)
@@ -198,7 +198,7 @@ func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string,
 	if st == plan.Prior && diags.HasErrors() {
 		return st, tally, diags // refused before anything was begun; unlocking ends the record of it
 	}
-	return st, tally, diags.Append(op.Save(ctx, st))
+	return st, tally, diags.Append(op.Save(ctx, st)...)
 }
 
 // save writes the final state. When it can be saved nowhere it is printed, as the last thing that can be done for it.

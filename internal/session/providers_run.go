@@ -38,7 +38,7 @@ type Providers struct {
 func (s *Session) missingPackages() tfdiags.Diagnostics {
 	locks, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
-	if diags = diags.Append(err); diags.HasErrors() {
+	if diags = diags.AppendError(err); diags.HasErrors() {
 		return nil // reported by whatever opens the providers
 	}
 	locked := make(depsfile.Requirements)
@@ -54,22 +54,22 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags
 	locks, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err != nil {
-		diags = diags.Append(err)
+		diags = diags.AppendError(err)
 	}
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(s.OverrideWarning())
+	diags = diags.Append(s.OverrideWarning()...)
 	check := func(reqs depsfile.Requirements) tfdiags.Diagnostics {
 		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached))
 	}
-	diags = diags.Append(check(reqs))
+	diags = diags.Append(check(reqs)...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
-		return nil, diags.Append(fmt.Errorf("opening the package store: %w", err))
+		return nil, diags.AppendError(fmt.Errorf("opening the package store: %w", err))
 	}
 	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides}
 	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
@@ -114,7 +114,7 @@ func (r *Providers) Schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.
 			return s
 		}
 		s, more := r.Schema(ctx, p)
-		*diags = diags.Append(more)
+		*diags = diags.Append(more...)
 		known[p] = s
 		return s
 	}
@@ -138,7 +138,7 @@ func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui
 	var diags tfdiags.Diagnostics
 	for i, p := range list {
 		known[p] = found[i]
-		diags = diags.Append(problems[i])
+		diags = diags.Append(problems[i]...)
 	}
 	return func(p addrs.Provider) *providers.Schema { return known[p] }, diags
 }
@@ -200,10 +200,10 @@ func (s *Session) OverrideWarning() tfdiags.Diagnostics {
 	if len(used) == 0 {
 		return nil
 	}
-	return tfdiags.Diagnostics{tfdiags.Warningf("Provider development overrides are in effect",
+	return tfdiags.Warningf("Provider development overrides are in effect",
 		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no released version, and "+
 			"released versions may be unable to read the state that they leave.",
-		strings.Join(used, ""))}
+		strings.Join(used, "")).List()
 }
 
 // switches gives a hash of what in the environment may change a provider's schema, since schemas are kept from run to run: some

@@ -42,7 +42,7 @@ func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, nam
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
 	store, more := settings.open(ctx, s, StatePaths{})
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, false, diags
 	}
@@ -51,14 +51,14 @@ func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, nam
 	}
 	data, err := store.Get(ctx, workspace)
 	if err != nil {
-		return nil, false, diags.Append(err)
+		return nil, false, diags.AppendError(err)
 	}
 	if data == nil {
 		return nil, false, diags
 	}
 	if s.Encrypted != nil {
 		if data, err = DecryptFile(ctx, s.Encrypted.Remote(addr), data); err != nil {
-			return nil, false, diags.Append(fmt.Errorf("decrypting the state: %w", err))
+			return nil, false, diags.AppendError(fmt.Errorf("decrypting the state: %w", err))
 		}
 	}
 	file, err := statefile.Parse(data)
@@ -66,7 +66,7 @@ func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, nam
 		return nil, false, diags
 	}
 	if err != nil {
-		return nil, false, diags.Append(err)
+		return nil, false, diags.AppendError(err)
 	}
 	values := make(map[string]cty.Value)
 	for _, n := range file.State.OutputNames() {

@@ -77,7 +77,7 @@ func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState
 		return nil, diags
 	}
 	open, more := s.ReadState(ctx, p, req)
-	return open, diags.Append(more)
+	return open, diags.Append(more...)
 }
 
 // statePlace finds out where the state that a request names is kept.
@@ -125,10 +125,10 @@ func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*L
 	}
 	workspace, err := s.Workspace()
 	if err != nil {
-		return nil, diags.Append(err)
+		return nil, diags.AppendError(err)
 	}
 	p, more := s.OpenSettings(ctx, cfg, settings, workspace, req)
-	return p, diags.Append(more)
+	return p, diags.Append(more...)
 }
 
 func (s *Session) OpenSettings(ctx context.Context, cfg *Config, settings *BackendSettings, workspace string, req StateRequest) (*Location, tfdiags.Diagnostics) {
@@ -144,7 +144,7 @@ func (s *Session) OpenSettings(ctx context.Context, cfg *Config, settings *Backe
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
 	store, more := settings.open(ctx, s, req.Paths)
-	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths}, diags.Append(more)
+	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths}, diags.Append(more...)
 }
 
 func localConfig(s *BackendSettings) *local.Config {
@@ -180,7 +180,7 @@ func (s *Session) persistInterval() (time.Duration, tfdiags.Diagnostics) {
 	}
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return shortest, tfdiags.Diagnostics{tfdiags.Errorf("Invalid environment variable", "TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text)}
+		return shortest, tfdiags.Errorf("Invalid environment variable", "TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text).List()
 	}
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
@@ -198,9 +198,9 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 	end := s.Timings.Phase("state")
 	snapshot, more := open.Read(ctx)
 	end()
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
-		return nil, diags.Append(open.Close())
+		return nil, diags.Append(open.Close()...)
 	}
 	open.Snapshot = snapshot
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal {
@@ -238,7 +238,7 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagn
 			err = atomicfile.WriteNamed(o.backup, text, 0o600)
 		}
 		if err != nil {
-			return tfdiags.Diagnostics{tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err)}
+			return tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err).List()
 		}
 		o.backup = ""
 	}
@@ -246,7 +246,7 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagn
 	if o.out == "" || diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(o.copyOut(ctx, st))
+	return diags.AppendError(o.copyOut(ctx, st))
 }
 
 // copyOut writes the state to the file of -state-out where saving it didn't, because it is the same as in the file that was read.

@@ -47,7 +47,7 @@ func (l *Config) PlanVariables(ctx context.Context, app *Session, plan *plans.Pl
 			return nil, diags.Append(d)
 		}
 		value, more := given.Value(v)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		out[v.Name] = engine.Variable{Value: value}
 	}
 	return out, diags
@@ -90,7 +90,7 @@ func (l *Config) Variables(ctx context.Context, app *Session, need variableNeed)
 			continue
 		}
 		value, more := given.Value(v)
-		diags = diags.Append(more)
+		diags = diags.Append(more...)
 		out[v.Name] = engine.Variable{Value: value}
 	}
 	return out, diags

@@ -55,37 +55,35 @@ type Diagnostic struct {
 // Diagnostics is a list of problems in the order in which they were found. The zero value is ready for use.
 type Diagnostics []Diagnostic
 
-// Append adds each item: a Diagnostic, Diagnostics, *hcl.Diagnostic, hcl.Diagnostics, error, or nil (nothing).
-func (d Diagnostics) Append(items ...any) Diagnostics {
+// Append returns the list with items added at its end.
+func (d Diagnostics) Append(items ...Diagnostic) Diagnostics { return append(d, items...) }
+
+// AppendHCL returns the list with HCL's diagnostics added at its end.
+func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 	for _, item := range items {
-		switch item := item.(type) {
-		case nil:
-		case Diagnostic:
-			d = append(d, item)
-		case Diagnostics:
-			d = append(d, item...)
-		case *hcl.Diagnostic:
-			d = append(d, fromHCL(item))
-		case hcl.Diagnostics:
-			for _, one := range item {
-				d = append(d, fromHCL(one))
-			}
-		case error:
-			d = d.appendError(item)
-		default:
-			panic(fmt.Sprintf("unreachable: %T is no diagnostic", item))
-		}
+		d = append(d, fromHCL(item))
 	}
 	return d
 }
 
-func (d Diagnostics) appendError(err error) Diagnostics {
+// AppendError returns the list with the diagnostics that err carries (see [Diagnostics.Err]), or with
+// one that has err's text as its summary. A nil error adds nothing.
+func (d Diagnostics) AppendError(err error) Diagnostics {
+	if err == nil {
+		return d
+	}
 	var carried *diagnosticsError
 	if errors.As(err, &carried) {
 		return append(d, carried.diags...)
 	}
 	return append(d, Diagnostic{Severity: Error, Summary: Capital(err.Error())})
 }
+
+// FromHCL returns HCL's diagnostics as Diagnostics.
+func FromHCL(items hcl.Diagnostics) Diagnostics { return Diagnostics(nil).AppendHCL(items) }
+
+// FromError returns what [Diagnostics.AppendError] adds to an empty list.
+func FromError(err error) Diagnostics { return Diagnostics(nil).AppendError(err) }
 
 func fromHCL(in *hcl.Diagnostic) Diagnostic {
 	out := Diagnostic{
@@ -124,7 +122,8 @@ func (d Diagnostics) HasErrors() bool {
 	return false
 }
 
-// Err gives the errors among them as one error value, or nil when there are none. Append takes the list out of it again.
+// Err gives the errors among them as one error value, or nil if there are none.
+// [Diagnostics.AppendError] extracts the list.
 func (d Diagnostics) Err() error {
 	if !d.HasErrors() {
 		return nil
@@ -217,7 +216,13 @@ func Warningf(summary, detail string, args ...any) Diagnostic {
 	return Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// At gives the diagnostic with a place.
+// List returns a list of d alone.
+func (d Diagnostic) List() Diagnostics { return Diagnostics{d} }
+
+// Err returns d as an error value, or nil if d is a warning.
+func (d Diagnostic) Err() error { return d.List().Err() }
+
+// At returns the diagnostic with rng as its Subject.
 func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 	d.Subject = &rng
 	return d

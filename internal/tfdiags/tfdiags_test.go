@@ -33,14 +33,14 @@ func TestFormatPath(t *testing.T) {
 // TestErrorsCarryDiagnostics: what goes through an error value comes out as it was, also when others have wrapped it.
 func TestErrorsCarryDiagnostics(t *testing.T) {
 	in := Diagnostics{Warningf("Careful", "It may break."), Errorf("Broken", "It broke.")}
-	out := Diagnostics{}.Append(nil, fmt.Errorf("doing it: %w", in.Err()))
+	out := FromError(fmt.Errorf("doing it: %w", in.Err()))
 	if len(out) != 2 || out[0].Summary != "Careful" || out[1].Severity != Error {
 		t.Errorf("%v", out)
 	}
 	if err := in[:1].Err(); err != nil {
 		t.Errorf("warnings are no error: %v", err)
 	}
-	if plain := (Diagnostics{}).Append(errors.New("it broke")); len(plain) != 1 || plain[0].Summary != "It broke" {
+	if plain := (Diagnostics{}).AppendError(errors.New("it broke")); len(plain) != 1 || plain[0].Summary != "It broke" {
 		t.Errorf("%v", plain)
 	}
 }
@@ -66,17 +66,17 @@ func TestWithout(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
 	other.Address = "lab_object.a"
-	if left := (Diagnostics{same, elsewhere, other}).Without(Diagnostics{same}); len(left) != 1 || left[0].Subject != nil {
+	if left := (Diagnostics{same, elsewhere, other}).Without(same.List()); len(left) != 1 || left[0].Subject != nil {
 		t.Errorf("what is said of no object goes for all: %v", left)
 	}
-	if left := (Diagnostics{same, elsewhere, other}).Without(Diagnostics{other}); len(left) != 2 || left[0].Address != "" {
+	if left := (Diagnostics{same, elsewhere, other}).Without(other.List()); len(left) != 2 || left[0].Address != "" {
 		t.Errorf("what is said of one object goes for that: %v", left)
 	}
 }
 
 // TestListsAreCopied: a list may be kept by whoever found the problems, and be told of several objects.
 func TestListsAreCopied(t *testing.T) {
-	kept := Diagnostics{Errorf("Broken", "It broke.")}
+	kept := Errorf("Broken", "It broke.").List()
 	a, b := kept.WithAddress("lab_object.a"), kept.InConfigBody(hcl.EmptyBody(), "lab_object.b")
 	if a[0].Address != "lab_object.a" || b[0].Address != "lab_object.b" || b[0].Subject == nil {
 		t.Errorf("%v, %v", a, b)

@@ -42,7 +42,7 @@ func testContext() *hcl.EvalContext {
 func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 	t.Helper()
 	file, hclDiags := hclsyntax.ParseConfig([]byte(text), name, hcl.InitialPos)
-	diags := tfdiags.Diagnostics{}.Append(hclDiags)
+	diags := tfdiags.FromHCL(hclDiags)
 	if hclDiags.HasErrors() {
 		return diags
 	}
@@ -50,7 +50,7 @@ func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 	for _, block := range file.Body.(*hclsyntax.Body).Blocks {
 		for _, attr := range block.Body.Attributes {
 			v, hclDiags := attr.Expr.Value(ctx)
-			diags = diags.Append(hclDiags)
+			diags = diags.AppendHCL(hclDiags)
 			if hclDiags.HasErrors() {
 				continue
 			}
@@ -134,7 +134,7 @@ func TestDiagnosticBeforeALongCharacter(t *testing.T) {
 	at := hcl.Pos{Line: 1, Column: 5, Byte: 4}
 	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf", Start: at, End: at}}
 	var b bytes.Buffer
-	NewHuman(Options{Out: &b, Colour: true, ErrColour: true, Sources: func(string) []byte { return []byte("a = €5\n") }}).Diagnostics(tfdiags.Diagnostics{d})
+	NewHuman(Options{Out: &b, Colour: true, ErrColour: true, Sources: func(string) []byte { return []byte("a = €5\n") }}).Diagnostics(d.List())
 	if got := visible(b.String()); !strings.Contains(got, "   1: a = ^[4m€^[0m5") {
 		t.Error(got)
 	}

@@ -60,7 +60,7 @@ func story(p Printer) {
 }
 
 func testStory(p Printer) {
-	bad := tfdiags.Diagnostics{tfdiags.Errorf("Test assertion failed", "No.")}
+	bad := tfdiags.Errorf("Test assertion failed", "No.").List()
 	p.Message(TestAbstract{map[string][]string{"a.tftest.hcl": {"one", "two"}, "b.tftest.hcl": nil}})
 	p.Message(TestFile{Path: "a.tftest.hcl", Status: TestFail})
 	p.Message(TestRun{Path: "a.tftest.hcl", Run: "one", Status: TestPass})

@@ -54,7 +54,7 @@ func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 			parse = nesting.ParseJSON
 		}
 		file, more := parse(f.Name, f.Source)
-		diags = diags.Append(more)
+		diags = diags.AppendHCL(more)
 		if file != nil && !more.HasErrors() {
 			bodies[i] = file.Body
 		}

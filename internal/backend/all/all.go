@@ -50,11 +50,11 @@ func Driver(name string) (*backend.Driver, tfdiags.Diagnostics) {
 	i := slices.IndexFunc(drivers, func(d *backend.Driver) bool { return d.Name == name })
 	switch {
 	case i < 0 && removed[name] != "":
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unsupported backend type", "There is no backend %q any more. %s", name, removed[name])}
+		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend %q any more. %s", name, removed[name]).List()
 	case i < 0:
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.", name, strings.Join(supported, ", "))}
+		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.", name, strings.Join(supported, ", ")).List()
 	case drivers[i].Unsupported != "":
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. %s", name, drivers[i].Unsupported)}
+		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. %s", name, drivers[i].Unsupported).List()
 	}
 	return drivers[i], nil
 }

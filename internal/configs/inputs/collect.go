@@ -127,7 +127,7 @@ func (c *collection) file(name string) {
 		return
 	}
 	attrs, hclDiags := source.Body.JustAttributes()
-	c.diags = c.diags.Append(hclDiags)
+	c.diags = c.diags.AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
 		return
 	}

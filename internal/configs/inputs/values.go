@@ -63,15 +63,15 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 func undeclaredValue(name, meant string, g configs.Given, count int) tfdiags.Diagnostics {
 	switch {
 	case g.Undeclared == configs.UndeclaredError:
-		return tfdiags.Diagnostics{tfdiags.Errorf("Value for undeclared variable",
-			"There is no variable %q in the root module, but %s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, meant)}
+		return tfdiags.Errorf("Value for undeclared variable",
+			"There is no variable %q in the root module, but %s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, meant).List()
 	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
 		where := ""
 		if g.Range.Filename != "" {
 			where = fmt.Sprintf(", line %d,", g.Range.Start.Line)
 		}
-		return tfdiags.Diagnostics{tfdiags.Warningf("Value for undeclared variable",
-			"There is no variable %q in the root module, but %s%s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, where, meant)}
+		return tfdiags.Warningf("Value for undeclared variable",
+			"There is no variable %q in the root module, but %s%s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, where, meant).List()
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 			}
 		}
 	}
-	if diags = diags.Append(inconsistencies(reqs, locks, elsewhere)); diags.HasErrors() {
+	if diags = diags.Append(inconsistencies(reqs, locks, elsewhere)...); diags.HasErrors() {
 		return diags
 	}
 	var missing []string
@@ -39,9 +39,9 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 	if len(missing) == 0 {
 		return nil
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("Required plugins are not installed",
+	return tfdiags.Errorf("Required plugins are not installed",
 		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  tofu init",
-		strings.Join(missing, "\n"))}
+		strings.Join(missing, "\n")).List()
 }
 
 // inconsistencies compares the required providers with the locked ones.
@@ -65,6 +65,6 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 		problem = "The directory is not initialized: no versions of providers are selected yet."
 		advice = "Select and install them with:\n  tofu init"
 	}
-	return tfdiags.Diagnostics{tfdiags.Errorf("Inconsistent dependency lock file",
-		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice)}
+	return tfdiags.Errorf("Inconsistent dependency lock file",
+		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice).List()
 }

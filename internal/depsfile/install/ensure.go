@@ -21,7 +21,7 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	prev, diags := adopt(reqs, prev)
 	in.locks = prev
 	providers, more := in.installable(reqs)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -49,14 +49,14 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	var incomplete []string
 	for i, p := range providers {
 		if in.Overridden[p] && results[i].diags.HasErrors() {
-			diags = diags.Append(results[i].diags.AsWarnings())
+			diags = diags.Append(results[i].diags.AsWarnings()...)
 			if lock, ok := prev.Provider(p); ok {
 				locks[p] = lock
 			}
 			continue
 		}
 		locks[p] = results[i].lock
-		diags = diags.Append(results[i].diags)
+		diags = diags.Append(results[i].diags...)
 		if results[i].incomplete {
 			incomplete = append(incomplete, "  - "+p.ForDisplay())
 		}
@@ -64,7 +64,7 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(clashes(reqs))
+	diags = diags.Append(clashes(reqs)...)
 	if len(incomplete) > 0 {
 		diags = diags.Append(incompleteWarning(incomplete, in.Platform))
 	}
@@ -124,9 +124,9 @@ func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, t
 	if len(adopted) == 0 {
 		return prev, nil
 	}
-	return prev, tfdiags.Diagnostics{tfdiags.Warningf("Dependency lock file entries automatically updated",
+	return prev, tfdiags.Warningf("Dependency lock file entries automatically updated",
 		"The lock file was written by another program, which takes these providers from its own registry:\n%s\n\nThe same versions are taken from %s, and the checksums of its packages replace the previous ones.",
-		strings.Join(adopted, "\n"), addrs.DefaultHost)}
+		strings.Join(adopted, "\n"), addrs.DefaultHost).List()
 }
 
 // clashes warns about two providers of the same type in the two namespaces that hold the same providers.
@@ -163,7 +163,7 @@ func failed(summary string, err error) result {
 
 // problem makes a diagnostic of an error, which names the provider.
 func problem(summary string, err error) tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf(summary, "%s", tfdiags.Sentence(err))}
+	return tfdiags.Errorf(summary, "%s", tfdiags.Sentence(err)).List()
 }
 
 // ensure chooses a version of one provider and installs it.

@@ -102,7 +102,7 @@ func (l *Locker) Lock(ctx context.Context, reqs depsfile.Requirements, prev *dep
 	locks := prev
 	var added []Added
 	for i, p := range providers {
-		diags = diags.Append(found[i].diags)
+		diags = diags.Append(found[i].diags...)
 		if found[i].diags.HasErrors() {
 			continue
 		}

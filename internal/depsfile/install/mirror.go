@@ -34,7 +34,7 @@ func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 		}
 	}
 	if !prev.Empty() {
-		diags = diags.Append(inconsistencies(reqs, prev, nil))
+		diags = diags.Append(inconsistencies(reqs, prev, nil)...)
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -47,7 +47,7 @@ func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	}
 	_ = group.Wait() // errors are in the results
 	for i, p := range providers {
-		diags = diags.Append(results[i])
+		diags = diags.Append(results[i]...)
 		if err := m.index(p); err != nil {
 			diags = diags.Append(tfdiags.Errorf("Failed to update indexes", "The index of provider %s in the mirror can't be written: %s.", p.ForDisplay(), err))
 		}
@@ -70,7 +70,7 @@ func (m *mirror) folder(p addrs.Provider) string {
 
 func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform) tfdiags.Diagnostics {
 	fail := func(err error) tfdiags.Diagnostics {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Provider not available", "Failed to mirror provider %s: %s.", p.ForDisplay(), err)}
+		return tfdiags.Errorf("Provider not available", "Failed to mirror provider %s: %s.", p.ForDisplay(), err).List()
 	}
 	lock, locked := m.in.locks.Provider(p)
 	version := lock.Version
@@ -91,7 +91,7 @@ func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	var diags tfdiags.Diagnostics
 	for _, platform := range platforms {
 		if err := m.archive(ctx, p, version, platform); err != nil {
-			diags = diags.Append(fail(fmt.Errorf("package of version %s for %s: %w", version, platform, m.in.Store.Explain(err))))
+			diags = diags.Append(fail(fmt.Errorf("package of version %s for %s: %w", version, platform, m.in.Store.Explain(err)))...)
 		}
 	}
 	return diags

@@ -118,7 +118,7 @@ func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.Upgra
 	if req.Version < p.Cloud.SchemaVersion {
 		var attrs map[string]any
 		if err := json.Unmarshal(raw, &attrs); err != nil {
-			return providers.UpgradeResponse{Diagnostics: tfdiags.Diagnostics{}.Append(err)}
+			return providers.UpgradeResponse{Diagnostics: tfdiags.FromError(err)}
 		}
 		if v, ok := attrs["v"].(string); ok {
 			attrs["v"] = v + "+"
@@ -126,13 +126,13 @@ func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.Upgra
 		raw, _ = json.Marshal(attrs) // made of JSON
 	}
 	v, err := ctyjson.Unmarshal(raw, thing.ImpliedType())
-	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.Diagnostics{}.Append(err)}
+	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.FromError(err)}
 }
 
 // UpgradeResourceIdentity implements providers.Interface.
 func (p *Provider) UpgradeResourceIdentity(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	v, err := ctyjson.Unmarshal(req.JSON, identity.ImpliedType())
-	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.Diagnostics{}.Append(err)}
+	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.FromError(err)}
 }
 
 // ReadResource implements providers.Interface.
@@ -179,7 +179,7 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	_ = p.Cloud.call(ctx, key, 0, func(fail string, asked bool) string {
 		switch out = planned(req); {
 		case !req.Config.GetAttr("id").IsNull() || !req.Config.GetAttr("c").IsNull():
-			out = providers.PlanResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Computed values are not to be configured", "Those of %s are.", key)}}
+			out = providers.PlanResponse{Diagnostics: tfdiags.Errorf("Computed values are not to be configured", "Those of %s are.", key).List()}
 		case !asked:
 		case fail == "":
 			out = providers.PlanResponse{Diagnostics: failure("plan", req.Config)}
@@ -346,11 +346,11 @@ func (p *Provider) MoveResourceState(ctx context.Context, req providers.MoveRequ
 	}
 	p.Cloud.note(ctx, what)
 	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" && !strings.HasSuffix(req.SourceType, "_unit") {
-		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.")}}
+		return providers.MoveResponse{Diagnostics: tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.").List()}
 	}
 	v, err := ctyjson.Unmarshal(req.SourceJSON, thing.ImpliedType())
 	if err != nil {
-		return providers.MoveResponse{Diagnostics: tfdiags.Diagnostics{}.Append(err)}
+		return providers.MoveResponse{Diagnostics: tfdiags.FromError(err)}
 	}
 	out := providers.MoveResponse{State: v, Private: req.SourcePrivate}
 	if req.SourceType == p.Type+"_thing" {
@@ -371,7 +371,7 @@ func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 			"name": cty.StringVal(name), "text": cty.StringVal(strings.TrimSpace(textOf(v, "id") + " " + textOf(v, "v")))})}
 	}
 	if !ok || failed {
-		return providers.ReadDataResponse{Diagnostics: tfdiags.Diagnostics{tfdiags.Errorf("Not found", "There is no object named %q.", name)}}
+		return providers.ReadDataResponse{Diagnostics: tfdiags.Errorf("Not found", "There is no object named %q.", name).List()}
 	}
 	return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
 		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id"), "secret": v.GetAttr("s")})}
@@ -407,7 +407,7 @@ func (p *Provider) RenewEphemeral(ctx context.Context, _ string, private []byte)
 	out := providers.RenewResponse{Private: private}
 	_ = p.Cloud.call(ctx, what, 4*p.Cloud.Delay, func(_ string, asked bool) string {
 		if asked {
-			out.Diagnostics = tfdiags.Diagnostics{tfdiags.Errorf("Not renewed", "The token was not renewed.")}
+			out.Diagnostics = tfdiags.Errorf("Not renewed", "The token was not renewed.").List()
 		}
 		return what
 	})
@@ -469,5 +469,5 @@ func textOf(v cty.Value, attr string) string {
 
 func failure(op string, v cty.Value) tfdiags.Diagnostics {
 	name := textOf(v, "name") + textOf(v, "label")
-	return tfdiags.Diagnostics{tfdiags.Errorf("Asked to fail", "The %s of %q was asked to fail.", op, name)}
+	return tfdiags.Errorf("Asked to fail", "The %s of %q was asked to fail.", op, name).List()
 }

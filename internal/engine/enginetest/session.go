@@ -74,7 +74,7 @@ func (s *Session) Env() *engine.Env {
 		Schema: func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 			p, err := start(ctx, addr)
 			if err != nil {
-				return nil, tfdiags.Diagnostics{}.Append(err)
+				return nil, tfdiags.FromError(err)
 			}
 			return p.Schema(ctx)
 		},
@@ -118,13 +118,13 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	env := s.Env()
 	env.Parallelism = step.Workers
 	ctx := context.Background()
-	diags = diags.Append(engine.Validate(ctx, cfg, env))
+	diags = diags.Append(engine.Validate(ctx, cfg, env)...)
 	if diags.HasErrors() {
 		return out, nil
 	}
 	s.Cloud.Calls()
 	plan, more := engine.Plan(ctx, cfg, s.State, env, &step.Plan)
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	if len(step.Log) > 0 {
 		out.Reads = s.Cloud.Log(step.Log...)
 	}
@@ -146,7 +146,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	state, more := engine.Apply(ctx, cfg, plan, env, &step.Apply)
 	s.Cloud.Applying = false
 	s.Stop, s.Kill = nil, nil
-	diags = diags.Append(more)
+	diags = diags.Append(more...)
 	s.State = state
 	out.Calls = s.Cloud.Log(step.Log...)
 	out.State = describe(state, s.deposed)

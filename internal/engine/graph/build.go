@@ -92,10 +92,10 @@ func (b *build) run(passes []*Transformer) tfdiags.Diagnostics {
 		diags = nil // reported when the plan was made
 	}
 	for _, t := range passes {
-		diags = diags.Append(t.Run(b))
+		diags = diags.Append(t.Run(b)...)
 		if diags.HasErrors() {
 			return diags
 		}
 	}
-	return diags.Append(b.cycles())
+	return diags.Append(b.cycles()...)
 }

@@ -73,7 +73,7 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 	if d.Summary == "" {
 		return nil
 	}
-	return tfdiags.Diagnostics{d}
+	return d.List()
 }
 
 // undeclared returns the error for a reference to a name that is not declared in m. hint is a format
@@ -128,7 +128,7 @@ func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 			attr.Name,
 		))
 	}
-	return diags.Append(r.checkAttribute(rest))
+	return diags.Append(r.checkAttribute(rest)...)
 }
 
 // checkAttribute checks the path of a reference within one object against the schema.
@@ -137,7 +137,7 @@ func (r *Resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
 		return nil
 	}
 	if wrong := r.Schema.Block.StaticValidateTraversal(rest); wrong.HasErrors() {
-		return tfdiags.Diagnostics{}.Append(wrong)[:1]
+		return tfdiags.FromHCL(wrong)[:1]
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ func (b *build) addRefErrors(n *Node, u EvalUnit, problems tfdiags.Diagnostics) 
 	switch {
 	case len(problems) == 0:
 	case b.op.Phase == PhaseValidate:
-		b.g.RefErrors[u] = b.g.RefErrors[u].Append(problems)
+		b.g.RefErrors[u] = b.g.RefErrors[u].Append(problems...)
 	default:
-		n.Problems = n.Problems.Append(problems)
+		n.Problems = n.Problems.Append(problems...)
 	}
 }
 
@@ -63,25 +63,25 @@ func (b *build) connectUnit(
 		switch {
 		case len(problems) == 0, kept != nil && kept(ref, problems):
 		case IsValueRef(ref.Subject):
-			values = values.Append(problems)
+			values = values.Append(problems...)
 		default:
-			objects = objects.Append(problems)
+			objects = objects.Append(problems...)
 		}
 	}
 	b.refRanges.startRef(nil)
 	for _, f := range refs.Functions {
-		functions = functions.Append(b.connectFunction(n, m, f))
+		functions = functions.Append(b.connectFunction(n, m, f)...)
 	}
 	wrong := slices.Clip(refs.Problems)
 	switch {
 	case functions.HasErrors() && n.Kind != KindProvider && n.Kind != KindModule:
-		b.unknownFunctions = b.unknownFunctions.Append(functions)
+		b.unknownFunctions = b.unknownFunctions.Append(functions...)
 	case functions.HasErrors():
 		wrong = functions
 	case objects.HasErrors():
-		wrong = wrong.Append(objects)
+		wrong = wrong.Append(objects...)
 	default:
-		wrong = wrong.Append(values)
+		wrong = wrong.Append(values...)
 	}
 	b.addRefErrors(n, EvalUnit{m, refs}, wrong)
 }
@@ -251,13 +251,13 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.Diagnostics {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := suggest.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
-		return tfdiags.Diagnostics{tfdiags.Errorf(
+		return tfdiags.Errorf(
 			"Unknown function provider",
 			"There is no provider %q in the required_providers of %s.%s",
 			f.Func.Name,
 			ModuleName(m.Path),
 			hint,
-		).At(f.Range)}
+		).At(f.Range).List()
 	}
 	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
 	use, ok := m.Config.ProviderForLocal(local)

@@ -31,9 +31,9 @@ func TriggerPath(
 			return nil, diags.Append(noPath(expr.Key.Range()))
 		}
 		k, more := key(expr.Key)
-		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), diags.Append(more)
+		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), diags.Append(more...)
 	}
-	return nil, tfdiags.Diagnostics{noPath(expr.Range())}
+	return nil, noPath(expr.Range()).List()
 }
 
 func noPath(at hcl.Range) tfdiags.Diagnostic {
@@ -72,7 +72,7 @@ func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
 		rest = rest[1:] // the key of an instance
 	}
 	if r := m.Resources[res]; r != nil && r.Schema != nil {
-		diags = diags.Append(r.Schema.Block.StaticValidateTraversal(rest))
+		diags = diags.AppendHCL(r.Schema.Block.StaticValidateTraversal(rest))
 	}
 	return diags
 }

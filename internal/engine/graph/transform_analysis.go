@@ -38,7 +38,7 @@ var analysisTransformer = &Transformer{
 				if b.op.ImportsOnly(r) {
 					r.Exprs = &ResourceExprs{Repetition: r.Exprs.Repetition, SelfReferences: r.Exprs.SelfReferences}
 				}
-				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems)
+				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems...)
 			}
 		}
 		for _, p := range b.g.Providers {
@@ -186,7 +186,7 @@ func (o *Operation) AnalyseProvisioner(
 		return out
 	}
 	if err != nil {
-		*problems = problems.Append(err)
+		*problems = problems.AppendError(err)
 		return out
 	}
 	out.Body = lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)

@@ -44,7 +44,7 @@ var importTransformer = &Transformer{
 			if len(b.op.CommandImports) > 0 {
 				break // only the imports of the command line are done
 			}
-			diags = diags.Append(b.addImport(cfg))
+			diags = diags.Append(b.addImport(cfg)...)
 		}
 		for _, cli := range b.op.CommandImports {
 			r := b.g.ByAddr[cli.Addr.Config()]
@@ -68,9 +68,9 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 		if b.op.Generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
 			r = b.addGenerated(cfg)
 		} else {
-			return tfdiags.Diagnostics{tfdiags.Errorf("Configuration for import target does not exist",
+			return tfdiags.Errorf("Configuration for import target does not exist",
 				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.",
-				cfg.ToResource).At(cfg.Range)}
+				cfg.ToResource).At(cfg.Range).List()
 		}
 	}
 	t := &Import{Config: cfg, Resource: r}

@@ -39,7 +39,7 @@ var providerTransformer = &Transformer{
 	Run: func(b *build) tfdiags.Diagnostics {
 		var diags tfdiags.Diagnostics
 		for _, r := range b.g.Resources {
-			diags = diags.Append(b.connectProvider(r))
+			diags = diags.Append(b.connectProvider(r)...)
 		}
 		return diags
 	},
@@ -51,7 +51,7 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
 		assumed := use.Expected && b.op.Phase == PhaseValidate // a module that needs a caller is validated alone
 		if !ok && !assumed {
-			return tfdiags.Diagnostics{MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)}
+			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range).List()
 		}
 		r.Provider, r.ProviderKey = b.provider(use)
 		r.Provider.Assumed = assumed
@@ -166,7 +166,7 @@ var schemaTransformer = &Transformer{
 			p.Schema = b.schemas[p.Addr.Provider]
 		}
 		for _, r := range b.g.Resources {
-			diags = diags.Append(b.attachSchema(r))
+			diags = diags.Append(b.attachSchema(r)...)
 		}
 		return diags
 	},
@@ -186,7 +186,7 @@ func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for i, addr := range needed {
 		b.schemas[addr] = schemas[i]
-		diags = diags.Append(problems[i])
+		diags = diags.Append(problems[i]...)
 	}
 	return diags
 }
@@ -209,17 +209,15 @@ func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 		r.Schema = table.Type(r.Addr.Resource.Type)
 	}
 	if r.Schema != nil && r.Schema.Invalid != nil {
-		return tfdiags.Diagnostics{
-			tfdiags.Errorf(
-				"Invalid provider schema",
-				"The schema of the %s %q of the provider %s is invalid: %s.\n\n%s",
-				kind,
-				r.Addr.Resource.Type,
-				r.Provider.Addr.Provider.ForDisplay(),
-				r.Schema.Invalid,
-				providers.BugNotice,
-			),
-		}
+		return tfdiags.Errorf(
+			"Invalid provider schema",
+			"The schema of the %s %q of the provider %s is invalid: %s.\n\n%s",
+			kind,
+			r.Addr.Resource.Type,
+			r.Provider.Addr.Provider.ForDisplay(),
+			r.Schema.Invalid,
+			providers.BugNotice,
+		).List()
 	}
 	if r.Schema != nil {
 		return nil

@@ -40,7 +40,7 @@ func codec(t *testing.T, methods string) *encryption.Target {
 			v, _ := expr.Value(nil)
 			v, err := convert.Convert(v, want)
 			if err != nil {
-				return v, tfdiags.Diagnostics{}.Append(err)
+				return v, tfdiags.FromError(err)
 			}
 			return v, nil
 		}})

@@ -88,7 +88,7 @@ func lockFailed(err error) tfdiags.Diagnostics {
 	if isHeld {
 		d.Extra = held.Info
 	}
-	return tfdiags.Diagnostics{d}
+	return d.List()
 }
 
 // isStale reports whether the process that acquired the lock is known to have exited.
@@ -164,9 +164,9 @@ func (m *Manager) Unlock() tfdiags.Diagnostics {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 	defer cancel()
 	if err := m.store.(backend.Locker).Unlock(ctx, m.workspace, id); err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
+		return tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
 			"The lock may still be held, which makes other operations on this state fail. If no operation is running, "+
-			"run \"tofu force-unlock %s\".", err, id)}
+			"run \"tofu force-unlock %s\".", err, id).List()
 	}
 	return nil
 }

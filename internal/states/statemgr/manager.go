@@ -190,9 +190,9 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 }
 
 func (m *Manager) noWorkspaces() tfdiags.Diagnostics {
-	return tfdiags.Diagnostics{tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", "+
+	return tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", "+
 		"so there is no workspace %q. "+
-		"Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace)}
+		"Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace).List()
 }
 
 // checkEmpty returns an error if the empty file of a local state must have lost its content. An

@@ -70,7 +70,7 @@ func (m *Manager) Create(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 		return m.Read(ctx)
 	case err != nil:
 		const format = "The workspace %q can't be created: %s."
-		return nil, tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", format, m.workspace, err)}
+		return nil, tfdiags.Errorf("Failed to write state", format, m.workspace, err).List()
 	}
 	return created, nil
 }
@@ -125,7 +125,7 @@ func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnos
 	m.stop = nil
 	m.mu.Unlock()
 	if !ready {
-		return tfdiags.Diagnostics{}.Append(errNotRead)
+		return tfdiags.FromError(errNotRead)
 	}
 	if stop != nil { // no snapshot may follow the final one
 		close(stop)
@@ -276,7 +276,7 @@ func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostic
 		}
 	}
 	m.close()
-	return tfdiags.Diagnostics{d}
+	return d.List()
 }
 
 // complete reports whether the journal has entries and all of them are on disk.
@@ -296,7 +296,7 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 	ready := m.read
 	m.mu.Unlock()
 	if !ready {
-		return tfdiags.Diagnostics{}.Append(errNotRead)
+		return tfdiags.FromError(errNotRead)
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -326,7 +326,7 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 		}
 	}
 	if err := m.put(ctx, &next); err != nil {
-		return tfdiags.Diagnostics{tfdiags.Errorf("Failed to write state", "%s.", err)}
+		return tfdiags.Errorf("Failed to write state", "%s.", err).List()
 	}
 	m.committed(f.State)
 	return nil
@@ -334,5 +334,5 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 
 func pushRefused(format string, args ...any) tfdiags.Diagnostics {
 	format += " To replace it anyway, use -force."
-	return tfdiags.Diagnostics{tfdiags.Errorf("Cannot replace the state", format, args...)}
+	return tfdiags.Errorf("Cannot replace the state", format, args...).List()
 }
