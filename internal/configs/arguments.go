@@ -10,8 +10,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// CheckArguments compares the arguments of every module call with the variables of the called module. It is apart from loading
-// because commands that never evaluate calls accept a tree in which they don't agree.
+// CheckArguments compares the arguments of every module call with the variables of the called
+// module. Loading does not do this because some commands never evaluate module calls and accept a
+// tree in which the two disagree.
 func (c *Config) CheckArguments() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for cfg := range c.AllModules() {
@@ -32,7 +33,8 @@ func (c *Config) checkArguments() tfdiags.Diagnostics {
 	return tfdiags.FromHCL(hclDiags)
 }
 
-// argumentSchema is what a call of the module may hold besides meta-arguments: one argument per variable.
+// argumentSchema returns the schema of the module's arguments in a module call: one argument per
+// variable, without meta-arguments.
 func (m *Module) argumentSchema() *hcl.BodySchema {
 	schema := &hcl.BodySchema{}
 	for _, name := range slices.Sorted(maps.Keys(m.Variables)) {

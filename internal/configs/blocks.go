@@ -11,8 +11,9 @@ type blockKind struct {
 	decode func(d *decoder, block *hcl.Block)
 }
 
-// blocks are all the blocks that a configuration file may hold. To add one: its type in config.go, its decoder in a file of its own,
-// and a row here. required_providers is here to tell people where it belongs.
+// blocks lists the block types of a configuration file. A new block type needs a type in config.go,
+// a decoder in a file of its own, and a row here. A top-level required_providers block is an error;
+// its row is for a message that says where the block belongs.
 var blocks = []blockKind{
 	{"terraform", nil, decodeTerraform},
 	{"language", nil, decodeLanguage},

@@ -10,7 +10,7 @@ var checkSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "data", LabelNames: []string{"type", "name"}}, {Type: "assert"}},
 }
 
-// decodeCheck reads a check block: assertions, and perhaps a data source of their own.
+// decodeCheck decodes a check block: its assertions and the optional scoped data source.
 func decodeCheck(d *decoder, block *hcl.Block) {
 	c := &Check{Name: block.Labels[0], Range: block.DefRange}
 	if d.override {
@@ -30,7 +30,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			d.errorf(inner.DefRange, "Multiple data resource blocks", "The check block has a data resource at %s already, and one is the limit.", tfdiags.Place(c.Data.Range))
 			continue
 		}
-		// One that is wrong is not kept, so that a second one is not taken for superfluous.
+		// An invalid data block is dropped, so that a second one is not reported as a duplicate.
 		before := len(d.diags)
 		if data := d.resource(dataKind, inner, c); !d.diags[before:].HasErrors() {
 			c.Data = data

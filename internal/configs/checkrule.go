@@ -13,14 +13,16 @@ var checkRuleSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "condition", Required: true}, {Name: "error_message", Required: true}},
 }
 
-// checkRule reads a condition with its message. The rule counts only if nothing is wrong with it.
+// checkRule decodes a block with a condition and an error message. It reports false if the block
+// has errors.
 func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	before := len(d.diags)
 	content := d.content(block.Body, checkRuleSchema)
 	rule = &CheckRule{Range: block.DefRange}
 	if attr, ok := content.Attributes["condition"]; ok {
 		rule.Condition = attr.Expr
-		// Functions such as timestamp would make a condition without references change its mind, but that is no check of anything.
+		// Calls of impure functions such as timestamp are not references either: such a condition
+		// checks nothing.
 		if len(funcs.Variables(attr.Expr)) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
 				"The condition refers to nothing, so it is always true or always false. Have it refer to an object of the configuration.")
@@ -32,7 +34,8 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	return rule, !d.diags[before:].HasErrors()
 }
 
-// notAboutItself refuses conditions that name the resource whose conditions they are, which would wait for themselves.
+// notAboutItself reports an error if a condition refers to the resource it belongs to: evaluating
+// it would wait for itself.
 func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
 		if expr == nil {
@@ -41,7 +44,7 @@ func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string)
 		for _, traversal := range funcs.Variables(expr) {
 			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
 			if diags.HasErrors() {
-				continue // evaluation says so
+				continue // reported by evaluation
 			}
 			if ref.Whole() == r {
 				hint := ""

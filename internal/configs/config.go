@@ -9,7 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Config is one module in the tree: the root, or what one call path leads to.
+// Config is one module in the module tree: the root module, or the module that one call path leads
+// to.
 type Config struct {
 	Path     addrs.Module
 	Root     *Config
@@ -17,29 +18,30 @@ type Config struct {
 	Call     *ModuleCall // the call in Parent; nil for the root
 	Children map[string]*Config
 	Module   *Module
-	Called   bool // a root that is only looked at as if it was called
+	Called   bool // a root module that is loaded as if another module called it
 
-	// Source is the call's evaluated source address, SourceText what it was evaluated from, as the configuration gives it, and Version
-	// the installed version ("" where there is none).
+	// Source is the evaluated source address of the call and SourceText the source as the
+	// configuration writes it. Version is the installed version, "" if the source has no versions.
 	Source, SourceText string
 	Version            string
 
-	// ProviderInstances are the instances of each configuration of this module with for_each: each.value by key.
+	// ProviderInstances maps each provider configuration with for_each in this module to its
+	// instances: each.value by key.
 	ProviderInstances map[addrs.LocalProviderConfig]map[addrs.InstanceKey]cty.Value
 
-	requests map[string]*ModuleRequest // the evaluated calls
+	requests map[string]*ModuleRequest // evaluated module calls, by name
 	static   *staticScope
 }
 
-// Module is the decoded content of one directory. Maps are keyed by the names within the module.
+// Module is the decoded content of one directory. Its maps are keyed by names within the module.
 type Module struct {
 	Dir string // relative to the working directory, "." for the working directory itself
 
 	RequiredProviders map[string]*RequiredProvider
 	ProviderMetas     map[string]*ProviderMeta // by local name
-	Backend           *Backend                 // nil: none
-	Cloud             *Backend                 // a cloud block, Type "cloud"
-	Encryption        []*hcl.Block             // terraform { encryption {} } blocks, override ones last
+	Backend           *Backend                 // nil if absent
+	Cloud             *Backend                 // a cloud block, with Type "cloud"; nil if absent
+	Encryption        []*hcl.Block             // terraform { encryption {} } blocks; those of override files come last
 
 	Providers map[addrs.LocalProviderConfig]*Provider
 	Variables map[string]*Variable
@@ -52,13 +54,13 @@ type Module struct {
 	Imports   []*Import
 	Removed   []*Removed
 
-	// LocalNames gives the local name that the module uses for a provider.
+	// LocalNames maps each provider to its local name in the module.
 	LocalNames map[addrs.Provider]string
 
-	Files []string // the source files, in the order in which they were read
+	Files []string // source files, in the order they were read
 
-	reqs      []Requirement   // what the module wants of providers, Module left out
-	arguments *hcl.BodySchema // what calls of the module may hold
+	reqs      []Requirement   // provider requirements, with Module unset
+	arguments *hcl.BodySchema // schema of the arguments in calls of the module
 	sorted    []addrs.Resource
 }
 
@@ -67,7 +69,7 @@ type RequiredProvider struct {
 	LocalName    string
 	Provider     addrs.Provider
 	Constraints  constraints.IntersectionSpec // nil: any version
-	VersionText  string                       // as written; "" for none
+	VersionText  string                       // as written; "" if absent
 	VersionRange hcl.Range
 	Aliases      []addrs.LocalProviderConfig // configuration_aliases
 	Range        hcl.Range
@@ -92,10 +94,10 @@ type Backend struct {
 type Provider struct {
 	Name        string // local name
 	Alias       string
-	Provider    addrs.Provider // what Name means
+	Provider    addrs.Provider // the provider that Name refers to
 	Config      hcl.Body       // without meta-arguments
 	ForEach     hcl.Expression
-	VersionText string // deprecated version argument
+	VersionText string // the deprecated version argument
 	NameRange   hcl.Range
 	AliasRange  *hcl.Range
 	Range       hcl.Range
@@ -105,16 +107,16 @@ type Provider struct {
 	versionRange hcl.Range
 }
 
-// ProviderRef names the provider configuration that a block uses.
+// ProviderRef is a block's reference to a provider configuration.
 type ProviderRef struct {
 	Name       string // local name
 	Alias      string
-	Key        hcl.Expression // instance key of a configuration with for_each; nil for none
+	Key        hcl.Expression // instance key of a configuration with for_each; nil if absent
 	NameRange  hcl.Range
 	AliasRange *hcl.Range
 }
 
-// Local gives the configuration named, in the module's own terms.
+// Local returns the name of the provider configuration within the module.
 func (r *ProviderRef) Local() addrs.LocalProviderConfig {
 	return addrs.LocalProviderConfig{LocalName: r.Name, Alias: r.Alias}
 }
@@ -147,14 +149,14 @@ type Output struct {
 type ModuleCall struct {
 	Name         string
 	SourceExpr   hcl.Expression
-	VersionExpr  hcl.Expression // nil: none
+	VersionExpr  hcl.Expression // nil if absent
 	Count        hcl.Expression
 	ForEach      hcl.Expression
 	Enabled      hcl.Expression
 	DependsOn    []hcl.Traversal
 	Config       hcl.Body // the arguments: one attribute per variable
 	Providers    []PassedProvider
-	ProvidersSet bool // a providers argument was written; default configurations that it leaves out are inherited all the same
+	ProvidersSet bool // the block has a providers argument; it still inherits default configurations that the argument omits
 	SourceRange  hcl.Range
 	Range        hcl.Range
 }
@@ -172,8 +174,8 @@ type Resource struct {
 	Count    hcl.Expression
 	ForEach  hcl.Expression
 	Enabled  hcl.Expression
-	Provider *ProviderRef // nil: the default configuration of the type's provider
-	// ProviderAddr is the provider that serves the block.
+	Provider *ProviderRef // nil means the default configuration of the type's provider
+	// ProviderAddr is the provider of the resource type.
 	ProviderAddr addrs.Provider
 
 	DependsOn          []hcl.Traversal
@@ -181,25 +183,25 @@ type Resource struct {
 	Preconditions      []*CheckRule
 	Postconditions     []*CheckRule
 
-	// Managed resources only.
+	// The remaining settings are for managed resources only.
 	CreateBeforeDestroy    bool
 	CreateBeforeDestroySet bool
-	PreventDestroy         hcl.Expression // nil: not set
+	PreventDestroy         hcl.Expression // nil if not set
 	IgnoreChanges          []hcl.Traversal
 	IgnoreAll              bool
-	Destroy                *bool               // lifecycle.destroy; nil: not set
-	DestroyProblem         tfdiags.Diagnostics // why lifecycle.destroy can't be used: for planning to report
+	Destroy                *bool               // lifecycle.destroy; nil if not set
+	DestroyProblem         tfdiags.Diagnostics // errors in lifecycle.destroy, which planning reports
 	Connection             *Connection
 	Provisioners           []*Provisioner
 
-	// Check is the check block that a scoped data source is nested in; nil elsewhere.
+	// Check is the check block that contains the data source, or nil.
 	Check *Check
 
 	TypeRange hcl.Range
 	Range     hcl.Range // of the block's header
 }
 
-// ProviderConfig gives the provider configuration that the block names, in the module's own terms.
+// ProviderConfig returns the name of the resource's provider configuration within the module.
 func (r *Resource) ProviderConfig() addrs.LocalProviderConfig {
 	if r.Provider == nil {
 		return addrs.LocalProviderConfig{LocalName: r.Addr.ImpliedProvider()}
@@ -224,7 +226,7 @@ type Provisioner struct {
 	Range      hcl.Range
 }
 
-// CheckRule is a condition: of a validation, precondition, postcondition or assert block.
+// CheckRule is the condition of a validation, precondition, postcondition or assert block.
 type CheckRule struct {
 	Condition    hcl.Expression
 	ErrorMessage hcl.Expression
@@ -234,12 +236,12 @@ type CheckRule struct {
 // Check is a check block.
 type Check struct {
 	Name    string
-	Data    *Resource // nil: none
+	Data    *Resource // nil if absent
 	Asserts []*CheckRule
 	Range   hcl.Range
 }
 
-// Moved is a moved block: From and To are relative to the declaring module.
+// Moved is a moved block. From and To are relative to the declaring module.
 type Moved struct {
 	From, To           addrs.Target
 	FromRange, ToRange hcl.Range
@@ -259,7 +261,7 @@ type Removed struct {
 // Import is an import block.
 type Import struct {
 	To hcl.Expression
-	// ToResource is what To names, without the keys that are dynamic.
+	// ToResource is the resource that To refers to, without its dynamic keys.
 	ToResource   addrs.ConfigResource
 	ID           hcl.Expression // exactly one of ID and Identity is set
 	Identity     hcl.Expression
@@ -268,11 +270,11 @@ type Import struct {
 	ProviderAddr addrs.Provider
 	Range        hcl.Range
 
-	static        *addrs.AbsInstance // what To names; nil when its keys are dynamic
+	static        *addrs.AbsInstance // the instance that To refers to; nil if its keys are dynamic
 	providerRange hcl.Range
 }
 
-// Variable is a variable block; see variable.go for its type and default.
+// Variable is a variable block. Its type and default are described in variable.go.
 type Variable struct {
 	Name        string
 	Description string
@@ -284,7 +286,7 @@ type Variable struct {
 	Ephemeral    bool
 	Nullable     bool
 	Deprecated   string
-	Const        *bool // nil: not set
+	Const        *bool // nil if not set
 	Validations  []*CheckRule
 	Range        hcl.Range
 	TypeRange    hcl.Range
@@ -296,5 +298,5 @@ type Variable struct {
 	typeSet, ephemeralSet, nullableSet bool
 }
 
-// Required tells whether a value has to be given.
+// Required reports whether callers must set the variable.
 func (v *Variable) Required() bool { return !v.Default.Set }

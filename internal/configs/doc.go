@@ -1,10 +1,14 @@
-// Package configs turns directories of .tf and .tofu files into an immutable tree of decoded modules.
+// Package configs loads directories of .tf and .tofu files into an immutable tree of decoded
+// modules.
 //
-// A [Module] is the content of one directory, parsed and decoded once however many calls refer to it; a [Config] is one place in
-// the module tree (one call path) and points to its Module. Bodies whose shape depends on a provider's schema stay undecoded
-// (hcl.Body), and so does every expression that has to wait for the engine; what must be known before there is an engine
-// (module sources, backend settings, for_each of providers) is evaluated statically, with the same evaluator as everything else.
+// A [Module] is the content of one directory. It is parsed and decoded once, however many calls
+// refer to it. A [Config] is one module call path in the tree and points to its Module. Bodies
+// whose shape depends on a provider's schema stay undecoded (hcl.Body), and so do expressions that
+// only the engine can evaluate. Module sources, backend settings and for_each of providers are
+// needed before the engine runs; they are evaluated statically, with the same evaluator as all
+// other expressions.
 //
-// Invariants: nothing here changes after [LoadRoot] returned, so everything is shared without locks; loading reports every
-// independent error it can find, with file, line and column; the package runs no provider and reads only the files it is given.
+// Nothing in the tree changes after [LoadRoot] has returned, so it needs no locks. Loading reports
+// every independent error with file, line and column. The package starts no provider and reads only
+// configuration files.
 package configs

@@ -8,7 +8,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// What an encryption block holds, and what the blocks in it hold. Of key providers and methods only their kinds know.
+// Schemas of the encryption block and its nested blocks. The content of key_provider and method
+// blocks depends on their type.
 var (
 	EncryptionSchema = &hcl.BodySchema{
 		Blocks: []hcl.BlockHeaderSchema{
@@ -28,17 +29,17 @@ var (
 	}
 )
 
-// encryption takes an encryption block. That it is well formed is checked here, so that validating finds it; what its expressions say is
-// looked at where it is used.
+// encryption decodes an encryption block. It checks the form, so that validate reports errors in
+// it; the expressions are evaluated where they are used.
 func (d *decoder) encryption(block *hcl.Block) {
 	diags := CheckEncryption(block.Body)
 	d.diags = append(d.diags, diags...)
-	if !diags.HasErrors() { // a broken one is not one too many as well
+	if !diags.HasErrors() { // an invalid block does not count as a duplicate
 		d.file.encryption = append(d.file.encryption, block)
 	}
 }
 
-// CheckEncryption finds what is wrong with the form of an encryption block's content.
+// CheckEncryption reports errors in the form of an encryption block's body.
 func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
 	var d decoder
 	content := d.content(body, EncryptionSchema)

@@ -10,7 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// file is what one source file declares, in the order in which it does. newModule joins the files of a directory.
+// file holds the declarations of one source file, in source order. newModule merges the files of a
+// directory.
 type file struct {
 	name  string
 	diags tfdiags.Diagnostics
@@ -26,21 +27,21 @@ type file struct {
 	locals            []*Local
 	outputs           []*Output
 	calls             []*ModuleCall
-	resources         []*Resource // those in check blocks too
+	resources         []*Resource // including those in check blocks
 	checks            []*Check
 	moved             []*Moved
 	imports           []*Import
 	removed           []*Removed
 }
 
-// decoder turns the blocks of one file into declarations and gathers what is wrong with them.
+// decoder decodes the blocks of one file and collects diagnostics.
 type decoder struct {
 	file     *file
-	override bool // the file overrides others: nothing is required in it
+	override bool // an override file, in which no argument is required
 	diags    tfdiags.Diagnostics
 }
 
-// decodeFile parses and decodes one file. A file whose syntax is broken still gives what could be read of it.
+// decodeFile parses and decodes one file. After syntax errors it returns what could be decoded.
 func (p *Parser) decodeFile(name string, override bool) *file {
 	d := &decoder{file: &file{name: name}, override: override}
 	source, diags := p.ParseFile(name)
@@ -67,15 +68,16 @@ func (d *decoder) warnf(at hcl.Range, summary, detail string, args ...any) {
 	d.diags = append(d.diags, tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
-// content reads a body that may hold what the schema says and nothing else.
+// content decodes a body that must match the schema exactly.
 func (d *decoder) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	content, diags := body.Content(schema)
 	d.addHCL(diags)
 	return content
 }
 
-// partial reads what the schema says from a body and gives the rest, which is the body itself where the schema says nothing of what
-// is in it: HCL's rest of a body remembers all names of the schema.
+// partial decodes the part of a body that matches the schema and returns the remaining body. If
+// nothing matches, that is the body itself: HCL's remaining bodies keep the names of the whole
+// schema in memory.
 func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body) {
 	if native, ok := body.(*hclsyntax.Body); ok && isRest(native, schema) {
 		return &hcl.BodyContent{MissingItemRange: native.MissingItemRange()}, body
@@ -85,7 +87,8 @@ func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyConte
 	return content, rest
 }
 
-// isRest tells whether there is nothing in the body that the schema has or misses.
+// isRest reports whether the body has none of the schema's content and misses none of its required
+// arguments.
 func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 	if len(body.Blocks) > 0 {
 		return false
@@ -98,7 +101,8 @@ func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 	return true
 }
 
-// constant decodes an expression without references into a Go value and tells whether that worked.
+// constant decodes an expression without references into a Go value and reports whether it
+// succeeded.
 func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
 	if _, diags := attr.Expr.Value(nil); diags.HasErrors() {
 		d.addHCL(diags)
@@ -109,7 +113,7 @@ func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
 	return !diags.HasErrors()
 }
 
-// identifier checks the name in a block's label.
+// identifier checks a name in a block label.
 func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 	if hclsyntax.ValidIdentifier(name) {
 		return true
@@ -120,10 +124,10 @@ func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 
 const identifierRule = "A name consists of letters, digits, underscores and dashes and starts with a letter or an underscore."
 
-// once keeps track of blocks that may appear only once in their parent.
+// once tracks a nested block that may appear only once in its parent.
 type once struct{ first *hcl.Block }
 
-// accept takes the first block and refuses the others.
+// accept reports whether block is the first of its kind. It adds an error for each further block.
 func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool {
 	if o.first == nil {
 		o.first = block
@@ -133,14 +137,15 @@ func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool
 	return false
 }
 
-// refuseOverride refuses a block that has nothing to override if it lies in an override file.
+// refuseOverride adds an error if the block, which can't override anything, is in an override file.
 func (d *decoder) refuseOverride(block *hcl.Block) {
 	if d.override {
 		d.errorf(block.DefRange, "Cannot override '"+block.Type+"' blocks", "%q blocks can appear only in ordinary files, not in override files.", block.Type)
 	}
 }
 
-// escape merges the content of a "_" block, whose arguments are never meta-arguments, into the rest of its parent.
+// escape merges the body of a "_" block, whose arguments are never meta-arguments, into the
+// remaining body of its parent.
 func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
 	if o.first != nil {
 		d.errorf(block.DefRange, "Duplicate escaping block",
@@ -152,7 +157,7 @@ func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string
 	return hcl.MergeBodies([]hcl.Body{rest, block.Body})
 }
 
-// reserved refuses a block type that has no meaning yet.
+// reserved adds an error for a block type that is reserved for future use.
 func (d *decoder) reserved(block *hcl.Block, parent string) {
 	d.errorf(block.TypeRange, fmt.Sprintf("Reserved block type name in %s block", parent),
 		"The block type name %q is reserved for a future version of the language.", block.Type)

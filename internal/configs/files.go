@@ -10,14 +10,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// dirFiles are the configuration files of one directory, by full name, each list in lexical order.
+// dirFiles holds the paths of the configuration files in one directory, each list in lexical order.
 type dirFiles struct {
 	primary, overrides []string
 }
 
 func (f dirFiles) empty() bool { return len(f.primary) == 0 && len(f.overrides) == 0 }
 
-// extensions are what files of a kind end in. One that supersedes another hides the file of the same base name.
+// extensions lists the file name extensions of one kind of file. A file whose extension supersedes
+// another hides the file of the same base name with that extension.
 type extensions []struct{ ext, supersedes string }
 
 var configExtensions = extensions{
@@ -27,10 +28,10 @@ var configExtensions = extensions{
 	{".tf", ""},
 }
 
-// IsConfigFile tells whether a name has the extension of a configuration file.
+// IsConfigFile reports whether a name has the extension of a configuration file.
 func IsConfigFile(name string) bool { return configExtensions.of(name) != "" }
 
-// of gives the extension that a name has; "" for a file of another kind.
+// of returns the extension of a name, "" for another kind of file.
 func (x extensions) of(name string) string {
 	for _, e := range x {
 		if strings.HasSuffix(name, e.ext) {
@@ -40,7 +41,8 @@ func (x extensions) of(name string) string {
 	return ""
 }
 
-// among gives the names of those files of a directory that are of the kind and not hidden by others.
+// among returns the names of the files of this kind in a directory, without hidden and superseded
+// ones.
 func (x extensions) among(entries []fs.DirEntry) map[string]bool {
 	present := make(map[string]bool, len(entries))
 	for _, e := range entries {
@@ -61,12 +63,12 @@ func (x extensions) among(entries []fs.DirEntry) map[string]bool {
 	return present
 }
 
-// isIgnored tells whether a file is hidden, or one that an editor left.
+// isIgnored reports whether a file is hidden or an editor's backup file.
 func isIgnored(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-// isTofuFile tells whether the file is for this program alone, so that Terraform never reads it.
+// isTofuFile reports whether Terraform ignores the file.
 func isTofuFile(name string) bool {
 	return strings.HasSuffix(name, ".tofu") || strings.HasSuffix(name, ".tofu.json")
 }
@@ -91,13 +93,13 @@ func listFiles(fsys FS, dir string) (dirFiles, error) {
 	return out, nil
 }
 
-// IsModuleDir tells whether a directory holds at least one configuration file.
+// IsModuleDir reports whether a directory has at least one configuration file.
 func (p *Parser) IsModuleDir(dir string) bool {
 	files, err := listFiles(p.fs, dir)
 	return err == nil && !files.empty()
 }
 
-// unreadable says that a directory can't be listed.
+// unreadable returns the error for a directory that can't be listed.
 func unreadable(dir string, err error) tfdiags.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
 		return tfdiags.Errorf("Failed to read module directory", "The directory %s of the module does not exist.", dir)

@@ -5,14 +5,15 @@ import (
 	"os"
 )
 
-// FS is where configuration is read from: the machine's files, or those of a snapshot. Names may be relative to the working
-// directory, lead upwards or be absolute, as users write them, which is why this is not an fs.FS.
+// FS is the file system from which configuration is read: the operating system's, or that of a
+// snapshot. Unlike the names of an fs.FS, its names may be absolute, relative to the working
+// directory, or contain "..", as users write them.
 type FS interface {
 	ReadDir(dir string) ([]fs.DirEntry, error)
 	ReadFile(name string) ([]byte, error)
 }
 
-// OS reads the machine's own files.
+// OS reads the files of the operating system.
 type OS struct{}
 
 // ReadDir lists a directory, sorted by name.

@@ -13,29 +13,30 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Given is a value for a root variable as it was given, before anything is known of the variable's type.
+// Given is the value of a root module variable as the user set it, before its type is known.
 type Given struct {
 	Text string         // from the command line, the environment or a prompt
 	Expr hcl.Expression // from a file; Text is empty then
-	// Val is for callers that have a value already (plans, tests); cty.NilVal otherwise. It wins over Text.
+	// Val is set by callers that have a value already (plans, tests); otherwise it is cty.NilVal.
+	// It takes precedence over Text.
 	Val cty.Value
 	// From names the origin for messages: `the -var option`, `the environment variable TF_VAR_x`.
 	From string
-	// Undeclared says what an undeclared variable of this origin is.
+	// Undeclared is the severity if the root module does not declare the variable.
 	Undeclared Undeclared
 	Range      hcl.Range // of the definition in a file, else empty
 }
 
-// Undeclared tells how bad a value for a variable is that the root module does not declare.
+// Undeclared is the severity of a value for an undeclared variable.
 type Undeclared uint8
 
 const (
-	UndeclaredIgnored Undeclared = iota // environment variables may be meant for another configuration
-	UndeclaredWarning                   // so may files
-	UndeclaredError                     // but not options
+	UndeclaredIgnored Undeclared = iota // environment variables may be meant for other configurations
+	UndeclaredWarning                   // values from files
+	UndeclaredError                     // values from options
 )
 
-// Value interprets what was given as a value for v, which it is not converted to yet.
+// Value returns the value for v, before conversion to the variable's type.
 func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	switch {
@@ -46,7 +47,8 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	case v.Type.Literal:
 		return cty.StringVal(g.Text), nil
 	}
-	// Text for a variable of a structured type is an expression, with a file name that tells people what they look at.
+	// The text of a variable with a structured type is an expression. Its file name shows up in
+	// diagnostics.
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
 	if d := nesting.Check(name, []byte(g.Text)); d != nil {
 		return cty.DynamicVal, diags.AppendHCL(hcl.Diagnostics{d})
@@ -59,7 +61,8 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	return evalGiven(expr)
 }
 
-// evalGiven evaluates the expression of a value, which can't refer to anything. A bare word is usually a text without quotes.
+// evalGiven evaluates the expression of a value, which may not contain references. A bare word is
+// usually a string without quotes.
 func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 	val, hclDiags := expr.Value(nil)
 	diags := tfdiags.FromHCL(hclDiags)
@@ -72,8 +75,9 @@ func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 	})
 }
 
-// Final turns a value for the variable (the default when val is cty.NilVal) into what the module sees: converted, null replaced by the
-// default where nulls aren't wanted, marked as declared.
+// Final returns the value that the module sees for val, or for the default if val is cty.NilVal.
+// The result has the variable's type and marks. If the variable is not nullable, the default
+// replaces null.
 func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 	if val == cty.NilVal {
 		if !v.Default.Set {

@@ -11,7 +11,7 @@ var importSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"}, {Name: "for_each"}, {Name: "provider"}},
 }
 
-// decodeImport reads an import block.
+// decodeImport decodes an import block.
 func decodeImport(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, importSchema)
 	im := &Import{Range: block.DefRange}
@@ -39,7 +39,7 @@ func decodeImport(d *decoder, block *hcl.Block) {
 		return
 	}
 	if attr, ok := attrs["provider"]; ok {
-		// The argument is for configuration that import generates, and none is generated in called modules.
+		// The argument is for generated configuration, which exists only in the root module.
 		if !im.ToResource.Module.IsRoot() {
 			d.errorf(attr.Range, "Invalid import provider argument",
 				"The provider argument is for import blocks of root module resources. To give a module a provider, use the providers argument of its module block.")
@@ -53,7 +53,7 @@ func decodeImport(d *decoder, block *hcl.Block) {
 	d.file.imports = append(d.file.imports, im)
 }
 
-// importTarget reads the "to" address, in which instance keys may be any expressions.
+// importTarget decodes the "to" address, in which instance keys may be arbitrary expressions.
 func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 	if expr = d.nativeExpr(expr); expr == nil {
 		return false
@@ -75,13 +75,14 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 		return false
 	}
 	im.ToResource = target.Resource.In(target.Module.Module())
-	if static { // with keys that are expressions nobody can tell here whether two blocks mean the same object
+	if static { // with dynamic keys, duplicates are detected only during planning
 		im.static = &addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
 	}
 	return true
 }
 
-// flatten turns an address expression into one traversal; keys that are no literals become 0 there, and static false.
+// flatten converts an address expression into one traversal. Keys that are not literals become 0,
+// and static is false.
 func flatten(expr hcl.Expression) (tr hcl.Traversal, static, ok bool) {
 	switch expr := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

@@ -7,12 +7,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// jsonText gives the text of a JSON string that stands for native syntax, and where it starts.
+// jsonText returns the text of a JSON string that contains native syntax, and its position.
 func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	if !json.IsJSONExpression(expr) {
 		return "", hcl.Pos{}, false
 	}
-	// Evaluated without a context, a JSON string is its own text, templates not looked into.
+	// Without an evaluation context a JSON string evaluates to its text, including templates.
 	val, diags := expr.Value(nil)
 	if diags.HasErrors() || val.IsNull() || val.Type() != cty.String {
 		return "", hcl.Pos{}, false
@@ -20,8 +20,9 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	return val.AsString(), expr.Range().Start, true
 }
 
-// nativeExpr gives the reference that a JSON string holds in native syntax; an expression of native syntax stays as it is. JSON has
-// only strings to write references in: where a value is wanted they are templates, where a reference is wanted they are not.
+// nativeExpr returns the reference that a JSON string contains. Expressions in native syntax are
+// returned unchanged. JSON writes references as strings, which are not templates where the language
+// expects a reference.
 func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	if !json.IsJSONExpression(expr) {
 		return expr

@@ -12,10 +12,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// LanguageVersion is the version of OpenTofu whose language this program speaks. Version constraints of modules are held against it.
+// LanguageVersion is the OpenTofu version whose language this program implements. Version
+// constraints of modules are checked against it.
 const LanguageVersion = "1.12.6"
 
-// firstCompatibleWith is the first version that reads compatible_with.
+// firstCompatibleWith is the first OpenTofu version that supports compatible_with.
 const firstCompatibleWith = "1.12.0"
 
 const languageEdition = "tofu2024"
@@ -27,7 +28,7 @@ var languageSchema = &hcl.BodySchema{
 
 var compatibleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "opentofu"}}}
 
-// decodeLanguage reads a language block, which says what a module needs of the language.
+// decodeLanguage decodes a language block, which holds a module's requirements on the language.
 func decodeLanguage(d *decoder, block *hcl.Block) {
 	if d.override {
 		d.errorf(block.DefRange, "Language selections in override file",
@@ -55,7 +56,7 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 		d.errorf(block.DefRange, "Duplicate compatible_with block", "The language block has a compatible_with block already.")
 	}
 	for i, inner := range content.Blocks {
-		// Other programs may add arguments of their own, which is why the rest is left alone.
+		// Other programs may add arguments, so unknown ones are ignored.
 		inside, _ := d.partial(inner.Body, compatibleSchema)
 		if attr, ok := inside.Attributes["opentofu"]; ok {
 			d.file.compatible = append(d.file.compatible, compatible{attr, i > 0})
@@ -63,14 +64,14 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 	}
 }
 
-// compatible is the constraint of a compatible_with block; a repeated one is wrong already.
+// compatible is the constraint of a compatible_with block. A repeated block is already an error.
 type compatible struct {
 	constraint *hcl.Attribute
 	repeated   bool
 }
 
-// checkVersions holds the version constraints of a module against this program. When one of them excludes it, that is the only
-// news worth telling: everything else may be wrong only because the module is written for another version.
+// checkVersions checks the version constraints of a module against this program. If a constraint
+// excludes it, callers report only that: other errors may result from the version mismatch.
 func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 	check := func(attr *hcl.Attribute, warn bool) {
 		spec, set, diags := programConstraint(attr)
@@ -89,7 +90,8 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 		}
 	}
 	for _, f := range files {
-		// In other files the argument is for Terraform, whose versions mean something else.
+		// In .tf files the constraint is for Terraform versions, which this program does not
+		// follow.
 		if isTofuFile(f.name) {
 			for _, attr := range f.requiredVersions {
 				check(attr, false)

@@ -18,7 +18,7 @@ var lifecycleSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
 
-// lifecycle reads a resource's lifecycle block and gives the enabled argument where there is one.
+// lifecycle decodes a resource's lifecycle block. It returns the enabled argument if present.
 func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (repetition []*hcl.Attribute) {
 	content := d.content(block.Body, lifecycleSchema)
 	attrs := content.Attributes
@@ -54,11 +54,12 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	if attr, ok := attrs["create_before_destroy"]; ok {
 		r.CreateBeforeDestroySet = d.constant(attr, &r.CreateBeforeDestroy)
 	}
-	if attr, ok := attrs["prevent_destroy"]; ok { // may refer to objects of the module, so it waits for the engine
+	if attr, ok := attrs["prevent_destroy"]; ok { // may contain references: the engine evaluates it
 		r.PreventDestroy = attr.Expr
 	}
 	if attr, ok := attrs["destroy"]; ok {
-		// Planning needs it, validation does not: what is wrong with it waits until then. Null is as good as nothing.
+		// Only planning needs the value, so validation doesn't report its errors. Null counts as
+		// not set.
 		inner := &decoder{}
 		inner.constant(attr, &r.Destroy)
 		r.DestroyProblem = inner.diags
@@ -71,7 +72,8 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	}
 }
 
-// refuseLifecycle refuses what only managed resources have, at the argument for data blocks and at the block for ephemeral ones.
+// refuseLifecycle adds errors for arguments of managed resources. They point to the argument in
+// data blocks and to the block in ephemeral ones.
 func (d *decoder) refuseLifecycle(kind *resourceKind, block *hcl.Block, attrs hcl.Attributes) {
 	for _, attr := range sortedAttributes(attrs) {
 		if attr.Name == "enabled" {
@@ -85,7 +87,7 @@ func (d *decoder) refuseLifecycle(kind *resourceKind, block *hcl.Block, attrs hc
 	}
 }
 
-// ignoreChanges reads the keyword all or a list of attribute paths.
+// ignoreChanges decodes the keyword all or a list of attribute paths.
 func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 	if hcl.ExprAsKeyword(attr.Expr) == "all" {
 		r.IgnoreAll = true
@@ -95,7 +97,8 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 	d.addHCL(diags)
 	var wildcard *hcl.Range
 	for _, expr := range exprs {
-		// ["*"] once was what the keyword all is now. As a plain reference its error would help nobody.
+		// ["*"] is the old form of the keyword all. The error for an invalid reference would not
+		// say so.
 		if isStar(expr) {
 			rng := expr.Range()
 			wildcard = &rng
@@ -113,14 +116,14 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 	}
 }
 
-// isStar recognises the wildcard of old configurations.
+// isStar reports whether expr is the wildcard "*" of old configurations.
 func isStar(expr hcl.Expression) bool {
 	val, diags := expr.Value(nil)
 	return !diags.HasErrors() && val.Type() == cty.String && val.IsKnown() && !val.IsNull() && val.AsString() == "*"
 }
 
-// replaceTriggers reads the list of objects whose changes replace this one: each item refers to exactly one resource. That it is a
-// path to something of it, the engine sees.
+// replaceTriggers decodes the references in replace_triggered_by. Each item refers to exactly one
+// resource; the engine checks the attribute path.
 func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	d.addHCL(diags)

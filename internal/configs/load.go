@@ -18,26 +18,30 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// LoadOptions say what loading needs besides the directory; nil means a new parser, no variables and no installed modules.
+// LoadOptions configures loading. A nil *LoadOptions means a new parser, no variables and no
+// installed modules.
 type LoadOptions struct {
-	Parser *Parser // nil: a new one that reads the machine's files
-	// Resolve finds the directory of a module call; nil finds none.
+	Parser *Parser // nil means a new parser that reads the operating system's files
+	// Resolve finds the directory of a module call; nil means that no module is installed.
 	Resolve Resolver
-	// Variables are the root values as they were given. Static evaluation converts the ones it needs.
+	// Variables holds the values set for root module variables. Static evaluation converts those it
+	// needs.
 	Variables map[string]Given
-	// Ask is asked for a required root variable without a value that static evaluation needs; nil: such a one is an error. Answers
-	// are added to Variables, unless that is nil, so that nobody is asked twice.
+	// Ask prompts for a required root module variable that static evaluation needs. Answers are
+	// added to Variables, unless that is nil, so that the user is asked only once. If Ask is nil, a
+	// missing value is an error.
 	Ask func(*Variable) (Given, error)
 
 	Workspace string // terraform.workspace; "" means "default"
-	WorkDir   string // path.cwd: where the command was started
+	WorkDir   string // path.cwd: the directory in which the command was started
 
-	Overlay *Overlay // nil: the configuration as it is
-	// Called: the module is only looked at as if it was called, so that rules for root modules don't apply.
+	Overlay *Overlay // nil means no changes
+	// Called loads the module as if another module called it: rules for root modules don't apply.
 	Called bool
 }
 
-// A Resolver finds, or installs, the module of a call. The directory is empty if there is nothing to load.
+// A Resolver finds, or installs, the module of a call. An empty directory means that there is
+// nothing to load.
 type Resolver func(context.Context, *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics)
 
 // ResolvedModule is the module that a call refers to.
@@ -51,16 +55,16 @@ type ModuleRequest struct {
 	Path   addrs.Module // of the called module
 	Parent *Config
 	Call   *ModuleCall
-	// Source is the zero ModuleSource when it could not be evaluated; diagnostics say why.
+	// Source is zero if it could not be evaluated; diagnostics report why.
 	Source       addrs.ModuleSource
-	SourceText   string // the source as it was given
-	Version      string // constraints as written; "" for none
+	SourceText   string // the source as written
+	Version      string // constraints as written; "" if absent
 	Constraints  constraints.IntersectionSpec
 	VersionRange hcl.Range
 }
 
-// LoadRoot loads the root module in dir and everything it calls. The configuration is usable for reports even with errors; it is nil
-// only when the directory can't be read.
+// LoadRoot loads the root module in dir and all modules below it. Even with errors the result can
+// be used for reports; it is nil only if the directory can't be read.
 func LoadRoot(ctx context.Context, dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &LoadOptions{}
@@ -71,14 +75,14 @@ func LoadRoot(ctx context.Context, dir string, opts *LoadOptions) (*Config, tfdi
 	}
 	l := &loader{opts: opts, parser: root.static.env.parser}
 	diags = append(diags, l.tree(ctx, root)...)
-	if !diags.HasErrors() && !opts.Called { // in an incomplete tree much looks as if it was missing
+	if !diags.HasErrors() && !opts.Called { // an incomplete tree would cause follow-up errors
 		diags = append(diags, root.checkProviders()...)
 	}
 	return root, diags
 }
 
-// LoadRootModule loads the root module alone, for what has to be known before modules are installed: backend, encryption, variables,
-// static values. The configuration has no children.
+// LoadRootModule loads only the root module, for settings that are needed before modules are
+// installed: backend, encryption, variables and static values. The result has no children.
 func LoadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &LoadOptions{}
@@ -101,10 +105,10 @@ func loadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics
 	return root, slices.Concat(diags, root.evaluateStatics())
 }
 
-// A module may call itself with other variables, but nothing makes sure that this ends.
+// A module may call itself with different variables. These limits stop endless recursion.
 const (
-	maxRecursion = 8   // how often one directory may appear on the way from the root to a module
-	maxSelfCalls = 256 // how many modules of a tree may lie below a module of the same directory
+	maxRecursion = 8   // occurrences of one directory on the path from the root to a module
+	maxSelfCalls = 256 // modules in a tree that are below a module of the same directory
 )
 
 type loader struct {
@@ -113,7 +117,7 @@ type loader struct {
 	selfCalls int
 }
 
-// tree loads the modules that cfg calls, and what they call.
+// tree loads the modules below cfg.
 func (l *loader) tree(ctx context.Context, cfg *Config) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(cfg.Module.Calls)) {
@@ -127,7 +131,8 @@ func (l *loader) tree(ctx context.Context, cfg *Config) tfdiags.Diagnostics {
 	return diags
 }
 
-// child loads the module of one call, without its own calls; nil when there is nothing to load.
+// child loads the module of one call, without its own calls. It returns nil if there is nothing to
+// load.
 func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, tfdiags.Diagnostics) {
 	req := parent.requests[call.Name]
 	if req == nil || l.opts.Resolve == nil {
@@ -160,7 +165,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	return cfg, diags
 }
 
-// recursion counts the modules on the way to c that are in that directory.
+// recursion counts the modules above c that have the directory dir.
 func (c *Config) recursion(dir string) int {
 	n := 0
 	for p := c.Parent; p != nil; p = p.Parent {
@@ -171,7 +176,7 @@ func (c *Config) recursion(dir string) int {
 	return n
 }
 
-// RunInit says how modules get where they are missing.
+// RunInit tells users how to install modules.
 const RunInit = "Run \"tofu init\", which installs the modules."
 
 func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
@@ -183,7 +188,7 @@ func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
 		"The directory has no copy of the module yet. %s", RunInit).At(call.Range)
 }
 
-// childRules says what is of no use or wrong in a module that is called.
+// childRules reports settings that have no effect or are not allowed in a called module.
 func (c *Config) childRules() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if b := c.Module.Backend; b != nil {
@@ -201,7 +206,7 @@ func (c *Config) childRules() tfdiags.Diagnostics {
 	return diags
 }
 
-// request evaluates the source and version of a call.
+// request evaluates the source and version of a module call.
 func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics) {
 	req := &ModuleRequest{Path: c.Path.Child(call.Name), Parent: c, Call: call}
 	name := addrs.ModuleCall{Name: call.Name}.String()
@@ -228,12 +233,13 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics)
 	return req, diags
 }
 
-// versionFailed tells whether there is a version argument that could not be evaluated: the source is then of a registry all the same.
+// versionFailed reports whether the version argument could not be evaluated. The source is then a
+// registry address too.
 func versionFailed(call *ModuleCall, diags tfdiags.Diagnostics) bool {
 	return call.VersionExpr != nil && diags.HasErrors()
 }
 
-// versionPrefix is the "v" that people write before versions of modules, as tags of repositories have it.
+// versionPrefix matches the "v" that users put before module versions, as in repository tags.
 var versionPrefix = regexp.MustCompile(`\bv(\d)`)
 
 func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnostics {
@@ -255,17 +261,18 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnos
 	return diags
 }
 
-// LocalDir is the directory that a local source means, seen from the calling module.
+// LocalDir returns the directory of a local source, which is relative to the calling module.
 func (req *ModuleRequest) LocalDir() string {
 	return filepath.Join(req.Parent.Module.Dir, filepath.FromSlash(req.Source.Address))
 }
 
-// Describe names a call and its place for messages that have no range.
+// Describe returns the name and position of a call, for messages without a source range.
 func (req *ModuleRequest) Describe() string {
 	return fmt.Sprintf("module %q at %s", strings.TrimPrefix(req.Path.String(), "module."), tfdiags.Place(req.Call.Range))
 }
 
-// AllModules calls yield for c and every module below it, callers before what they call, siblings by name, until yield says no.
+// AllModules iterates over c and all modules below it: callers before the modules they call,
+// siblings sorted by name.
 func (c *Config) AllModules() func(yield func(*Config) bool) {
 	return func(yield func(*Config) bool) { c.each(yield) }
 }
@@ -282,7 +289,7 @@ func (c *Config) each(yield func(*Config) bool) bool {
 	return true
 }
 
-// Descendant gives the module at a path of the tree that c is part of; nil when there is none.
+// Descendant returns the module at a path in c's module tree, or nil.
 func (c *Config) Descendant(path addrs.Module) *Config {
 	at := c.Root
 	for _, name := range path.Names() {

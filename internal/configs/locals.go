@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// decodeLocals reads a locals block: named values of the module.
+// decodeLocals decodes a locals block.
 func decodeLocals(d *decoder, block *hcl.Block) {
 	attrs, diags := block.Body.JustAttributes()
 	d.addHCL(diags)
@@ -17,7 +17,7 @@ func decodeLocals(d *decoder, block *hcl.Block) {
 	}
 }
 
-// sortedAttributes gives attributes in the order of the source.
+// sortedAttributes returns the attributes in source order.
 func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
 	out := make([]*hcl.Attribute, 0, len(attrs))
 	for _, attr := range attrs {

@@ -6,7 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// What blocks may hold beside what the schemas of providers, provisioners and called modules say, to be offered to who misspells it.
+// Schemas of the content that blocks may have besides that of the provider's, provisioner's or
+// module's schema. They are used for spelling suggestions.
 var (
 	managedMeta     = meta(managedKind.schema)
 	dataMeta        = meta(dataKind.schema)
@@ -16,7 +17,7 @@ var (
 	moduleMeta      = &hcl.BodySchema{Attributes: moduleSchemas[false].Attributes, Blocks: []hcl.BlockHeaderSchema{{Type: "lifecycle"}}}
 )
 
-// meta leaves out of a schema what has no meaning of its own.
+// meta returns the schema without reserved and escaping blocks.
 func meta(schema *hcl.BodySchema) *hcl.BodySchema {
 	out := &hcl.BodySchema{Attributes: schema.Attributes}
 	for _, block := range schema.Blocks {
@@ -27,7 +28,8 @@ func meta(schema *hcl.BodySchema) *hcl.BodySchema {
 	return out
 }
 
-// Meta is what the block may hold beside what the resource type's schema says.
+// Meta returns the schema of the meta-arguments and nested blocks that all resources of this mode
+// support.
 func (r *Resource) Meta() *hcl.BodySchema {
 	switch r.Addr.Mode {
 	case addrs.Data:
@@ -38,10 +40,11 @@ func (r *Resource) Meta() *hcl.BodySchema {
 	return managedMeta
 }
 
-// Meta is what the block may hold beside what the provisioner's schema says.
+// Meta returns the schema of the meta-arguments and nested blocks that all provisioners support.
 func (p *Provisioner) Meta() *hcl.BodySchema { return provisionerMeta }
 
-// Meta is what the block may hold beside what the provider's schema says; nil for a configuration that is not written down.
+// Meta returns the schema of the meta-arguments that all providers support; nil if there is no
+// provider block.
 func (p *Provider) Meta() *hcl.BodySchema {
 	if p == nil {
 		return nil

@@ -11,16 +11,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// assembly joins the files of a directory into a module.
+// assembly merges the files of a directory into a module.
 type assembly struct {
 	*Module
 	diags tfdiags.Diagnostics
 
 	requiredRange *hcl.Range          // of the required_providers block
-	repeated      []*RequiredProvider // second local names of providers
+	repeated      []*RequiredProvider // providers required under a second local name
 }
 
-// newModule joins primary files, which may not repeat each other, and lays the override files over them, in order.
+// newModule merges the primary files, which must not repeat declarations, and then applies the
+// override files in order.
 func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnostics) {
 	a := &assembly{Module: &Module{
 		Dir:               dir,
@@ -36,12 +37,14 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 		LocalNames:        map[addrs.Provider]string{},
 	}}
 	all := slices.Concat(primary, overrides)
-	// A module for another version may use blocks that this one does not know. The only useful news is the version.
+	// A module for another version may use unknown blocks, so an incompatible version is the only
+	// error.
 	incompatible, diags := checkVersions(all)
 	if len(incompatible) > 0 {
 		return a.Module, incompatible
 	}
-	// Decoding went on in parallel; from here on everything is in the order of the files, and so are the diagnostics.
+	// Files were decoded in parallel. From here on everything, including diagnostics, follows the
+	// order of the files.
 	a.diags = diags
 	for _, f := range all {
 		a.Files = append(a.Files, f.name)
@@ -59,7 +62,7 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	}
 	a.sorted = slices.SortedFunc(maps.Keys(a.Resources), addrs.Resource.Compare)
 	a.resolveProviders()
-	if !a.diags.HasErrors() { // a name that could not be read looks like one that is not there
+	if !a.diags.HasErrors() { // an entry that could not be decoded would look undeclared
 		a.checkLocalNames()
 	}
 	a.checkImports()
@@ -75,7 +78,7 @@ func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
 	a.diags = append(a.diags, tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
-// declare puts one declaration into its map, or says where it was declared before.
+// declare adds a declaration to its map, or reports the earlier declaration of the same name.
 func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary, what string) {
 	if before, dup := into[key]; dup {
 		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", tfdiags.Capital(what), tfdiags.Place(at(before)))
@@ -99,7 +102,8 @@ func (a *assembly) addFile(f *file) {
 		declare(a, a.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call", fmt.Sprintf("a module call named %q", c.Name))
 	}
 	for _, r := range f.resources {
-		// A data source in a check block has the same namespace as all others: references to it look the same.
+		// Data sources in check blocks share the namespace of all data sources, because references
+		// look the same.
 		kind := kindOf(r.Addr.Mode)
 		declare(a, a.Resources, r.Addr, r, (*Resource).at, fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
 			fmt.Sprintf("a %s %s named %q", r.Addr.Type, kind.noun, r.Addr.Name))
@@ -119,7 +123,7 @@ func (c *ModuleCall) at() hcl.Range { return c.Range }
 func (r *Resource) at() hcl.Range   { return r.Range }
 func (c *Check) at() hcl.Range      { return c.Range }
 
-// addSettings takes over the terraform, provider and provider_meta blocks of a file.
+// addSettings adds the terraform, provider and provider_meta blocks of a file.
 func (a *assembly) addSettings(f *file) {
 	for _, b := range f.backends {
 		if a.Backend != nil {
@@ -177,7 +181,7 @@ func (a *assembly) addProvider(p *Provider) {
 	}
 }
 
-// requireProviders takes over the entries of a required_providers block.
+// requireProviders adds the entries of a required_providers block.
 func (a *assembly) requireProviders(block *requiredProviders) {
 	for _, req := range block.entries {
 		if name, dup := a.LocalNames[req.Provider]; dup && name != req.LocalName {
@@ -189,7 +193,8 @@ func (a *assembly) requireProviders(block *requiredProviders) {
 	}
 }
 
-// checkImports refuses import blocks of the same object, and ones that name another provider configuration than its resource.
+// checkImports reports import blocks with the same target, and those whose provider configuration
+// differs from the resource's.
 func (a *assembly) checkImports() {
 	seen := map[addrs.AbsInstance][]*Import{}
 	for _, im := range a.Imports {

@@ -26,7 +26,7 @@ var (
 	moduleLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
 )
 
-// decodeModuleCall reads a module block.
+// decodeModuleCall decodes a module block.
 func decodeModuleCall(d *decoder, block *hcl.Block) {
 	content, rest := d.partial(block.Body, moduleSchemas[d.override])
 	c := &ModuleCall{Name: block.Labels[0], Config: rest, Range: block.DefRange}
@@ -70,12 +70,12 @@ func decodeModuleCall(d *decoder, block *hcl.Block) {
 			d.reserved(inner, "module")
 		}
 	}
-	// What else is wrong with the arguments is known only beside the variables of the called module: see CheckArguments.
+	// CheckArguments compares the arguments with the variables of the called module.
 	d.oneRepetition(repetition, "module instances")
 	d.file.calls = append(d.file.calls, c)
 }
 
-// oneRepetition refuses count, for_each and enabled beside each other.
+// oneRepetition reports an error if more than one of count, for_each and enabled is set.
 func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
 	if len(attrs) < 2 {
 		return
@@ -91,7 +91,8 @@ func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
 		"The arguments %s exclude each other. Only one may say how many %s there are.", list, what)
 }
 
-// passedProviders reads the providers argument: names of the called module to configurations of this one.
+// passedProviders decodes the providers argument, which maps provider configurations of the called
+// module to those of this module.
 func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 	pairs, diags := hcl.ExprMap(attr.Expr)
 	d.addHCL(diags)
@@ -103,7 +104,7 @@ func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 		if in == nil || from == nil {
 			continue
 		}
-		d.expectNoKey(in) // the called module sees one configuration and not a collection of them
+		d.expectNoKey(in) // the called module sees a single configuration
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if before, dup := first[in.Local()]; dup {
 			d.errorf(pair.Value.Range(), "Duplicate provider address", "%s gets a provider configuration at %s already. Remove one of them.",

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// ProviderByLocalName gives the provider that a local name means in this module.
+// ProviderByLocalName returns the provider that a local name refers to in this module.
 func (m *Module) ProviderByLocalName(name string) addrs.Provider {
 	if req, ok := m.RequiredProviders[name]; ok {
 		return req.Provider
@@ -15,8 +15,8 @@ func (m *Module) ProviderByLocalName(name string) addrs.Provider {
 	return addrs.DefaultProvider(name)
 }
 
-// declaredProvider is ProviderByLocalName where the name is written in a providers argument: there "terraform" means the built-in
-// provider only if required_providers says so.
+// declaredProvider is like ProviderByLocalName, for names in a providers argument. There
+// "terraform" refers to the built-in provider only if required_providers declares it.
 func (m *Module) declaredProvider(name string) addrs.Provider {
 	if m.RequiredProviders[name] == nil && name == addrs.BuiltinTerraform.Type {
 		return addrs.Provider{Host: addrs.DefaultHost, Namespace: "hashicorp", Type: name}
@@ -24,7 +24,7 @@ func (m *Module) declaredProvider(name string) addrs.Provider {
 	return m.ProviderByLocalName(name)
 }
 
-// providerOf gives the provider that serves a resource block which names that provider configuration, or none.
+// providerOf returns the provider of a resource with the provider argument ref, which may be nil.
 func (m *Module) providerOf(addr addrs.Resource, ref *ProviderRef) addrs.Provider {
 	if ref != nil {
 		return m.ProviderByLocalName(ref.Name)
@@ -32,7 +32,7 @@ func (m *Module) providerOf(addr addrs.Resource, ref *ProviderRef) addrs.Provide
 	return m.ProviderByLocalName(addr.ImpliedProvider())
 }
 
-// resolveProviders finds the provider of every resource, now that all required_providers entries are known.
+// resolveProviders sets the provider of every block. All required_providers entries must be known.
 func (a *assembly) resolveProviders() {
 	for _, p := range a.Providers {
 		p.Provider = a.ProviderByLocalName(p.Name)
@@ -43,7 +43,7 @@ func (a *assembly) resolveProviders() {
 	for addr, r := range a.Resources {
 		r.ProviderAddr = a.providerOf(addr, r.Provider)
 	}
-	// Functions and messages name a provider as the module does, declared or not.
+	// Functions and messages use the module's local name of a provider, declared or not.
 	for provider, name := range a.impliedLocalNames() {
 		if _, ok := a.LocalNames[provider]; !ok {
 			a.LocalNames[provider] = name
@@ -51,7 +51,7 @@ func (a *assembly) resolveProviders() {
 	}
 }
 
-// checkLocalNames warns of providers that go by several names.
+// checkLocalNames warns about providers that have several local names.
 func (a *assembly) checkLocalNames() {
 	for _, req := range a.repeated {
 		a.warnf(req.Range, "Duplicate required provider",
@@ -76,7 +76,7 @@ func (a *assembly) checkLocalNames() {
 	}
 }
 
-// impliedLocalNames are the local names in use without an entry in required_providers.
+// impliedLocalNames returns the local names that are used without an entry in required_providers.
 func (a *assembly) impliedLocalNames() map[addrs.Provider]string {
 	out := map[addrs.Provider]string{}
 	for local := range a.Providers {
@@ -88,5 +88,5 @@ func (a *assembly) impliedLocalNames() map[addrs.Provider]string {
 	return out
 }
 
-// SortedResources lists the module's resource blocks by address.
+// SortedResources returns the module's resources, sorted by address.
 func (m *Module) SortedResources() []addrs.Resource { return m.sorted }

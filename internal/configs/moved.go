@@ -8,7 +8,7 @@ import (
 
 var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}, {Name: "to", Required: true}}}
 
-// decodeMoved reads a moved block. What moves mean for each other is known only when the whole tree is.
+// decodeMoved decodes a moved block. How moves relate is known only once the whole tree is loaded.
 func decodeMoved(d *decoder, block *hcl.Block) {
 	before := len(d.diags)
 	content := d.content(block.Body, movedSchema)
@@ -38,7 +38,7 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 	d.file.moved = append(d.file.moved, m)
 }
 
-// target reads a module, resource or instance address that is written as a static reference.
+// target decodes the address of a module, resource or instance, written as a static reference.
 func (d *decoder) target(expr hcl.Expression, into *addrs.Target) bool {
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
 	d.addHCL(diags)

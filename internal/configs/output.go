@@ -16,7 +16,7 @@ func outputSchema(valueRequired bool) *hcl.BodySchema {
 
 var outputSchemas = map[bool]*hcl.BodySchema{false: outputSchema(true), true: outputSchema(false)} // by override
 
-// decodeOutput reads an output block.
+// decodeOutput decodes an output block.
 func decodeOutput(d *decoder, block *hcl.Block) {
 	o := &Output{Name: block.Labels[0], Range: block.DefRange}
 	content := d.content(block.Body, outputSchemas[d.override])

@@ -6,10 +6,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Every kind of declaration is overridden argument by argument, nested blocks by type, and conditions and dependencies not at all:
-// an override file changes values, and what a module promises stays readable in its ordinary files.
+// Declarations are overridden argument by argument and their nested blocks by block type.
+// Conditions and dependencies can't be overridden: they stay visible in the module's ordinary
+// files.
 
-// overrideFile lays the declarations of one override file over those of the files before it.
+// overrideFile applies the declarations of one override file to those of earlier files.
 func (a *assembly) overrideFile(f *file) {
 	a.overrideSettings(f)
 	for _, p := range f.providers {
@@ -60,7 +61,8 @@ func (a *assembly) noBase(at hcl.Range, summary, what string) {
 }
 
 func (a *assembly) overrideSettings(f *file) {
-	// The last block wins over both kinds, so that an override file can move a configuration to another backend of any kind.
+	// The last block wins over both kinds, so that an override file can switch between a backend
+	// and a cloud block.
 	for i, b := range f.backends {
 		if i > 0 {
 			a.errorf(b.Range, "Duplicate backend configuration", "An override file has one backend block at most, and there is one at %s already.", tfdiags.Place(f.backends[0].Range))
@@ -89,7 +91,8 @@ func (a *assembly) overrideSettings(f *file) {
 	}
 }
 
-// overrideProvider lays a provider block over the one it repeats. A default configuration may be new: every provider has one.
+// overrideProvider applies a provider block to the one with the same name. A default configuration
+// needs no base, because every provider has one.
 func (a *assembly) overrideProvider(p *Provider) {
 	base := a.Providers[p.Local()]
 	switch {
@@ -133,7 +136,7 @@ func (a *assembly) overrideVariable(base, over *Variable) {
 	if over.Default.Set {
 		base.Default, base.defaultExpr = over.Default, over.defaultExpr
 	} else if base.defaultExpr != nil && over.typeSet {
-		base.Default.Value, _ = base.defaultExpr.Value(nil) // as written, before it was converted to the type it had
+		base.Default.Value, _ = base.defaultExpr.Value(nil) // as written, before conversion to the base type
 	}
 	if base.Default.Set {
 		if problem := base.convertDefault(over.Range); problem != nil {
@@ -181,8 +184,8 @@ func (a *assembly) overrideCall(base, over *ModuleCall) {
 	a.noDependsOn(over.DependsOn)
 }
 
-// overrideResource leaves lifecycle arguments of base alone that over doesn't set; of "enabled" and "replace_triggered_by" the
-// language has always taken no notice in override files.
+// overrideResource changes the lifecycle arguments that over sets. Like OpenTofu it ignores
+// "enabled" and "replace_triggered_by" in override files.
 func (a *assembly) overrideResource(base, over *Resource) {
 	if over.Count != nil {
 		base.Count = over.Count
@@ -208,7 +211,7 @@ func (a *assembly) overrideResource(base, over *Resource) {
 	if over.Connection != nil {
 		base.Connection = over.Connection
 	}
-	if len(over.Provisioners) > 0 { // as a set: provisioners have no names by which to match them
+	if len(over.Provisioners) > 0 { // all of them: provisioners have no names to match
 		base.Provisioners = over.Provisioners
 	}
 	base.Config = overrideBody(base.Config, over.Config)

@@ -2,11 +2,11 @@ package configs
 
 import "github.com/hashicorp/hcl/v2"
 
-// overriddenBody is a body overridden by another: an argument of over replaces that of base, and the blocks of a type in over replace
-// all blocks of that type in base, those that dynamic blocks make included.
+// overriddenBody is a body overridden by another. An argument of over replaces that of base. Blocks
+// of a type in over replace all blocks of that type in base, including those of dynamic blocks.
 type overriddenBody struct{ base, over hcl.Body }
 
-// overrideBody lays over on base.
+// overrideBody returns base overridden by over.
 func overrideBody(base, over hcl.Body) hcl.Body { return overriddenBody{base, over} }
 
 func (b overriddenBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
@@ -35,7 +35,7 @@ func (b overriddenBody) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
 
 func (b overriddenBody) MissingItemRange() hcl.Range { return b.base.MissingItemRange() }
 
-// combine joins what the two bodies hold.
+// combine merges the content of the two bodies.
 func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	out := &hcl.BodyContent{Attributes: hcl.Attributes{}, MissingItemRange: b.MissingItemRange()}
 	for _, content := range []*hcl.BodyContent{base, over} {
@@ -47,7 +47,7 @@ func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	for _, block := range over.Blocks {
 		replaced[madeType(block)] = true
 	}
-	// What dynamic blocks replace is replaced also where the schema doesn't ask for them.
+	// Dynamic blocks in over replace blocks even if the schema does not include "dynamic".
 	if dynamic, _, _ := b.over.PartialContent(dynamicSchema); dynamic != nil {
 		for _, block := range dynamic.Blocks {
 			replaced[madeType(block)] = true
@@ -64,7 +64,8 @@ func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 
 var dynamicSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 
-// madeType is the type of the blocks that a block stands for.
+// madeType returns the type of the blocks that block generates: its label for a dynamic block, else
+// its own type.
 func madeType(block *hcl.Block) string {
 	if block.Type == "dynamic" && len(block.Labels) == 1 {
 		return block.Labels[0]
@@ -72,7 +73,7 @@ func madeType(block *hcl.Block) string {
 	return block.Type
 }
 
-// optional gives the schema with nothing required: an override file says only what is to be different.
+// optional returns the schema with nothing required: an override file sets only what it changes.
 func optional(schema *hcl.BodySchema) *hcl.BodySchema {
 	out := &hcl.BodySchema{Blocks: schema.Blocks, Attributes: make([]hcl.AttributeSchema, len(schema.Attributes))}
 	for i, attr := range schema.Attributes {

@@ -13,9 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Parser reads, parses and decodes directories, each of them once. It keeps the text of every file
-// that it parsed, for source excerpts, but not the syntax tree.
-// It is safe for concurrent use. The zero value is not ready: see NewParser.
+// Parser reads, parses and decodes directories, each of them once. It keeps the source text of
+// every file for excerpts in diagnostics, but not the syntax trees. It is safe for concurrent use.
+// Parsers must be created with NewParser.
 type Parser struct {
 	fs FS
 
@@ -30,7 +30,8 @@ type moduleEntry struct {
 	diags  tfdiags.Diagnostics
 }
 
-// NewParser makes a parser that reads from fsys; nil means the machine's files.
+// NewParser returns a parser that reads from fsys, or from the operating system's files if fsys is
+// nil.
 func NewParser(fsys FS) *Parser {
 	if fsys == nil {
 		fsys = OS{}
@@ -42,17 +43,18 @@ func NewParser(fsys FS) *Parser {
 	}
 }
 
-// Source returns the text of a file that was parsed before, or nil.
+// Source returns the text of a parsed file, or nil.
 func (p *Parser) Source(name string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sources[name]
 }
 
-// FS is where the parser reads from.
+// FS returns the file system that the parser reads from.
 func (p *Parser) FS() FS { return p.fs }
 
-// Module decodes the directory, or gives what it decoded before. The module is nil only when the directory can't be read.
+// Module returns the decoded directory, which it decodes only once. The module is nil only if the
+// directory can't be read.
 func (p *Parser) Module(dir string) (*Module, tfdiags.Diagnostics) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
@@ -79,7 +81,8 @@ func (p *Parser) decodeDir(dir string) (*Module, tfdiags.Diagnostics) {
 	return newModule(dir, primary, overrides)
 }
 
-// ParseFile parses one file in the syntax that its name tells and remembers it. The file is nil when it can't be read.
+// ParseFile parses one file, in JSON or native syntax depending on its name, and keeps its source.
+// The file is nil if it can't be read.
 func (p *Parser) ParseFile(name string) (*hcl.File, tfdiags.Diagnostics) {
 	src, err := p.fs.ReadFile(name)
 	if err != nil {
@@ -88,12 +91,12 @@ func (p *Parser) ParseFile(name string) (*hcl.File, tfdiags.Diagnostics) {
 	return p.ParseSource(name, src)
 }
 
-// ParseSource is ParseFile for content that is at hand already.
+// ParseSource is like ParseFile for source text in memory.
 func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
 	return p.parse(name, src, strings.HasSuffix(name, ".json"))
 }
 
-// ParseJSON is ParseSource for JSON whatever the file's name says.
+// ParseJSON is like ParseSource for JSON syntax, whatever the file's name.
 func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
 	return p.parse(name, src, true)
 }

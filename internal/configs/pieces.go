@@ -11,16 +11,17 @@ import (
 	"tofu/internal/parallel"
 )
 
-// A file of at least wholeSize is parsed in pieces of about pieceSize. The parser keeps a hundred bytes for each token until it is
-// through, and copies them again and again while their number grows: with many tokens that is most of what parsing costs.
+// A file larger than wholeSize is parsed in pieces of about pieceSize. The HCL parser keeps about
+// 100 bytes per token until it is done and copies them as their number grows. In large files this
+// dominates the cost of parsing.
 const (
 	wholeSize = 1 << 14
 	pieceSize = 1 << 9
 )
 
-// parseNative parses native syntax. A large file is cut between blocks and its pieces are parsed at the same time. Where a cut was
-// made is a guess, which is wrong if it lies within a text that looks like code; then a piece doesn't parse, and like every
-// file with a problem the whole is parsed instead.
+// parseNative parses native syntax. It cuts a large file between blocks and parses the pieces in
+// parallel. A cut may be wrong inside a heredoc that contains code. The piece then fails to parse,
+// and the whole file is parsed instead, as for any file with errors.
 func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	if len(src) > wholeSize {
 		if body := parsePieces(name, cut(src, pieceSize)); body != nil {
@@ -30,14 +31,14 @@ func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	return hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 }
 
-// piece is a part of a file that begins at the beginning of a line.
+// piece is a part of a file. It starts at the beginning of a line.
 type piece struct {
 	src   []byte
 	start hcl.Pos
 }
 
-// cut cuts where a line that is only a closing brace is followed by one that begins with a letter. A comment of several lines could
-// hide that, without any piece noticing, so files that may have one stay whole.
+// cut splits src where a line with only a closing brace is followed by a line that begins with a
+// letter. Inside a block comment that could go unnoticed, so files that may have one are not cut.
 func cut(src []byte, size int) []piece {
 	if bytes.Contains(src, []byte("/*")) {
 		return nil
@@ -65,13 +66,14 @@ func cut(src []byte, size int) []piece {
 	return out
 }
 
-// parsePieces gives the body that the pieces make up; nil if that takes more than putting their blocks together.
+// parsePieces returns the body that consists of the pieces' blocks. It returns nil if a piece has
+// errors or attributes.
 func parsePieces(name string, pieces []piece) *hclsyntax.Body {
 	if len(pieces) < 2 {
 		return nil
 	}
 	bodies := make([]*hclsyntax.Body, len(pieces))
-	var wrong atomic.Bool // the others make no difference any more
+	var wrong atomic.Bool // the remaining pieces need no parsing
 	parallel.Each(len(pieces), runtime.GOMAXPROCS(0), func(i int) {
 		if wrong.Load() {
 			return

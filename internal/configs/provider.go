@@ -15,7 +15,7 @@ var providerSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}},
 }
 
-// decodeProvider reads a provider block: the configuration of a provider.
+// decodeProvider decodes a provider block.
 func decodeProvider(d *decoder, block *hcl.Block) {
 	content, rest := d.partial(block.Body, providerSchema)
 	p := &Provider{Name: block.Labels[0], Config: rest, NameRange: block.LabelRanges[0], Range: block.DefRange}
@@ -27,7 +27,8 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 		rng := attr.Expr.Range()
 		p.AliasRange = &rng
 		if !hclsyntax.ValidIdentifier(p.Alias) {
-			// OpenTofu gives this one no place, which programs that read diagnostics may rely on; the text has it.
+			// Like OpenTofu, the diagnostic has no source range, which tools may rely on; the text
+			// names the position.
 			d.add(tfdiags.Errorf("Invalid provider configuration alias", "The alias at %s is no name. %s", tfdiags.Place(rng), identifierRule))
 		}
 	}
@@ -70,7 +71,7 @@ func (d *decoder) providerName(name string, at hcl.Range) bool {
 	return false
 }
 
-// providerVersion reads the old place of version constraints.
+// providerVersion decodes the deprecated version argument.
 func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
 	d.warnf(attr.Expr.Range(), "Version constraints inside provider configuration blocks are deprecated",
 		"Write the version constraint in the required_providers block of the terraform block instead.")
@@ -86,7 +87,7 @@ func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
 	p.constraints, p.versionRange = spec, attr.Expr.Range()
 }
 
-// Local is the configuration's name within its module.
+// Local returns the name of the configuration within its module.
 func (p *Provider) Local() addrs.LocalProviderConfig {
 	return addrs.LocalProviderConfig{LocalName: p.Name, Alias: p.Alias}
 }

@@ -11,7 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// checkProviders checks how provider configurations are named and passed in the whole tree.
+// checkProviders checks the references to provider configurations and the providers arguments of
+// the whole tree.
 func (c *Config) checkProviders() tfdiags.Diagnostics {
 	ck := &providerCheck{}
 	ck.module(c, nil)
@@ -28,8 +29,9 @@ func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any
 	ck.diags = append(ck.diags, tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
-// module checks cfg and what it calls. Repeated is where a call on the way was given a repetition or dependencies, which modules
-// with provider configurations of their own don't support; nil when none was.
+// module checks cfg and the modules below it. Repeated is the position of a count, for_each,
+// enabled or depends_on argument in a call on the path to cfg, which modules with provider
+// configurations of their own don't support; nil if there is none.
 func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	if cfg.Parent != nil {
 		ck.ownConfigurations(cfg, repeated)
@@ -59,7 +61,8 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	}
 }
 
-// repetition is where a call says that there are several instances, or that it waits for something; nil when it doesn't.
+// repetition returns the position of an argument that makes several instances of the call or makes
+// it wait; nil if there is none.
 func (c *ModuleCall) repetition() *hcl.Range {
 	for _, expr := range []hcl.Expression{c.Count, c.ForEach, c.Enabled} {
 		if expr != nil {
@@ -82,7 +85,8 @@ func refsOf(call *ModuleCall) []*ProviderRef {
 	return out
 }
 
-// empty tells whether a provider block in a called module only declares that a configuration is wanted, as was once the way.
+// empty reports whether a provider block in a called module has no settings. Such blocks are the
+// old way to declare a required provider configuration.
 func (p *Provider) empty() bool {
 	if p.VersionText != "" {
 		return false
@@ -91,7 +95,7 @@ func (p *Provider) empty() bool {
 	return len(attrs) == 0 && !diags.HasErrors()
 }
 
-// ownConfigurations looks at the provider blocks of a called module.
+// ownConfigurations checks the provider blocks of a called module.
 func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 	told, refused := map[string]bool{}, false
 	for _, local := range slices.SortedFunc(maps.Keys(cfg.Module.Providers), addrs.LocalProviderConfig.Compare) {
@@ -111,7 +115,7 @@ func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 	}
 }
 
-// passed checks the providers argument of the call that leads from parent to child.
+// passed checks the providers argument of the call of child in parent.
 func (ck *providerCheck) passed(parent, child *Config) {
 	for _, passed := range child.Call.Providers {
 		key, from := passed.InChild.Local(), passed.InParent
@@ -130,7 +134,7 @@ func (ck *providerCheck) passed(parent, child *Config) {
 	}
 }
 
-// receives checks that a called module wants a configuration that it is given.
+// receives checks that a called module declares a configuration that is passed to it.
 func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 	key := ref.Local()
 	block := child.Module.Providers[key]
@@ -153,7 +157,7 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 	}
 }
 
-// missing checks that a called module gets every configuration that it declares as needed.
+// missing checks that a call passes every configuration that the called module requires.
 func (ck *providerCheck) missing(child *Config) {
 	given := map[addrs.LocalProviderConfig]bool{}
 	for _, passed := range child.Call.Providers {
@@ -173,7 +177,7 @@ func (ck *providerCheck) missing(child *Config) {
 	}
 }
 
-// key checks that a reference has an instance key exactly when its configuration has instances.
+// key checks that a reference has an instance key if and only if the configuration has for_each.
 func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
 	block := cfg.Module.Providers[ref.Local()]
 	switch repeated := block != nil && block.ForEach != nil; {
@@ -186,7 +190,8 @@ func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
 	}
 }
 
-// sameForEach warns of a configuration that goes away together with the objects it is needed to destroy.
+// sameForEach warns about a for_each that removes a provider configuration together with the
+// objects that need it to be destroyed.
 func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what string, refs ...*ProviderRef) {
 	if forEach == nil {
 		return
@@ -202,7 +207,7 @@ func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what s
 	}
 }
 
-// describe names the module in messages.
+// describe returns the name of the module for messages.
 func (c *Config) describe() string {
 	if c.Path.IsRoot() {
 		return "the root module"

@@ -52,10 +52,10 @@ func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, tfdi
 	return out, diags
 }
 
-// The keys end up in addresses of state files, the values only in the configuration of the provider: hence secrets are welcome in
-// values and refused in keys.
+// Keys become part of addresses in the state, values only of provider configurations. Therefore
+// values may be sensitive or ephemeral, but keys may not.
 
-// unsuitableForEach says why a value can't be for_each of a provider; empty when it can.
+// unsuitableForEach returns why a value can't be for_each of a provider, "" if it can.
 func unsuitableForEach(v cty.Value) string {
 	ty := v.Type()
 	switch {

@@ -7,8 +7,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// providerRef reads a reference to a provider configuration, "name", "name.alias" or "name.alias[key]"; nil when it is none.
-// The key may be any expression. The argument it stands in is named in messages.
+// providerRef decodes a reference to a provider configuration: "name", "name.alias" or
+// "name.alias[key]" with an arbitrary expression as key. It returns nil if expr is not such a
+// reference. Messages name the argument that contains it.
 func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef {
 	const summary = "Invalid provider configuration reference"
 	if expr = d.nativeExpr(expr); expr == nil {
@@ -52,7 +53,7 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 	return ref
 }
 
-// expectNoKey refuses an instance key where only a whole configuration can be meant.
+// expectNoKey reports an error if a reference to a whole configuration has an instance key.
 func (d *decoder) expectNoKey(ref *ProviderRef) {
 	if ref != nil && ref.Key != nil {
 		d.errorf(ref.Key.Range(), "Invalid provider configuration reference", "%s", fmt.Sprintf("An instance key is not allowed here: %s is the name that the called module uses.", ref.Local()))

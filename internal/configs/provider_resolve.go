@@ -10,25 +10,27 @@ import (
 	"tofu/internal/addrs"
 )
 
-// ProviderUse is the provider configuration that serves something.
+// ProviderUse is the provider configuration of a resource or function.
 type ProviderUse struct {
 	Config addrs.AbsProviderConfig
-	// Block is the configuration's block; nil for the root module's default configuration without a block, which is empty.
+	// Block is nil for the root module's implied default configuration, which is empty.
 	Block *Provider
-	// Module is where the configuration belongs to.
+	// Module is the module of the configuration.
 	Module *Config
-	// Key is the expression that chooses the instance of a configuration with for_each; nil for one without. It is evaluated in
-	// KeyModule: for each instance of the resource when that is the resource's own module, for the module instance otherwise.
+	// Key selects the instance of a configuration with for_each; nil for one without. It is
+	// evaluated in KeyModule: per resource instance if that is the resource's own module, else per
+	// module instance.
 	Key       hcl.Expression
 	KeyModule *Config
-	// KeyCall is the call whose providers argument has the key; nil when the resource itself has it.
+	// KeyCall is the call whose providers argument has the key; nil if the resource itself has it.
 	KeyCall *ModuleCall
-	// Expected says of a configuration that isn't there that the root module is made to be called with it, and declares so.
+	// Expected reports that the configuration is missing but declared in configuration_aliases of
+	// the root module, which is meant to be called by another module.
 	Expected bool
 }
 
-// ProviderFor finds the configuration that a resource of this module is served by, given its provider argument (nil for none) and the
-// provider. It is false when there is none of that alias.
+// ProviderFor returns the configuration for a resource of this module with the given provider and
+// provider argument, which may be nil. It returns false if there is no configuration of that alias.
 func (c *Config) ProviderFor(ref *ProviderRef, provider addrs.Provider) (ProviderUse, bool) {
 	use := ProviderUse{}
 	alias := ""
@@ -41,17 +43,18 @@ func (c *Config) ProviderFor(ref *ProviderRef, provider addrs.Provider) (Provide
 	return c.resolve(provider, alias, use)
 }
 
-// ProviderOf is ProviderFor for a resource block of this module.
+// ProviderOf is like ProviderFor, for a resource block of this module.
 func (c *Config) ProviderOf(r *Resource) (ProviderUse, bool) {
 	return c.ProviderFor(r.Provider, r.ProviderAddr)
 }
 
-// ProviderForLocal is ProviderFor for a configuration by the name that this module has for it, as provider functions name it.
+// ProviderForLocal is like ProviderFor, for the local name of a configuration, as in calls of
+// provider functions.
 func (c *Config) ProviderForLocal(local addrs.LocalProviderConfig) (ProviderUse, bool) {
 	return c.resolve(c.Module.ProviderByLocalName(local.LocalName), local.Alias, ProviderUse{})
 }
 
-// resolve looks in c and, for what it is given or inherits, in its callers.
+// resolve searches c and, for passed and inherited configurations, its callers.
 func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse) (ProviderUse, bool) {
 	if c.Parent != nil {
 		if from := c.passedFor(provider, alias); from != nil {
@@ -74,7 +77,7 @@ func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse)
 	return c.Parent.resolve(provider, alias, use)
 }
 
-// passedFor finds what the call gives the module as that configuration; nil when it gives nothing.
+// passedFor returns the configuration that the module's call passes for provider and alias, or nil.
 func (c *Config) passedFor(provider addrs.Provider, alias string) *ProviderRef {
 	for _, passed := range c.Call.Providers {
 		if passed.InChild.Alias == alias && c.Module.ProviderByLocalName(passed.InChild.Name) == provider {
@@ -84,14 +87,14 @@ func (c *Config) passedFor(provider addrs.Provider, alias string) *ProviderRef {
 	return nil
 }
 
-// providerBlock finds a configuration's block by provider, whatever local name it has.
+// providerBlock returns the block of a configuration by provider, whatever its local name.
 func (m *Module) providerBlock(provider addrs.Provider, alias string) *Provider {
 	if name, ok := m.LocalNames[provider]; ok {
 		if p := m.Providers[addrs.LocalProviderConfig{LocalName: name, Alias: alias}]; p != nil {
 			return p
 		}
 	}
-	for local, p := range m.Providers { // a second local name for the same provider
+	for local, p := range m.Providers { // the provider has a second local name
 		if local.Alias == alias && p.Provider == provider {
 			return p
 		}
@@ -99,7 +102,7 @@ func (m *Module) providerBlock(provider addrs.Provider, alias string) *Provider 
 	return nil
 }
 
-// expects tells whether a module declares that its caller passes a configuration.
+// expects reports whether the module declares a configuration that callers must pass.
 func (m *Module) expects(provider addrs.Provider, alias string) bool {
 	for name, req := range m.RequiredProviders {
 		if req.Provider == provider && slices.Contains(req.Aliases, addrs.LocalProviderConfig{LocalName: name, Alias: alias}) {
@@ -109,16 +112,17 @@ func (m *Module) expects(provider addrs.Provider, alias string) bool {
 	return false
 }
 
-// Requirement is one module's wish for a provider.
+// Requirement is a module's requirement of a provider.
 type Requirement struct {
 	Provider    addrs.Provider
 	Constraints constraints.IntersectionSpec // nil: any version
 	Module      addrs.Module
-	Range       hcl.Range // of the constraint, or of what uses the provider
+	Range       hcl.Range // of the constraint, or of a block that uses the provider
 }
 
-// ProviderRequirements gives, for every provider that the modules of the tree require or use, the version constraints of each module.
-// Providers without constraints have an entry all the same. Objects that only the state knows may need further ones.
+// ProviderRequirements returns the requirements of all modules of the tree for each provider they
+// require or use. Providers without version constraints are included. Resources that are only in
+// the state may need further providers.
 func (c *Config) ProviderRequirements() map[addrs.Provider][]Requirement {
 	out := map[addrs.Provider][]Requirement{}
 	for cfg := range c.AllModules() {
@@ -130,7 +134,7 @@ func (c *Config) ProviderRequirements() map[addrs.Provider][]Requirement {
 	return out
 }
 
-// requirements are those of one module: what it declares, and what it uses without saying so.
+// requirements returns the module's declared requirements and those implied by its blocks.
 func (m *Module) requirements() []Requirement {
 	var out []Requirement
 	known := map[addrs.Provider]bool{}

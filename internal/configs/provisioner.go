@@ -14,7 +14,8 @@ var provisionerSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "connection"}, {Type: "lifecycle"}},
 }
 
-// ConnectionBody is what a provisioner connects with: the arguments of its own block over those of its resource's. It is nil without either.
+// ConnectionBody returns the connection arguments of the provisioner, merged over those of its
+// resource. It returns nil if neither has a connection block.
 func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
 	switch {
 	case p.Connection == nil && outer == nil:
@@ -27,10 +28,10 @@ func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
 	return overrideBody(outer.Config, p.Connection.Config)
 }
 
-// goneProvisioners are types that the language had once.
+// goneProvisioners holds the provisioner types that no longer exist.
 var goneProvisioners = map[string]bool{"chef": true, "habitat": true, "puppet": true, "salt-masterless": true}
 
-// provisioner reads a provisioner block; nil when its type is gone.
+// provisioner decodes a provisioner block. It returns nil for a removed type.
 func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 	typ := block.Labels[0]
 	if goneProvisioners[typ] {
@@ -73,8 +74,9 @@ func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 	return p
 }
 
-// destroyProvisioners checks what provisioners that run when the object is destroyed refer to: by then there may be nothing left
-// but the object itself. The connection is the resource's own, which serves provisioners that have none.
+// destroyProvisioners checks the references of destroy-time provisioners: all objects but the
+// resource itself may be gone when they run. The resource's connection serves provisioners without
+// one.
 func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *Connection) {
 	any := false
 	for _, p := range provisioners {
@@ -93,7 +95,7 @@ func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *C
 }
 
 func (d *decoder) onlyOwnReferences(body hcl.Body) {
-	attrs, _ := body.JustAttributes() // nested blocks are the schema's business
+	attrs, _ := body.JustAttributes() // nested blocks need the provisioner's schema
 	for _, attr := range sortedAttributes(attrs) {
 		for _, traversal := range funcs.Variables(attr.Expr) {
 			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)

@@ -6,8 +6,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// unquote turns a reference or keyword that is written as a string, as old configurations do, into the expression it means, with a
-// warning; what can't be read of it is left out. Other expressions, and the strings of JSON files (where there is no other way), stay as they are.
+// unquote converts a reference or keyword in quotes, as in old configurations, to the expression it
+// means. It warns about the quotes and drops what can't be parsed. Other expressions are returned
+// unchanged, as are strings in JSON, where quotes are the only way.
 func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	if key, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok && !key.ForceNonLiteral {
 		expr = key.Wrapped
@@ -29,12 +30,12 @@ func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	return &hclsyntax.ScopeTraversalExpr{Traversal: traversal, SrcRange: tmpl.Range()}
 }
 
-// keyword reads a bare word, or one in quotes with a warning.
+// keyword decodes a bare word. A word in quotes causes a warning.
 func (d *decoder) keyword(expr hcl.Expression) string {
 	return hcl.ExprAsKeyword(d.unquote(expr, "keywords"))
 }
 
-// traversals reads a static list of references.
+// traversals decodes a static list of references.
 func (d *decoder) traversals(attr *hcl.Attribute) []hcl.Traversal {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	d.addHCL(diags)

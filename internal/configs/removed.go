@@ -14,7 +14,7 @@ var (
 	removedLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}}
 )
 
-// decodeRemoved reads a removed block.
+// decodeRemoved decodes a removed block.
 func decodeRemoved(d *decoder, block *hcl.Block) {
 	before := len(d.diags)
 	content := d.content(block.Body, removedSchema)
@@ -67,7 +67,7 @@ func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
 	r.Provisioners = append(r.Provisioners, p)
 }
 
-// removedFrom reads the address: a module or a managed resource without instance keys.
+// removedFrom decodes the address of a module or managed resource without instance keys.
 func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 	r.FromRange = expr.Range()
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
@@ -91,7 +91,7 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		}
 	}
 	switch target.Resource.Mode {
-	// Neither has anything to destroy or to forget by plan.
+	// A plan can neither destroy nor forget these.
 	case addrs.Data:
 		d.errorf(expr.Range(), "Data source address is not allowed", "Data sources can't be destroyed. To drop one from the state, remove its block.")
 	case addrs.Ephemeral:

@@ -14,9 +14,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// requiredProviders is a required_providers block.
+// requiredProviders holds the entries of a required_providers block.
 type requiredProviders struct {
-	entries []*RequiredProvider // in the order of the source
+	entries []*RequiredProvider // in source order
 	rng     hcl.Range
 }
 
@@ -28,7 +28,8 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	out := &requiredProviders{rng: block.DefRange}
 	attrs, diags := block.Body.JustAttributes()
 	d.addHCL(diags)
-	// With half of the block unread, every name that is missing would be reported wherever it is used.
+	// After such an error, missing entries would cause follow-up errors wherever their names are
+	// used.
 	if diags.HasErrors() {
 		return out
 	}
@@ -40,7 +41,7 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	return out
 }
 
-// requiredProvider reads one entry; nil when it says nothing that can be used.
+// requiredProvider decodes one entry. It returns nil if the entry has errors.
 func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 	before := len(d.diags)
 	req := &RequiredProvider{LocalName: attr.Name, Range: attr.Expr.Range()}
@@ -48,7 +49,7 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 		return nil
 	}
 	pairs, diags := hcl.ExprMap(attr.Expr)
-	if diags.HasErrors() { // the old form: only a version, of a provider of the default namespace
+	if diags.HasErrors() { // old form: a version constraint only, of a provider in the default namespace
 		d.requiredVersionOnly(attr, req)
 	} else {
 		for _, pair := range pairs {
@@ -78,7 +79,7 @@ func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider
 	d.providerConstraint(req, val, attr.Expr.Range())
 }
 
-// requiredProviderArgument reads one argument of an entry and tells whether it is one.
+// requiredProviderArgument decodes one argument of an entry and reports whether its name is valid.
 func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyValuePair) bool {
 	key, diags := pair.Key.Value(nil)
 	if diags.HasErrors() {
@@ -120,10 +121,11 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	return true
 }
 
-// badConstraint is said wherever a version constraint is expected.
+// badConstraint is the message for an invalid version constraint.
 const badConstraint = "%q is not a version constraint, such as \">= 1.2, < 2.0\"."
 
-// looseConstraint is met by more than a version constraint: by versions with a "v" before them, or of any number of parts.
+// looseConstraint matches version constraints and similar text: versions with a "v" prefix or with
+// any number of parts.
 var looseConstraint = func() *regexp.Regexp {
 	const part = `\s*(?:=|!=|>=|<=|>|<|~>)?\s*v?[0-9]+(?:\.[0-9]+)*(?:-[0-9A-Za-z.~-]+)?(?:\+[0-9A-Za-z.~-]+)?\s*`
 	return regexp.MustCompile("^" + part + "(?:," + part + ")*$")
@@ -163,7 +165,7 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 	}
 }
 
-// ParseConstraints reads version constraints as configurations write them, such as ">= 1.2, < 2.0".
+// ParseConstraints parses version constraints, such as ">= 1.2, < 2.0".
 func ParseConstraints(text string) (depsfile.Constraints, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("the constraint is empty")

@@ -8,19 +8,19 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// resourceKind is what tells the three kinds of resource blocks apart while decoding.
+// resourceKind describes how the block of one resource mode is decoded.
 type resourceKind struct {
 	mode   addrs.ResourceMode
 	block  string // the block type
-	noun   string // in messages
+	noun   string // for messages
 	plural string
 	schema *hcl.BodySchema
 }
 
 var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"}, {Name: "depends_on"}}
 
-// What belongs to a managed resource alone is in the schema of ephemeral ones too, to be refused there; in data blocks it goes to
-// the provider's schema, which as a rule refuses it.
+// The schema of ephemeral resources has the blocks of managed ones, for a specific error. In data
+// blocks they are left to the provider's schema, which normally rejects them.
 var (
 	managedKind = &resourceKind{addrs.Managed, "resource", "resource", "resources", &hcl.BodySchema{
 		Attributes: commonAttributes,
@@ -42,7 +42,7 @@ func decodeManaged(d *decoder, block *hcl.Block)   { d.resource(managedKind, blo
 func decodeData(d *decoder, block *hcl.Block)      { d.resource(dataKind, block, nil) }
 func decodeEphemeral(d *decoder, block *hcl.Block) { d.resource(ephemeralKind, block, nil) }
 
-// resource reads a resource block of any kind; check is the check block that it is nested in, or nil.
+// resource decodes a resource block of any kind. Check is the check block that contains it, or nil.
 func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *Resource {
 	before := len(d.diags)
 	content, rest := d.partial(block.Body, kind.schema)
@@ -52,7 +52,7 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.identifier(r.Addr.Type, block.LabelRanges[0], kind.noun+" type name")
 	d.identifier(r.Addr.Name, block.LabelRanges[1], kind.noun+" name")
-	// Whichever arguments say how often the block is there, they exclude each other; enabled lies in the lifecycle block.
+	// At most one of these arguments may be set. enabled is in the lifecycle block.
 	repetition := d.resourceArguments(r, content)
 	if name := r.Addr.ImpliedProvider(); r.Provider == nil && hclsyntax.ValidIdentifier(r.Addr.Type) {
 		if _, err := addrs.ParseProviderPart(name); err != nil {
@@ -86,14 +86,14 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.oneRepetition(repetition, kind.plural)
 	d.destroyProvisioners(r.Provisioners, r.Connection)
-	// A wrong resource is declared all the same: without it, each reference to it would be an error too.
+	// A resource with errors is declared too, so that references to it are not errors as well.
 	if check == nil || !d.diags[before:].HasErrors() {
 		d.file.resources = append(d.file.resources, r)
 	}
 	return r
 }
 
-// resourceArguments reads the meta-arguments and gives those that repeat the block.
+// resourceArguments decodes the meta-arguments and returns those that set the number of instances.
 func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repetition []*hcl.Attribute) {
 	attrs := content.Attributes
 	for _, one := range []struct {
@@ -120,7 +120,7 @@ func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repe
 	return repetition
 }
 
-// managedOnly refuses a block that only managed resources have.
+// managedOnly adds an error if a block for managed resources is in a block of another kind.
 func (d *decoder) managedOnly(kind *resourceKind, block *hcl.Block) bool {
 	if kind.mode == addrs.Managed {
 		return true

@@ -8,15 +8,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// sameExpression reports whether two expressions of the native syntax are written alike and refer to something. White space,
-// comments and parentheses don't matter.
+// sameExpression reports whether two native syntax expressions are equal and contain references.
+// White space, comments and parentheses don't matter.
 func sameExpression(a, b hcl.Expression) bool {
 	x, native := a.(hclsyntax.Expression)
 	y, bothNative := b.(hclsyntax.Expression)
 	return native && bothNative && len(x.Variables()) > 0 && sameSyntax(reflect.ValueOf(x), reflect.ValueOf(y))
 }
 
-// sameSyntax compares two parts of syntax trees. Places in files, and what evaluation stores in unexported fields, are left out.
+// sameSyntax compares two syntax trees. It ignores source ranges and unexported fields, which cache
+// evaluation results.
 func sameSyntax(a, b reflect.Value) bool {
 	a, b = withoutParentheses(a), withoutParentheses(b)
 	if !a.IsValid() || !b.IsValid() {
@@ -53,7 +54,8 @@ func sameSyntax(a, b reflect.Value) bool {
 	return a.Interface() == b.Interface()
 }
 
-// withoutParentheses returns the expression within parentheses, and anything else as it is.
+// withoutParentheses returns the expression inside parentheses. Other values are returned
+// unchanged.
 func withoutParentheses(v reflect.Value) reflect.Value {
 	for v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()

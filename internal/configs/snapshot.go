@@ -15,21 +15,21 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Snapshot is a configuration as it was loaded: its files and where each module lies. A plan keeps one, so that it can be applied as
-// it was planned.
+// Snapshot holds the files of a loaded configuration and the location of each module. A saved plan
+// contains one, so that apply uses the planned configuration.
 type Snapshot struct {
-	Files   map[string][]byte // by name, as diagnostics name them
+	Files   map[string][]byte // by file name, as in diagnostics
 	Modules []SnapshotModule  // sorted by path; the root first
 }
 
-// SnapshotModule is a place in the module tree.
+// SnapshotModule is one module of the tree.
 type SnapshotModule struct {
 	Path            addrs.Module
 	Dir             string
 	Source, Version string // as in Config
 }
 
-// Snapshot gives everything needed to load the tree again.
+// Snapshot returns a snapshot from which the whole tree can be loaded again.
 func (c *Config) Snapshot() *Snapshot {
 	parser := c.Root.static.env.parser
 	out := &Snapshot{Files: map[string][]byte{}}
@@ -45,7 +45,7 @@ func (c *Config) Snapshot() *Snapshot {
 	return out
 }
 
-// LoadSnapshot loads the tree that a snapshot was made of. Options' Parser and Resolve are not used.
+// LoadSnapshot loads the tree of a snapshot. It ignores opts.Parser and opts.Resolve.
 func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	with := LoadOptions{}
 	if opts != nil {
@@ -68,7 +68,7 @@ func (s *Snapshot) resolve(_ context.Context, req *ModuleRequest) (ResolvedModul
 	return ResolvedModule{Dir: s.Modules[i].Dir, Version: s.Modules[i].Version}, nil
 }
 
-// FS gives the snapshot's files for reading.
+// FS returns a file system with the snapshot's files.
 func (s *Snapshot) FS() FS {
 	out := snapshotFS{files: s.Files, dirs: map[string][]fs.DirEntry{}}
 	for name := range s.Files {
@@ -77,7 +77,7 @@ func (s *Snapshot) FS() FS {
 	}
 	for _, m := range s.Modules {
 		if _, ok := out.dirs[filepath.Clean(m.Dir)]; !ok {
-			out.dirs[filepath.Clean(m.Dir)] = nil // a module may have no files
+			out.dirs[filepath.Clean(m.Dir)] = nil // a module directory may be empty
 		}
 	}
 	for _, entries := range out.dirs {
@@ -107,7 +107,7 @@ func (s snapshotFS) ReadFile(name string) ([]byte, error) {
 	return src, nil
 }
 
-// snapshotEntry is a file's directory entry.
+// snapshotEntry is the directory entry of a file.
 type snapshotEntry string
 
 func (e snapshotEntry) Name() string               { return string(e) }

@@ -21,7 +21,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// staticEnv is what static evaluation finds around it, the same in every module of a tree.
+// staticEnv is the environment of static evaluation, shared by all modules of a tree.
 type staticEnv struct {
 	parser    *Parser
 	functions func() map[string]function.Function
@@ -30,8 +30,8 @@ type staticEnv struct {
 	workspace string
 	workDir   string
 	rootDir   string
-	mu        sync.Mutex // held during an evaluation: results are kept
-	depth     int        // how many symbols are being evaluated within each other
+	mu        sync.Mutex // held during evaluation, which caches results
+	depth     int        // nesting depth of symbols under evaluation
 }
 
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
@@ -45,20 +45,22 @@ func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv 
 	return env
 }
 
-// staticScope evaluates what has to be known before there is an engine, for one module of the tree: expressions of variables, local
-// values and paths. Each variable and local value is evaluated once, and only when something needs it.
+// staticScope evaluates expressions that are needed before the engine runs, for one module of the
+// tree. They may refer to variables, local values and paths. Each variable and local value is
+// evaluated at most once.
 type staticScope struct {
 	cfg  *Config
 	env  *staticEnv
 	memo map[addrs.Referenceable]*staticResult
 }
 
-// staticResult is a variable's or local value's static value.
+// staticResult is the static value of a variable or local value.
 type staticResult struct {
 	value cty.Value
 	diags tfdiags.Diagnostics
-	busy  bool // being evaluated
-	// unsuitable: there is a value, of the wrong type. Diagnostics say so once; users see an unknown value of the right one.
+	busy  bool // under evaluation
+	// unsuitable reports a value of the wrong type. It causes one diagnostic; users of the symbol
+	// see an unknown value of the right type.
 	unsuitable bool
 }
 
@@ -66,18 +68,21 @@ func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
 	return &staticScope{cfg: cfg, env: env, memo: map[addrs.Referenceable]*staticResult{}}
 }
 
-// StaticEval evaluates an expression of this module that only uses variables, local values, paths and functions, converted to want.
-// User names what needs the value, such as "module.net.source". The value goes where it can be read, so that it may not be secret.
+// StaticEval evaluates an expression of this module, which may use only variables, local values,
+// paths and functions, and converts the result to want. User names the setting that needs the
+// value, such as "module.net.source". The value may end up in public places, so sensitive and
+// ephemeral values are errors.
 func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
 	v, diags := c.staticValue(expr, user)
-	// Marks are looked at before the value is converted, which may fail with a message that shows a secret.
+	// The conversion's error message may contain the value, so marks are checked first.
 	if problem := refuseMarks(v, user, expr.Range()); problem != nil {
 		diags = append(diags, *problem)
 	}
 	return staticConvert(v, want, expr, diags)
 }
 
-// StaticSecret is StaticEval for what keeps a secret, such as the configuration of keys. The value has no marks any more.
+// StaticSecret is like StaticEval, for settings that may be secret, such as the configuration of
+// encryption keys. The result has no marks.
 func (c *Config) StaticSecret(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
 	v, diags := c.staticValue(expr, user)
 	v, _ = v.UnmarkDeep()
@@ -101,7 +106,8 @@ func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression, diags tfdiag
 	return v, diags
 }
 
-// StaticBody decodes a body of this module against a schema, with the same limits as StaticEval. Marks stay on the value.
+// StaticBody decodes a body of this module with a schema, with the limits of StaticEval. The value
+// keeps its marks.
 func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, tfdiags.Diagnostics) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
@@ -112,12 +118,13 @@ func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user stri
 	return c.static.scope(user, body.MissingItemRange()).EvalBody(analysed)
 }
 
-// StaticScope gives an evaluation scope with the same limits as StaticEval, for callers with their own way to decode.
+// StaticScope returns an evaluation scope with the limits of StaticEval, for callers that decode
+// bodies themselves.
 func (c *Config) StaticScope(user string, at hcl.Range) *lang.Scope {
 	return &lang.Scope{Data: lockedData{&staticData{c.static, c.static.name(user), at}}, Functions: c.static.env.functions()}
 }
 
-// lockedData is staticData for evaluations that begin outside this package.
+// lockedData is staticData for evaluation that starts outside this package.
 type lockedData struct{ *staticData }
 
 func (d lockedData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
@@ -147,7 +154,7 @@ func (s *staticScope) eval(expr hcl.Expression, want cty.Type, user string, at h
 	return s.scope(user, at).EvalExpr(expr, want)
 }
 
-// name gives a symbol's name with its module, as messages have it.
+// name returns the name of a symbol with its module, for messages.
 func (s *staticScope) name(symbol string) string {
 	if s.cfg.Path.IsRoot() {
 		return symbol
@@ -155,7 +162,8 @@ func (s *staticScope) name(symbol string) string {
 	return s.cfg.Path.String() + ":" + symbol
 }
 
-// evaluateStatics evaluates what the module itself needs statically: constant variables, instances of providers, module sources.
+// evaluateStatics evaluates the module's constant variables, provider for_each arguments and module
+// sources.
 func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {
@@ -164,7 +172,8 @@ func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 		}
 	}
 	diags = append(diags, c.providerInstances()...)
-	// Sources are evaluated before any module is looked for, so that all that are wrong are reported at once.
+	// All sources are evaluated before any module is resolved, so that all errors in them are
+	// reported together.
 	c.requests = make(map[string]*ModuleRequest, len(c.Module.Calls))
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Calls)) {
 		req, more := c.request(c.Module.Calls[name])
@@ -174,7 +183,7 @@ func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 	return diags
 }
 
-// constant makes sure that a variable declared const has a static value.
+// constant checks that a variable with const = true has a static value.
 func (c *Config) constant(v *Variable) tfdiags.Diagnostics {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
@@ -186,11 +195,11 @@ func (c *Config) constant(v *Variable) tfdiags.Diagnostics {
 	return diags
 }
 
-// staticData gives the values of what one static expression refers to.
+// staticData is the lang.Data of one static expression.
 type staticData struct {
 	scope *staticScope
-	user  string    // who needs them
-	at    hcl.Range // where problems of the needed values are reported again
+	user  string    // the setting that needs the value, for messages
+	at    hcl.Range // where errors in symbols are reported again
 }
 
 func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
@@ -218,7 +227,7 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 	return cty.DynamicVal, d.dynamic(subject, rng)
 }
 
-// Instances implements lang.Data: resources have no values here.
+// Instances implements lang.Data. Resources have no static values.
 func (d *staticData) Instances(addrs.Resource, []addrs.InstanceKey) (cty.Value, bool) {
 	return cty.NilVal, false
 }

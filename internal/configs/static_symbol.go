@@ -8,14 +8,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// maxRepeated bounds how many diagnostics of a failed symbol are repeated for each of its users. The first user gets all of them;
-// without a bound, symbols that use others twice would double them at every step.
+// maxRepeated limits how many diagnostics of a failed symbol are repeated for further users; the
+// first user gets all of them. Without a limit, symbols that use others twice would double the
+// diagnostics at each step.
 const maxRepeated = 20
 
-// maxChain bounds how many symbols are evaluated within each other, for the sake of the stack.
+// maxChain limits the depth of nested evaluations, which use the stack.
 const maxChain = 10_000
 
-// symbol gives the static value of a variable or local value that is declared. When it has none, the user is told so as well.
+// symbol returns the static value of a declared variable or local value. If it has none, the
+// diagnostics also name the user.
 func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
 	s := d.scope
 	result, known := s.memo[subject]
@@ -30,7 +32,7 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 		s.memo[subject] = result
 		result.value, result.diags = s.evaluate(subject)
 		result.busy = false
-	case result.busy: // found again while it is being evaluated, further up the stack
+	case result.busy: // a symbol further up the stack
 		return cty.DynamicVal, one(tfdiags.Errorf("Circular reference", "%s refers to itself.", s.name(subject.String())).At(s.declared(subject)))
 	}
 	var diags tfdiags.Diagnostics
@@ -47,7 +49,7 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 	return cty.DynamicVal, append(diags, unable)
 }
 
-// declared is where a symbol is declared.
+// declared returns the position of a symbol's declaration.
 func (s *staticScope) declared(subject addrs.Referenceable) hcl.Range {
 	if local, ok := subject.(addrs.LocalValue); ok {
 		return s.cfg.Module.Locals[local.Name].Range
@@ -55,7 +57,7 @@ func (s *staticScope) declared(subject addrs.Referenceable) hcl.Range {
 	return s.cfg.Module.Variables[subject.(addrs.InputVariable).Name].Range
 }
 
-// evaluate works out a symbol's value.
+// evaluate computes the value of a symbol.
 func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
 	switch subject := subject.(type) {
 	case addrs.LocalValue:
@@ -79,7 +81,7 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.
 	panic("unreachable: only variables and local values have static values")
 }
 
-// by says where the value of a root variable comes from: there are many places to look at.
+// by returns the origin of a root module variable's value, for messages.
 func (s *staticScope) by(v *Variable) string {
 	if given := s.env.given[v.Name]; s.cfg.Call == nil && given.From != "" {
 		return " by " + given.From
@@ -87,7 +89,8 @@ func (s *staticScope) by(v *Variable) string {
 	return ""
 }
 
-// argument gives what was given for a variable: by the call or, for the root module, from outside; cty.NilVal stands for nothing.
+// argument returns the value set for a variable: by the module call or, in the root module, by the
+// user. It is cty.NilVal if there is none.
 func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	if s.cfg.Call != nil {
 		return s.callArgument(v)
@@ -114,9 +117,10 @@ func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 
 func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 	call := s.cfg.Call
-	attrs, _ := call.Config.JustAttributes() // what is wrong with the arguments themselves is said elsewhere
+	attrs, _ := call.Config.JustAttributes() // CheckArguments reports errors in arguments
 	if attr, ok := attrs[v.Name]; ok {
-		// The argument belongs to the caller's scope, but what it is needed for is the variable.
+		// The argument is evaluated in the caller's scope, but it is the variable that needs the
+		// value.
 		parent := s.cfg.Parent.static
 		user := s.name(addrs.InputVariable{Name: v.Name}.String())
 		scope := parent.scope("", attr.Range)

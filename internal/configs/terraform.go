@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// terraformSchema has arguments of other programs too, which are accepted without effect.
+// terraformSchema includes arguments of other programs, which have no effect.
 var terraformSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "required_version"}, {Name: "experiments"}, {Name: "language"}},
 	Blocks: []hcl.BlockHeaderSchema{
@@ -16,7 +16,8 @@ var terraformSchema = &hcl.BodySchema{
 	},
 }
 
-// decodeTerraform reads a terraform block: settings of the module and, in the root module, of the program.
+// decodeTerraform decodes a terraform block: settings of the module and, in the root module, of the
+// whole configuration.
 func decodeTerraform(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, terraformSchema)
 	if attr, ok := content.Attributes["required_version"]; ok {
@@ -42,7 +43,7 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 	}
 }
 
-// constantArguments makes sure that a body has only arguments, whose values refer to nothing.
+// constantArguments checks that a body has only arguments without references.
 func (d *decoder) constantArguments(body hcl.Body) {
 	attrs, diags := body.JustAttributes()
 	d.addHCL(diags)

@@ -8,60 +8,61 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestFile is one file of tests.
+// TestFile is a test file.
 type TestFile struct {
 	Name      string // path relative to the working directory
 	Variables map[string]hcl.Expression
-	// Providers are configurations for the modules under test, by the names that these have for them.
+	// Providers are provider configurations for the modules under test, by their names in those
+	// modules.
 	Providers map[addrs.LocalProviderConfig]*Provider
-	// Mocks are configurations of providers that are made up. They win over Providers.
+	// Mocks are mocked provider configurations. They take precedence over Providers.
 	Mocks     map[addrs.LocalProviderConfig]*MockProvider
 	Overrides []*Override
 	Runs      []*TestRun // names may repeat
 }
 
-// TestRun is a run block: one plan or apply, and what must hold afterwards.
+// TestRun is a run block: one plan or apply, and assertions on the result.
 type TestRun struct {
 	Name      string
-	Plan      bool // only plan
+	Plan      bool // plan without apply
 	Options   TestOptions
 	Variables map[string]hcl.Expression
-	Module    *TestModule // what is tested; nil for the root module
-	// Providers says which of the file's configurations take the place of the module's own.
+	Module    *TestModule // the module under test; nil for the root module
+	// Providers maps provider configurations of the module to those of the test file.
 	Providers      []PassedProvider
 	ProvidersSet   bool
 	Asserts        []*CheckRule
-	ExpectFailures []hcl.Traversal // objects whose conditions must fail
+	ExpectFailures []hcl.Traversal // objects whose conditions are expected to fail
 	Overrides      []*Override
 	Range          hcl.Range
 }
 
-// TestOptions are a run's plan_options. Addresses are read when they are used.
+// TestOptions holds the plan_options of a run. Addresses are resolved when the run starts.
 type TestOptions struct {
 	RefreshOnly, SkipRefresh bool
 	Targets, Replace         []hcl.Traversal
 }
 
-// TestModule is the module that a run tests in the root module's place.
+// TestModule is a module that a run tests instead of the root module.
 type TestModule struct {
 	Call *ModuleCall // source and version
 	Path addrs.Module
 }
 
-// OverrideKind is what an override takes the place of.
+// OverrideKind is the kind of object that an override replaces.
 type OverrideKind uint8
 
 const (
-	OverrideResource OverrideKind = iota // a managed resource's objects
-	OverrideData                         // what a data source finds
-	OverrideModule                       // a module's outputs
+	OverrideResource OverrideKind = iota // instances of a managed resource
+	OverrideData                         // results of a data source
+	OverrideModule                       // outputs of a module
 )
 
 // Override is an override_resource, override_data or override_module block.
 type Override struct {
 	Kind        OverrideKind
 	Target      addrs.Target // without keys of module instances
-	Values      cty.Value    // an object; an empty one when nothing is set
+	Values      cty.Value    // an object; empty if not set
 	TargetRange hcl.Range
 	Range       hcl.Range
 }
@@ -92,10 +93,10 @@ var (
 	testModuleSchema  = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true}, {Name: "version"}}}
 )
 
-// overrideKinds are the kinds by block type.
+// overrideKinds maps block types to kinds.
 var overrideKinds = map[string]OverrideKind{"override_resource": OverrideResource, "override_data": OverrideData, "override_module": OverrideModule}
 
-// testFile reads the body of a test file.
+// testFile decodes the body of a test file.
 func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
 	f := &TestFile{Name: name, Providers: map[addrs.LocalProviderConfig]*Provider{}, Mocks: map[addrs.LocalProviderConfig]*MockProvider{}}
 	var variables once
@@ -206,7 +207,8 @@ func (d *decoder) testOptions(block *hcl.Block) TestOptions {
 	return o
 }
 
-// testModule reads what a run tests. Its place in the list of installed modules is named after the file and the run.
+// testModule decodes a run's module block. The module's path in the modules manifest consists of
+// the names of the file and the run.
 func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
 	attrs := d.content(block.Body, testModuleSchema).Attributes
 	call := &ModuleCall{Name: run, Config: hcl.EmptyBody(), Range: block.DefRange}
@@ -219,7 +221,7 @@ func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
 	return &TestModule{Call: call, Path: testModulePath(file, run)}
 }
 
-// testProvider reads a provider block. The names in it are those of the module under test.
+// testProvider decodes a provider block. Names in it are resolved in the module under test.
 func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
 	inner := &decoder{file: &file{}}
 	decodeProvider(inner, block)

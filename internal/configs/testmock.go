@@ -22,7 +22,7 @@ var (
 	overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true}, {Name: "outputs"}}}
 )
 
-// mockProvider reads a mock_provider block.
+// mockProvider decodes a mock_provider block.
 func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{}}
 	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0], Range: block.DefRange, Mock: true}
@@ -78,7 +78,7 @@ func (d *decoder) mockDefaults(m *MockProvider, into map[string]cty.Value, block
 	into[typ] = values
 }
 
-// testOverride reads an override block.
+// testOverride decodes an override block.
 func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
 	kind := overrideKinds[block.Type]
 	schema, argument := overrideSchema, "values"
@@ -97,7 +97,7 @@ func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
 	return append(list, o)
 }
 
-// overrideTarget reads the address that is overridden: a module call, a resource, or an instance of one.
+// overrideTarget decodes the address of a module call, resource or resource instance.
 func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 	o.TargetRange = attr.Expr.Range()
 	expr := d.nativeExpr(attr.Expr)
@@ -131,7 +131,7 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 	return false
 }
 
-// withoutSplat returns TYPE.NAME for TYPE.NAME[*], which are all of its instances either way.
+// withoutSplat returns TYPE.NAME for TYPE.NAME[*]: both refer to all instances.
 func withoutSplat(expr hcl.Expression) hcl.Expression {
 	if splat, ok := expr.(*hclsyntax.SplatExpr); ok {
 		if _, last := splat.Each.(*hclsyntax.AnonSymbolExpr); last {
@@ -156,13 +156,14 @@ func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 	return cty.EmptyObjectVal
 }
 
-// OverrideOf returns the override that the block has for an instance, or nil.
+// OverrideOf returns the mock provider's override of an instance, or nil.
 func (m *MockProvider) OverrideOf(addr addrs.AbsInstance) *Override { return m.byTarget.Of(addr) }
 
-// OverrideTable holds overrides by resource and instance key. Those of all instances have no key.
+// OverrideTable maps resources and instance keys to overrides. The key of an override for all
+// instances is NoKey.
 type OverrideTable map[addrs.ConfigResource]map[addrs.InstanceKey]*Override
 
-// Add adds an override and returns the one that had its target before, or nil.
+// Add adds an override. It returns the earlier override of the same target, or nil.
 func (t OverrideTable) Add(o *Override) (before *Override) {
 	r := o.Target.Resource.In(o.Target.Module.Module())
 	if t[r] == nil {
@@ -173,7 +174,7 @@ func (t OverrideTable) Add(o *Override) (before *Override) {
 	return before
 }
 
-// Of returns the override of an instance, else that of all instances of its resource, or nil.
+// Of returns the override of an instance or of its whole resource, or nil.
 func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
 	byKey := t[addr.Config()]
 	if o := byKey[addr.Key]; o != nil {
@@ -182,7 +183,7 @@ func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
 	return byKey[addrs.NoKey]
 }
 
-// Defaults gives the default values for objects of a resource's type; an empty object when there are none.
+// Defaults returns the default values for instances of r's type, by default an empty object.
 func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {
 	if m == nil {
 		return cty.EmptyObjectVal

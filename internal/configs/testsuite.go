@@ -16,7 +16,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// DefaultTestDirectory is where tests are looked for besides the root module's own directory.
+// DefaultTestDirectory is the directory that is searched for tests in addition to the root
+// module's.
 const DefaultTestDirectory = "tests"
 
 var testExtensions = extensions{
@@ -26,8 +27,8 @@ var testExtensions = extensions{
 	{".tftest.json", ""},
 }
 
-// TestFiles reads the test files of a root module: those beside it and those in a directory of tests, which is relative to it.
-// They come in the order of their names.
+// TestFiles reads the test files in the root module's directory and in testDir, which is relative
+// to it. The result is sorted by name.
 func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnostics) {
 	names := p.listTests(root)
 	var diags tfdiags.Diagnostics
@@ -59,11 +60,11 @@ func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnosti
 	return out, diags
 }
 
-// listTests finds the test files of a directory.
+// listTests returns the test files in a directory.
 func (p *Parser) listTests(dir string) []string {
 	entries, err := p.fs.ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // the caller says so where it matters
+		return nil // the caller reports it if necessary
 	}
 	var out []string
 	for name := range testExtensions.among(entries) {
@@ -72,7 +73,8 @@ func (p *Parser) listTests(dir string) []string {
 	return out
 }
 
-// testModulePath is the path under which a run's module is installed: test, the file's path without its ending, the run.
+// testModulePath returns the path of a run's module in the modules manifest: "test", the file's
+// path without extension, and the run's name.
 func testModulePath(file, run string) addrs.Module {
 	path := addrs.Module("test")
 	for _, part := range strings.Split(filepath.ToSlash(strings.TrimSuffix(file, testExtensions.of(file))), "/") {
@@ -81,14 +83,15 @@ func testModulePath(file, run string) addrs.Module {
 	return path.Child(run)
 }
 
-// Request evaluates a run's module source, which is constant. Local ones start at the root module, which the caller loaded.
+// Request evaluates the module source of a run, which must be constant. Local sources are relative
+// to root.
 func (m *TestModule) Request(root *Config) (*ModuleRequest, tfdiags.Diagnostics) {
 	req, diags := root.request(m.Call)
 	req.Path = m.Path
 	return req, diags
 }
 
-// Within gives a resolver for the calls of a configuration that is installed below a path.
+// Within returns a resolver for a configuration whose modules are installed below path.
 func (r Resolver) Within(path addrs.Module) Resolver {
 	return func(ctx context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
 		below := *req
@@ -97,17 +100,17 @@ func (r Resolver) Within(path addrs.Module) Resolver {
 	}
 }
 
-// Overlay changes a configuration while it is loaded: tests put provider configurations and modules of their own in place.
+// Overlay changes a configuration while it is loaded, for tests.
 type Overlay struct {
-	// Providers are configurations of the root module, which take the place of those with the same names.
+	// Providers replace the root module's provider configurations of the same names.
 	Providers []*Provider
-	// Outputs are what modules give without being looked into.
+	// Outputs holds the outputs of modules that are not evaluated.
 	Outputs map[addrs.Module]map[string]cty.Value
-	// Unprotected leaves out prevent_destroy.
+	// Unprotected removes prevent_destroy arguments.
 	Unprotected bool
 }
 
-// root gives the root module with the overlay's provider configurations.
+// root returns the root module with the overlay's provider configurations.
 func (o *Overlay) root(m *Module) *Module {
 	if o == nil {
 		return m
@@ -129,7 +132,8 @@ func (o *Overlay) root(m *Module) *Module {
 	return &out
 }
 
-// module gives a called module: one that is overridden has its arguments, and the outputs that the overlay says.
+// module returns a called module. An overridden one has only its variables, and the outputs of the
+// overlay.
 func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 	if o == nil {
 		return m
@@ -158,7 +162,7 @@ func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 	return out
 }
 
-// unprotected gives the module with resources that may all be destroyed, where the overlay says so.
+// unprotected returns the module without prevent_destroy arguments if o.Unprotected is set.
 func (o *Overlay) unprotected(m *Module) *Module {
 	if !o.Unprotected {
 		return m

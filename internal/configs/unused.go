@@ -13,14 +13,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// UnusedAttributes warns of each attribute that an object constructor sets although conversion to ty drops it: a misspelt name, as
-// a rule. It looks as deep as the source spells out the value.
+// UnusedAttributes warns about attributes in object constructors that conversion to ty drops, which
+// usually are misspelled names. It checks nested constructors too.
 func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if made, ok := expr.(*hclsyntax.ForExpr); ok && ty.IsCollectionType() {
 		return UnusedAttributes(made.ValExpr, ty.ElementType())
 	}
-	// Only what is spelled out can be misspelt: attributes of values that come from elsewhere are dropped in silence.
+	// Attributes of computed values are dropped silently.
 	switch {
 	case ty.IsObjectType():
 		for _, pair := range pairsOf(expr) {
@@ -40,7 +40,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 	case ty.IsMapType():
 		for _, pair := range pairsOf(expr) {
 			if _, keyDiags := pair.Key.Value(nil); keyDiags.HasErrors() {
-				continue // the source does not say which element it is
+				continue // the map key is dynamic
 			}
 			diags = append(diags, UnusedAttributes(pair.Value, ty.ElementType())...)
 		}
@@ -60,7 +60,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 
 func pairsOf(expr hcl.Expression) []hcl.KeyValuePair {
 	pairs, diags := hcl.ExprMap(expr)
-	if diags.HasErrors() || json.IsJSONExpression(expr) { // JSON is written by programs, which know no better
+	if diags.HasErrors() || json.IsJSONExpression(expr) { // JSON is usually generated
 		return nil
 	}
 	return pairs

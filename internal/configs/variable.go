@@ -14,18 +14,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TypeConstraint is a variable's declared type.
+// TypeConstraint is the declared type of a variable.
 type TypeConstraint struct {
-	// Type is what values are converted to; cty.DynamicPseudoType where nothing was declared.
+	// Type is the type of the values; cty.DynamicPseudoType if not declared.
 	Type cty.Type
-	// WithOptional is the same type with its optional attributes marked, as conversion needs it.
+	// WithOptional is the same type with its optional attributes marked, for conversion.
 	WithOptional cty.Type
-	Defaults     *typeexpr.Defaults // nil: no optional attribute has a default
-	// Literal: a value given as text is taken as it stands instead of being parsed as an expression.
+	Defaults     *typeexpr.Defaults // nil if no optional attribute has a default
+	// Literal reports that the text of a value is the value itself, and not an expression.
 	Literal bool
 }
 
-// Default is a variable's default value, converted already.
+// Default is the default value of a variable, after conversion.
 type Default struct {
 	Set   bool
 	Value cty.Value
@@ -39,13 +39,13 @@ var variableSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
 }
 
-// metaArguments of module calls can't be names of variables: a caller could not set them.
+// metaArguments of module calls can't be variable names: callers could not set such variables.
 var metaArguments = map[string]bool{
 	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true, "depends_on": true, "locals": true,
 	"provider": true, "_": true,
 }
 
-// decodeVariable reads a variable block.
+// decodeVariable decodes a variable block.
 func decodeVariable(d *decoder, block *hcl.Block) {
 	v := &Variable{
 		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0], Nullable: true,
@@ -105,19 +105,19 @@ func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
 	}
 }
 
-// NoValue says that a required variable of the root module has no value and could not be asked for.
+// NoValue returns the error for a required root module variable without a value.
 func (v *Variable) NoValue() tfdiags.Diagnostic {
 	return tfdiags.Errorf("No value for required variable",
 		"The variable %q of the root module has no default, so it needs a value: with -var, -var-file, a .tfvars file or the environment variable TF_VAR_%s.",
 		v.Name, v.Name).At(v.Range)
 }
 
-// DeprecationText tells who gives a deprecated variable a value what to do instead.
+// DeprecationText returns the warning for users who set the deprecated variable.
 func (v *Variable) DeprecationText() string {
 	return fmt.Sprintf("The variable %q is deprecated:\n%s", v.Name, v.Deprecated)
 }
 
-// deprecated reads the text that tells users what to do instead. An empty one is refused at the place given.
+// deprecated decodes a deprecation message. If it is empty, it adds an error at the given position.
 func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what string) string {
 	var text string
 	if !d.constant(attr, &text) {
@@ -129,7 +129,8 @@ func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what st
 	return text
 }
 
-// variableDefault reads the default, converted unless an override file may still give the type.
+// variableDefault decodes the default. It converts the value unless an override file may change the
+// type.
 func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	val, diags := attr.Expr.Value(nil)
 	d.addHCL(diags)
@@ -138,7 +139,8 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 		val = cty.DynamicVal
 	}
 	v.Default = Default{Set: true, Value: val}
-	// In an override file the type may still be that of the base, so the conversion waits for the merge.
+	// In an override file without a type, the base declaration's type applies, so the conversion
+	// waits for the merge.
 	if d.override && !v.typeSet || diags.HasErrors() {
 		return
 	}
@@ -148,7 +150,7 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	}
 }
 
-// convertDefault brings the default into the declared type.
+// convertDefault converts the default to the declared type.
 func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
 	val, err := v.Type.Convert(v.Default.Value)
 	if err != nil {
@@ -165,7 +167,7 @@ func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
 	return nil
 }
 
-// Convert brings a value into the type, optional attributes filled in.
+// Convert converts a value to the type and sets the defaults of optional attributes.
 func (t TypeConstraint) Convert(val cty.Value) (cty.Value, error) {
 	if t.Defaults != nil && !val.IsNull() {
 		val = t.Defaults.Apply(val)
@@ -173,7 +175,7 @@ func (t TypeConstraint) Convert(val cty.Value) (cty.Value, error) {
 	return coerce.Convert(val, t.WithOptional)
 }
 
-// typeConstraint reads a type expression, with the forms of old configurations.
+// typeConstraint decodes a type expression, including the forms of old configurations.
 func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 	any := TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}
 	if tmpl, ok := expr.(*hclsyntax.TemplateExpr); ok && tmpl.IsStringLiteral() {
@@ -191,7 +193,8 @@ func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 	}
 }
 
-// refersToItself makes sure that a validation is about its variable.
+// refersToItself reports whether the condition refers to the variable it validates. If not, it adds
+// an error.
 func (d *decoder) refersToItself(v *Variable, rule *CheckRule) bool {
 	for _, traversal := range rule.Condition.Variables() {
 		if traversal.RootName() == "var" && len(traversal) > 1 && addrs.StepName(traversal[1]) == v.Name {

@@ -1,9 +1,10 @@
-// Package lang evaluates the language's expressions and bodies.
+// Package lang evaluates expressions and bodies of the configuration language.
 //
-// It has two halves. Analysis (refs.go) finds, once per expression or body, which objects it refers to and which provider
-// functions it calls. Evaluation (scope.go) asks a [Data] for those objects' values and runs the expression. The static
-// evaluator of configs, the engine, the console and `tofu test` all use it, each with its own Data.
+// Analysis (refs.go) finds the objects and provider functions that an expression or body refers to,
+// once for all its evaluations. Evaluation (scope.go) gets the values of those objects from a
+// [Data] and runs the expression. Static evaluation in configs, the engine, the console and `tofu
+// test` use it with their own Data.
 //
-// Invariants: an analysed Expr or Body is immutable and shared by all instances and module instances; evaluation never copies
-// the values it is given; nothing here does input or output; there is no lock.
+// An analysed [Expr] or [Body] is immutable and shared by all instances of its resource and module.
+// Evaluation does not copy values. The package performs no I/O and has no locks.
 package lang

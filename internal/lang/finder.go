@@ -13,15 +13,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// finder finds the names that expressions use and the provider functions that they call, in the order in which they are written.
+// finder finds the references and provider function calls in expressions, in source order.
 type finder struct {
 	variables []hcl.Traversal
 	functions []FunctionRef
-	typeWords funcs.TypeWords // among the variables
+	typeWords funcs.TypeWords // type keywords, which variables includes
 	diags     tfdiags.Diagnostics
 }
 
-// refs returns what was found.
+// refs returns the references and calls found so far.
 func (f *finder) refs(scope addrs.Scope) Refs {
 	f.variables = f.typeWords.Without(f.variables)
 	objects, problems := references(f.variables, scope)
@@ -40,8 +40,9 @@ func (f *finder) inExpr(expr hcl.Expression) {
 	funcs.VisitCalls(expr, f.call)
 }
 
-// inNative goes through the kinds of expressions that most configurations are made of by itself: HCL's walk takes several times as
-// long, and names and calls take one each. Those that define names for others are left to HCL, with all that is in them.
+// inNative handles the most frequent kinds of expressions itself: HCL's walk is several times
+// slower and needs one pass for variables and one for calls. Expressions that define names for
+// their children are left to HCL.
 func (f *finder) inNative(expr hclsyntax.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.LiteralValueExpr:
@@ -75,13 +76,14 @@ func (f *finder) inEach(exprs []hclsyntax.Expression) {
 	}
 }
 
-// callsInBody looks everywhere in a body. One that is put together of several, as override files do, is made of whole blocks.
+// callsInBody finds calls anywhere in a body. A merged body, such as an overridden one, consists of
+// whole blocks.
 func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
 	if node, ok := body.(*hclsyntax.Body); ok {
 		funcs.VisitCallsInNode(node, f.call)
 		return
 	}
-	attrs, _ := body.JustAttributes() // JSON bodies give everything, blocks included, as attributes
+	attrs, _ := body.JustAttributes() // JSON bodies return blocks as attributes too
 	for _, attr := range attrs {
 		funcs.VisitCalls(attr.Expr, f.call)
 	}
@@ -90,7 +92,7 @@ func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
 	}
 	content, _, _ := body.PartialContent(blockHeaders(schema))
 	for _, block := range content.Blocks {
-		nested := configschema.Empty() // dynamic blocks are in one language as a whole
+		nested := configschema.Empty() // the content of a dynamic block has the syntax of the block itself
 		if known := schema.BlockTypes[block.Type]; known != nil {
 			nested = &known.Block
 		}
@@ -98,7 +100,8 @@ func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
 	}
 }
 
-// blockHeaders gives all that may be written as blocks in a body of that schema: some attributes may be, too.
+// blockHeaders returns the schema of all blocks in a body, including attributes that may be written
+// as blocks.
 func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
 	out := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 	for name, nested := range schema.BlockTypes {
@@ -114,7 +117,7 @@ func blockHeaders(schema *configschema.Block) *hcl.BodySchema {
 	return out
 }
 
-// call records a call of a provider-defined function, or of one that takes a type constraint.
+// call records a call of a provider function or of a function with a type constraint.
 func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
 	f.typeWords.Add(call)
 	if !strings.HasPrefix(call.Name, "provider::") {

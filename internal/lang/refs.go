@@ -10,15 +10,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Refs are the objects and provider functions that an expression or a body uses, in the order in which they are written.
+// Refs holds the references of an expression or a body in source order.
 type Refs struct {
 	Objects   []*addrs.Reference
 	Functions []FunctionRef
-	Problems  tfdiags.Diagnostics // of what is written like a reference, and is none
+	Problems  tfdiags.Diagnostics // errors in references
 
-	long bool // some resource is written as resource.TYPE.NAME
+	long bool // a reference has the form resource.TYPE.NAME
 
-	// named has the keys of those resources of which nothing but single instances is named; nil for none.
+	// named holds the instance keys of each resource that is referenced only by instance; nil if
+	// there is none.
 	named map[addrs.Resource][]addrs.InstanceKey
 }
 
@@ -28,7 +29,7 @@ type FunctionRef struct {
 	Range hcl.Range
 }
 
-// Add appends another list.
+// Add appends other to r.
 func (r *Refs) Add(other Refs) {
 	r.Objects = append(r.Objects, other.Objects...)
 	r.Functions = append(r.Functions, other.Functions...)
@@ -37,7 +38,7 @@ func (r *Refs) Add(other Refs) {
 	r.named = namedInstances(r.Objects)
 }
 
-// namedInstances finds the resources of which nothing but single instances is named.
+// namedInstances returns the instance keys of each resource that is referenced only by instance.
 func namedInstances(refs []*addrs.Reference) map[addrs.Resource][]addrs.InstanceKey {
 	var out map[addrs.Resource][]addrs.InstanceKey
 	for _, ref := range refs {
@@ -59,23 +60,23 @@ func namedInstances(refs []*addrs.Reference) map[addrs.Resource][]addrs.Instance
 	return out
 }
 
-// Expr is an analysed expression. The zero Expr is no expression.
+// Expr is an analysed expression.
 type Expr struct {
 	hcl.Expression
 	Refs Refs
 }
 
-// Body is a body analysed against its schema.
+// Body is a body that was analysed with its schema.
 type Body struct {
 	Body   hcl.Body
 	Schema *configschema.Block
 	Refs   Refs
-	Meta   *hcl.BodySchema // what was taken out of the body before; nil: nothing. It is offered to who misspells it
+	Meta   *hcl.BodySchema // meta-arguments removed from the body, for spelling suggestions; may be nil
 
 	prepared hcl.Body
 }
 
-// Analyse finds what an expression refers to. A nil expression gives nil.
+// Analyse finds the references in an expression. It returns nil if expr is nil.
 func Analyse(expr hcl.Expression, scope addrs.Scope) *Expr {
 	if expr == nil {
 		return nil
@@ -85,7 +86,7 @@ func Analyse(expr hcl.Expression, scope addrs.Scope) *Expr {
 	return &Expr{Expression: expr, Refs: f.refs(scope)}
 }
 
-// AnalyseBody finds what a body of that schema refers to.
+// AnalyseBody finds the references in a body with the given schema.
 func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
 	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
 	var f finder
@@ -101,7 +102,8 @@ func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *
 	return out
 }
 
-// InContent gives where the references begin that stand in the content of dynamic blocks: they matter only if some content is made.
+// InContent returns the start positions of references in the content of dynamic blocks, which are
+// evaluated only if blocks are generated.
 func (b *Body) InContent() map[hcl.Pos]bool {
 	certain := map[hcl.Pos]bool{}
 	for _, tr := range b.Schema.CertainVariables(b.Body) {
@@ -116,7 +118,7 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 	return out
 }
 
-// without gives the body without some of its references to objects.
+// without returns the body without the references to objects for which unwanted returns true.
 func (b *Body) without(unwanted func(*addrs.Reference) bool) *Body {
 	out := *b
 	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), unwanted)
@@ -124,7 +126,8 @@ func (b *Body) without(unwanted func(*addrs.Reference) bool) *Body {
 	return &out
 }
 
-// references reads traversals as references. Traversals of temporary names (dynamic block iterators) never get here.
+// references parses traversals as references. Traversals of local names, such as dynamic block
+// iterators, must not be among them.
 func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Reference, tfdiags.Diagnostics) {
 	if len(traversals) == 0 {
 		return nil, nil
@@ -141,12 +144,12 @@ func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Referen
 	return out, diags
 }
 
-// longForm tells whether a resource is written with the word "resource" before its type.
+// longForm reports whether a resource reference starts with "resource".
 func longForm(traversals []hcl.Traversal) bool {
 	return slices.ContainsFunc(traversals, func(tr hcl.Traversal) bool { return tr.RootName() == "resource" })
 }
 
-// DependsOn reads the traversals of a depends_on argument.
+// DependsOn parses the references in a depends_on argument.
 func DependsOn(traversals []hcl.Traversal) Refs {
 	objects, problems := references(traversals, addrs.ModuleScope)
 	return Refs{Objects: objects, Problems: problems}

@@ -14,31 +14,34 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Data gives the values of the objects that expressions refer to.
+// Data provides the values of the objects that expressions refer to.
 type Data interface {
-	// Value gives an object's value as a whole: a resource with all its instances, one input variable, count.index. Module calls
-	// and what lies in them are asked for with Module instead.
+	// Value returns the whole value of an object, such as a resource with all its instances, an
+	// input variable or count.index. Module calls and their outputs are read with Module instead.
 	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
 
-	// Instances gives a value in which those instances of a resource are found by their keys, for an expression that names no others.
-	// ok is false where the whole is as good.
+	// Instances returns a value with only the given instances of r, by key, for an expression that
+	// refers to no others. It returns false if the caller should use the value of the whole
+	// resource.
 	Instances(r addrs.Resource, keys []addrs.InstanceKey) (v cty.Value, ok bool)
 
-	// Module gives a module call's value with (at least) those outputs, sorted; all of them when the list is nil. keyless: some were
-	// asked of the call itself and not of an instance, so that they may as well be keys.
+	// Module returns the value of a module call with at least the given outputs, which are sorted;
+	// nil means all. If keyless is true, some names are attributes of the call itself rather than
+	// of an instance, so they may be instance keys.
 	Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
 
-	// Function gives a provider-defined function.
+	// Function returns a provider function.
 	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics)
 }
 
-// Scope is where an expression is evaluated: what it can refer to and which functions it can call.
+// Scope provides the values and functions for evaluation.
 type Scope struct {
 	Data      Data
 	Functions map[string]function.Function
 }
 
-// Context gives HCL's evaluation context with everything that refs name. It may serve many evaluations.
+// Context returns an HCL evaluation context with everything in refs. It can be used for several
+// evaluations.
 func (s *Scope) Context(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	ctx, diags := s.variables(refs)
 	ctx.Functions = s.Functions
@@ -56,12 +59,12 @@ func (s *Scope) Context(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	return ctx, diags
 }
 
-// namespaces collects values by the path of names that leads to them.
+// namespaces collects values by their path of names.
 type namespaces struct {
-	roots   map[string]cty.Value            // self, and complete roots
-	members map[string]map[string]cty.Value // var.x, path.x, TYPE.name …
+	roots   map[string]cty.Value            // self, and completed roots
+	members map[string]map[string]cty.Value // var.x, path.x, TYPE.name, etc.
 	nested  map[string]map[string]map[string]cty.Value
-	long    bool // managed resources are needed below "resource" as well
+	long    bool // managed resources are also needed under "resource"
 }
 
 func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
@@ -88,7 +91,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 			ns.nestedIn("resource", r.Type)[name] = v
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(calls)) { // problems in an order
+	for _, name := range slices.Sorted(maps.Keys(calls)) { // for a fixed order of diagnostics
 		c := calls[name]
 		v, more := s.Data.Module(name, c.names(), c.keyless, c.rng)
 		diags = diags.Append(more...)
@@ -100,7 +103,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 	return ns.context(), diags
 }
 
-// object gives what a reference is to.
+// object returns the value of a referenced object.
 func (s *Scope) object(subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	if r, ok := subject.(addrs.Resource); ok && len(named[r]) > 0 {
 		if v, ok := s.Data.Instances(r, named[r]); ok {
@@ -114,7 +117,7 @@ func (s *Scope) object(subject addrs.Referenceable, named map[addrs.Resource][]a
 	return v, diags
 }
 
-// callOutputs are the outputs of a module call that an expression reads.
+// callOutputs holds the outputs of a module call that an expression uses.
 type callOutputs struct {
 	all     bool
 	keyless bool
@@ -142,7 +145,8 @@ func (c *callOutputs) names() []string {
 	return slices.Sorted(maps.Keys(c.outputs))
 }
 
-// moduleSubject tells whether a reference leads into a module call, and to which output ("" for the whole).
+// moduleSubject returns the module call that a reference leads to and its output, "" for the whole
+// call. It returns false for other references.
 func moduleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, output string, ok bool) {
 	switch s := subject.(type) {
 	case addrs.ModuleCall:
@@ -155,7 +159,7 @@ func moduleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, 
 	return addrs.ModuleCallInstance{}, "", false
 }
 
-// place gives where the value of an object belongs. Managed resources answer to resource.TYPE as well.
+// place returns the map and the key of an object's value.
 func (ns *namespaces) place(subject addrs.Referenceable) (members map[string]cty.Value, name string) {
 	switch s := subject.(type) {
 	case addrs.Self:
@@ -175,7 +179,7 @@ func (ns *namespaces) place(subject addrs.Referenceable) (members map[string]cty
 	}
 }
 
-// in gives the members of a root.
+// in returns the members of a root name.
 func (ns *namespaces) in(root string) map[string]cty.Value {
 	members := ns.members[root]
 	if members == nil {
@@ -185,7 +189,7 @@ func (ns *namespaces) in(root string) map[string]cty.Value {
 	return members
 }
 
-// nestedIn gives the members of a type below a root.
+// nestedIn returns the members of a type below a root name.
 func (ns *namespaces) nestedIn(root, typ string) map[string]cty.Value {
 	if ns.nested == nil {
 		ns.nested = map[string]map[string]map[string]cty.Value{}
@@ -216,7 +220,8 @@ func (ns *namespaces) context() *hcl.EvalContext {
 	return &hcl.EvalContext{Variables: vars}
 }
 
-// Eval evaluates an analysed expression and converts the result to want; cty.DynamicPseudoType takes it as it is.
+// Eval evaluates an analysed expression and converts the result to want, unless that is
+// cty.DynamicPseudoType.
 func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 	ctx, diags := s.Context(expr.Refs)
 	if diags.HasErrors() {
@@ -226,7 +231,7 @@ func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics)
 	return v, diags.Append(more...)
 }
 
-// EvalExpr analyses and evaluates an expression that is needed once.
+// EvalExpr analyses and evaluates an expression, for a single evaluation.
 func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 	analysed := Analyse(expr, addrs.ModuleScope)
 	if analysed.Refs.Problems.HasErrors() {
@@ -235,7 +240,7 @@ func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags
 	return s.Eval(analysed, want)
 }
 
-// EvalIn evaluates an expression in a context that Context made.
+// EvalIn evaluates an expression in a context returned by Context.
 func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	v, hclDiags := expr.Value(ctx)
@@ -244,7 +249,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 		return cty.UnknownVal(want), diags.Append(tooLarge(expr.Range()))
 	}
 	if hclDiags.HasErrors() && want != cty.DynamicPseudoType {
-		return cty.UnknownVal(want).WithSameMarks(v), diags // so that what is wrong with the marks is said too
+		return cty.UnknownVal(want).WithSameMarks(v), diags // so that errors about marks are reported too
 	}
 	if want == cty.DynamicPseudoType || v.Type().Equals(want) {
 		return v, diags
@@ -261,7 +266,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	return converted, diags
 }
 
-// EvalBody decodes an analysed body into a value of its schema's implied type.
+// EvalBody decodes an analysed body to a value of its schema's implied type.
 func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
 	ctx, diags := s.Context(body.Refs)
 	if diags.HasErrors() {
@@ -271,8 +276,8 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
 	return v, diags.Append(more...)
 }
 
-// Expanded gives the body without those unsure references that nothing evaluates: they stand in the content of dynamic blocks that
-// make none.
+// Expanded returns the body without the unsure references that are not evaluated because they are
+// in the content of dynamic blocks that generate no blocks.
 func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body, tfdiags.Diagnostics) {
 	certain := body.without(unsure)
 	ctx, diags := s.Context(certain.Refs)
@@ -286,7 +291,7 @@ func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body,
 	return body.without(func(ref *addrs.Reference) bool { return unsure(ref) && !needed[ref.Range.Start] }), diags
 }
 
-// EvalBodyIn decodes a body in a context that Context made.
+// EvalBodyIn decodes a body in a context returned by Context.
 func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	from := body.Body

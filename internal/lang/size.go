@@ -8,26 +8,27 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Values share what they are made of, so that thirty local values, each of which has the one before twice, take a few hundred bytes until
-// somebody walks over a billion elements. What an expression gives is therefore weighed at once, and refused when it is beyond all use.
+// Values share their elements. Thirty local values that each contain the previous one twice take a
+// few hundred bytes, but iterating over the last one visits a billion elements. So the size of each
+// result is checked at once.
 const (
-	maxWeight     = 1 << 28 // about as many bytes written out
-	elementWeight = 32      // of anything, besides the bytes of text
+	maxWeight     = 1 << 28 // approximate number of bytes when written out
+	elementWeight = 32      // of each value, in addition to the bytes of a string
 )
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Value too large", "Written out, this value would take more than %d MB. Look for values that are repeated in one another.", maxWeight>>20).At(at)
 }
 
-// isWeighed tells whether an expression only names a variable or local value, or a part of one: what a module has once, many may refer
-// to, and it was weighed when it was made.
+// isWeighed reports whether an expression is only a reference to a variable or local value, whose
+// size was checked when it was evaluated.
 func isWeighed(expr hcl.Expression) bool {
 	tr, ok := expr.(*hclsyntax.ScopeTraversalExpr)
 	return ok && (tr.Traversal.RootName() == "var" || tr.Traversal.RootName() == "local")
 }
 
-// weigh takes the weight of a value from the room there is, and stops when there is none left. The cost is that of one look at each
-// element, and nothing for numbers and flags.
+// weigh subtracts the size of v from room. It stops below zero. The cost is proportional to the
+// number of elements, except in primitive values.
 func weigh(v cty.Value, room int) int {
 	v, _ = v.Unmark()
 	room -= elementWeight

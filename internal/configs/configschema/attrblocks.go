@@ -10,18 +10,21 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// Some providers declare what is written as blocks as an attribute of a list or set of objects, so that `name = []` can say "none"
-// where leaving it out says "as it is". Such an attribute may be written either way. HCL knows no such thing, so a body is wrapped:
+// Providers with the SDK's "attributes as blocks" mode declare a block type as an attribute whose
+// type is a list or set of objects, so that `name = []` can set it to no blocks, unlike its
+// absence. Both notations are valid in configuration. HCL does not support this, so the body is
+// wrapped:
 //
-//	example { foo = 1 }        the attribute doesn't exist but blocks do: asked for the attribute "example", the wrapper answers with
-//	example { foo = 2 }        an attribute whose expression evaluates to the list of the decoded blocks
+//	example { foo = 1 }        there are blocks of this type but no attribute: the wrapper adds an
+//	example { foo = 2 }        attribute "example" whose expression evaluates to the decoded blocks
 //
-//	example = [ ... ]          the attribute exists: nothing is changed (and blocks beside it are HCL's own error)
+//	example = [ ... ]          the attribute exists: nothing changes; HCL rejects additional blocks
 //
-// JSON can't tell the forms apart and always has the attribute.
+// JSON has only one notation, and always the attribute.
 
-// FixUpBody gives the body with attributes that are written as blocks turned into attributes. Most schemas allow no such thing and
-// get the body back as it is. `dynamic` blocks must have been expanded before.
+// FixUpBody returns the body with blocks converted to attributes where the schema has attributes
+// that may be written as blocks. Without such attributes, as in most schemas, it returns the body
+// unchanged. `dynamic` blocks must be expanded first.
 func (b *Block) FixUpBody(body hcl.Body) hcl.Body {
 	if b.blocksForAttributes(); !b.derived.anyLegacy {
 		return body
@@ -29,7 +32,8 @@ func (b *Block) FixUpBody(body hcl.Body) hcl.Body {
 	return &fixedBody{Body: body, schema: b}
 }
 
-// blocksForAttributes gives, for each attribute that may be written as blocks, the equivalent block type.
+// blocksForAttributes returns the equivalent block type of each attribute that may be written as
+// blocks.
 func (b *Block) blocksForAttributes() map[string]*NestedBlock {
 	b.derived.legacy.Do(func() {
 		for name, attr := range b.Attributes {
@@ -54,7 +58,7 @@ func asBlocks(ty cty.Type) bool {
 	return (ty.IsListType() || ty.IsSetType()) && ty.ElementType().IsObjectType()
 }
 
-// blockForType is the block type whose blocks decode to a value of a collection of objects.
+// blockForType returns the block type whose blocks decode to a value of type ty.
 func blockForType(ty cty.Type) *NestedBlock {
 	nested := &NestedBlock{Nesting: NestingList}
 	if ty.IsSetType() {
@@ -68,8 +72,8 @@ func blockForType(ty cty.Type) *NestedBlock {
 	return nested
 }
 
-// writtenAsBlocks picks the attributes that the body may write as blocks: those that it doesn't write as attributes. (Whether there
-// are any blocks is open: a `dynamic` block over nothing leaves none.)
+// writtenAsBlocks returns the attributes that the body may write as blocks: those that it doesn't
+// set as attributes. There may be no blocks either: a `dynamic` block can expand to none.
 func (b *Block) writtenAsBlocks(body hcl.Body) map[string]*NestedBlock {
 	candidates := b.blocksForAttributes()
 	if len(candidates) == 0 {
@@ -89,7 +93,7 @@ func (b *Block) writtenAsBlocks(body hcl.Body) map[string]*NestedBlock {
 	return found
 }
 
-// schemaWithBlocks asks for the named attributes as blocks.
+// schemaWithBlocks returns the schema with the given attributes changed to block types.
 func schemaWithBlocks(schema *hcl.BodySchema, blocks map[string]*NestedBlock) *hcl.BodySchema {
 	out := &hcl.BodySchema{Blocks: append([]hcl.BlockHeaderSchema(nil), schema.Blocks...)}
 	for _, attr := range schema.Attributes {
@@ -102,7 +106,7 @@ func schemaWithBlocks(schema *hcl.BodySchema, blocks map[string]*NestedBlock) *h
 	return out
 }
 
-// fixedBody answers for attributes that are written as blocks, here and in nested blocks.
+// fixedBody converts blocks to attributes, here and in nested blocks.
 type fixedBody struct {
 	hcl.Body
 	schema *Block
@@ -122,7 +126,7 @@ func (f *fixedBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hc
 	return content, &fixedBody{Body: remain, schema: f.schema}, append(diags, missing(schema, content, asBlocks)...)
 }
 
-// missing says for HCL that a required attribute is there in neither form.
+// missing reports required attributes that are set in neither notation.
 func missing(schema *hcl.BodySchema, content *hcl.BodyContent, asBlocks map[string]*NestedBlock) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, attr := range schema.Attributes {
@@ -138,13 +142,13 @@ func missing(schema *hcl.BodySchema, content *hcl.BodyContent, asBlocks map[stri
 	return diags
 }
 
-// Unknown passes on that the body stands for an unknown number of blocks.
+// Unknown reports whether the body represents an unknown number of blocks.
 func (f *fixedBody) Unknown() bool {
 	u, ok := f.Body.(hcldec.UnknownBody)
 	return ok && u.Unknown()
 }
 
-// BodyValueMarks passes on the marks of what the body was generated from.
+// BodyValueMarks returns the marks of the value that the body was generated from.
 func (f *fixedBody) BodyValueMarks() cty.ValueMarks {
 	if m, ok := f.Body.(hcldec.MarkedBody); ok {
 		return m.BodyValueMarks()
@@ -184,15 +188,15 @@ func (f *fixedBody) fix(content *hcl.BodyContent, asBlocks map[string]*NestedBlo
 	return out
 }
 
-// blocksExpr is the expression that an attribute written as blocks stands for.
+// blocksExpr is the expression of an attribute that is written as blocks.
 type blocksExpr struct {
 	name   string
 	nested *NestedBlock
 	blocks hcl.Blocks
 }
 
-// Value decodes the blocks to a list or a set. Where the number of blocks is unknown, one whose arguments are unknown stands for them,
-// which is what providers of such attributes are made for.
+// Value decodes the blocks to a list or set. An unknown number of blocks becomes one element with
+// unknown arguments, as providers with such attributes expect.
 func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	vals := make([]cty.Value, 0, len(e.blocks))
@@ -222,7 +226,7 @@ func (e *blocksExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return val.WithMarks(marks...), diags
 }
 
-// Variables lists what the blocks refer to.
+// Variables returns the references in the blocks.
 func (e *blocksExpr) Variables() []hcl.Traversal {
 	var vars []hcl.Traversal
 	for _, block := range e.blocks {

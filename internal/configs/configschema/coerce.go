@@ -10,8 +10,8 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// CoerceValue brings a value that was written as one expression (a backend's configuration, for example) to the block's type:
-// what is left out becomes null or empty, the rest is converted. An error is a cty.PathError.
+// CoerceValue converts a value from a single expression, such as a backend configuration, to the
+// block's type. Missing attributes and blocks become null or empty. Errors are cty.PathErrors.
 func (b *Block) CoerceValue(v cty.Value) (cty.Value, error) { return b.coerce(v, nil) }
 
 func (b *Block) coerce(v cty.Value, path cty.Path) (cty.Value, error) {
@@ -32,7 +32,7 @@ func (b *Block) coerceBare(v cty.Value, path cty.Path) (cty.Value, error) {
 		return cty.UnknownVal(want), path.NewErrorf("an object is required")
 	}
 	given := v.AsValueMap()
-	if !v.IsKnown() { // an unknown object still says which attributes it has
+	if !v.IsKnown() { // the type of an unknown object has attributes too
 		given = make(map[string]cty.Value)
 		for name, ty := range ty.AttributeTypes() {
 			given[name] = cty.UnknownVal(ty)
@@ -76,7 +76,7 @@ func (a *Attribute) coerce(given map[string]cty.Value, name string, path cty.Pat
 	return val, nil
 }
 
-// coerceAll coerces all blocks of the type, which are given as one value.
+// coerceAll converts the value of all blocks of the type.
 func (n *NestedBlock) coerceAll(given map[string]cty.Value, name string, path cty.Path) (cty.Value, error) {
 	val, ok := given[name]
 	if !ok {

@@ -13,10 +13,11 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// mapKeyLabel names the label of blocks that are keyed by a label.
+// mapKeyLabel is the name of the label of blocks in NestingMap.
 const mapKeyLabel = "key"
 
-// DecoderSpec is the block's specification for hcldec. Where a schema needs more than hcldec offers, Decode does the rest.
+// DecoderSpec returns the block's specification for hcldec. Decode adds features that hcldec does
+// not have.
 func (b *Block) DecoderSpec() hcldec.Spec {
 	if b == nil {
 		return hcldec.ObjectSpec{}
@@ -34,7 +35,7 @@ func (b *Block) DecoderSpec() hcldec.Spec {
 	return b.derived.decoderSpec
 }
 
-// bodySchema is what hcldec asks of bodies of the block.
+// bodySchema returns the schema that hcldec uses for bodies of the block.
 func (b *Block) bodySchema() *hcl.BodySchema {
 	b.derived.body.Do(func() { b.derived.bodySchema = hcldec.ImpliedSchema(b.DecoderSpec()) })
 	return b.derived.bodySchema
@@ -66,8 +67,8 @@ func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
 	}
 }
 
-// Decode evaluates a body to a value of the block's type: `dynamic` blocks are expanded, attributes may be written as blocks
-// where the schema allows it.
+// Decode evaluates a body to a value of the block's type. It expands `dynamic` blocks and accepts
+// blocks for attributes where the schema allows them.
 func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if p, ok := body.(preparedBody); !ok {
 		body = b.FixUpBody(dynblock.Expand(body, ctx))
@@ -78,7 +79,8 @@ func (b *Block) Decode(body hcl.Body, ctx *hcl.EvalContext) (cty.Value, hcl.Diag
 	return b.withoutOptional(val), diags
 }
 
-// decodeAttributes decodes a body that has no blocks. It doesn't where there is something to say: that is hcldec's to do.
+// decodeAttributes decodes a body without blocks. It returns false if there are diagnostics, which
+// hcldec reports.
 func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty.Value, ok bool) {
 	vals := maps.Clone(b.emptyContent())
 	for _, arg := range args {
@@ -95,8 +97,8 @@ func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty
 	return cty.ObjectVal(vals), true
 }
 
-// Prepare gives a body that takes less time to decode again and again: one that holds nothing but attributes of the schema, and needs
-// no blocks, is taken apart once. Others are given back as they are.
+// Prepare returns a body that is faster to decode repeatedly. A body that has only attributes and
+// requires no blocks is split into its attributes; others are returned unchanged.
 func (b *Block) Prepare(body hcl.Body) hcl.Body {
 	b.derived.preparing.Do(func() {
 		schema := *b.bodySchema()
@@ -116,7 +118,7 @@ func (b *Block) Prepare(body hcl.Body) hcl.Body {
 	return p
 }
 
-// requiresBlocks tells whether the content isn't complete without some block.
+// requiresBlocks reports whether a nested block is required.
 func (b *Block) requiresBlocks() bool {
 	for _, nested := range b.BlockTypes {
 		if nested.MinItems > 0 {
@@ -126,7 +128,7 @@ func (b *Block) requiresBlocks() bool {
 	return false
 }
 
-// preparedBody is a body that holds nothing but these arguments, in the order in which they are written.
+// preparedBody is a body that consists of arguments only, in source order.
 type preparedBody struct {
 	hcl.Body
 	args []argument
@@ -137,8 +139,8 @@ type argument struct {
 	expr hcl.Expression
 }
 
-// Expressions gives a prepared body's expressions in the order in which they are written; ok is false for a body that has, or may
-// have, others in blocks.
+// Expressions returns a prepared body's expressions in source order. It reports false if body is
+// not prepared and may have further expressions in blocks.
 func Expressions(body hcl.Body) (exprs iter.Seq[hcl.Expression], ok bool) {
 	p, ok := body.(preparedBody)
 	return func(yield func(hcl.Expression) bool) {
@@ -150,8 +152,8 @@ func Expressions(body hcl.Body) (exprs iter.Seq[hcl.Expression], ok bool) {
 	}, ok
 }
 
-// withoutOptional mends a quirk of hcldec: where no block is written, the empty collection has the type that configured values
-// are converted to, optional attributes included, which no other value may have.
+// withoutOptional works around hcldec: if there are no blocks, the type of the empty collection is
+// the one for conversion, with optional attributes, which values must not have.
 func (b *Block) withoutOptional(val cty.Value) cty.Value {
 	if !b.optionalInBlocks() {
 		return val
@@ -179,7 +181,7 @@ func (b *Block) withoutOptional(val cty.Value) cty.Value {
 	return fixed
 }
 
-// optionalInBlocks tells whether a nested block has an attribute of nested objects.
+// optionalInBlocks reports whether a nested block has an attribute with a nested type.
 func (b *Block) optionalInBlocks() bool {
 	for _, nested := range b.BlockTypes {
 		for _, attr := range nested.Attributes {
@@ -194,19 +196,20 @@ func (b *Block) optionalInBlocks() bool {
 	return false
 }
 
-// Variables lists what the expressions in a body refer to, those of `dynamic` blocks and of attributes written as blocks
-// included. Names that a `dynamic` block defines are left out.
+// Variables returns the references in a body, including those in `dynamic` blocks and in attributes
+// written as blocks. References to the iterators of `dynamic` blocks are left out.
 func (b *Block) Variables(body hcl.Body) []hcl.Traversal {
 	return b.variables(dynblock.WalkVariables(body), body)
 }
 
-// CertainVariables lists what a body refers to whatever its dynamic blocks make: all but what stands in their content. What nested
-// dynamic blocks are repeated for counts as well.
+// CertainVariables returns the references that are evaluated however many blocks `dynamic` blocks
+// generate: all but those in their content. It includes the for_each arguments of nested dynamic
+// blocks.
 func (b *Block) CertainVariables(body hcl.Body) []hcl.Traversal {
 	return append(b.variables(dynblock.WalkExpandVariables(body), body), b.writtenVariables(body)...)
 }
 
-// writtenVariables lists what the attributes outside of dynamic blocks refer to.
+// writtenVariables returns the references in attributes outside of dynamic blocks.
 func (b *Block) writtenVariables(body hcl.Body) []hcl.Traversal {
 	schema, blocks := b.headers(body)
 	content, _, _ := body.PartialContent(schema)
@@ -222,7 +225,7 @@ func (b *Block) writtenVariables(body hcl.Body) []hcl.Traversal {
 	return out
 }
 
-// ExpandedVariables lists what a body refers to once its dynamic blocks have made what they make.
+// ExpandedVariables returns the references in a body after expansion of its dynamic blocks.
 func (b *Block) ExpandedVariables(body hcl.Body, ctx *hcl.EvalContext) []hcl.Traversal {
 	return hcldec.Variables(b.FixUpBody(dynblock.Expand(body, ctx)), b.DecoderSpec())
 }
@@ -238,7 +241,8 @@ func (b *Block) variables(node dynblock.WalkVariablesNode, body hcl.Body) []hcl.
 	return vars
 }
 
-// headers gives what a body is asked for, and the blocks among it: attributes that are written as blocks are two of these.
+// headers returns the schema for the body and its block types, which include attributes that are
+// written as blocks.
 func (b *Block) headers(body hcl.Body) (*hcl.BodySchema, map[string]*NestedBlock) {
 	schema := b.bodySchema()
 	blocks := b.BlockTypes

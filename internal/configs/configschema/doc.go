@@ -1,8 +1,10 @@
-// Package configschema describes what a configuration block may contain: attributes, nested blocks and their types.
+// Package configschema describes the content of configuration blocks: attributes, nested blocks and
+// their types.
 //
-// Schemas come from providers (through the plugin client) and from the program's own blocks. The engine uses them to decode
-// bodies, to correlate planned with configured values and to know what is computed, sensitive or write-only.
+// Schemas come from providers (through the plugin client) and from built-in blocks. The engine uses
+// them to decode bodies, to match planned with configured values, and to find computed, sensitive
+// and write-only attributes.
 //
-// Invariants: a schema is immutable once it is handed out, so everything derived from it (implied type, decoder specification,
-// mark paths) is computed once and shared; the package does no input or output.
+// A schema is immutable once it is in use, so everything derived from it (implied type, decoder
+// specification, sensitive paths) is computed once and shared. The package performs no I/O.
 package configschema

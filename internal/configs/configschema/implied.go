@@ -4,7 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// ImpliedType is the type of values that conform to the block: an object without optional attributes.
+// ImpliedType returns the type of the block's values: an object without optional attributes.
 func (b *Block) ImpliedType() cty.Type {
 	if b == nil {
 		return cty.EmptyObject
@@ -15,7 +15,7 @@ func (b *Block) ImpliedType() cty.Type {
 	return b.derived.impliedType
 }
 
-// byName gives something for each attribute and nested block type.
+// byName returns a map of results for each attribute and nested block type.
 func byName[T any](b *Block, ofAttribute func(*Attribute) T, ofBlocks func(*NestedBlock) T) map[string]T {
 	out := make(map[string]T, len(b.Attributes)+len(b.BlockTypes))
 	for name, attr := range b.Attributes {
@@ -27,13 +27,13 @@ func byName[T any](b *Block, ofAttribute func(*Attribute) T, ofBlocks func(*Nest
 	return out
 }
 
-// EmptyValue is the value of a block without content: null attributes and no nested blocks.
+// EmptyValue returns the value of a block without content: null attributes and no nested blocks.
 func (b *Block) EmptyValue() cty.Value {
 	b.emptyContent()
 	return b.derived.emptyValue
 }
 
-// emptyContent is EmptyValue by name. It is shared.
+// emptyContent returns the attributes of EmptyValue. Callers must not change the map.
 func (b *Block) emptyContent() map[string]cty.Value {
 	b.derived.empty.Do(func() {
 		vals := byName(b, (*Attribute).EmptyValue, (*NestedBlock).Absent)
@@ -42,7 +42,7 @@ func (b *Block) emptyContent() map[string]cty.Value {
 	return b.derived.emptyContent
 }
 
-// UnknownValue is an object of which nothing is known.
+// UnknownValue returns an object whose attributes are all unknown.
 func (b *Block) UnknownValue() cty.Value {
 	b.derived.unknown.Do(func() {
 		b.derived.unknownValue = cty.ObjectVal(byName(b,
@@ -52,7 +52,7 @@ func (b *Block) UnknownValue() cty.Value {
 	return b.derived.unknownValue
 }
 
-// ImpliedType is the type of the attribute's values.
+// ImpliedType returns the type of the attribute's values.
 func (a *Attribute) ImpliedType() cty.Type {
 	if a.NestedType != nil {
 		return a.NestedType.ImpliedType()
@@ -60,8 +60,8 @@ func (a *Attribute) ImpliedType() cty.Type {
 	return a.Type.WithoutOptionalAttributesDeep()
 }
 
-// ConfigType is the type that configured values are converted to. It differs from ImpliedType in that what may be left out of a
-// nested object is an optional attribute.
+// ConfigType returns the type to which configured values are converted. Unlike in ImpliedType,
+// attributes that a nested object may omit are optional.
 func (a *Attribute) ConfigType() cty.Type {
 	if a.NestedType != nil {
 		return a.NestedType.ConfigType()
@@ -69,10 +69,10 @@ func (a *Attribute) ConfigType() cty.Type {
 	return a.Type
 }
 
-// EmptyValue is a null of the attribute's type.
+// EmptyValue returns null of the attribute's type.
 func (a *Attribute) EmptyValue() cty.Value { return cty.NullVal(a.ImpliedType()) }
 
-// ImpliedType is the type of the attribute that the object is the structure of.
+// ImpliedType returns the type of an attribute with this nested type.
 func (o *Object) ImpliedType() cty.Type {
 	types := make(map[string]cty.Type, len(o.Attributes))
 	for name, attr := range o.Attributes {
@@ -81,7 +81,7 @@ func (o *Object) ImpliedType() cty.Type {
 	return o.Nesting.wrap(cty.Object(types))
 }
 
-// ConfigType is ImpliedType with every attribute that may be left out as an optional attribute.
+// ConfigType returns ImpliedType with optional attributes.
 func (o *Object) ConfigType() cty.Type {
 	types := make(map[string]cty.Type, len(o.Attributes))
 	var optional []string
@@ -94,7 +94,7 @@ func (o *Object) ConfigType() cty.Type {
 	return o.Nesting.wrap(cty.ObjectWithOptionalAttrs(types, optional))
 }
 
-// wrap is the type of a collection of elem under the mode.
+// wrap returns the collection type of elem for the nesting mode.
 func (m NestingMode) wrap(elem cty.Type) cty.Type {
 	switch m {
 	case NestingList:
@@ -108,8 +108,8 @@ func (m NestingMode) wrap(elem cty.Type) cty.Type {
 	}
 }
 
-// Type is the type of all blocks of the type together. Blocks whose content has no fixed type make tuples and objects, whose own
-// type isn't known beforehand.
+// Type returns the type of all blocks of this type together. It is dynamic if the blocks' types can
+// differ: they then form a tuple or object.
 func (n *NestedBlock) Type() cty.Type {
 	elem := n.Block.ImpliedType()
 	if n.dynamic() {
@@ -118,12 +118,12 @@ func (n *NestedBlock) Type() cty.Type {
 	return n.Nesting.wrap(elem)
 }
 
-// dynamic tells whether several blocks of the type may differ in type.
+// dynamic reports whether the blocks' types can differ.
 func (n *NestedBlock) dynamic() bool {
 	return (n.Nesting == NestingList || n.Nesting == NestingMap) && n.Block.ImpliedType().HasDynamicTypes()
 }
 
-// Absent is the value that stands for no block of the type.
+// Absent returns the value for no blocks of this type.
 func (n *NestedBlock) Absent() cty.Value {
 	elem := n.Block.ImpliedType()
 	switch n.Nesting {

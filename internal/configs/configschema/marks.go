@@ -7,13 +7,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// template says where the values of a type have attributes of a kind that the schema tells: sensitive or deprecated ones. A nil template
-// says nowhere, so that schemas without such attributes cost nothing per value.
+// template describes where values of a type have sensitive or deprecated attributes. It is nil if
+// there are none, so that such schemas cost nothing per value.
 type template struct {
-	here  bool                 // the whole value
-	attrs map[string]*template // of an object
-	names []string             // of attrs, sorted
-	each  *template            // of every element of a collection
+	here  bool                 // the value itself has the property
+	attrs map[string]*template // of an object, by name
+	names []string             // sorted keys of attrs
+	each  *template            // of each element of a collection
 }
 
 func (b *Block) templates() {
@@ -63,14 +63,15 @@ func inCollection(m NestingMode, t *template) *template {
 	return &template{each: t}
 }
 
-// ContainsSensitive tells whether the schema has sensitive attributes at any depth.
+// ContainsSensitive reports whether the schema has sensitive attributes at any depth.
 func (b *Block) ContainsSensitive() bool {
 	b.templates()
 	return b.derived.sensitive != nil
 }
 
-// SensitivePaths lists where v holds what the schema calls sensitive, nulls included, in a fixed order. Elements of sets have no
-// place of their own, so a set that holds something sensitive is listed as a whole.
+// SensitivePaths returns the paths of all attributes of v that are sensitive in the schema, null
+// ones included, in a fixed order. Set elements have no paths, so a set with a sensitive element is
+// listed as a whole.
 func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
 	b.templates()
 	if b.derived.sensitive == nil {
@@ -79,13 +80,14 @@ func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
 	return b.derived.sensitive.paths(v, nil, nil)
 }
 
-// ContainsDeprecated tells whether the schema has deprecated attributes at any depth.
+// ContainsDeprecated reports whether the schema has deprecated attributes at any depth.
 func (b *Block) ContainsDeprecated() bool {
 	b.templates()
 	return b.derived.deprecated != nil
 }
 
-// DeprecatedPaths lists where v has deprecated attributes, in a fixed order. A set that holds some is listed as a whole.
+// DeprecatedPaths returns the paths of all deprecated attributes of v in a fixed order. A set that
+// contains some is listed as a whole.
 func (b *Block) DeprecatedPaths(v cty.Value) []cty.Path {
 	b.templates()
 	if b.derived.deprecated == nil {
@@ -94,7 +96,7 @@ func (b *Block) DeprecatedPaths(v cty.Value) []cty.Path {
 	return b.derived.deprecated.paths(v, nil, nil)
 }
 
-// MarkSensitive marks what the schema calls sensitive in v.
+// MarkSensitive adds mark to all attributes of v that are sensitive in the schema.
 func (b *Block) MarkSensitive(v cty.Value, mark any) cty.Value {
 	paths := b.SensitivePaths(v)
 	if len(paths) == 0 {
@@ -107,7 +109,7 @@ func (b *Block) MarkSensitive(v cty.Value, mark any) cty.Value {
 	return v.MarkWithPaths(marked)
 }
 
-// paths appends the places in v, which is at path. A set that has one in an element is a place as a whole.
+// paths appends the paths in v, which is at path. A set that contains one is appended as a whole.
 func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path {
 	if t.here {
 		return append(out, path.Copy())
@@ -139,7 +141,7 @@ func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path 
 	return out
 }
 
-// elementPath is the path of an element: objects stand for maps of blocks without a fixed type.
+// elementPath returns the path of an element. Maps of blocks without a fixed type are objects.
 func elementPath(path cty.Path, ty cty.Type, key cty.Value) cty.Path {
 	if ty.IsObjectType() {
 		return path.GetAttr(key.AsString())

@@ -6,9 +6,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Offering decodes a body once more that had problems, to offer the names in also to who misspells one of them: HCL offers what is in
-// the schema that it is asked for, which for the rest of a body doesn't have the names that were taken out of it before. The problems
-// that it gives are those of the first time, unless the names in also would be accepted here.
+// Offering adds spelling suggestions to the diagnostics of a failed Decode. HCL suggests only names
+// in the schema, which lacks the names in also because they were removed from the body earlier.
+// Offering decodes the body again with both. It returns problems unchanged if the names in also
+// would be accepted here.
 func (b *Block) Offering(body hcl.Body, also *hcl.BodySchema, ctx *hcl.EvalContext, problems hcl.Diagnostics) hcl.Diagnostics {
 	if also == nil || !problems.HasErrors() {
 		return problems
@@ -20,7 +21,8 @@ func (b *Block) Offering(body hcl.Body, also *hcl.BodySchema, ctx *hcl.EvalConte
 	return offered
 }
 
-// Offered is a body that expects the names in also, too. It is for bodies that can't have them any more.
+// Offered returns a body whose schemas include the names in also, for a body that can't contain
+// them.
 func Offered(body hcl.Body, also *hcl.BodySchema) hcl.Body { return offeredBody{body, also} }
 
 type offeredBody struct {
@@ -37,7 +39,7 @@ func (o offeredBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, h
 	return content, offeredBody{rest, o.also}, diags
 }
 
-// with adds the names to a schema that doesn't have them.
+// with adds the names in also to the schema.
 func (o offeredBody) with(schema *hcl.BodySchema) *hcl.BodySchema {
 	taken := map[string]bool{}
 	for _, attr := range schema.Attributes {

@@ -2,7 +2,8 @@ package configschema
 
 import "github.com/zclconf/go-cty/cty"
 
-// AttributeByPath finds the attribute that a path leads to or into; nil when there is none.
+// AttributeByPath returns the attribute at path, or the one that contains it. It returns nil if
+// there is none.
 func (b *Block) AttributeByPath(path cty.Path) *Attribute {
 	block, rest := b, path
 	for len(rest) > 0 {
@@ -20,7 +21,7 @@ func (b *Block) AttributeByPath(path cty.Path) *Attribute {
 	return nil
 }
 
-// BlockByPath finds the block type whose content a path leads to; nil when there is none.
+// BlockByPath returns the schema of the block at path, or nil.
 func (b *Block) BlockByPath(path cty.Path) *Block {
 	block, rest := b, path
 	for len(rest) > 0 && block != nil {
@@ -33,7 +34,7 @@ func (b *Block) BlockByPath(path cty.Path) *Block {
 	return block
 }
 
-// into gives the schema of a nested block and what remains of the path behind the block's index.
+// into returns the schema of a nested block and the path after the block's index.
 func (b *Block) into(name string, rest cty.Path) (*Block, cty.Path) {
 	nested := b.BlockTypes[name]
 	if nested == nil {
@@ -64,7 +65,7 @@ func behindIndex(m NestingMode, path cty.Path) cty.Path {
 	return path[1:]
 }
 
-// stepName is the name a step asks for. Providers sometimes index objects by string.
+// stepName returns the attribute name of a step. Some providers index objects by string.
 func stepName(step cty.PathStep) (string, bool) {
 	switch step := step.(type) {
 	case cty.GetAttrStep:

@@ -30,7 +30,7 @@ type Block struct {
 	derived derived
 }
 
-// derived holds what is computed from a schema once.
+// derived holds values that are computed once from a schema.
 type derived struct {
 	implied         sync.Once
 	impliedType     cty.Type
@@ -44,7 +44,7 @@ type derived struct {
 	body            sync.Once
 	bodySchema      *hcl.BodySchema
 	preparing       sync.Once
-	preparingSchema *hcl.BodySchema // the body's schema, and dynamic blocks
+	preparingSchema *hcl.BodySchema // the body's schema with dynamic blocks
 	marked          sync.Once
 	sensitive       *template
 
@@ -71,7 +71,7 @@ type Attribute struct {
 	WriteOnly bool // accepted in configuration, always null in plans and state
 }
 
-// Object is a nested attribute's structure: like nested blocks, but written with attribute syntax.
+// Object is the structure of a nested attribute: like nested blocks, but in attribute syntax.
 type Object struct {
 	Attributes map[string]*Attribute
 	Nesting    NestingMode
@@ -82,25 +82,25 @@ type NestedBlock struct {
 	Block
 	Nesting  NestingMode
 	MinItems int
-	MaxItems int // 0: no limit
+	MaxItems int // 0 means no limit
 }
 
-// NestingMode is how many blocks (or objects) there may be and how they are keyed.
+// NestingMode is the number of blocks or objects and how they are keyed.
 type NestingMode uint8
 
 const (
 	nestingInvalid NestingMode = iota
-	NestingSingle              // at most one; null when absent
-	NestingGroup               // at most one; an object of nulls when absent
+	NestingSingle              // at most one; null if absent
+	NestingGroup               // at most one; an object of nulls if absent
 	NestingList
 	NestingSet
-	NestingMap // blocks have one label: the key
+	NestingMap // blocks have one label, the key
 )
 
-// String is the mode's name in `providers schema -json`.
+// String returns the mode's name in `providers schema -json`.
 func (m NestingMode) String() string {
 	return [...]string{"invalid", "single", "group", "list", "set", "map"}[m]
 }
 
-// Empty is the schema of a block without content. Treat it as read-only.
+// Empty returns the schema of a block without content, which must not be changed.
 func Empty() *Block { return &Block{} }

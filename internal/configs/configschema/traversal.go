@@ -11,8 +11,8 @@ import (
 	"tofu/internal/suggest"
 )
 
-// StaticValidateTraversal checks that a relative traversal can be applied to values of the block's type, as far as the schema alone
-// can tell. It gives at most one error: what follows a wrong step can't be judged.
+// StaticValidateTraversal checks a relative traversal against the schema. It returns at most one
+// error, because the steps after an invalid one can't be checked.
 func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics {
 	if len(traversal) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 	switch {
 	case diag != nil:
 		return hcl.Diagnostics{diag}
-	case name == "": // a splat or an unknown index: nothing to say
+	case name == "": // a splat or an unknown index
 		return nil
 	}
 	if attr := b.Attributes[name]; attr != nil {
@@ -43,7 +43,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 	}}
 }
 
-// stepAttribute is the name that a step asks of an object.
+// stepAttribute returns the attribute name of a step, "" if it is unknown.
 func stepAttribute(step hcl.Traverser) (string, *hcl.Diagnostic) {
 	switch step := step.(type) {
 	case hcl.TraverseAttr:
@@ -64,7 +64,7 @@ func stepAttribute(step hcl.Traverser) (string, *hcl.Diagnostic) {
 	return "", nil
 }
 
-// validateTraversal lets HCL judge what follows an attribute by its type.
+// validateTraversal checks the steps after the attribute against its type.
 func (a *Attribute) validateTraversal(after hcl.Traversal) hcl.Diagnostics {
 	if len(after) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 		}
 		return n.Block.StaticValidateTraversal(after[1:])
 	case hcl.TraverseAttr:
-		if n.Nesting == NestingMap { // .key is as good as ["key"]
+		if n.Nesting == NestingMap { // .key is equivalent to ["key"]
 			return n.Block.StaticValidateTraversal(after[1:])
 		}
 		return hcl.Diagnostics{{
@@ -111,7 +111,7 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 	return nil
 }
 
-// didYouMean returns the name in b that is most like given, or "" if none is near.
+// didYouMean returns the name in b that is most similar to given, "" if none is.
 func didYouMean(given string, b *Block) string {
 	return suggest.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes))))
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// validName is what names in schemas look like.
+// validName matches valid names in schemas.
 var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// InternalValidate finds mistakes in the schema itself; they are the provider's, not the user's. All are reported, each with the
-// dotted path of the item. It is for the tests of those who write schemas: a plugin's is taken as it comes, since a user can't mend it.
+// InternalValidate returns all errors in the schema itself, each with the dotted path of the item.
+// It is for tests of built-in schemas and providers; schemas of plugins are not validated, because
+// users can't fix them.
 func (b *Block) InternalValidate() error {
 	if b == nil {
 		return errors.New("the schema of the top-level block is missing")

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// EnvPrefix is what environment variables with values begin with.
+// EnvPrefix is the prefix of environment variables that set input variables.
 const EnvPrefix = "TF_VAR_"
 
 // Flag is one -var or -var-file option.
@@ -23,19 +23,21 @@ type Flag struct {
 	Text string // NAME=VALUE, or the file's path
 }
 
-// Options say where to look for values.
+// Options are the sources of values.
 type Options struct {
-	Environ []string // as os.Environ gives it
-	Dir     string   // where automatic files lie: the root module's directory
-	TestDir string   // where more of them lie, for tests; relative to Dir, "" for nowhere
-	Flags   []Flag   // in the order of the command line
+	Environ []string // in the format of os.Environ
+	Dir     string   // directory of automatic files: the root module's
+	TestDir string   // directory of additional automatic files, for tests; relative to Dir, "" for none
+	Flags   []Flag   // in command line order
 }
 
-// automatic are the files that are read without being asked for, before *.auto.tfvars.
+// automatic lists the files that are always read, before *.auto.tfvars.
 var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 
-// Collect finds all values given, weakest sources first: environment, terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
-// *.auto.tfvars.json by name, the same files of tests, options in their order. Files are parsed by p, which remembers them for excerpts.
+// Collect collects the values from all sources, in ascending precedence: environment,
+// terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, the same
+// files for tests, options in command line order. It parses files with p, which keeps the source
+// for excerpts in diagnostics.
 func Collect(p *configs.Parser, o Options) (map[string]configs.Given, tfdiags.Diagnostics) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
 	for _, entry := range o.Environ {
@@ -72,7 +74,7 @@ type collection struct {
 func (c *collection) automaticFiles(dir string) []string {
 	entries, err := c.parser.FS().ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // loading the configuration says so
+		return nil // loading the configuration reports it
 	}
 	var fixed, auto []string
 	for _, e := range entries {
@@ -90,7 +92,7 @@ func (c *collection) automaticFiles(dir string) []string {
 	return append(fixed, auto...)
 }
 
-// option reads one -var option.
+// option handles one -var option.
 func (c *collection) option(text string) {
 	name, value, found := strings.Cut(text, "=")
 	if !found {
@@ -109,7 +111,7 @@ func (c *collection) option(text string) {
 	c.given[name] = configs.Given{Text: value, From: "the -var option", Undeclared: configs.UndeclaredError}
 }
 
-// file reads a variable file. One that is broken gives no values at all.
+// file reads a variable file. A file with errors sets no values.
 func (c *collection) file(name string) {
 	src, err := c.parser.FS().ReadFile(name)
 	if err != nil {
@@ -138,7 +140,7 @@ func (c *collection) file(name string) {
 	}
 }
 
-// parse takes a file for JSON when its name or its first character says so.
+// parse parses a file as JSON if its name or its first character indicates JSON.
 func (c *collection) parse(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
 	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
 		return c.parser.ParseJSON(name, src)
@@ -146,7 +148,7 @@ func (c *collection) parse(name string, src []byte) (*hcl.File, tfdiags.Diagnost
 	return c.parser.ParseSource(name, src)
 }
 
-// declaration finds a variable block, which people put into variable files by mistake.
+// declaration finds a variable block, which users sometimes put into variable files by mistake.
 func declaration(body hcl.Body) *hcl.Range {
 	content, _, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
 	if diags.HasErrors() || len(content.Blocks) == 0 {

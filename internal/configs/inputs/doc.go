@@ -1,8 +1,10 @@
-// Package inputs gathers the values of root input variables: from the environment, from variable files and from options.
+// Package inputs collects the values of root module variables from the environment, from variable
+// files and from command line options.
 //
-// It is for the commands. [Collect] finds what was given, which needs no configuration; static evaluation can use that at once.
-// [Values] interprets it once the root module's variables are known.
+// [Collect] returns the values that are set. It needs no configuration, so static evaluation can
+// use its result. [Values] interprets them once the root module's variables are known.
 //
-// Invariants: of several values for one variable the strongest wins as a whole, nothing is merged; nothing is evaluated but constants;
-// a problem in a file has its place, and one that is nowhere written in a file has none.
+// If several sources set a variable, the one with the highest precedence wins and nothing is
+// merged. Only constant expressions are evaluated. Errors in files have source ranges, other errors
+// don't.
 package inputs

@@ -13,18 +13,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Value is an interpreted value of a root variable.
+// Value is the interpreted value of a root module variable.
 type Value struct {
-	Value cty.Value  // not converted to the variable's type yet
-	Range *hcl.Range // where it is written; nil outside files
-	From  string     // the origin, for messages
+	Value cty.Value  // before conversion to the variable's type
+	Range *hcl.Range // nil outside of files
+	From  string     // the source, for messages
 }
 
-// maxUndeclared bounds how many undeclared names are warned of one by one.
+// maxUndeclared limits the number of separate warnings about undeclared variables.
 const maxUndeclared = 2
 
-// Values interprets what was given for the variables of the root module. Variables that nothing was given for are left to their
-// defaults; where there is none, see Missing.
+// Values interprets the values of the root module's variables. Variables without a value are
+// omitted; see Missing for the required ones.
 func Values(given map[string]configs.Given, variables map[string]*configs.Variable) (map[string]Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	out := map[string]Value{}
@@ -76,7 +76,7 @@ func undeclaredValue(name, meant string, g configs.Given, count int) tfdiags.Dia
 	return nil
 }
 
-// Missing lists the required variables without a value, by name: those to ask for.
+// Missing returns the required variables without a value, sorted by name. Commands prompt for them.
 func Missing(values map[string]Value, variables map[string]*configs.Variable) []*configs.Variable {
 	var out []*configs.Variable
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

@@ -1,10 +1,11 @@
-// Package coerce converts values to types, in time proportional to their elements.
+// Package coerce converts values to types in time proportional to the number of their elements.
 //
-// It does what cty's package convert does. That one unifies the types of all elements when it makes a list, set or map of a tuple or
-// an object, for which it compares each with all others, also where all have one type.
+// It replaces cty's package convert, which unifies the types of all elements when it converts a
+// tuple or object to a collection. For that it compares each type with all others, even if all are
+// the same.
 //
-// Invariants: a conversion has the result of convert.Convert, and fails where that fails, but keeps the marks of nulls; only types
-// that differ are compared with each other.
+// [Convert] returns the result of convert.Convert and fails if that fails, except that it keeps the
+// marks of null values. It compares only distinct types with each other.
 package coerce
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Convert converts v to a type, with unsafe conversions as convert.Convert does.
+// Convert converts v to a type, with the unsafe conversions of convert.Convert.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if out, ok := collect(v, want); ok {
 		return out, nil
@@ -50,13 +51,14 @@ func within(v cty.Value, want cty.Type) cty.Value {
 	return cty.ObjectVal(attrs).WithMarks(marks)
 }
 
-// Convertible reports whether there are values of one type that can be converted to another.
+// Convertible reports whether some values of type from can be converted to type to.
 func Convertible(from, to cty.Type) bool {
 	return from.Equals(to) || convert.GetConversionUnsafe(narrow(from, to), to) != nil
 }
 
-// narrow returns a smaller type than the one of a tuple or an object that is to become a collection. It has one element of each
-// type, on which alone depends whether there is a conversion.
+// narrow returns a smaller type instead of a tuple or object type that is converted to a
+// collection. It has one element of each distinct type, which is enough to decide whether there is
+// a conversion.
 func narrow(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):
@@ -80,10 +82,10 @@ func attributeTypes(ty cty.Type) []cty.Type {
 	return types
 }
 
-// different returns the types of a list without repetitions.
+// different returns the distinct types in a list.
 func different(types []cty.Type) []cty.Type {
 	var out []cty.Type
-	var seen map[string]bool // by their text, where there are several
+	var seen map[string]bool // by GoString; nil while there is only one type
 	for _, ty := range types {
 		switch {
 		case len(out) == 0:
@@ -102,8 +104,8 @@ func different(types []cty.Type) []cty.Type {
 	return out
 }
 
-// collect converts a tuple to a list or a set, and an object to a map. It returns false for everything else, and where it is left
-// to the library to convert the value or to say why that can't be done.
+// collect converts a tuple to a list or set, and an object to a map. It returns false if
+// convert.Convert must convert the value or report the error.
 func collect(v cty.Value, want cty.Type) (cty.Value, bool) {
 	if !want.IsCollectionType() || v == cty.NilVal {
 		return v, false
@@ -144,8 +146,8 @@ func collect(v cty.Value, want cty.Type) (cty.Value, bool) {
 	return out.WithMarks(marks), true
 }
 
-// elementType returns the type that elements of these types get in a collection. It is one without dynamic parts, so that all
-// elements that can be converted to it have the same type then.
+// elementType returns the element type of a collection with elements of the given types. It has no
+// dynamic parts, so all converted elements have the same type.
 func elementType(types []cty.Type, collection cty.Type) (cty.Type, bool) {
 	elem := collection.ElementType()
 	if len(types) == 0 {
@@ -159,7 +161,7 @@ func elementType(types []cty.Type, collection cty.Type) (cty.Type, bool) {
 	return elem, elem != cty.NilType && !elem.HasDynamicTypes()
 }
 
-// all converts values to one type, in place, and reports whether they have it all.
+// all converts values to one type, in place, and reports whether that succeeded for all of them.
 func all(values []cty.Value, want cty.Type) bool {
 	result := want.WithoutOptionalAttributesDeep()
 	for i, v := range values {

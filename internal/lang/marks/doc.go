@@ -1,7 +1,6 @@
-// Package marks names the marks that values of the language carry, so that every package that adds, looks for or removes
-// one means the same thing. It is for the evaluator, the functions of the language and whoever sends values to a provider,
-// a file or a screen.
+// Package marks defines the marks on values of the language. They are used by the evaluator, by
+// functions, and where values are sent to a provider or written to a file or the screen.
 //
-// Invariants: every mark is comparable, so that equal marks on one value are one mark; a mark says something about a value
-// and is never part of it, so no mark may reach a provider or a file.
+// Marks are comparable, so that equal marks on a value are one mark. Marks describe a value and are
+// never part of it: they must be removed before the value reaches a provider or a file.
 package marks

@@ -5,30 +5,31 @@ import (
 	"github.com/zclconf/go-cty/cty/ctymarks"
 )
 
-// flag is the type of the marks that say yes and nothing more. It is unexported so that no other package can make one
-// by accident.
+// flag is the type of marks without content. It is unexported so that other packages can't create
+// marks.
 type flag string
 
 const (
-	// Sensitive is on values that must not be shown.
+	// Sensitive marks values that must not be shown.
 	Sensitive = flag("sensitive")
 
-	// Ephemeral is on values that live for one phase only and must not reach a plan or a state.
+	// Ephemeral marks values that exist during one phase only and must not be stored in a plan or
+	// state.
 	Ephemeral = flag("ephemeral")
 )
 
-// GoString makes test failures readable.
+// GoString returns the name of the mark, for test failures.
 func (f flag) GoString() string { return "marks." + string(f) }
 
-// A Deprecation is on values whose module asks callers to stop using them.
+// A Deprecation marks values that a module's author declared deprecated.
 type Deprecation struct {
-	By      string // what is deprecated, as an address
-	Message string // what its author says to do instead
-	Source  string // where its module comes from
+	By      string // address of the deprecated object
+	Message string // the author's message
+	Source  string // source address of the module
 }
 
-// Has reports whether v itself has the mark. Marks of the values inside v do not count, except that a set has the marks
-// of all its elements.
+// Has reports whether v itself has the mark. Marks of values inside v do not count, except that a
+// set has the marks of all its elements.
 func Has(v cty.Value, mark any) bool {
 	return v.HasMark(mark)
 }
@@ -38,8 +39,7 @@ func Contains(v cty.Value, mark any) bool {
 	return v.HasMarkDeep(mark)
 }
 
-// Without returns v, and the values inside it, without the mark. Other marks stay. A v that has no such mark comes back
-// as it is.
+// Without returns v without the mark on it and the values inside it. Other marks stay.
 func Without(v cty.Value, mark any) cty.Value {
 	if !Contains(v, mark) {
 		return v
@@ -56,8 +56,8 @@ func Without(v cty.Value, mark any) cty.Value {
 	return ret
 }
 
-// Any reports whether v or any value inside it has a mark. Every object is asked many times on its way through a plan, so this looks
-// no further than it must: a set has the marks of its elements itself.
+// Any reports whether v or any value inside it has a mark. It is called often, so it visits no more
+// values than necessary: a set has the marks of its elements.
 func Any(v cty.Value) bool {
 	ty := v.Type()
 	switch {

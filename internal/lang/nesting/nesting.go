@@ -1,11 +1,10 @@
-// Package nesting refuses text that would use up the stack or the memory of whoever parses and evaluates it: text that nests too deep,
-// and numbers such as 1e999999999, which are short as written and endless as digits.
+// Package nesting rejects text that would exhaust the stack or memory when it is parsed and
+// evaluated: deeply nested text, and numbers such as 1e999999999 that are short in the source but
+// have too many digits.
 //
-// Everything that is parsed as the language is checked here first, whether it is a file, a template, a variable's value or a line of
-// the console.
-//
-// Invariants: text that isn't refused can be parsed and evaluated without using up the stack; a check costs one look at each byte, or
-// none for short text.
+// All text in the configuration language must pass [Check], [CheckTemplate] or [CheckJSON] before
+// it is parsed: files, templates, values of variables and lines of the console. Text that passes
+// can be parsed and evaluated without exhausting the stack. A check scans the text once.
 package nesting
 
 import (
@@ -18,20 +17,21 @@ import (
 )
 
 const (
-	// maxNesting bounds how deep brackets, blocks and templates nest, and tenfold how many operators follow each other. Parser and
-	// evaluator recurse once per level, and a Go stack that is used up ends the program without a word.
+	// maxNesting limits the nesting of brackets, blocks and templates. Ten times as many operators
+	// may follow each other. The parser and evaluator recurse for each, and the Go runtime ends the
+	// program when the stack is exhausted.
 	maxNesting  = 1_000
 	maxWeight   = 10 * maxNesting
-	levelWeight = 10 // of a level, in operators
+	levelWeight = 10 // cost of a level, in operators
 
 	maxExponentDigits = 5
 	maxDigits         = 100_000
-	// harmless is the size up to which a file cannot nest too deep for the stack whatever it holds: a level takes up to 25 kB
-	// of a stack of 1 GB.
+	// harmless is the size below which no file can exhaust the stack: a level takes up to 25 kB of
+	// a stack of 1 GB.
 	harmless = 1 << 13
 )
 
-// Parse parses a file in native syntax, unless it is refused.
+// Parse checks and parses a file in native syntax.
 func Parse(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	if d := Check(name, src); d != nil {
 		return &hcl.File{Body: &hclsyntax.Body{}, Bytes: src}, hcl.Diagnostics{d}
@@ -39,7 +39,7 @@ func Parse(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	return hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 }
 
-// ParseJSON parses a file in JSON syntax, unless it is refused.
+// ParseJSON checks and parses a file in JSON syntax.
 func ParseJSON(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	if d := CheckJSON(name, src); d != nil {
 		return &hcl.File{Body: hcl.EmptyBody(), Bytes: src}, hcl.Diagnostics{d}
@@ -47,12 +47,13 @@ func ParseJSON(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	return hcljson.Parse(src, name)
 }
 
-// Check refuses the source of a file or an expression in native syntax.
+// Check returns an error if the source of a file or expression in native syntax nests too deeply or
+// has too long numbers, else nil.
 func Check(name string, src []byte) *hcl.Diagnostic {
 	return check(name, src, hclsyntax.LexConfig)
 }
 
-// CheckTemplate refuses the source of a template.
+// CheckTemplate is like Check for the source of a template.
 func CheckTemplate(name string, src []byte) *hcl.Diagnostic {
 	if !bytes.Contains(src, []byte("${")) && !bytes.Contains(src, []byte("%{")) {
 		return nil
@@ -75,7 +76,7 @@ func check(name string, src []byte, lex lexer) *hcl.Diagnostic {
 	return deepTokens(tokens)
 }
 
-// CheckJSON refuses a JSON document, whose strings are templates.
+// CheckJSON is like Check for a JSON document, whose strings are templates.
 func CheckJSON(name string, src []byte) *hcl.Diagnostic {
 	problem, at := checkJSON(src)
 	if problem == nil {
@@ -85,7 +86,8 @@ func CheckJSON(name string, src []byte) *hcl.Diagnostic {
 	return problem(hcl.Range{Filename: name, Start: pos, End: pos})
 }
 
-// JSONDepth gives how deep a JSON document nests. What is no JSON may count as deeper than it is.
+// JSONDepth returns the nesting depth of a JSON document. For invalid JSON the result may be too
+// high.
 func JSONDepth(src string) int {
 	deepest, depth, quoted := 0, 0, false
 	for i := 0; i < len(src); i++ {
@@ -105,8 +107,8 @@ func JSONDepth(src string) int {
 	return deepest
 }
 
-// LongNumber tells whether there is a number that takes more than a hundred thousand digits to write out. Reading and writing
-// them takes time that grows with the square of their length.
+// LongNumber reports whether src contains a number with more than maxDigits digits. The cost of
+// parsing and formatting a number is quadratic in its length.
 func LongNumber[T string | []byte](src T) bool {
 	digit := func(i int) bool { return i < len(src) && '0' <= src[i] && src[i] <= '9' }
 	digits := 0
@@ -125,7 +127,7 @@ func LongNumber[T string | []byte](src T) bool {
 	return false
 }
 
-// exponentDigits counts those of the exponent that a text begins with.
+// exponentDigits returns the number of significant digits of the exponent that src begins with.
 func exponentDigits[T string | []byte](src T) int {
 	at := 0
 	if at < len(src) && (src[at] == '+' || src[at] == '-') {
@@ -159,9 +161,9 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	}
 }
 
-// checkJSON gives what is wrong with a JSON document, and the offset where; or nil.
+// checkJSON returns the error in a JSON document and its offset, or nil.
 func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
-	depth, number := 0, 0 // number is where the text outside of strings that is still to be looked at for numbers begins
+	depth, number := 0, 0 // number is the start of the text outside of strings that is not yet checked for numbers
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
 		case '"':
@@ -187,7 +189,7 @@ func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
 	return nil, 0
 }
 
-// stringEnd gives the offset behind a JSON string.
+// stringEnd returns the offset after a JSON string.
 func stringEnd(src []byte, start int) int {
 	for i := start + 1; i < len(src); i++ {
 		switch src[i] {
@@ -200,7 +202,7 @@ func stringEnd(src []byte, start int) int {
 	return len(src)
 }
 
-// checkString looks at the template that a JSON string may be.
+// checkString checks the template in a JSON string.
 func checkString(quoted []byte) func(hcl.Range) *hcl.Diagnostic {
 	if !bytes.Contains(quoted, []byte("{")) {
 		return nil
@@ -218,10 +220,11 @@ func checkString(quoted []byte) func(hcl.Range) *hcl.Diagnostic {
 	return tooDeep
 }
 
-// mayBeDeep is a cheap overestimate that spares ordinary files the exact count: it takes strings and comments for code.
+// mayBeDeep is a cheap overestimate that avoids the exact count for ordinary files: it treats
+// strings and comments as code.
 func mayBeDeep(src []byte) bool {
 	depth, operators := 0, 0
-	var last byte // that is no blank
+	var last byte // last character other than blanks
 	for _, c := range src {
 		switch c {
 		case '[':
@@ -250,7 +253,7 @@ func mayBeDeep(src []byte) bool {
 	return bytes.Count(src, []byte("%{")) > maxNesting
 }
 
-// opening, closing and operator are the tokens that make parser and evaluator recurse.
+// opening, closing and operator hold the tokens for which parser and evaluator recurse.
 var (
 	opening = map[hclsyntax.TokenType]bool{
 		hclsyntax.TokenOParen: true, hclsyntax.TokenOBrace: true, hclsyntax.TokenOBrack: true, hclsyntax.TokenOQuote: true,
@@ -268,15 +271,16 @@ var (
 	}
 )
 
-// deepTokens counts exactly, token by token. Operators count until the item ends: at a comma, an assignment, the closing bracket
-// of their level or, directly within braces, the end of the line. An index is an operator too, and the directives of a template nest.
+// deepTokens counts levels and operators exactly. Operators count until the item ends: at a comma,
+// an assignment, the closing bracket of their level or, directly within braces, the end of the
+// line. Index brackets count as operators, template directives as levels.
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	type level struct {
 		operators int
-		lines     bool // a line end ends an item
+		lines     bool // an item ends at the end of the line
 	}
 	levels := []level{{lines: true}}
-	total := 0 // open levels and all their operators
+	total := 0 // open levels and their operators
 	for i, t := range tokens {
 		top := &levels[len(levels)-1]
 		switch {
@@ -307,13 +311,13 @@ func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	return nil
 }
 
-// operand are the tokens behind which a bracket is an index.
+// operand holds the tokens after which a bracket is an index.
 var operand = map[hclsyntax.TokenType]bool{
 	hclsyntax.TokenIdent: true, hclsyntax.TokenCBrack: true, hclsyntax.TokenCParen: true, hclsyntax.TokenCBrace: true,
 	hclsyntax.TokenCQuote: true, hclsyntax.TokenStar: true,
 }
 
-// directive tells how many levels a directive of a template opens.
+// directive returns the change of the nesting level by a template directive.
 func directive(keyword hclsyntax.Token) int {
 	switch string(keyword.Bytes) {
 	case "if", "for":
