@@ -88,8 +88,7 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 	case f.Out != "" && a.Automated:
 	case f.Out != "":
 		a.Printer.Message(ui.Rule{})
-		a.Say("\nSaved the plan to: %s", f.Out)
-		a.Say("\nTo perform exactly these actions, run the following command to apply:\n    tofu apply %q", f.Out)
+		a.Printer.Message(ui.PlanSaved{Path: f.Out})
 	case plan.Applyable && !a.Automated:
 		a.Printer.Message(ui.Rule{})
 		a.Say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +

@@ -149,6 +149,8 @@ func (h *human) Message(m Message) {
 		h.write(h.Out, printableText(m.Text)+"\n")
 	case Rule:
 		h.write(h.Out, "\n"+h.style.as(grey, rule(columns(h.Width)))+"\n")
+	case PlanSaved:
+		h.write(h.Out, m.text(columns(h.Width)))
 	case Applied:
 		h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, m.done()))+"\n")
 	case Outputs:

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -259,6 +260,17 @@ func (p *planText) driftSection() bool {
 
 // rule is a line across the screen.
 func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
+
+// text returns the message in lines of at most width columns. Programs search for a long path at
+// the start of the line after "Saved the plan to:", so a path is never broken.
+func (m PlanSaved) text(width int) string {
+	path, space := printable(m.Path), " "
+	if len("Saved the plan to: ")+utf8.RuneCountInString(path) >= width {
+		space = "\n"
+	}
+	return fmt.Sprintf("\nSaved the plan to:%s%s\n\n"+
+		"To perform exactly these actions, run the following command to apply:\n    tofu apply %q\n", space, path, m.Path)
+}
 
 // noChanges says that nothing is to be done, and what that means where it isn't obvious.
 func (p *planText) noChanges(drift bool) {

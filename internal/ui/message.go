@@ -18,6 +18,8 @@ type (
 	Text struct{ Text string }
 	// Rule is a line across the screen; programs don't get it.
 	Rule struct{}
+	// PlanSaved reports that a plan was saved and how to apply it. Programs don't get it.
+	PlanSaved struct{ Path string }
 	// Applied ends an apply that went through.
 	Applied struct {
 		Counts  Counts
@@ -36,6 +38,7 @@ type (
 
 func (Text) message()       {}
 func (Rule) message()       {}
+func (PlanSaved) message()  {}
 func (Applied) message()    {}
 func (Outputs) message()    {}
 func (Addresses) message()  {}
