@@ -1,8 +1,9 @@
-// Package addrs names the things a configuration and a state are made of: modules, resources, instances, providers.
+// Package addrs defines the addresses of modules, resources, instances and provider configurations.
 //
-// Addresses are small comparable values, so that they serve as map keys; their text form is made for output and is parsed back
-// by the functions in parse.go. Module paths are kept in text form because it is the cheapest comparable form of a list.
+// Addresses are small comparable values that can be map keys. Their text form is for output; the
+// functions in parse.go parse it. Module paths are stored as text, the cheapest comparable
+// representation of a list.
 //
-// Invariants: the zero value of Module and ModuleInstance is the root module; the zero InstanceKey is "no key"; two addresses
-// are equal exactly when == says so; nothing here evaluates anything.
+// The zero values of Module and ModuleInstance are the root module, the zero InstanceKey is
+// [NoKey]. Two addresses are the same if and only if they are ==.
 package addrs

@@ -19,26 +19,27 @@ const (
 	unknownKey
 )
 
-// InstanceKey tells the instances of one resource or module apart: none, a number (count) or a string (for_each).
+// InstanceKey is the key of an instance of a resource or module: none, an integer (count) or a
+// string (for_each).
 type InstanceKey struct {
 	kind keyKind
 	n    int
 	s    string
 }
 
-// NoKey is the key of the only instance of a block without repetition.
+// NoKey is the key of the only instance of a block without count or for_each.
 var NoKey = InstanceKey{}
 
-// UnknownKey stands for keys that aren't known yet; it appears while validating only.
+// UnknownKey represents keys that are not known yet. It is used only by validation.
 var UnknownKey = InstanceKey{kind: unknownKey}
 
-// IntKey is the key of a counted instance.
+// IntKey returns the key of an instance with count.
 func IntKey(n int) InstanceKey { return InstanceKey{kind: intKey, n: n} }
 
-// StringKey is the key of a for_each instance.
+// StringKey returns the key of an instance with for_each.
 func StringKey(s string) InstanceKey { return InstanceKey{kind: stringKey, s: s} }
 
-// KeyFromValue turns a known, unmarked string or whole number into a key.
+// KeyFromValue converts a known, unmarked string or integer to a key.
 func KeyFromValue(v cty.Value) (InstanceKey, error) {
 	switch {
 	case v.IsNull() || !v.IsKnown():
@@ -56,13 +57,13 @@ func KeyFromValue(v cty.Value) (InstanceKey, error) {
 	return NoKey, fmt.Errorf("an instance key is a string or a number")
 }
 
-// IsInt gives the number of a counted key.
+// IsInt returns the integer of a count key.
 func (k InstanceKey) IsInt() (int, bool) { return k.n, k.kind == intKey }
 
-// IsString gives the string of a for_each key.
+// IsString returns the string of a for_each key.
 func (k InstanceKey) IsString() (string, bool) { return k.s, k.kind == stringKey }
 
-// Value is the key as a language value; null for no key, unknown for UnknownKey.
+// Value returns the key as a cty value: null for NoKey, unknown for UnknownKey.
 func (k InstanceKey) Value() cty.Value {
 	switch k.kind {
 	case intKey:
@@ -75,7 +76,7 @@ func (k InstanceKey) Value() cty.Value {
 	return cty.NullVal(cty.DynamicPseudoType)
 }
 
-// String is the index as written in an address: "", "[0]" or `["a"]`.
+// String returns the index in an address: "", "[0]" or `["a"]`.
 func (k InstanceKey) String() string {
 	switch k.kind {
 	case intKey:
@@ -88,7 +89,7 @@ func (k InstanceKey) String() string {
 	return ""
 }
 
-// Compare orders keys: none, numbers ascending, strings by bytes.
+// Compare orders NoKey first, then integers, then strings by their bytes.
 func (k InstanceKey) Compare(other InstanceKey) int {
 	if k.kind != other.kind {
 		return int(k.kind) - int(other.kind)
@@ -99,7 +100,7 @@ func (k InstanceKey) Compare(other InstanceKey) int {
 	return strings.Compare(k.s, other.s)
 }
 
-// quote writes s as the language's own string literal.
+// quote returns s as a string literal of the language.
 func quote(s string) string {
 	plain := true
 	for i := range len(s) {
@@ -141,7 +142,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-// parseKey reads the bracketed index at the start of canonical address text and gives what follows it.
+// parseKey parses the index at the start of canonical address text and returns the text after it.
 func parseKey(text string) (InstanceKey, string) {
 	if strings.HasPrefix(text, "[*]") {
 		return UnknownKey, text[3:]

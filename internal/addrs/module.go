@@ -4,10 +4,11 @@ import (
 	"strings"
 )
 
-// Module is the path of a module in the configuration tree, its call names joined with dots ("net.subnets"); "" is the root.
+// Module is the path of a module in the configuration tree: the names of its calls joined with
+// dots, such as "net.subnets"; "" is the root module.
 type Module string
 
-// Child is the module called name in m.
+// Child returns the path of the module called name in m.
 func (m Module) Child(name string) Module {
 	if m == "" {
 		return Module(name)
@@ -15,10 +16,10 @@ func (m Module) Child(name string) Module {
 	return m + "." + Module(name)
 }
 
-// IsRoot tells whether m is the root module.
+// IsRoot reports whether m is the root module.
 func (m Module) IsRoot() bool { return m == "" }
 
-// Parent gives the calling module and the name of the call; the root's parent is the root itself with no name.
+// Parent returns the calling module and the name of the call. For the root module both are empty.
 func (m Module) Parent() (Module, string) {
 	if i := strings.LastIndexByte(string(m), '.'); i >= 0 {
 		return m[:i], string(m[i+1:])
@@ -26,7 +27,7 @@ func (m Module) Parent() (Module, string) {
 	return "", string(m)
 }
 
-// Names lists the call names from the root down.
+// Names returns the names of the calls, starting at the root module.
 func (m Module) Names() []string {
 	if m == "" {
 		return nil
@@ -34,12 +35,12 @@ func (m Module) Names() []string {
 	return strings.Split(string(m), ".")
 }
 
-// Contains tells whether other is m or lies below it.
+// Contains reports whether other is m or below it.
 func (m Module) Contains(other Module) bool {
 	return m == "" || m == other || strings.HasPrefix(string(other), string(m)+".")
 }
 
-// String is the form users know: "module.net.module.subnets"; "" for the root.
+// String returns the address of the module, such as "module.net.module.subnets"; "" for the root.
 func (m Module) String() string {
 	if m == "" {
 		return ""
@@ -47,13 +48,14 @@ func (m Module) String() string {
 	return "module." + strings.ReplaceAll(string(m), ".", ".module.")
 }
 
-// ModuleInstance is the path of a module instance in its canonical text form ("module.net[0].module.subnets"); "" is the root.
+// ModuleInstance is the address of a module instance in canonical form, such as
+// "module.net[0].module.subnets"; "" is the root.
 type ModuleInstance string
 
-// RootInstance is the one instance of the root module.
+// RootInstance is the only instance of the root module.
 const RootInstance ModuleInstance = ""
 
-// Child is the instance key of the module called name in m.
+// Child returns the instance of the module called name in m with the given key.
 func (m ModuleInstance) Child(name string, key InstanceKey) ModuleInstance {
 	s := "module." + name + key.String()
 	if m != "" {
@@ -62,19 +64,19 @@ func (m ModuleInstance) Child(name string, key InstanceKey) ModuleInstance {
 	return ModuleInstance(s)
 }
 
-// IsRoot tells whether m is the root module.
+// IsRoot reports whether m is the root module.
 func (m ModuleInstance) IsRoot() bool { return m == "" }
 
-// String is the canonical text.
+// String returns the address.
 func (m ModuleInstance) String() string { return string(m) }
 
-// Step is one call on the way to a module instance.
+// Step is one module call in the path of a module instance.
 type Step struct {
 	Name string
 	Key  InstanceKey
 }
 
-// Steps lists the calls from the root down.
+// Steps returns the module calls, starting at the root module.
 func (m ModuleInstance) Steps() []Step {
 	var out []Step
 	for rest := string(m); rest != ""; {
@@ -94,7 +96,7 @@ func (m ModuleInstance) Steps() []Step {
 	return out
 }
 
-// Module drops the instance keys.
+// Module returns the path without instance keys.
 func (m ModuleInstance) Module() Module {
 	if m == "" {
 		return ""
@@ -109,7 +111,7 @@ func (m ModuleInstance) Module() Module {
 	return out
 }
 
-// Parent gives the calling instance and the last step; the root's parent is the root itself with an empty step.
+// Parent returns the calling module instance and the last step. For the root module both are empty.
 func (m ModuleInstance) Parent() (ModuleInstance, Step) {
 	steps := m.Steps()
 	if len(steps) == 0 {
@@ -120,10 +122,10 @@ func (m ModuleInstance) Parent() (ModuleInstance, Step) {
 	return ModuleInstance(strings.TrimSuffix(string(m[:cut]), ".")), last
 }
 
-// Contains tells whether other is m or lies below it.
+// Contains reports whether other is m or below it.
 func (m ModuleInstance) Contains(other ModuleInstance) bool {
 	return m == "" || m == other || strings.HasPrefix(string(other), string(m)+".")
 }
 
-// UnkeyedInstance is the instance of m in which no call has a key.
+// UnkeyedInstance returns the instance of m without any instance keys.
 func (m Module) UnkeyedInstance() ModuleInstance { return ModuleInstance(m.String()) }

@@ -11,25 +11,26 @@ import (
 	"sync"
 )
 
-// ModuleSourceKind tells where a module's files come from.
+// ModuleSourceKind is the kind of a module's source.
 type ModuleSourceKind uint8
 
 const (
-	LocalModule    ModuleSourceKind = iota + 1 // a directory of the package that the caller is in
-	RegistryModule                             // a package that a module registry lists, with versions
-	RemoteModule                               // a package at an address of its own
+	LocalModule    ModuleSourceKind = iota + 1 // a directory in the caller's package
+	RegistryModule                             // a versioned package in a module registry
+	RemoteModule                               // a package at a URL
 )
 
-// ModuleSource is the evaluated source of a module call. Two sources are the same exactly when they are equal.
+// ModuleSource is the evaluated source of a module call. Equal values are the same source.
 type ModuleSource struct {
 	Kind ModuleSourceKind
-	// Address is the normal form without the subdirectory: "./net", "host/namespace/name/system" or "git::https://…".
+	// Address is the normalised address without the subdirectory: "./net",
+	// "host/namespace/name/system" or "git::https://…".
 	Address string
-	// Subdir is the directory within the package, slash-separated; "" for the package's root.
+	// Subdir is the slash-separated directory within the package; "" for the package's root.
 	Subdir string
 }
 
-// String is the normal form, as manifests of installed modules record it.
+// String returns the normalised form, as in the modules manifest.
 func (s ModuleSource) String() string {
 	if s.Subdir == "" {
 		return s.Address
@@ -41,9 +42,10 @@ func (s ModuleSource) String() string {
 	return s.Address + "//" + s.Subdir
 }
 
-// ParseModuleSource reads a source as configurations write it. A registry address is meant when a version is given with it.
+// ParseModuleSource parses a source as written in the configuration. With a version argument it
+// must be a registry address.
 func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
-	dotted := strings.ReplaceAll(text, `\`, "/") // directories may be written as on Windows
+	dotted := strings.ReplaceAll(text, `\`, "/") // also accept backslashes, as on Windows
 	local := strings.HasPrefix(dotted, "./") || strings.HasPrefix(dotted, "../")
 	switch {
 	case text == "":
@@ -68,7 +70,7 @@ func cleanLocal(text string) string {
 	return "./" + clean
 }
 
-// pattern compiles an expression when it is needed: most runs of the program need none of them.
+// pattern compiles a regular expression on first use, because most runs don't need it.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
@@ -78,7 +80,7 @@ var (
 	registrySystem = pattern(`^[0-9a-z]{1,64}$`)
 )
 
-// parseRegistrySource reads [HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR].
+// parseRegistrySource parses [HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR].
 func parseRegistrySource(text string) (ModuleSource, error) {
 	address, subdir, err := splitSubdir(text)
 	if err != nil {
@@ -111,7 +113,7 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }
 
-// splitSubdir takes "//SUBDIR" off an address, past the "//" of a URL's scheme.
+// splitSubdir splits "//SUBDIR" from an address. The "//" of a URL scheme does not count.
 func splitSubdir(text string) (address, subdir string, err error) {
 	start := 0
 	if i := strings.Index(text, "://"); i >= 0 {
@@ -136,13 +138,13 @@ func splitSubdir(text string) (address, subdir string, err error) {
 	return address, strings.TrimPrefix(subdir, "/"), nil
 }
 
-// shorthand is a way to write a package address without naming the method.
+// shorthand is a short form of package addresses without an explicit method.
 type shorthand struct {
 	match func() *regexp.Regexp
-	full  string // a replacement for match
+	full  string // replacement for match
 }
 
-// shorthands in the order in which they are tried.
+// shorthands lists the short forms in matching order.
 var shorthands = []shorthand{
 	{pattern(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4"},
 	{pattern(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3"},
@@ -153,10 +155,10 @@ var shorthands = []shorthand{
 	{pattern(`^/.*$`), "file://$0"},
 }
 
-// method is the way to fetch a package, in front of its URL.
+// method matches the name of the download method before a URL.
 var method = pattern(`^[a-z0-9]+::`)
 
-// parseRemoteSource reads the address of a package, in full or in one of the short forms.
+// parseRemoteSource parses the address of a package, in full or in a short form.
 func parseRemoteSource(text string) (ModuleSource, error) {
 	address, subdir, err := splitSubdir(text)
 	if err != nil {
@@ -179,7 +181,7 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	return ModuleSource{}, fmt.Errorf("%q is not the address of a module package. For a directory relative to the calling module, write %q", text, "./"+text)
 }
 
-// isShorthand reports whether an address is in one of the short forms.
+// isShorthand reports whether an address is in a short form.
 func isShorthand(address string) bool {
 	return slices.ContainsFunc(shorthands, func(s shorthand) bool { return s.match().MatchString(address) })
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SortByModuleTree sorts what has addresses by how deep their modules lie, then by the modules' names and keys, then by resource with
-// data sources first. What has the same address stays in its order.
+// SortByModuleTree sorts a list by the depth of the items' modules, then by module names and keys,
+// then by resource, with data sources first. The sort is stable.
 func SortByModuleTree[T any](list []T, address func(T) AbsInstance) {
 	paths := make(map[ModuleInstance][]Step)
 	for _, item := range list {

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ParseTraversalText parses absolute traversal text as users type it on a command line.
+// ParseTraversalText parses an absolute traversal from the command line. Errors call it what.
 func ParseTraversalText(text, what string) (hcl.Traversal, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
@@ -23,7 +23,7 @@ func ParseTraversalText(text, what string) (hcl.Traversal, tfdiags.Diagnostics) 
 	return tr, diags
 }
 
-// ParseTargetText reads an address as -target takes it.
+// ParseTargetText parses an address, such as the value of -target.
 func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
 	tr, diags := ParseTraversalText(text, "address")
 	if diags.HasErrors() {
@@ -35,7 +35,7 @@ func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
 	})
 }
 
-// ParseTarget reads a module, module instance, resource or instance address.
+// ParseTarget parses the address of a module, module instance, resource or resource instance.
 func ParseTarget(tr hcl.Traversal) (Target, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	module, rest, err := moduleSteps(tr)
@@ -63,7 +63,7 @@ func ParseTarget(tr hcl.Traversal) (Target, tfdiags.Diagnostics) {
 	return t, nil
 }
 
-// ParseInstanceText reads the address of one resource instance.
+// ParseInstanceText parses the address of a resource instance.
 func ParseInstanceText(text string) (AbsInstance, tfdiags.Diagnostics) {
 	t, diags := ParseTargetText(text)
 	if diags.HasErrors() {
@@ -75,7 +75,7 @@ func ParseInstanceText(text string) (AbsInstance, tfdiags.Diagnostics) {
 	return AbsInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
 }
 
-// ParseModuleInstanceText reads the address of a module instance; "" is the root.
+// ParseModuleInstanceText parses the address of a module instance; "" is the root module.
 func ParseModuleInstanceText(text string) (ModuleInstance, tfdiags.Diagnostics) {
 	if text == "" {
 		return RootInstance, nil
@@ -87,7 +87,8 @@ func ParseModuleInstanceText(text string) (ModuleInstance, tfdiags.Diagnostics) 
 	return t.Module, diags
 }
 
-// ParseConfigResourceText reads a stored dependency such as "module.m.type.name". It is strict and cheap: states hold many.
+// ParseConfigResourceText parses a dependency in the state, such as "module.m.type.name". It is
+// strict and fast, because states contain many dependencies.
 func ParseConfigResourceText(text string) (ConfigResource, bool) {
 	parts := strings.Split(text, ".")
 	var module Module
@@ -109,7 +110,8 @@ func ParseConfigResourceText(text string) (ConfigResource, bool) {
 	return ConfigResource{module, r}, true
 }
 
-// ParseProviderInstanceText reads a provider configuration as states write it, with an optional instance key.
+// ParseProviderInstanceText parses the address of a provider configuration in the state, with an
+// optional instance key.
 func ParseProviderInstanceText(text string) (ProviderInstance, error) {
 	tr, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -142,7 +144,7 @@ func ParseProviderInstanceText(text string) (ProviderInstance, error) {
 	return out, nil
 }
 
-// moduleSteps takes the leading module.NAME[KEY] steps off a traversal.
+// moduleSteps parses the leading module.NAME[KEY] steps and returns the steps after them.
 func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diagnostic) {
 	var module ModuleInstance
 	for len(tr) > 0 && StepName(tr[0]) == "module" {
@@ -167,7 +169,7 @@ func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diag
 	return module, tr, nil
 }
 
-// resourceSteps takes [data.|ephemeral.|resource.]TYPE.NAME off a traversal.
+// resourceSteps parses [data.|ephemeral.|resource.]TYPE.NAME and returns the steps after it.
 func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnostic) {
 	r := Resource{Mode: Managed}
 	first := tr[0]
@@ -187,7 +189,7 @@ func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnost
 	return r, tr[2:], nil
 }
 
-// StepName gives the name that a step selects, "" for an index.
+// StepName returns the name that a step selects, "" for an index.
 func StepName(t hcl.Traverser) string {
 	switch t := t.(type) {
 	case hcl.TraverseRoot:

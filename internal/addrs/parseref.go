@@ -8,17 +8,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Scope tells which of the rarer root words references may use.
+// Scope determines which special root names references may use.
 type Scope uint8
 
 const (
-	// ModuleScope is the ordinary scope of a module's expressions.
+	// ModuleScope is the scope of a module's expressions.
 	ModuleScope Scope = iota
-	// TestScope also admits run.NAME, output.NAME and check.NAME.
+	// TestScope also allows run.NAME, output.NAME and check.NAME.
 	TestScope
 )
 
-// ParseRef reads a traversal as a reference to an object of its module.
+// ParseRef parses a traversal as a reference to an object of its module.
 func ParseRef(tr hcl.Traversal, scope Scope) (*Reference, tfdiags.Diagnostics) {
 	root := tr.RootName()
 	if parse, ok := roots[root]; ok {
@@ -62,7 +62,7 @@ var testRoots = map[string]refParser{
 	"check":  named(func(n string) Referenceable { return Check{n} }),
 }
 
-// named makes the parser of a root word that is followed by exactly one name.
+// named returns the parser for a root name that is followed by exactly one name.
 func named(subject func(name string) Referenceable) refParser {
 	return func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 		if len(tr) < 2 {
@@ -81,7 +81,7 @@ func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 		"The name %q is reserved. To refer to a resource type of that name, write \"resource.%s\".", tr.RootName(), tr.RootName()).At(tr[0].SourceRange()).List()
 }
 
-// parseResourceRef reads [WORD.]TYPE.NAME[KEY]; skip is 1 where the root word is not the type.
+// parseResourceRef parses [WORD.]TYPE.NAME[KEY]. Skip is 1 if there is a WORD.
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, tfdiags.Diagnostics) {
 	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
 	if len(tr) < skip+2 {

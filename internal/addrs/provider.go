@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// DefaultHost serves providers and modules whose source names no host.
+	// DefaultHost is the host of provider and module sources without a host.
 	DefaultHost = "registry.opentofu.org"
-	// BuiltinHost is the host of providers that are part of the program.
+	// BuiltinHost is the host of built-in providers.
 	BuiltinHost = "terraform.io"
-	// LegacyDefaultHost is the default host of Terraform's registries, met in old lock files and states.
+	// LegacyDefaultHost is the host of Terraform's registry, which old lock files and states
+	// contain.
 	LegacyDefaultHost = "registry.terraform.io"
 )
 
-// Provider is the source address of a provider, in normal form (lower case, hosts in ASCII form).
+// Provider is the source address of a provider in normal form: in lower case, hosts in ASCII form.
 type Provider struct {
 	Host      string
 	Namespace string
@@ -28,7 +29,7 @@ type Provider struct {
 // BuiltinTerraform is the provider of terraform_data and terraform_remote_state.
 var BuiltinTerraform = Provider{BuiltinHost, "builtin", "terraform"}
 
-// DefaultProvider is the provider that a local name without a required_providers entry means.
+// DefaultProvider returns the provider of a local name without an entry in required_providers.
 func DefaultProvider(typ string) Provider {
 	if typ == "terraform" {
 		return BuiltinTerraform
@@ -36,16 +37,16 @@ func DefaultProvider(typ string) Provider {
 	return Provider{DefaultHost, "hashicorp", typ}
 }
 
-// IsBuiltin tells whether the provider is part of the program.
+// IsBuiltin reports whether the provider is built in.
 func (p Provider) IsBuiltin() bool { return p.Host == BuiltinHost && p.Namespace == "builtin" }
 
-// IsZero tells whether p names no provider.
+// IsZero reports whether p is the zero value.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// String is the full form, "host/namespace/type", as files and folders have it.
+// String returns the full form, "host/namespace/type", as in files and directory names.
 func (p Provider) String() string { return p.DisplayHost() + "/" + p.Namespace + "/" + p.Type }
 
-// DisplayHost is the host as people write it, with the letters that stand behind an ASCII form.
+// DisplayHost returns the host with Unicode letters instead of their ASCII form.
 func (p Provider) DisplayHost() string {
 	if !strings.Contains(p.Host, "xn--") {
 		return p.Host
@@ -61,7 +62,7 @@ func (p Provider) DisplayHost() string {
 	return shown
 }
 
-// ForDisplay leaves out the default host.
+// ForDisplay returns the address without the default host.
 func (p Provider) ForDisplay() string {
 	if p.Host == DefaultHost {
 		return p.Namespace + "/" + p.Type
@@ -69,10 +70,10 @@ func (p Provider) ForDisplay() string {
 	return p.String()
 }
 
-// Compare orders by host, namespace and type.
+// Compare orders providers by host, namespace and type.
 func (p Provider) Compare(o Provider) int { return strings.Compare(p.String(), o.String()) }
 
-// ParseProvider reads "type", "namespace/type" or "host/namespace/type".
+// ParseProvider parses "type", "namespace/type" or "host/namespace/type".
 func ParseProvider(source string) (Provider, error) {
 	parts := strings.Split(source, "/")
 	p := Provider{Host: DefaultHost, Namespace: "hashicorp"}
@@ -91,7 +92,7 @@ func ParseProvider(source string) (Provider, error) {
 		return Provider{}, fmt.Errorf("a provider source is written as [host/]namespace/type, not %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
-		if part == &p.Namespace && *part == "-" { // what states have that were written before namespaces
+		if part == &p.Namespace && *part == "-" { // in states from before namespaces
 			continue
 		}
 		name, err := ParseProviderPart(*part)
@@ -107,7 +108,7 @@ func ParseProvider(source string) (Provider, error) {
 	return p, nil
 }
 
-// ParseProviderPart checks and normalises one part of a source address, a local name for example.
+// ParseProviderPart validates and normalises one part of a source address or a local name.
 func ParseProviderPart(given string) (string, error) {
 	if given == "" {
 		return "", fmt.Errorf("a part is empty")
@@ -128,7 +129,8 @@ func ParseProviderPart(given string) (string, error) {
 	return ascii, nil
 }
 
-// ParseHost checks and normalises a host name with an optional port: lower case, in ASCII form, without port 443.
+// ParseHost validates and normalises a host name with an optional port. The result is in lower case
+// and ASCII form, without port 443.
 func ParseHost(given string) (string, error) {
 	host, port, hasPort := strings.Cut(given, ":")
 	if host == "" {
@@ -151,7 +153,7 @@ func ParseHost(given string) (string, error) {
 	return fmt.Sprintf("%s:%d", ascii, n), nil
 }
 
-// LocalProviderConfig is a provider configuration as a module's blocks name it: "aws" or "aws.west".
+// LocalProviderConfig is the name of a provider configuration within a module: "aws" or "aws.west".
 type LocalProviderConfig struct {
 	LocalName string
 	Alias     string
@@ -164,19 +166,19 @@ func (c LocalProviderConfig) String() string {
 	return c.LocalName + "." + c.Alias
 }
 
-// Compare orders configurations by provider, those of a provider by alias.
+// Compare orders provider configurations by local name and alias.
 func (c LocalProviderConfig) Compare(other LocalProviderConfig) int {
 	return cmp.Or(strings.Compare(c.LocalName, other.LocalName), strings.Compare(c.Alias, other.Alias))
 }
 
-// AbsProviderConfig is a provider configuration in the configuration tree.
+// AbsProviderConfig is the address of a provider configuration in the configuration tree.
 type AbsProviderConfig struct {
 	Module   Module
 	Provider Provider
 	Alias    string
 }
 
-// String is the form of state files: `module.m.provider["host/ns/type"].alias`.
+// String returns the form in state files: `module.m.provider["host/ns/type"].alias`.
 func (c AbsProviderConfig) String() string {
 	s := dotted(c.Module.String(), `provider["`+c.Provider.String()+`"]`)
 	if c.Alias != "" {
@@ -185,7 +187,8 @@ func (c AbsProviderConfig) String() string {
 	return s
 }
 
-// ProviderInstance is one instance of a provider configuration; the key is NoKey unless the configuration has for_each.
+// ProviderInstance is one instance of a provider configuration. The key is NoKey unless the
+// configuration has for_each.
 type ProviderInstance struct {
 	Config AbsProviderConfig
 	Key    InstanceKey

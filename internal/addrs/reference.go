@@ -7,14 +7,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Reference is one use of an object in an expression.
+// Reference is a reference to an object in an expression.
 type Reference struct {
 	Subject   Referenceable
-	Range     hcl.Range     // the part of the traversal that names the subject
-	Remaining hcl.Traversal // what follows it, possibly empty
+	Range     hcl.Range     // the part of the traversal that refers to the subject
+	Remaining hcl.Traversal // the steps after the subject
 }
 
-// Whole is the subject or, where that is an instance of a resource, the resource.
+// Whole returns the subject, or the whole resource if the subject is an instance.
 func (r *Reference) Whole() Referenceable {
 	if inst, ok := r.Subject.(ResourceInstance); ok {
 		return inst.Resource
@@ -22,7 +22,8 @@ func (r *Reference) Whole() Referenceable {
 	return r.Subject
 }
 
-// Referenceable is an object that expressions of a module can name: one of the types below. All are comparable.
+// Referenceable is an object that expressions can refer to: one of the types below. All are
+// comparable.
 type Referenceable interface {
 	String() string
 	referenceable()
@@ -33,7 +34,7 @@ type (
 	InputVariable struct{ Name string }
 	// LocalValue is local.Name.
 	LocalValue struct{ Name string }
-	// OutputValue is output.Name, which only test assertions and internal edges name.
+	// OutputValue is output.Name, used only in test assertions and internal references.
 	OutputValue struct{ Name string }
 	// ModuleCall is module.Name as a whole.
 	ModuleCall struct{ Name string }
@@ -47,7 +48,7 @@ type (
 		Call   ModuleCallInstance
 		Output string
 	}
-	// ResourceInstance is a resource with a constant key, within its module.
+	// ResourceInstance is a resource with a constant key within its module.
 	ResourceInstance struct {
 		Resource Resource
 		Key      InstanceKey
@@ -58,13 +59,13 @@ type (
 	ForEachAttr struct{ Name string }
 	// PathAttr is path.Name.
 	PathAttr struct{ Name string }
-	// TerraformAttr is terraform.Name; Alias is the root word written ("terraform" or "tofu").
+	// TerraformAttr is terraform.Name or tofu.Name; Alias is "terraform" or "tofu".
 	TerraformAttr struct{ Name, Alias string }
 	// Self is self.
 	Self struct{}
 	// Check is check.Name.
 	Check struct{ Name string }
-	// Run is run.Name, in tests only.
+	// Run is run.Name, used only in tests.
 	Run struct{ Name string }
 	// ProviderFunction is provider::Name[::Alias]::Function.
 	ProviderFunction struct{ Name, Alias, Function string }
@@ -111,8 +112,9 @@ func (Check) referenceable()              {}
 func (Run) referenceable()                {}
 func (ProviderFunction) referenceable()   {}
 
-// StepsText writes what follows a reference's subject; false for anything but names and indexes. A key that is neither a string nor a
-// number, or not known, is written as "[...]".
+// StepsText returns the text of the steps after a reference's subject. It returns false if there
+// are steps other than attributes and indexes. Unknown keys, and keys other than strings and
+// numbers, are written as "[...]".
 func StepsText(steps hcl.Traversal) (string, bool) {
 	var b strings.Builder
 	for _, step := range steps {

@@ -2,7 +2,7 @@ package addrs
 
 import "strings"
 
-// ResourceMode tells the three kinds of resource blocks apart.
+// ResourceMode is the kind of a resource block.
 type ResourceMode uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 	Ephemeral
 )
 
-// String is the mode's name in state files.
+// String returns the name of the mode in state files.
 func (m ResourceMode) String() string {
 	switch m {
 	case Managed:
@@ -31,7 +31,7 @@ type Resource struct {
 	Name string
 }
 
-// String is the form used in references: "type.name", "data.type.name", "ephemeral.type.name".
+// String returns the form in references: "type.name", "data.type.name" or "ephemeral.type.name".
 func (r Resource) String() string {
 	switch r.Mode {
 	case Data:
@@ -42,19 +42,20 @@ func (r Resource) String() string {
 	return r.Type + "." + r.Name
 }
 
-// ImpliedProvider is the local name of the provider that serves the type unless the block says otherwise.
+// ImpliedProvider returns the local name of the resource type's provider for blocks without a
+// provider argument.
 func (r Resource) ImpliedProvider() string {
 	name, _, _ := strings.Cut(r.Type, "_")
 	return name
 }
 
-// In gives the block's address in a configuration.
+// In returns the address of the resource in module m.
 func (r Resource) In(m Module) ConfigResource { return ConfigResource{m, r} }
 
-// InInstance gives the resource's address in a module instance.
+// InInstance returns the address of the resource in module instance m.
 func (r Resource) InInstance(m ModuleInstance) AbsResource { return AbsResource{m, r} }
 
-// Compare orders by mode, type and name.
+// Compare orders resources by mode, type and name.
 func (r Resource) Compare(o Resource) int {
 	if r.Mode != o.Mode {
 		return int(r.Mode) - int(o.Mode)
@@ -65,7 +66,8 @@ func (r Resource) Compare(o Resource) int {
 	return strings.Compare(r.Name, o.Name)
 }
 
-// ConfigResource is a resource block in the configuration tree (no instance keys).
+// ConfigResource is the address of a resource block in the configuration tree, without instance
+// keys.
 type ConfigResource struct {
 	Module   Module
 	Resource Resource
@@ -73,7 +75,7 @@ type ConfigResource struct {
 
 func (r ConfigResource) String() string { return dotted(r.Module.String(), r.Resource.String()) }
 
-// Compare orders by module text, then as Resource does.
+// Compare orders addresses by the module's text, then by resource.
 func (r ConfigResource) Compare(o ConfigResource) int {
 	if c := strings.Compare(string(r.Module), string(o.Module)); c != 0 {
 		return c
@@ -81,7 +83,7 @@ func (r ConfigResource) Compare(o ConfigResource) int {
 	return r.Resource.Compare(o.Resource)
 }
 
-// AbsResource is a resource of one module instance.
+// AbsResource is the address of a resource in a module instance.
 type AbsResource struct {
 	Module   ModuleInstance
 	Resource Resource
@@ -89,15 +91,15 @@ type AbsResource struct {
 
 func (r AbsResource) String() string { return dotted(string(r.Module), r.Resource.String()) }
 
-// Config drops the module's instance keys.
+// Config returns the address without instance keys.
 func (r AbsResource) Config() ConfigResource { return ConfigResource{r.Module.Module(), r.Resource} }
 
-// Instance is the instance with that key.
+// Instance returns the address of the instance with the given key.
 func (r AbsResource) Instance(key InstanceKey) AbsInstance {
 	return AbsInstance{Module: r.Module, Resource: r.Resource, Key: key}
 }
 
-// Compare orders by module text, then as Resource does.
+// Compare orders addresses by the module's text, then by resource.
 func (r AbsResource) Compare(o AbsResource) int {
 	if c := strings.Compare(string(r.Module), string(o.Module)); c != 0 {
 		return c
@@ -105,7 +107,7 @@ func (r AbsResource) Compare(o AbsResource) int {
 	return r.Resource.Compare(o.Resource)
 }
 
-// AbsInstance is one instance of a resource: what a provider knows as one object.
+// AbsInstance is the absolute address of a resource instance.
 type AbsInstance struct {
 	Module   ModuleInstance
 	Resource Resource
@@ -116,13 +118,13 @@ func (i AbsInstance) String() string {
 	return dotted(string(i.Module), i.Resource.String()+i.Key.String())
 }
 
-// Abs drops the instance key.
+// Abs returns the address without the instance key.
 func (i AbsInstance) Abs() AbsResource { return AbsResource{i.Module, i.Resource} }
 
-// Config drops all instance keys.
+// Config returns the address without any instance keys.
 func (i AbsInstance) Config() ConfigResource { return i.Abs().Config() }
 
-// Compare orders by resource, then key.
+// Compare orders addresses by resource, then by key.
 func (i AbsInstance) Compare(o AbsInstance) int {
 	if c := i.Abs().Compare(o.Abs()); c != 0 {
 		return c
@@ -130,7 +132,8 @@ func (i AbsInstance) Compare(o AbsInstance) int {
 	return i.Key.Compare(o.Key)
 }
 
-// DeposedKey names an object that was replaced but not deleted yet: 8 lower-case hex digits; "" for the current object.
+// DeposedKey identifies a deposed object, which was replaced but not yet destroyed: 8 lower-case
+// hex digits. It is "" for the current object.
 type DeposedKey string
 
 // NotDeposed is the key of the current object.

@@ -1,17 +1,18 @@
 package addrs
 
-// Target is what -target, -exclude, -replace and state commands name: a module, a module instance, a resource or an instance.
+// Target is an address in -target, -exclude, -replace or a state command: a module, module
+// instance, resource or resource instance.
 type Target struct {
-	// Module is set always; for a resource it is the module instance that holds it.
+	// Module is always set; for a resource it is the module instance that contains it.
 	Module ModuleInstance
-	// Resource is the zero Resource when a module is meant.
+	// Resource is zero if the target is a module.
 	Resource Resource
-	// Key is the key of the instance that is meant. Without HasKey all instances of the resource are meant.
+	// Key is the instance key. If HasKey is false, the target is the whole resource.
 	Key    InstanceKey
 	HasKey bool
 }
 
-// IsModule tells whether the target is a whole module.
+// IsModule reports whether the target is a module.
 func (t Target) IsModule() bool { return t.Resource == Resource{} }
 
 func (t Target) String() string {
@@ -25,7 +26,8 @@ func (t Target) String() string {
 	return s
 }
 
-// ContainsInstance tells whether the instance belongs to the target. A module step without a key covers all instances of the module.
+// ContainsInstance reports whether the target includes the instance. A module step without a key
+// includes all instances of the module.
 func (t Target) ContainsInstance(i AbsInstance) bool {
 	if t.IsModule() {
 		return t.coversModule(i.Module, true)
@@ -33,7 +35,7 @@ func (t Target) ContainsInstance(i AbsInstance) bool {
 	return t.Resource == i.Resource && t.coversModule(i.Module, false) && (!t.HasKey || t.Key == i.Key)
 }
 
-// coversModule compares step by step: a target's step without key matches every key.
+// coversModule compares step by step. A step without a key matches every key.
 func (t Target) coversModule(m ModuleInstance, below bool) bool {
 	want, got := t.Module.Steps(), m.Steps()
 	if len(want) > len(got) || !below && len(want) != len(got) {

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Status is the outcome of a condition, an object or a whole block; a larger one outweighs a smaller one.
+// Status is the result of a condition, an object or a whole block. Larger values are worse.
 type Status uint8
 
 const (
 	Pass    Status = iota + 1
-	Unknown        // not decided (yet)
+	Unknown        // not decided, or not yet
 	Fail
-	Error // the condition itself could not be evaluated
+	Error // the condition could not be evaluated
 )
 
-// String is the status's name in state files and JSON output.
+// String returns the name of the status in state files and JSON output.
 func (s Status) String() string {
 	return [...]string{"unknown", "pass", "unknown", "fail", "error"}[s]
 }
 
-// ParseStatus reads a status as state files write it; an unknown word is Unknown.
+// ParseStatus parses the name of a status in a state file. Other words are Unknown.
 func ParseStatus(word string) Status {
 	for s := Pass; s <= Error; s++ {
 		if s.String() == word {
@@ -31,7 +31,7 @@ func ParseStatus(word string) Status {
 	return Unknown
 }
 
-// Kind is what a checked block is, named as in state files.
+// Kind is the kind of a checked block, named as in state files.
 type Kind string
 
 const (
@@ -41,14 +41,14 @@ const (
 	KindVariable Kind = "var"
 )
 
-// Results are the outcomes of one run, by block. The zero value is empty.
+// Results holds the results of one run by block. The zero value is empty and ready to use.
 type Results struct{ blocks map[string]*Block }
 
 // Block is one checked block of the configuration.
 type Block struct {
 	Kind    Kind
 	Config  string // address without instance keys
-	Status  Status // Unknown when no object was looked at because of an earlier problem
+	Status  Status // Unknown if an earlier error prevented evaluation
 	Objects map[string]*Object
 }
 
@@ -59,7 +59,7 @@ type Object struct {
 	Messages []string // of failed conditions
 }
 
-// Declare records a block, so that it is listed even when it turns out to have no objects, and gives it.
+// Declare adds a block, so that it is listed even without objects, and returns it.
 func (r *Results) Declare(kind Kind, config string) *Block {
 	key := string(kind) + " " + config
 	b := r.blocks[key]
@@ -73,7 +73,7 @@ func (r *Results) Declare(kind Kind, config string) *Block {
 	return b
 }
 
-// Object gives the outcome of one object; nil for none.
+// Object returns the result of one object, or nil.
 func (r *Results) Object(kind Kind, config, object string) *Object {
 	if r == nil || r.blocks[string(kind)+" "+config] == nil {
 		return nil
@@ -81,13 +81,13 @@ func (r *Results) Object(kind Kind, config, object string) *Object {
 	return r.blocks[string(kind)+" "+config].Objects[object]
 }
 
-// Set records an object's outcome and brings the block's status up to date.
+// Set records the result of an object and updates the block's status.
 func (b *Block) Set(addr string, status Status, messages []string) {
 	b.Objects[addr] = &Object{Addr: addr, Status: status, Messages: messages}
 	b.Summarise()
 }
 
-// Summarise makes the block's status the worst of its objects'; without objects it is Pass.
+// Summarise sets the block's status to the worst of its objects, or Pass without objects.
 func (b *Block) Summarise() {
 	b.Status = Pass
 	for _, o := range b.Objects {
@@ -95,7 +95,7 @@ func (b *Block) Summarise() {
 	}
 }
 
-// Sorted lists the blocks by kind and address.
+// Sorted returns the blocks sorted by kind and address.
 func (r *Results) Sorted() []*Block {
 	if r == nil {
 		return nil
@@ -108,7 +108,7 @@ func (r *Results) Sorted() []*Block {
 	return out
 }
 
-// SortedObjects lists a block's objects by address.
+// SortedObjects returns the block's objects sorted by address.
 func (b *Block) SortedObjects() []*Object {
 	return slices.SortedFunc(maps.Values(b.Objects), func(x, y *Object) int { return strings.Compare(x.Addr, y.Addr) })
 }

@@ -2,8 +2,8 @@ package dag
 
 import "slices"
 
-// Cycles gives one cycle of each strongly connected component that has any: every vertex waits for the next one, the last for the
-// first. It is Tarjan's algorithm without recursion.
+// Cycles returns one cycle of each strongly connected component that has one: every vertex depends
+// on the next, and the last on the first. It is Tarjan's algorithm without recursion.
 func (g *Graph) Cycles() [][]ID {
 	t := tarjan{g: g, index: make([]int32, g.Len()), low: make([]int32, g.Len()), onStack: make([]bool, g.Len())}
 	for id := range g.needs {
@@ -78,7 +78,7 @@ func (t *tarjan) closeComponent(root ID) {
 	}
 }
 
-// cycle finds a shortest cycle through the first member of a component.
+// cycle returns a shortest cycle through the first member of a component.
 func (g *Graph) cycle(members []ID) []ID {
 	in := make(map[ID]bool, len(members))
 	for _, id := range members {
@@ -107,7 +107,7 @@ func (g *Graph) cycle(members []ID) []ID {
 	panic("unreachable: a component's first member lies on a cycle")
 }
 
-// Cyclic marks the vertices that lie on a cycle, or on a path from one cycle to another.
+// Cyclic returns, by ID, the vertices on a cycle or on a path from one cycle to another.
 func (g *Graph) Cyclic() []bool {
 	dependents := g.Dependents()
 	ahead, behind := unordered(g.needs, dependents), unordered(dependents, g.needs)
@@ -117,7 +117,8 @@ func (g *Graph) Cyclic() []bool {
 	return ahead
 }
 
-// unordered marks the vertices that can't be ordered after what they wait for: those on a cycle, and those that wait for one.
+// unordered returns, by ID, the vertices that have no topological order: those on a cycle and their
+// dependents.
 func unordered(needs, dependents [][]ID) []bool {
 	left := make([]bool, len(needs))
 	pending := make([]int, len(needs))

@@ -2,22 +2,22 @@ package dag
 
 import "slices"
 
-// ID is a vertex.
+// ID identifies a vertex.
 type ID int32
 
-// Graph is a directed graph. Edges point from what waits to what is waited for.
+// Graph is a directed graph. Edges point from a vertex to its dependencies.
 type Graph struct {
 	needs [][]ID
-	edges int // repeated ones included
+	edges int // including repeated ones
 }
 
-// Add makes a vertex.
+// Add adds a vertex and returns its ID.
 func (g *Graph) Add() ID {
 	g.needs = append(g.needs, nil)
 	return ID(len(g.needs) - 1)
 }
 
-// Connect makes from wait for to. A repeated edge is harmless; an edge to itself is kept and makes a cycle.
+// Connect makes from depend on to. Repeated edges are allowed. An edge to itself is a cycle.
 func (g *Graph) Connect(from, to ID) {
 	needs := g.needs[from]
 	if n := len(needs); n > 0 && needs[n-1] == to {
@@ -27,28 +27,28 @@ func (g *Graph) Connect(from, to ID) {
 	g.edges++
 }
 
-// Len is the number of vertices; IDs run from 0 to Len-1.
+// Len returns the number of vertices. IDs range from 0 to Len-1.
 func (g *Graph) Len() int { return len(g.needs) }
 
-// Needs lists what id waits for. The caller must not change it.
+// Needs returns the dependencies of id. The caller must not change the result.
 func (g *Graph) Needs(id ID) []ID { return g.needs[id] }
 
-// Clone gives a graph with the same vertices and edges.
+// Clone returns a copy of the graph.
 func (g *Graph) Clone() *Graph {
 	out := &Graph{needs: make([][]ID, len(g.needs)), edges: g.edges}
 	for id, needs := range g.needs {
-		out.needs[id] = slices.Clip(needs) // appending to it makes a list of its own
+		out.needs[id] = slices.Clip(needs) // appending to it copies the list
 	}
 	return out
 }
 
-// Disconnect removes all edges that start at id.
+// Disconnect removes all edges from id.
 func (g *Graph) Disconnect(id ID) {
 	g.edges -= len(g.needs[id])
 	g.needs[id] = nil
 }
 
-// Dependents lists, for each vertex, what waits for it.
+// Dependents returns the dependents of each vertex.
 func (g *Graph) Dependents() [][]ID {
 	count := make([]int32, g.Len())
 	for _, needs := range g.needs {
@@ -71,8 +71,8 @@ func (g *Graph) Dependents() [][]ID {
 	return out
 }
 
-// Order lists the vertices so that each comes after everything it waits for. ok is false when there is a cycle; the vertices on
-// or above one are missing then.
+// Order returns the vertices in topological order, dependencies first. It returns false if the
+// graph has a cycle; the order then lacks the vertices on a cycle and their dependents.
 func (g *Graph) Order() (order []ID, ok bool) {
 	pending := make([]int32, g.Len())
 	order = make([]ID, 0, g.Len())
@@ -93,12 +93,12 @@ func (g *Graph) Order() (order []ID, ok bool) {
 	return order, len(order) == g.Len()
 }
 
-// Reach marks everything that the given vertices wait for, directly or not, themselves included.
+// Reach returns, by ID, the given vertices and all their direct and indirect dependencies.
 func (g *Graph) Reach(from ...ID) []bool {
 	return reach(g.needs, from)
 }
 
-// ReachIn is Reach over an adjacency list, such as the one Dependents gives.
+// ReachIn is like Reach for an adjacency list, such as the result of Dependents.
 func ReachIn(adjacent [][]ID, from ...ID) []bool { return reach(adjacent, from) }
 
 func reach(adjacent [][]ID, from []ID) []bool {

@@ -2,11 +2,14 @@ package dag
 
 import "slices"
 
-// TransitiveReduction gives the graph without the edges that longer paths imply. It is for drawing only; the graph must have no cycle.
+// TransitiveReduction returns the graph without the edges that longer paths imply, for drawing. The
+// graph must not have a cycle.
 //
-// An edge to a vertex is implied when another need reaches that vertex. What every vertex needs, such as a provider, is found
-// among the needs' own needs. For the others, paths are followed back, but no further than the farthest need that is still in doubt:
-// so neighbours are looked at and not everything that came before, except where a graph has edges that skip most of it.
+// An edge to a vertex is implied if another dependency reaches that vertex. A vertex that many
+// others depend on, such as a provider, is usually found among the dependencies of the
+// dependencies. Otherwise paths are followed back up to the earliest dependency that is still
+// undecided. So usually only near vertices are visited, except in graphs with edges that skip most
+// of the graph.
 func (g *Graph) TransitiveReduction() *Graph {
 	out := &Graph{needs: make([][]ID, g.Len())}
 	order, _ := g.Order()
@@ -23,22 +26,23 @@ func (g *Graph) TransitiveReduction() *Graph {
 
 type reduction struct {
 	g, out *Graph
-	rank   []int32 // needs have lower ranks
-	// implied and explored hold, by vertex, the vertex (plus one) for which it was last found to be implied, or followed.
+	rank   []int32 // dependencies have lower ranks
+	// For each vertex, the ID plus one of the last vertex for which it was marked implied or
+	// explored.
 	implied, explored []int32
 	todo              []ID
 }
 
 func (r *reduction) reduce(from ID) {
 	needs := slices.Clone(r.g.needs[from])
-	slices.SortFunc(needs, func(a, b ID) int { return int(r.rank[b] - r.rank[a]) }) // what comes later can be implied by what came before
+	slices.SortFunc(needs, func(a, b ID) int { return int(r.rank[b] - r.rank[a]) }) // earlier vertices may imply later ones
 	mark := int32(from) + 1
 	last := len(needs)
 	for i, to := range needs {
 		if r.implied[to] == mark {
 			continue
 		}
-		r.implied[to] = mark // a repeated edge
+		r.implied[to] = mark // for repeated edges
 		r.out.Connect(from, to)
 		for _, next := range r.g.needs[to] {
 			r.implied[next] = mark
@@ -53,7 +57,7 @@ func (r *reduction) reduce(from ID) {
 	}
 }
 
-// follow marks what a vertex reaches, as far back as a rank.
+// follow marks the vertices reachable from a vertex, down to the rank low.
 func (r *reduction) follow(from ID, mark, low int32) {
 	r.todo = append(r.todo[:0], from)
 	for len(r.todo) > 0 {

@@ -6,22 +6,24 @@ import (
 	"sync"
 )
 
-// Outcome is how a vertex ended.
+// Outcome is the result of a vertex.
 type Outcome uint8
 
 const (
-	Skipped Outcome = iota // not visited: something it waits for did not succeed, or the context ended
+	Skipped Outcome = iota // not visited, because a dependency did not succeed or the context ended
 	Done
 	Failed
 )
 
-// Walk visits every vertex after everything it waits for, at most workers at a time, and returns how each ended. visit reports
-// whether it succeeded; what waits for a failed vertex is skipped, everything else goes on. When ctx ends, nothing new is started.
+// Walk visits every vertex after its dependencies, with at most workers visits at a time, and
+// returns the outcomes. Visit reports whether it succeeded. Dependents of a failed vertex are
+// skipped; all others are visited. After ctx ends, no further vertex is visited.
 //
-// Of the vertices that are ready, the one that became so last comes first: what was begun is finished before more is begun, which keeps
-// memory and half-done work small. Vertices that wait for nothing start in the order in which they were added.
+// The vertex that became ready last is visited first, so that started work is finished before new
+// work starts. This limits memory and the amount of incomplete work. Vertices without dependencies
+// start in the order in which they were added.
 //
-// The graph must have no cycle; vertices on one are skipped.
+// The graph must not have a cycle; vertices on one are skipped.
 func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Outcome {
 	w := &walker{
 		visit: visit, dependents: g.Dependents(),
@@ -34,10 +36,10 @@ func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Out
 			w.ready = append(w.ready, ID(id))
 		}
 	}
-	// The stack is popped from its end, so it is turned round.
+	// Vertices are popped from the end.
 	slices.Reverse(w.ready)
 	stop := context.AfterFunc(ctx, func() {
-		w.mu.Lock() // or a worker could be between its look at ctx and its sleep
+		w.mu.Lock() // so that no worker is between checking ctx and waiting
 		defer w.mu.Unlock()
 		w.wake.Broadcast()
 	})
@@ -59,12 +61,12 @@ type walker struct {
 	wake    sync.Cond
 	ready   []ID
 	pending []int32
-	blocked []bool // something the vertex waits for did not succeed
+	blocked []bool // a dependency did not succeed
 	outcome []Outcome
 	running int
 }
 
-// work visits what becomes ready, until nothing can any more. A panic of visit ends the program as it would anywhere else.
+// work visits vertices until none is left. A panic in visit is not recovered.
 func (w *walker) work(ctx context.Context) {
 	for {
 		id, ok := w.next(ctx)
@@ -83,7 +85,8 @@ func (w *walker) work(ctx context.Context) {
 	}
 }
 
-// next waits for a vertex to visit; there is none when the walk is over. Those that are blocked are passed over.
+// next waits for a vertex to visit. It returns false at the end of the walk. It skips blocked
+// vertices.
 func (w *walker) next(ctx context.Context) (ID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +108,7 @@ func (w *walker) next(ctx context.Context) (ID, bool) {
 	}
 }
 
-// finish releases what waited for id. The caller holds the lock.
+// finish makes dependents of id ready. The caller must hold the lock.
 func (w *walker) finish(id ID) {
 	woken := 0
 	for _, from := range w.dependents[id] {
@@ -118,7 +121,7 @@ func (w *walker) finish(id ID) {
 		}
 	}
 	if woken == 1 && w.running == 0 {
-		return // this worker takes it itself
+		return // this worker visits it next
 	}
 	if woken > 0 || w.running == 0 {
 		w.wake.Broadcast()

@@ -1,10 +1,11 @@
-// Package hclfmt rewrites configuration source into its one canonical layout. It is for the fmt command and for whoever writes
-// configuration.
+// Package hclfmt formats configuration source in the canonical layout, for the fmt command and for
+// generated configuration.
 //
-// Spaces, indentation and the alignment of equals signs are hclwrite's. Beyond that some spellings of old configurations become
-// today's: an interpolation that is a whole string loses its quotes, types of variables lose theirs.
+// hclwrite provides spacing, indentation and alignment. In addition, some old notations are
+// replaced: a string that is a single interpolation becomes the expression itself, and quoted types
+// of variables lose their quotes.
 //
-// Invariants: source that can't be parsed is refused and never touched; what comes out can be parsed; layout is stable (formatting
-// twice is the same as once), while of interpolations in each other only the outermost is unwrapped at a time; nothing but the old
-// spellings listed above changes its tokens.
+// Source that can't be parsed is an error and stays unchanged. Formatted source can be parsed, and
+// formatting it again changes nothing, except that each run unwraps only the outermost of nested
+// interpolations. Only the old notations listed above change tokens.
 package hclfmt

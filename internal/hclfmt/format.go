@@ -12,13 +12,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Format gives the canonical form of a file in native syntax. The name is for diagnostics.
+// Format returns the canonical form of a file in native syntax. The name is for diagnostics.
 func Format(src []byte, name string) ([]byte, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	if d := nesting.Check(name, src); d != nil {
 		return nil, diags.AppendHCL(hcl.Diagnostics{d})
 	}
-	// hclwrite keeps quiet about much that is no valid configuration, such as an argument given twice.
+	// hclwrite does not report all errors, such as duplicate arguments.
 	if _, parsed := hclsyntax.ParseConfig(src, name, hcl.InitialPos); parsed.HasErrors() {
 		return nil, diags.AppendHCL(parsed)
 	}
@@ -30,7 +30,7 @@ func Format(src []byte, name string) ([]byte, tfdiags.Diagnostics) {
 	return file.Bytes(), nil
 }
 
-// modernise rewrites old spellings in a body; path is the types of the blocks that it lies in.
+// modernise replaces old notations in a body. Path holds the types of the enclosing blocks.
 func modernise(body *hclwrite.Body, path []string) {
 	isVariable := len(path) == 1 && path[0] == "variable"
 	for name, attr := range body.Attributes() {
@@ -44,13 +44,13 @@ func modernise(body *hclwrite.Body, path []string) {
 		}
 	}
 	for _, block := range body.Blocks() {
-		block.SetLabels(block.Labels()) // all of them in quotes
+		block.SetLabels(block.Labels()) // quotes all labels
 		modernise(block.Body(), append(path, block.Type()))
 	}
 }
 
-// oldTypes are whole type expressions and what is written for them today: those in quotes come from before there were type
-// expressions, the others from before collections had to say what they hold.
+// oldTypes maps old type expressions to current ones: quoted types, and collections without an
+// element type.
 var oldTypes = map[string]string{
 	`"string"`: "string",
 	`"list"`:   "list(string)",
@@ -60,7 +60,7 @@ var oldTypes = map[string]string{
 	"set":      "set(any)",
 }
 
-// typeOf gives the tokens of a variable's type as they are written today.
+// typeOf returns the current tokens of a variable's type.
 func typeOf(tokens hclwrite.Tokens) hclwrite.Tokens {
 	text := ""
 	for _, t := range tokens {
@@ -73,7 +73,8 @@ func typeOf(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(today)}}
 }
 
-// unwrap gives the expression of a string that consists of one interpolation, "${…}"; other expressions stay as they are.
+// unwrap returns the expression of a string that is a single interpolation, "${…}". Other
+// expressions are returned unchanged.
 func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	end := len(tokens) - 1
 	if end < 4 || tokens[0].Type != hclsyntax.TokenOQuote || tokens[1].Type != hclsyntax.TokenTemplateInterp ||
@@ -88,13 +89,14 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	if len(inside) == 0 || !slices.ContainsFunc(inside[:len(inside)-1], endsLine) || parenthesised(inside) {
 		return inside
 	}
-	// Without the quotes a line end would end the argument.
+	// Without quotes, the end of the line would end the argument.
 	wrapped := hclwrite.Tokens{{Type: hclsyntax.TokenOParen, Bytes: []byte("(")}}
 	wrapped = append(wrapped, inside...)
 	return append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// alone tells whether the tokens between the first "${" and the last "}" of a string are one interpolation and not parts of several.
+// alone reports whether the tokens between the first "${" and the last "}" of a string are a single
+// interpolation.
 func alone(inside hclwrite.Tokens) bool {
 	quotes := 0
 	for _, t := range inside {
@@ -112,7 +114,7 @@ func alone(inside hclwrite.Tokens) bool {
 	return true
 }
 
-// parenthesised tells whether one pair of parentheses is around all tokens.
+// parenthesised reports whether one pair of parentheses encloses all tokens.
 func parenthesised(tokens hclwrite.Tokens) bool {
 	depth := 0
 	for i, t := range tokens {
@@ -129,7 +131,7 @@ func parenthesised(tokens hclwrite.Tokens) bool {
 	return false
 }
 
-// endsLine tells whether a line ends with the token, as it does with a comment that goes to its end.
+// endsLine reports whether a token includes the end of its line, like a line comment.
 func endsLine(t *hclwrite.Token) bool {
 	return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment && bytes.HasSuffix(t.Bytes, []byte("\n"))
 }

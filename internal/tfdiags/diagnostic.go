@@ -11,12 +11,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Severity tells whether a problem stops the operation.
+// Severity is the severity of a diagnostic.
 type Severity uint8
 
 const (
 	Error   Severity = iota + 1 // the operation can't succeed
-	Warning                     // the user should know, nothing stops
+	Warning                     // the operation continues
 )
 
 func (s Severity) String() string {
@@ -26,39 +26,42 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Diagnostic is one problem, said so that a user can mend it.
+// Diagnostic is an error or warning for users.
 type Diagnostic struct {
 	Severity Severity
-	Summary  string // one short line, no full stop
-	Detail   string // full sentences: what is wrong and what to do
+	Summary  string // one short line without a full stop
+	Detail   string // full sentences: the problem and its solution
 
-	Subject *hcl.Range // the place that is wrong; nil when there is none
-	Context *hcl.Range // a larger place worth showing around Subject
+	Subject *hcl.Range // source range of the problem; may be nil
+	Context *hcl.Range // larger range to show around Subject; may be nil
 
-	// Expression and EvalContext let a renderer show the values that took part; both or neither are set.
+	// Expression and EvalContext, if set, allow renderers to show the values in the expression.
 	Expression  hcl.Expression
 	EvalContext *hcl.EvalContext
 
-	// Address is the object the problem belongs to ("with lab_object.a[0]"); empty for none.
+	// Address is the address of the affected object ("with lab_object.a[0]"); may be empty.
 	Address string
 
-	// Path is the attribute a provider complained about, relative to the object's body. InConfigBody turns it into a Subject.
+	// Path is the attribute in a provider's diagnostic, relative to the object's body. InConfigBody
+	// converts it to a Subject.
 	Path cty.Path
 
-	// Placeless keeps InConfigBody from making a Subject: compatible output has none, so the detail names the place instead.
+	// Placeless prevents InConfigBody from setting Subject, for compatible output without a source
+	// range. The detail then names the position.
 	Placeless bool
 
-	// Extra says more about the cause for programs: one of the types in extra.go.
+	// Extra holds further information for programs: one of the types in extra.go.
 	Extra any
 }
 
-// Diagnostics is a list of problems in the order in which they were found. The zero value is ready for use.
+// Diagnostics is a list of diagnostics in the order they were found. The zero value is ready to
+// use.
 type Diagnostics []Diagnostic
 
-// Append returns the list with items added at its end.
+// Append returns the list with items appended.
 func (d Diagnostics) Append(items ...Diagnostic) Diagnostics { return append(d, items...) }
 
-// AppendHCL returns the list with HCL's diagnostics added at its end.
+// AppendHCL returns the list with HCL diagnostics appended.
 func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 	for _, item := range items {
 		d = append(d, fromHCL(item))
@@ -66,8 +69,8 @@ func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 	return d
 }
 
-// AppendError returns the list with the diagnostics that err carries (see [Diagnostics.Err]), or with
-// one that has err's text as its summary. A nil error adds nothing.
+// AppendError returns the list with the diagnostics in err appended (see [Diagnostics.Err]). For
+// other errors it appends one diagnostic with err's text as summary. A nil error appends nothing.
 func (d Diagnostics) AppendError(err error) Diagnostics {
 	if err == nil {
 		return d
@@ -79,10 +82,10 @@ func (d Diagnostics) AppendError(err error) Diagnostics {
 	return append(d, Diagnostic{Severity: Error, Summary: Capital(err.Error())})
 }
 
-// FromHCL returns HCL's diagnostics as Diagnostics.
+// FromHCL converts HCL diagnostics.
 func FromHCL(items hcl.Diagnostics) Diagnostics { return Diagnostics(nil).AppendHCL(items) }
 
-// FromError returns what [Diagnostics.AppendError] adds to an empty list.
+// FromError returns the diagnostics that [Diagnostics.AppendError] appends.
 func FromError(err error) Diagnostics { return Diagnostics(nil).AppendError(err) }
 
 func fromHCL(in *hcl.Diagnostic) Diagnostic {
@@ -96,7 +99,7 @@ func fromHCL(in *hcl.Diagnostic) Diagnostic {
 	return out
 }
 
-// HCL gives the diagnostics in HCL's form, for HCL's own writers and interfaces.
+// HCL converts the list to HCL diagnostics.
 func (d Diagnostics) HCL() hcl.Diagnostics {
 	out := make(hcl.Diagnostics, len(d))
 	for i, one := range d {
@@ -112,7 +115,7 @@ func (d Diagnostics) HCL() hcl.Diagnostics {
 	return out
 }
 
-// HasErrors tells whether at least one of them is an error.
+// HasErrors reports whether the list contains an error.
 func (d Diagnostics) HasErrors() bool {
 	for _, one := range d {
 		if one.Severity == Error {
@@ -122,7 +125,7 @@ func (d Diagnostics) HasErrors() bool {
 	return false
 }
 
-// Err gives the errors among them as one error value, or nil if there are none.
+// Err returns the list as an error value, or nil if it contains no errors.
 // [Diagnostics.AppendError] extracts the list.
 func (d Diagnostics) Err() error {
 	if !d.HasErrors() {
@@ -131,7 +134,7 @@ func (d Diagnostics) Err() error {
 	return &diagnosticsError{d}
 }
 
-// Each gives a copy of the list with a change made to each: a list may be kept by whoever found the problems.
+// Each returns a copy of the list with a change made to each diagnostic.
 func (d Diagnostics) Each(change func(*Diagnostic)) Diagnostics {
 	d = slices.Clone(d)
 	for i := range d {
@@ -140,7 +143,7 @@ func (d Diagnostics) Each(change func(*Diagnostic)) Diagnostics {
 	return d
 }
 
-// Except gives a list without those that are such.
+// Except returns the diagnostics for which such returns false.
 func (d Diagnostics) Except(such func(Diagnostic) bool) Diagnostics {
 	if !slices.ContainsFunc(d, such) {
 		return d
@@ -148,12 +151,12 @@ func (d Diagnostics) Except(such func(Diagnostic) bool) Diagnostics {
 	return slices.DeleteFunc(slices.Clone(d), such)
 }
 
-// AsWarnings gives the same list with every error turned into a warning.
+// AsWarnings returns the list with all errors changed to warnings.
 func (d Diagnostics) AsWarnings() Diagnostics {
 	return d.Each(func(one *Diagnostic) { one.Severity = Warning })
 }
 
-// WithAddress gives the same list with the object's address on each that has none yet.
+// WithAddress returns the list with addr on all diagnostics without an address.
 func (d Diagnostics) WithAddress(addr string) Diagnostics {
 	return d.Each(func(one *Diagnostic) {
 		if one.Address == "" {
@@ -162,7 +165,8 @@ func (d Diagnostics) WithAddress(addr string) Diagnostics {
 	})
 }
 
-// Without leaves out what others say as well: the same at the same place about the same object, or about none.
+// Without returns the diagnostics that others does not contain: with the same text and source
+// range, and the same address or none.
 func (d Diagnostics) Without(others Diagnostics) Diagnostics {
 	type said struct {
 		severity                 Severity
@@ -188,7 +192,7 @@ func (d Diagnostics) Without(others Diagnostics) Diagnostics {
 	})
 }
 
-// Sort orders by severity (warnings first, as they are printed), file and line; equal ones keep their order.
+// Sort sorts by severity (warnings first, as they are printed), file and position. It is stable.
 func (d Diagnostics) Sort() {
 	sort.SliceStable(d, func(i, j int) bool {
 		a, b := d[i], d[j]
@@ -206,32 +210,32 @@ func (d Diagnostics) Sort() {
 	})
 }
 
-// Errorf makes an error without a place.
+// Errorf returns an error without a source range.
 func Errorf(summary, detail string, args ...any) Diagnostic {
 	return Diagnostic{Severity: Error, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// Warningf makes a warning without a place.
+// Warningf returns a warning without a source range.
 func Warningf(summary, detail string, args ...any) Diagnostic {
 	return Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// List returns a list of d alone.
+// List returns a list that contains only d.
 func (d Diagnostic) List() Diagnostics { return Diagnostics{d} }
 
 // Err returns d as an error value, or nil if d is a warning.
 func (d Diagnostic) Err() error { return d.List().Err() }
 
-// At returns the diagnostic with rng as its Subject.
+// At returns d with rng as its Subject.
 func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 	d.Subject = &rng
 	return d
 }
 
-// Place names a source range in the text of a message.
+// Place returns a source range in the form for messages.
 func Place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
 
-// InText gives the diagnostic with a place that only its text names, for what compatible output gives no place.
+// InText returns d with the position in its text, for compatible output without a source range.
 func (d Diagnostic) InText(rng hcl.Range) Diagnostic {
 	if place := "(" + Place(rng) + ")"; !strings.HasSuffix(d.Detail, place) {
 		d.Detail = strings.TrimLeft(d.Detail+" "+place, " ")

@@ -1,10 +1,10 @@
-// Package tfdiags holds the one form in which problems that a user can mend are reported.
+// Package tfdiags defines the diagnostics that are reported to users.
 //
-// Every layer returns [Diagnostics]: the configuration loader, the engine, providers (through the plugin client) and the
-// commands. What only a programmer can mend stays a plain error and is wrapped once, at the layer's edge, by
-// [Diagnostics.Append].
+// The configuration loader, the engine, providers (through the plugin client) and the commands all
+// return [Diagnostics]. Internal errors are plain errors. They are converted once, at the edge of
+// the layer, with [Diagnostics.AppendError].
 //
-// Invariants: a list that several may hold is never changed in place: the methods copy, and others change only what they have just
-// been given by one who keeps nothing; source ranges carry file names as the user wrote them (relative to the working directory);
-// sensitive values never appear in a summary or a detail.
+// Methods of Diagnostics never change the list in place but return a copy, because several callers
+// may share it. Source ranges have file names as written by the user, relative to the working
+// directory. Summaries and details never contain sensitive values.
 package tfdiags

@@ -6,35 +6,36 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// CausedByUnknown, as a Diagnostic's Extra, marks a problem that comes from a value which is known only after apply.
+// CausedByUnknown, as a Diagnostic's Extra, indicates that the cause is a value that is known only
+// after apply.
 type CausedByUnknown struct{}
 
-// DiagnosticCausedByUnknown is HCL's way to ask (through hcl.DiagnosticExtra).
+// DiagnosticCausedByUnknown can be found with hcl.DiagnosticExtra.
 func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
 
-// CausedBySensitive, as a Diagnostic's Extra, marks a problem that comes from a sensitive value.
+// CausedBySensitive, as a Diagnostic's Extra, indicates that the cause is a sensitive value.
 type CausedBySensitive struct{}
 
-// DiagnosticCausedBySensitive is the same question for sensitive values.
+// DiagnosticCausedBySensitive can be found with hcl.DiagnosticExtra.
 func (CausedBySensitive) DiagnosticCausedBySensitive() bool { return true }
 
-// CheckRule, as a Diagnostic's Extra, marks a failed condition and names the object whose condition it is.
+// CheckRule, as a Diagnostic's Extra, indicates a failed condition of the object at Address.
 type CheckRule struct{ Address string }
 
-// Deprecation, as a Diagnostic's Extra, marks a warning that something is used which its module wants to get rid of.
+// Deprecation, as a Diagnostic's Extra, indicates the use of a deprecated object.
 type Deprecation struct {
-	Of     string // what is deprecated
-	Source string // where the module comes from, for users who only care about their own modules; "" for what a provider deprecates
+	Of     string // the deprecated object
+	Source string // source of its module, for filtering; "" for deprecations by providers
 }
 
-// Crash, as a Diagnostic's Extra, is what a mistake of the program left behind: what it panicked with, and where.
+// Crash, as a Diagnostic's Extra, holds a recovered panic and its stack.
 type Crash struct {
 	Problem any
 	Stack   []byte
 }
 
-// CrashOf is the crash that recover tells of, when a deferred function calls it. One that another goroutine has handed on has its
-// stack already.
+// CrashOf returns the crash for a recovered value. It must be called by the deferred function. A
+// Crash from another goroutine is returned unchanged, with its stack.
 func CrashOf(problem any) Crash {
 	if crash, ok := problem.(Crash); ok {
 		return crash
@@ -42,9 +43,9 @@ func CrashOf(problem any) Crash {
 	return Crash{Problem: problem, Stack: debug.Stack()}
 }
 
-// InConfigBody gives the list with each attribute path turned into the place in body where that attribute is set, or the body's
-// own missing-item place where it isn't set; diagnostics that have a place already stay as they are, and those that may have none get
-// it into their text.
+// InConfigBody returns the list with source ranges and addresses. Each attribute path becomes the
+// range of the attribute in body, or the body's missing-item range if it is not set. Diagnostics
+// with a range keep it, and placeless ones have the position in their text.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
 	return d.Each(func(one *Diagnostic) {
 		if one.Address == "" {

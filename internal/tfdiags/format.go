@@ -8,7 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// FormatError words an error for a user; a cty.PathError names its path in the language's own notation.
+// FormatError returns the text of an error for users. The path of a cty.PathError is written in the
+// notation of the language.
 func FormatError(err error) string {
 	var at cty.PathError
 	if !errors.As(err, &at) || len(at.Path) == 0 {
@@ -17,10 +18,10 @@ func FormatError(err error) string {
 	return FormatPath(at.Path) + ": " + at.Error()
 }
 
-// Sentence makes a sentence of an error, which by custom has neither a capital nor a full stop.
+// Sentence returns the text of an error as a sentence, with a capital letter and a full stop.
 func Sentence(err error) string { return Capital(strings.TrimSuffix(err.Error(), ".")) + "." }
 
-// Capital gives the text with a capital as its first letter, where that is one of the 26.
+// Capital returns the text with an upper-case first letter. Only ASCII letters change.
 func Capital(text string) string {
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
 		return text
@@ -28,7 +29,7 @@ func Capital(text string) string {
 	return string(text[0]-'a'+'A') + text[1:]
 }
 
-// FormatPath writes a path as the language does: ".rule[0].port".
+// FormatPath returns a path in the notation of the language, such as ".rule[0].port".
 func FormatPath(path cty.Path) string {
 	var b strings.Builder
 	for _, step := range path {

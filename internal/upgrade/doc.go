@@ -1,9 +1,11 @@
-// Package upgrade finds the version constraints in configuration files and raises them, for `tofu update`.
+// Package upgrade finds version constraints in configuration files and raises them, for `tofu
+// update`.
 //
-// [Places] lists what a directory's files say of versions: required_version, the versions of required providers, those of modules
-// from a registry, and the refs of modules in git repositories. [Raise] writes one constraint anew so that it chooses a version, in
-// the style it was written in. [Apply] puts new texts in place of old ones.
+// [Places] lists the versions in a directory's files: required_version, required providers, modules
+// from a registry, and refs of modules in git repositories. [Raise] changes one constraint to
+// select a version, in its original style. [Apply] replaces the texts in a file.
 //
-// Invariants: nothing but the text between the quotes of a constraint changes, so that layout and comments stay as they are; a
-// constraint is never lowered; what isn't understood is left alone and said; nothing here talks to a network.
+// Only the text between the quotes of a constraint changes, so layout and comments are kept. A
+// constraint is never lowered. Constraints in an unsupported form are reported and left unchanged.
+// The package does not use the network.
 package upgrade

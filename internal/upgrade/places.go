@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Kind is what a constraint is for.
+// Kind is the kind of a version constraint.
 type Kind uint8
 
 // The kinds of constraints.
@@ -29,21 +29,21 @@ const (
 // Place is a version constraint in a file.
 type Place struct {
 	Kind     Kind
-	Provider addrs.Provider     // of a Provider
-	Source   addrs.ModuleSource // of a Module or ModuleRef
-	Text     string             // the constraint, or the ref
-	Range    hcl.Range          // of the text itself, without quotes
-	// Odd tells why the place can't be changed; empty when it can.
+	Provider addrs.Provider     // if Kind is Provider
+	Source   addrs.ModuleSource // if Kind is Module or ModuleRef
+	Text     string             // the constraint or ref
+	Range    hcl.Range          // of Text, without quotes
+	// Odd is the reason why the constraint can't be changed; empty if it can.
 	Odd string
 }
 
-// File is the text of a configuration file.
+// File is the source of a configuration file.
 type File struct {
 	Name   string
 	Source []byte
 }
 
-// Places lists the constraints in the files of one directory, in the order in which they stand there.
+// Places returns the constraints in the files of one directory, in source order.
 func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	found := finder{names: make(map[string]addrs.Provider)}
@@ -65,7 +65,7 @@ func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 				continue
 			}
 			found.source = files[i].Source
-			content, _, _ := body.PartialContent(topLevel) // what else is wrong is not this package's business
+			content, _, _ := body.PartialContent(topLevel) // other errors are reported elsewhere
 			for _, block := range content.Blocks {
 				pass(&found, block)
 			}
@@ -83,14 +83,14 @@ var (
 	moduleBody    = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
 )
 
-// finder collects the places of one directory.
+// finder collects the constraints of one directory.
 type finder struct {
-	source []byte // of the file at hand
+	source []byte // of the current file
 	names  map[string]addrs.Provider
 	places []Place
 }
 
-// declared notes which providers the local names mean, before the versions are looked at.
+// declared records the providers of local names, which are needed to find their versions.
 func (f *finder) declared(block *hcl.Block) {
 	f.requirements(block, func(name string, source, _ hcl.Expression) {
 		if text, ok := literal(source); ok {
@@ -101,7 +101,7 @@ func (f *finder) declared(block *hcl.Block) {
 	})
 }
 
-// requirements visits the entries of required_providers blocks.
+// requirements calls visit for each entry in required_providers blocks.
 func (f *finder) requirements(block *hcl.Block, visit func(name string, source, version hcl.Expression)) {
 	if block.Type != "terraform" {
 		return
@@ -111,7 +111,7 @@ func (f *finder) requirements(block *hcl.Block, visit func(name string, source, 
 		attrs, _ := required.Body.JustAttributes()
 		for name, attr := range attrs {
 			if text, ok := literal(attr.Expr); ok && text != "" {
-				visit(name, nil, attr.Expr) // only a version, as it was written long ago
+				visit(name, nil, attr.Expr) // old form: only a version
 				continue
 			}
 			pairs, diags := hcl.ExprMap(attr.Expr)
@@ -132,7 +132,7 @@ func (f *finder) requirements(block *hcl.Block, visit func(name string, source, 
 	}
 }
 
-// literal gives the value of an expression that is a string by itself.
+// literal returns the value of a constant string expression.
 func literal(expr hcl.Expression) (string, bool) {
 	if expr == nil {
 		return "", false
@@ -183,7 +183,7 @@ func (f *finder) module(block *hcl.Block) {
 	}
 	text, ok := literal(source.Expr)
 	if !ok {
-		return // a source that is computed can't be told from others
+		return // a computed source has no known kind
 	}
 	parsed, err := addrs.ParseModuleSource(text, version != nil)
 	if err != nil {
@@ -197,7 +197,7 @@ func (f *finder) module(block *hcl.Block) {
 	}
 }
 
-// ref adds the place of the ref in a source.
+// ref adds the ref in a module source.
 func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression) {
 	_, query, _ := strings.Cut(text, "?")
 	offset := len(text) - len(query)
@@ -217,7 +217,8 @@ func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression
 	}
 }
 
-// add notes where the text of an expression stands. It must stand there as it is: between quotes, without escapes.
+// add records the position of an expression's text, which can be changed only if it is a quoted
+// string without escapes.
 func (f *finder) add(p Place, expr hcl.Expression) {
 	if expr == nil {
 		return
@@ -238,7 +239,7 @@ func (f *finder) add(p Place, expr hcl.Expression) {
 	f.places = append(f.places, p)
 }
 
-// String names what the constraint is for.
+// String returns the name of the constrained item.
 func (p Place) String() string {
 	switch p.Kind {
 	case Program:
@@ -250,13 +251,13 @@ func (p Place) String() string {
 	return strings.TrimPrefix(address, addrs.DefaultHost+"/")
 }
 
-// Edit is a new text for a place.
+// Edit is a replacement of the text at a place.
 type Edit struct {
 	Place Place
 	Text  string
 }
 
-// Apply gives a file's text with the edits, which are in the order of their places.
+// Apply returns the source with the edits, which must be in source order.
 func Apply(source []byte, edits []Edit) []byte {
 	var out bytes.Buffer
 	at := 0

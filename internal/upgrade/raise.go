@@ -11,11 +11,11 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// part is one of the conditions of a constraint.
+// part is one condition of a constraint.
 type part struct {
-	before, operator, space, prefix string // as written, before the version
+	before, operator, space, prefix string // as written, around the version
 	bound                           depsfile.Version
-	numbers                         int // how many numbers of the version are written
+	numbers                         int // number of components in the written version
 	after                           string
 }
 
@@ -39,7 +39,7 @@ func (p part) String(version string) string {
 	return p.before + p.operator + p.space + p.prefix + version + p.after
 }
 
-// numbersOf writes the first numbers of a version.
+// numbersOf formats the first n components of a version.
 func numbersOf(v depsfile.Version, n int) string {
 	if n >= 3 {
 		return v.String()
@@ -47,9 +47,9 @@ func numbersOf(v depsfile.Version, n int) string {
 	return strings.Join([]string{fmt.Sprint(v.Major), fmt.Sprint(v.Minor)}[:n], ".")
 }
 
-// operator says how a condition is raised.
+// operator describes how a condition is raised.
 type operator struct {
-	lower bool // demands at least its bound
+	lower bool // sets a lower bound
 	raise func(p part, v depsfile.Version) string
 }
 
@@ -58,14 +58,14 @@ var operators = map[string]operator{
 	"=":  {true, func(p part, v depsfile.Version) string { return v.String() }},
 	"~>": {true, func(p part, v depsfile.Version) string { return numbersOf(v, p.numbers) }},
 	">=": {true, func(p part, v depsfile.Version) string { return numbersOf(v, p.numbers) }},
-	">":  {true, nil}, // any newer version will do
+	">":  {true, nil}, // any newer version matches
 	"<":  {false, func(p part, v depsfile.Version) string { return p.beyond(v) }},
 	"<=": {false, func(p part, v depsfile.Version) string { return v.String() }},
 	"!=": {false, nil},
 }
 
-// beyond is the upper bound that lies as far from v as the old one did from what it admitted: it excludes the next major version
-// when it was a major one, and so on.
+// beyond returns an upper bound for v of the same precision as the old bound: the next major
+// version if that was a major version, and so on.
 func (p part) beyond(v depsfile.Version) string {
 	next := versions.Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
 	switch {
@@ -77,11 +77,12 @@ func (p part) beyond(v depsfile.Version) string {
 	return numbersOf(next, p.numbers)
 }
 
-// ErrNewer tells that a constraint asks for a newer version than the one it should be raised to.
+// ErrNewer reports that a constraint requires a newer version than the new one.
 var ErrNewer = errors.New("it asks for a newer version already")
 
-// Raise gives a constraint that chooses v, or newer versions in the way that the old one did: exact versions and lower bounds become
-// v, upper bounds move as far as they must. A constraint that is as it should be comes back as it is.
+// Raise returns the constraint changed to select v and the newer versions that its form allows:
+// exact versions and lower bounds become v, upper bounds are raised if necessary. Constraints that
+// need no change are returned unchanged.
 func Raise(constraint string, v depsfile.Version) (string, error) {
 	var texts []string
 	for _, text := range strings.Split(constraint, ",") {
@@ -113,10 +114,10 @@ func Raise(constraint string, v depsfile.Version) (string, error) {
 	return raised, nil
 }
 
-// refVersion is a ref that ends in a version: "v1.2.3", "net-1.2.3".
+// refVersion matches a ref that ends in a version, such as "v1.2.3" or "net-1.2.3".
 var refVersion = regexp.MustCompile(`^(.*?)([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
 
-// SplitRef gives the version that a ref of a git repository ends in, and what stands before it.
+// SplitRef splits a git ref into a prefix and the version at its end.
 func SplitRef(ref string) (prefix string, v depsfile.Version, ok bool) {
 	m := refVersion.FindStringSubmatch(ref)
 	if m == nil {
@@ -126,7 +127,7 @@ func SplitRef(ref string) (prefix string, v depsfile.Version, ok bool) {
 	return m[1], v, err == nil
 }
 
-// RaiseRef gives the ref of a version that is named as another one is.
+// RaiseRef returns ref with its version replaced by v.
 func RaiseRef(ref string, v depsfile.Version) (string, error) {
 	prefix, old, ok := SplitRef(ref)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// collecting makes a function that takes values of any type for its parameters of collection types and converts them itself. HCL
-// converts an argument to the type of its parameter before it calls a function, in time that grows with the square of the
+// collecting returns fn with collection parameters that accept any type, and converts the arguments
+// itself. HCL's conversion of an argument before the call takes time quadratic in the number of
 // elements of a tuple.
 func collecting(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()

@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// The functions of this file check what their names say. While the value is unknown they refine it instead, so that
-// conditions on it can be known before it is. A null value passes all of them except assumenotnull.
+// The functions in this file check their argument and return it. They refine an unknown value, so
+// that conditions on it can be evaluated before it is known. All but assumenotnull accept null.
 
 var assumenotnullFunc = function.New(&function.Spec{
 	Description: "`assumenotnull` returns its argument, and fails if that is null.",
@@ -24,7 +24,8 @@ var assumenotnullFunc = function.New(&function.Spec{
 	},
 })
 
-// assumeequalFunc returns the second argument with the marks it has there: those of the first have no part in the result.
+// assumeequalFunc returns its second argument. Marks of the first argument do not affect the
+// result.
 var assumeequalFunc = function.New(&function.Spec{
 	Description: "`assumeequal` returns its second argument, and fails if the first is known not to be equal to it.",
 	Params: append(anyValue("The value."), function.Parameter{
@@ -38,7 +39,7 @@ var assumeequalFunc = function.New(&function.Spec{
 		actual, _ := args[0].UnmarkDeep()
 		actual, err := convert.Convert(actual, expected.Type())
 		if err != nil {
-			// The error of the conversion may quote a value whose marks are gone.
+			// The conversion error may quote a value that was marked.
 			return cty.NilVal, function.NewArgErrorf(0, "must be of the type of the second argument, %s", expected.Type().FriendlyName())
 		}
 		if differ(actual, expected) {
@@ -48,8 +49,9 @@ var assumeequalFunc = function.New(&function.Spec{
 	},
 })
 
-// differ reports whether a and b, values of one type without marks, are known to differ. Their method Equals stops at the
-// first elements that may be equal, and takes those of an object in no order.
+// differ reports whether a and b, unmarked values of one type, are known to differ. The method
+// Equals would stop at the first elements that may be equal, and it compares the attributes of
+// objects in random order.
 func differ(a, b cty.Value) bool {
 	ty := a.Type()
 	if !a.CanIterateElements() || !b.CanIterateElements() || ty.IsSetType() || !ty.Equals(b.Type()) {
@@ -92,7 +94,7 @@ var assumestringprefixFunc = function.New(&function.Spec{
 	},
 })
 
-// knownPrefix returns what a string, which may be unknown, starts with.
+// knownPrefix returns the known prefix of a string that may be unknown.
 func knownPrefix(str cty.Value) string {
 	str, _ = str.Unmark()
 	if str.IsKnown() {
@@ -101,11 +103,11 @@ func knownPrefix(str cty.Value) string {
 	return str.Range().StringPrefix()
 }
 
-// A lengthCheck describes one of the functions that check the length of a collection.
+// A lengthCheck describes a function that checks the length of a collection.
 type lengthCheck struct {
-	what     string // the collection: list, set or map
+	what     string // the kind of collection: list, set or map
 	ty       cty.Type
-	min, max bool // the bounds that the function takes
+	min, max bool // bounds that the function takes
 }
 
 var (
@@ -145,7 +147,7 @@ func (c lengthCheck) function(name string) function.Function {
 	})
 }
 
-// check returns the collection that is the first argument if its length is, or may be, within the bounds.
+// check returns the first argument if its length is or may be within the bounds.
 func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 	least, most, err := c.bounds(args)
 	if err != nil {
@@ -168,7 +170,7 @@ func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 	return coll.Refine().CollectionLengthLowerBound(least).CollectionLengthUpperBound(most).NewValue().WithMarks(ms), nil
 }
 
-// bounds returns the bounds that the arguments state. An unknown one is none.
+// bounds returns the bounds in the arguments. An unknown argument sets no bound.
 func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
 	most = math.MaxInt
 	last := len(args) - 1
@@ -176,7 +178,7 @@ func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
 		if err = lengthArg(args, 1, &least); err != nil {
 			return 0, 0, err
 		}
-		// A list that is known to be of some length has that many elements, unknown ones.
+		// A list of known length allocates that many elements, even if they are unknown.
 		if least > maxElements {
 			return 0, 0, function.NewArgErrorf(1, "must not be greater than %d", maxElements)
 		}
@@ -192,7 +194,7 @@ func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
 	return least, most, nil
 }
 
-// lengthArg reads argument i, a number of elements, into n unless it is unknown.
+// lengthArg stores argument i in n unless it is unknown.
 func lengthArg(args []cty.Value, i int, n *int) error {
 	if !args[i].IsKnown() {
 		return nil

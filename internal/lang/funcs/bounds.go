@@ -15,23 +15,25 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// Some functions make much out of little. What they are asked for is worked out before they begin, so that a slip of the finger is an
-// error at once rather than the end of the memory. The bounds are far beyond what anybody needs.
+// Limits for functions with large results from small arguments. The size is computed before the
+// call, so that a typo is an error instead of exhausting the memory. The limits are far above
+// useful values.
 const (
-	maxText     = 1 << 26 // bytes that padding and indentation may make
-	maxFile     = 1 << 28 // bytes of a file that become a value
-	maxElements = 1 << 21 // of a product, of a YAML document, of matches
-	maxDepth    = 10_000  // of a JSON document
-	maxDigits   = 100_000 // of a number
-	maxCost     = 18      // of bcrypt: some ten seconds
+	maxText     = 1 << 26 // bytes of padding and indentation
+	maxFile     = 1 << 28 // bytes of a file that is read into a value
+	maxElements = 1 << 21 // elements of a product or YAML document, or matches
+	maxDepth    = 10_000  // nesting of a JSON document
+	maxDigits   = 100_000 // digits of a number
+	maxCost     = 18      // cost of bcrypt: about ten seconds
 
-	maxAlternatives = 10_000 // of a pattern of file names
+	maxAlternatives = 10_000 // alternatives in a file name pattern
 )
 
 type refinement = func(*cty.RefinementBuilder) *cty.RefinementBuilder
 
-// bounded makes a function that refuses arguments for which size gives an error. Arguments are unmarked, and known at the top. What refine
-// says of unknown results, fn must say of all.
+// bounded returns fn with a check of its arguments: calls for which size returns an error fail. The
+// arguments of size are unmarked and not unknown, but may contain unknown values. Refine applies to
+// unknown results, so all results of fn must satisfy it.
 func bounded(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
 	check := func(args []cty.Value) error {
 		bare := make([]cty.Value, len(args))
@@ -48,7 +50,7 @@ func bounded(fn function.Function, size func(args []cty.Value) error, refine ref
 		Params:      fn.Params(),
 		VarParam:    fn.VarParam(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if err := check(args); err != nil { // types of decoded documents come from their values
+			if err := check(args); err != nil { // the types of decoded documents depend on their values
 				return cty.NilType, err
 			}
 			return fn.ReturnTypeForValues(args)
@@ -58,7 +60,8 @@ func bounded(fn function.Function, size func(args []cty.Value) error, refine ref
 	})
 }
 
-// formatSize adds up the widths and precisions of a specification, for each element of lists.
+// formatSize limits the total width and precision of a format string, for each element of list
+// arguments.
 func formatSize(args []cty.Value) error {
 	times := 1
 	for _, arg := range args[1:] {
@@ -73,7 +76,7 @@ func formatSize(args []cty.Value) error {
 	return nil
 }
 
-// padding adds up the widths and precisions in a specification.
+// padding returns the sum of the widths and precisions in a format string.
 func padding(spec string) int {
 	total := 0
 	for {
@@ -91,14 +94,15 @@ func padding(spec string) int {
 			_, rest, _ = strings.Cut(rest, "]")
 		}
 		if rest != "" && strings.Contains("sqvt", rest[:1]) {
-			precision = 0 // shortens the text, if anything
+			precision = 0 // shortens the text
 		}
 		spec = strings.TrimPrefix(rest, "%")
 		total = min(total+max(width, precision), math.MaxInt32)
 	}
 }
 
-// leadingNumber takes the digits at the beginning of a text; more than fit are as good as very many.
+// leadingNumber parses the digits at the start of text and returns the remaining text. Large
+// numbers become math.MaxInt32.
 func leadingNumber(text string) (int, string) {
 	rest := strings.TrimLeft(text, "0123456789")
 	digits := text[:len(text)-len(rest)]
@@ -109,19 +113,20 @@ func leadingNumber(text string) (int, string) {
 	return n, rest
 }
 
-// long tells whether a value is a number, or text that becomes one, with so many digits that writing them out takes for ever.
+// long reports whether a value is a number, or a string with a number, that has too many digits to
+// format.
 func long(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.Type().IsPrimitiveType() {
 		return false
 	}
 	if v.Type() == cty.String && len(v.AsString()) > 1000 {
-		return false // digits that are there already
+		return false // no longer than the string itself
 	}
 	n, err := convert.Convert(v, cty.Number)
 	return err == nil && LongNumber(n.AsBigFloat())
 }
 
-// LongNumber tells whether a number has so many digits before or behind its point that nothing can be done with it as text.
+// LongNumber reports whether a number has too many digits before or after the point to format it.
 func LongNumber(f *big.Float) bool {
 	exponent := f.MantExp(nil)
 	return exponent > maxExponent || exponent < -maxExponent
@@ -131,7 +136,7 @@ const maxExponent = 1 << 19 // in bits: about 150,000 digits
 
 func indentSize(args []cty.Value) error {
 	if _, accuracy := args[0].AsBigFloat().Int64(); accuracy != big.Exact {
-		return nil // no number of spaces, which the function says itself
+		return nil // not an integer: the function returns the error
 	}
 	spaces, _ := args[0].AsBigFloat().Float64()
 	if lines := strings.Count(args[1].AsString(), "\n"); spaces*float64(max(lines, 1)) > maxText {
@@ -151,7 +156,7 @@ func productSize(args []cty.Value) error {
 	return nil
 }
 
-// elements counts those of a list, set or tuple; anything else is as good as one.
+// elements returns the length of a list, set or tuple, 1 for other values.
 func elements(v cty.Value) int {
 	ty := v.Type()
 	if v.IsNull() || !v.IsKnown() || !ty.IsListType() && !ty.IsSetType() && !ty.IsTupleType() || !v.Length().IsKnown() {
@@ -171,7 +176,7 @@ func jsonSize(args []cty.Value) error {
 }
 
 func digitsSize(args []cty.Value) error {
-	// The argument may be a number, which is written out first.
+	// A number is formatted before the call.
 	if digits, err := convert.Convert(args[0], cty.String); err == nil && len(digits.AsString()) > maxDigits {
 		return function.NewArgErrorf(0, "the number has more than %d digits", maxDigits)
 	}
@@ -187,12 +192,12 @@ func matchesSize(args []cty.Value) error {
 	if err == nil && len(re.FindAllStringIndex(text, maxElements+1)) > maxElements {
 		return function.NewArgErrorf(1, "there are more than %d matches", maxElements)
 	}
-	return nil // an error is the function's to report
+	return nil // the function returns the error
 }
 
 var errLargeReplacement = fmt.Errorf("the result would have more than %d bytes", maxText)
 
-// replaceable tells whether the text that comes of replacing all matches is of a size to work with.
+// replaceable reports whether the result of replacing all matches is within maxText.
 func replaceable(re *regexp.Regexp, text, replacement string) bool {
 	if groups := strings.Count(replacement, "$"); float64(groups)*float64(len(text)) > maxText {
 		return false

@@ -10,13 +10,15 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// The parser of YAML looks at all open brackets at each token, so deep documents take it long.
+// The YAML parser visits all open brackets at each token, so it is slow for deeply nested
+// documents.
 const (
 	maxBrackets = 1_000
-	maxIndent   = 20_000 // bytes of a line before its first word, which are as good as levels
+	maxIndent   = 20_000 // leading bytes of a line that may count as levels
 )
 
-// yamlSize refuses what the parser would take too long for, and documents whose aliases stand for more than could ever be listed.
+// yamlSize returns an error for documents that take too long to parse or whose aliases expand to
+// too many elements.
 func yamlSize(args []cty.Value) error {
 	src := args[0].AsString()
 	if yamlDeep(src) {
@@ -26,16 +28,17 @@ func yamlSize(args []cty.Value) error {
 		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)
 	}
 	if !strings.Contains(src, "&") || !strings.Contains(src, "*") {
-		return nil // each element is written out
+		return nil // no aliases
 	}
 	ty, err := yaml.Standard.ImpliedType([]byte(src))
 	if err == nil && leaves(ty, maxElements) > maxElements {
 		return function.NewArgErrorf(0, "the document has more than %d elements, aliases counted as what they stand for", maxElements)
 	}
-	return nil // an error is the function's to report
+	return nil // the function returns the error
 }
 
-// yamlDeep estimates generously how deep a document nests: text in it may have some brackets that nothing closes.
+// yamlDeep reports whether a document nests deeply. It may overestimate, because text can contain
+// unclosed brackets.
 func yamlDeep(src string) bool {
 	depth, indent, start := 0, 0, true
 	for i := range len(src) {
@@ -58,7 +61,7 @@ func yamlDeep(src string) bool {
 	return false
 }
 
-// leaves counts the types that a type consists of, up to a limit. What an alias stands for is counted wherever it is used.
+// leaves counts the types within a type, up to a limit. The target of an alias counts at each use.
 func leaves(ty cty.Type, limit int) int {
 	total := 1
 	switch {

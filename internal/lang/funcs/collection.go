@@ -67,8 +67,8 @@ var (
 		"The keys.", "The values.")
 )
 
-// alltrue and anytrue take a list in its order. Null counts as false. An unknown element makes alltrue unknown at once,
-// while anytrue goes on to look for one that decides.
+// alltrue and anytrue visit a list in order. Null counts as false. alltrue is unknown at the first
+// unknown element, while anytrue continues in case a later element is true.
 
 var alltrueFunc = function.New(&function.Spec{
 	Description:  "`alltrue` tells whether all elements of a list are true; an empty list counts as true.",
@@ -107,7 +107,7 @@ var anytrueFunc = function.New(&function.Spec{
 	},
 })
 
-// coalesceFunc differs from the one of the standard library in that an empty string counts as nothing.
+// coalesceFunc also skips empty strings, unlike the function of the standard library.
 var coalesceFunc = function.New(&function.Spec{
 	Description: "`coalesce` returns the first of its arguments that is neither null nor an empty string.",
 	VarParam: &function.Parameter{
@@ -145,8 +145,8 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
-// lengthFunc counts what is known to be there: marks and unknown values inside do not matter, except for a set, in which
-// two unknown elements may turn out to be one.
+// lengthFunc ignores marks and unknown values inside the collection, except in a set, where two
+// unknown elements may turn out to be equal.
 var lengthFunc = function.New(&function.Spec{
 	Description: "`length` returns the number of elements of a list, set, map or object, or of characters of a string.",
 	Params: []function.Parameter{{
@@ -185,7 +185,7 @@ var lengthFunc = function.New(&function.Spec{
 	},
 })
 
-// oneFunc turns what count and splat make of something optional into a value or null.
+// oneFunc converts the result of count or a splat to a value or null.
 var oneFunc = function.New(&function.Spec{
 	Description: "`one` returns the only element of a list or set, or null if it is empty. More than one element is an error.",
 	Params: []function.Parameter{
@@ -225,7 +225,8 @@ var oneFunc = function.New(&function.Spec{
 	},
 })
 
-// sumFunc adds without rounding to 64 bits. A sum of nothing is most often a mistake in what selects the numbers.
+// sumFunc does not round to 64 bits. The sum of an empty list is an error, because it is usually a
+// mistake in the selection of the numbers.
 var sumFunc = function.New(&function.Spec{
 	Description: "`sum` adds up numbers.",
 	Params: []function.Parameter{
@@ -263,7 +264,7 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// transposeFunc returns lists in the order of the keys of the map.
+// transposeFunc returns lists in the order of the map's keys.
 var transposeFunc = function.New(&function.Spec{
 	Description: "`transpose` turns a map of lists around: the strings in the lists become the keys.",
 	Params: []function.Parameter{

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// distinctByHash does what stdlib.DistinctFunc does, which compares each element with all others.
+// distinctByHash is like stdlib.DistinctFunc, which compares each element with all others.
 var distinctByHash = function.New(&function.Spec{
 	Params:       stdlib.DistinctFunc.Params(),
 	Type:         sameType,
@@ -35,7 +35,8 @@ var distinctByHash = function.New(&function.Spec{
 	},
 })
 
-// distinctKey returns a number that is the same for equal values. Hashes take the sign of a zero for a difference.
+// distinctKey returns the same number for equal values. The hash of a number depends on the sign of
+// a zero.
 func distinctKey(v cty.Value) int {
 	if v.Type() == cty.String || v.Type() == cty.Bool {
 		return v.Hash()
@@ -47,12 +48,12 @@ func distinctKey(v cty.Value) int {
 		return v, nil
 	})
 	if err != nil {
-		return 0 // equal to any other: slower, not wrong
+		return 0 // slower, but still correct
 	}
 	return unsigned.Hash()
 }
 
-// addMissing appends a value unless an equal one is there.
+// addMissing appends v unless values contains an equal value.
 func addMissing(values []cty.Value, v cty.Value) ([]cty.Value, error) {
 	for _, other := range values {
 		equal, err := stdlib.Equal(other, v)

@@ -12,9 +12,9 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// The functions that look for elements of a collection.
+// Functions that search collections.
 
-// containsFunc is the function of the standard library, whose result for a null without a type is unknown.
+// containsFunc is stdlib.ContainsFunc, except that its result for an untyped null is known.
 var containsFunc = function.New(&function.Spec{
 	Description: "`contains` reports whether a list or set has a given value, which may be null, as an element.",
 	Params: []function.Parameter{
@@ -26,13 +26,13 @@ var containsFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		value := args[1]
 		if value.IsNull() {
-			value = cty.NullVal(cty.String) // all nulls are equal, of whatever type
+			value = cty.NullVal(cty.String) // nulls of all types are equal
 		}
 		return stdlib.Contains(args[0], value)
 	},
 })
 
-// indexFunc compares without conversion: 1 is not "1".
+// indexFunc compares without conversion: 1 and "1" differ.
 var indexFunc = function.New(&function.Spec{
 	Description: "`index` returns the index of the first element of a list that is equal to a given value. No such element is an error.",
 	Params: []function.Parameter{
@@ -49,7 +49,7 @@ var indexFunc = function.New(&function.Spec{
 		for i, v := range list.Elements() {
 			eq := v.Equals(args[1])
 			if !eq.IsKnown() {
-				return cty.UnknownVal(cty.Number), nil // this may be it
+				return cty.UnknownVal(cty.Number), nil // may be equal
 			}
 			if eq.True() {
 				return i, nil
@@ -59,7 +59,8 @@ var indexFunc = function.New(&function.Spec{
 	},
 })
 
-// lookupFunc marks its result only with what it is made of: the map or object itself, the key, and the element or default.
+// lookupFunc marks its result with the marks of the map or object itself, the key, and the element
+// or default.
 var lookupFunc = function.New(&function.Spec{
 	Description: "`lookup` returns the value of a given key of a map or object, or a default if it does not have the key.",
 	Params: []function.Parameter{
@@ -78,7 +79,8 @@ var lookupFunc = function.New(&function.Spec{
 	Impl: lookup,
 })
 
-// lookupType is the type of the element or, in an object without it, of the default. In a map the default must convert.
+// lookupType returns the type of the element or, if an object lacks it, of the default. For a map
+// the default must be convertible to the element type.
 func lookupType(args []cty.Value) (cty.Type, error) {
 	if len(args) > 3 {
 		return cty.NilType, errors.New("there can be only one default")
@@ -108,7 +110,7 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 	}
 }
 
-// lookup is called with arguments that lookupType accepted.
+// lookup implements lookupFunc for arguments that lookupType accepts.
 func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
 	coll, collMarks := args[0].Unmark()
 	keyVal, keyMarks := args[1].Unmark()
@@ -136,7 +138,7 @@ func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
 	return cty.NilVal, fmt.Errorf("the map has no element %q", key)
 }
 
-// matchkeysFunc is unknown as soon as anything in its arguments is: an unknown key could match, or not.
+// matchkeysFunc is unknown if anything in its arguments is: an unknown key may match.
 var matchkeysFunc = function.New(&function.Spec{
 	Description: "`matchkeys` returns the elements of a list whose counterparts in a list of keys are among the given keys.",
 	Params: []function.Parameter{
@@ -171,7 +173,7 @@ var matchkeysFunc = function.New(&function.Spec{
 	},
 })
 
-// selectByKey returns the elements of list whose keys are in wanted. All three are known lists.
+// selectByKey returns the elements of list whose keys are in wanted. All three lists are known.
 func selectByKey(list, keys, wanted cty.Value) cty.Value {
 	set := cty.NewValueSet(wanted.Type().ElementType())
 	for _, k := range wanted.Elements() {
@@ -190,7 +192,7 @@ func selectByKey(list, keys, wanted cty.Value) cty.Value {
 	return cty.ListVal(ret)
 }
 
-// sliceFunc is the function of the standard library but for an unknown list of known length, with which that panics.
+// sliceFunc is stdlib.SliceFunc without its panic for an unknown list of known length.
 var sliceFunc = function.New(&function.Spec{
 	Description: "`slice` returns consecutive elements of a list.",
 	Params: []function.Parameter{

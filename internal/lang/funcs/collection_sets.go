@@ -8,8 +8,8 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// unionAtOnce does what stdlib.SetUnionFunc does, which compares the types of all arguments with each other and copies the union
-// for each of them.
+// unionAtOnce is like stdlib.SetUnionFunc, which compares the types of all arguments with each
+// other and copies the union for each of them.
 var unionAtOnce = function.New(&function.Spec{
 	Params:   stdlib.SetUnionFunc.Params(),
 	VarParam: stdlib.SetUnionFunc.VarParam(),
@@ -36,7 +36,7 @@ var unionAtOnce = function.New(&function.Spec{
 	},
 })
 
-// oneOfEachType returns one argument of each type, with elements if there is one that has some.
+// oneOfEachType returns one argument of each type, preferring those with elements.
 func oneOfEachType(args []cty.Value) []cty.Value {
 	if len(args) < 3 {
 		return args
@@ -57,7 +57,7 @@ func oneOfEachType(args []cty.Value) []cty.Value {
 	return out
 }
 
-// productOfLists does what stdlib.SetProductFunc does, with lists in place of tuples.
+// productOfLists is like stdlib.SetProductFunc, with tuples converted to lists.
 var productOfLists = function.New(&function.Spec{
 	VarParam: stdlib.SetProductFunc.VarParam(),
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -66,7 +66,8 @@ var productOfLists = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.SetProductFunc.Call(lists(args)) },
 })
 
-// lists returns the arguments with lists in place of those tuples whose elements have a type in common.
+// lists returns the arguments with tuples converted to lists where their elements have a common
+// type.
 func lists(args []cty.Value) []cty.Value {
 	out := make([]cty.Value, len(args))
 	for i, arg := range args {

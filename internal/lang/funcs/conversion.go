@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Conversions to collections take any element type that all elements convert to.
+// Conversions to collections accept any element type to which all elements can be converted.
 var (
 	toboolFunc = toFunc(cty.Bool,
 		"`tobool` makes a boolean of true, false, \"true\", \"false\" or null.")
@@ -33,8 +33,9 @@ var (
 		"`tostring` makes a string of a string, number or boolean.")
 )
 
-// toFunc makes a function that converts to one type. It is not the one of the standard library, which moves marks of
-// elements to the whole collection, so that one secret in a map would hide the map.
+// toFunc returns a function that converts to one type. Unlike the function of the standard library
+// it does not move the marks of elements to the collection, so a secret in a map does not hide the
+// map.
 func toFunc(want cty.Type, desc string) function.Function {
 	return function.New(&function.Spec{
 		Description: desc,
@@ -52,8 +53,8 @@ func toFunc(want cty.Type, desc string) function.Function {
 				got.FriendlyName(), want.FriendlyNameForConstraint(), convert.MismatchMessage(got, want))
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			// What the conversion of an unknown value could tell beyond its type (a length, a prefix) is not promised
-			// for the value that takes its place.
+			// The conversion would carry over refinements such as a length or prefix. They may not
+			// hold for the converted value.
 			if v, ms := args[0].Unmark(); !v.IsKnown() {
 				return cty.UnknownVal(want).WithMarks(ms), nil
 			}
@@ -69,7 +70,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 	})
 }
 
-// conversionError is about a value that does not convert though others of its type do.
+// conversionError returns the error for a value that can't be converted although its type can.
 func conversionError(v cty.Value, want cty.Type, err error) error {
 	if v.Type() != cty.String {
 		return fmt.Errorf("cannot convert %s to %s: %s", v.Type().FriendlyName(), want.FriendlyNameForConstraint(), tfdiags.FormatError(err))
@@ -88,9 +89,9 @@ func conversionError(v cty.Value, want cty.Type, err error) error {
 	}
 }
 
-// tryFunc and canFunc get expressions instead of values. Their return type is always dynamic or bool: to work out the type
-// of try's result is to evaluate it, and an expression that is evaluated once for the type and once for the value takes
-// 2ⁿ evaluations in n nested calls.
+// The arguments of tryFunc and canFunc are expressions. Their return types are dynamic and bool:
+// the exact type of try's result would require evaluating the expression twice, once for the type
+// and once for the value, which is exponential in nested calls.
 
 var tryFunc = function.New(&function.Spec{
 	Description: "`try` returns the first of its arguments that can be evaluated.",
@@ -106,13 +107,13 @@ var tryFunc = function.New(&function.Spec{
 		for _, arg := range args {
 			v, diags := customdecode.ExpressionClosureFromVal(arg).Value()
 			switch {
-			case diags.HasErrors(): // an error for unknown values stays one for known ones
+			case diags.HasErrors(): // an error with unknown values is an error with known ones too
 				failures = append(failures, diags...)
 			case v.IsWhollyKnown():
 				return v, nil
 			default:
-				// What is unknown now may turn out to be an error, and then another argument would be the result, of
-				// another type perhaps.
+				// Known values may cause an error, and then another argument of another type would
+				// be the result.
 				return cty.DynamicVal, nil
 			}
 		}
@@ -120,7 +121,8 @@ var tryFunc = function.New(&function.Spec{
 	},
 })
 
-// tryError lists what went wrong in each argument: any of them may be the one that was meant to work.
+// tryError lists the errors of all arguments, because any of them may be the one expected to
+// succeed.
 func tryError(failures hcl.Diagnostics) error {
 	var b strings.Builder
 	b.WriteString("no expression succeeded:\n")
@@ -134,7 +136,7 @@ func tryError(failures hcl.Diagnostics) error {
 	return errors.New(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// canFunc cannot say yes to an unknown value: what is done to it may fail once it is known.
+// canFunc is unknown for unknown values: the expression may fail once they are known.
 var canFunc = function.New(&function.Spec{
 	Description: "`can` evaluates an expression and tells whether it has a result rather than errors.",
 	Params: []function.Parameter{
@@ -154,7 +156,7 @@ var canFunc = function.New(&function.Spec{
 	},
 })
 
-// anyValue is the parameter of functions that look at marks: everything reaches them as it is.
+// anyValue returns a parameter that accepts all values unchanged, including marked ones.
 func anyValue(desc string) []function.Parameter {
 	return []function.Parameter{{
 		Name:             "value",
@@ -167,13 +169,13 @@ func anyValue(desc string) []function.Parameter {
 	}}
 }
 
-// sameType is the return type of functions whose result has the type of the argument.
+// sameType is the type function of functions whose result has the type of the argument.
 func sameType(args []cty.Value) (cty.Type, error) {
 	return args[0].Type(), nil
 }
 
-// The functions about marks take and return what is inside a value as it is: they are about the value itself, except
-// that ephemeralasnull goes all the way down.
+// Functions about marks affect the value itself and not the values inside it, except for
+// ephemeralasnull.
 
 var sensitiveFunc = function.New(&function.Spec{
 	Description: "`sensitive` returns its argument marked as sensitive, so that it is not shown.",
@@ -201,7 +203,7 @@ var issensitiveFunc = function.New(&function.Spec{
 	Type:        function.StaticReturnType(cty.Bool),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if !args[0].IsKnown() {
-			// The expression may turn out to use another value, with other marks.
+			// The known value may have other marks.
 			return cty.UnknownVal(cty.Bool), nil
 		}
 		return cty.BoolVal(marks.Has(args[0], marks.Sensitive)), nil
@@ -222,7 +224,7 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 			}
 			_, ms := v.Unmark()
 			delete(ms, marks.Ephemeral)
-			if !v.IsKnown() { // as in issensitive; what is known of it, that it isn't null for one, doesn't hold for the result
+			if !v.IsKnown() { // refinements such as "not null" don't hold for the result
 				return cty.UnknownVal(v.Type()).WithMarks(ms), nil
 			}
 			return cty.NullVal(v.Type()).WithMarks(ms), nil
@@ -230,13 +232,13 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 	},
 })
 
-// The oldest functions of the language were replaced by conversions. Configurations still call them now and then.
+// Functions of old versions that conversions replaced. Some configurations still call them.
 var (
 	listFunc = goneFunc("list", "tolist([ ... ])")
 	mapFunc  = goneFunc("map", "tomap({ ... })")
 )
 
-// goneFunc takes any arguments and says what replaced it.
+// goneFunc returns a function that fails with a hint at its replacement.
 func goneFunc(name, instead string) function.Function {
 	return function.New(&function.Spec{
 		Description: fmt.Sprintf("`%s` no longer exists; write `%s`.", name, instead),

@@ -14,12 +14,12 @@ import (
 
 // A typeConstraint is the second argument of convert.
 type typeConstraint struct {
-	ty       cty.Type // with its optional attributes
+	ty       cty.Type // including optional attributes
 	defaults *typeexpr.Defaults
 }
 
-// ParseType reads a type constraint, as convert and variables have it. The words "list" and "map" alone, without the type of
-// the elements, are older than the others.
+// ParseType parses a type constraint of a variable or of convert. The old forms "list" and "map"
+// without an element type are accepted too.
 func ParseType(expr hcl.Expression) (cty.Type, *typeexpr.Defaults, hcl.Diagnostics) {
 	switch hcl.ExprAsKeyword(expr) {
 	case "list":
@@ -30,8 +30,8 @@ func ParseType(expr hcl.Expression) (cty.Type, *typeexpr.Defaults, hcl.Diagnosti
 	return typeexpr.TypeConstraintWithDefaults(expr)
 }
 
-// typeConstraintType is the type of parameters whose argument is written as a type constraint. What it is made of looks like
-// references and function calls to HCL; see TypeWords.
+// typeConstraintType is the type of parameters that accept a type constraint. HCL treats its words
+// as references and function calls; see TypeWords.
 var typeConstraintType = newTypeConstraintType()
 
 func newTypeConstraintType() cty.Type {
@@ -51,7 +51,7 @@ func newTypeConstraintType() cty.Type {
 	return ty
 }
 
-// convertFunc has a dynamic return type, since the type of a result with defaults is known only once they are filled in.
+// convertFunc has a dynamic return type: the type of a result with defaults depends on the value.
 var convertFunc = function.New(&function.Spec{
 	Description: "`convert` converts a value to a type constraint, which is written as in the declaration of a variable.",
 	Params: append(anyValue("The value."),

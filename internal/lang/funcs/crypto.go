@@ -38,24 +38,25 @@ var (
 	filebase64sha512Func = fileHashFunc("filebase64sha512", "SHA512", sha512.New, base64.StdEncoding.EncodeToString)
 )
 
-// hashFunc makes a function that hashes a string. Strings are in Unicode's form NFC, and so are hashed as that.
+// hashFunc returns a function that hashes a string in Unicode normalization form C, as all strings
+// of the language are.
 func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) function.Function {
 	return stringFunc(
 		fmt.Sprintf("`%s` computes the %s hash of the UTF-8 form of a string, written in %s.", name, algorithm, form(name)),
 		"str", "The string.",
 		func(s string) (string, error) {
 			h := newHash()
-			io.WriteString(h, s) // a hash takes everything
+			io.WriteString(h, s) // never fails
 			return encode(h.Sum(nil)), nil
 		})
 }
 
-// fileHashFunc is hashFunc for the bytes of a file, which need not be text.
+// fileHashFunc is like hashFunc for the bytes of a file, which need not be text.
 func fileHashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) func(*binding) function.Function {
 	desc := fmt.Sprintf("`%s` computes the %s hash of a file, written in %s.", name, algorithm, form(name))
 	return func(b *binding) function.Function {
 		return pathFunc(desc, cty.String, func(path shownPath) (cty.Value, error) {
-			f, err := b.open(path) // read in pieces: archives of gigabytes are hashed too
+			f, err := b.open(path) // files may be larger than memory
 			if err != nil {
 				return cty.NilVal, err
 			}
@@ -69,7 +70,7 @@ func fileHashFunc(name, algorithm string, newHash func() hash.Hash, encode func(
 	}
 }
 
-// form is how a function writes its hash.
+// form returns the encoding of a hash function's result.
 func form(name string) string {
 	if strings.Contains(name, "base64") {
 		return "Base64"
@@ -77,7 +78,7 @@ func form(name string) string {
 	return "hexadecimal"
 }
 
-// bcryptFunc has a random salt. A cost below the least of the algorithm becomes its default.
+// bcryptFunc uses a random salt. A cost below the minimum becomes the default.
 var bcryptFunc = function.New(&function.Spec{
 	Description: "`bcrypt` computes a hash of a string with the Blowfish cipher: another one in each call.",
 	Params: []function.Parameter{
@@ -109,7 +110,7 @@ var bcryptFunc = function.New(&function.Spec{
 	},
 })
 
-// rsadecryptFunc takes the forms of private keys that tools write: PKCS #1, PKCS #8 and OpenSSH.
+// rsadecryptFunc accepts private keys in the formats PKCS #1, PKCS #8 and OpenSSH.
 var rsadecryptFunc = function.New(&function.Spec{
 	Description: "`rsadecrypt` decrypts what was encrypted with RSA and padded as PKCS #1 v1.5 says.",
 	Params: []function.Parameter{
@@ -157,7 +158,7 @@ var uuidFunc = function.New(&function.Spec{
 	},
 })
 
-// uuidNamespaces are the namespaces that have a name of their own in RFC 4122.
+// uuidNamespaces maps the names of RFC 4122's namespaces to their UUIDs.
 var uuidNamespaces = map[string]uuid.UUID{
 	"dns":  uuid.NameSpaceDNS,
 	"url":  uuid.NameSpaceURL,

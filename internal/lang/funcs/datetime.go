@@ -18,7 +18,7 @@ var (
 		"The timestamp.", "The duration, like -1h30m.")
 )
 
-// timecmpFunc compares instants: the same moment in two time zones is equal.
+// timecmpFunc compares instants: the same instant in different time zones is equal.
 var timecmpFunc = function.New(&function.Spec{
 	Description: "`timecmp` compares two RFC 3339 timestamps: -1, 0 or 1 if the first is earlier than, the same instant as, or later than the second.",
 	Params: []function.Parameter{
@@ -39,7 +39,8 @@ var timecmpFunc = function.New(&function.Spec{
 	},
 })
 
-// parseTimestamp reads RFC 3339, and as package time does also an hour of one digit and a comma before fractions of a second.
+// parseTimestamp parses RFC 3339. Like package time it also accepts a one-digit hour and a comma
+// before fractional seconds.
 func parseTimestamp(s string) (time.Time, error) {
 	ts, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -48,7 +49,7 @@ func parseTimestamp(s string) (time.Time, error) {
 	return ts, nil
 }
 
-// timestampFunc is the time of the call, and so unknown before the apply phase.
+// timestampFunc returns the time of the call, so it is unknown before the apply phase.
 var timestampFunc = function.New(&function.Spec{
 	Description:  "`timestamp` returns the current time in UTC as an RFC 3339 timestamp.",
 	Type:         function.StaticReturnType(cty.String),
@@ -58,7 +59,7 @@ var timestampFunc = function.New(&function.Spec{
 	},
 })
 
-// plantimestampFunc is pure: the plan keeps its time, so that what is planned from it is what is applied.
+// plantimestampFunc is pure: the plan stores its time, so apply uses the same value.
 func plantimestampFunc(b *binding) function.Function {
 	result := cty.UnknownVal(cty.String)
 	if !b.PlanTimestamp.IsZero() {

@@ -36,7 +36,7 @@ var (
 		"The value.")
 )
 
-// stringFunc makes a function from one string to another that is never null.
+// stringFunc returns a function that maps a string to a string.
 func stringFunc(desc, param, paramDesc string, impl func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Description:  desc,
@@ -50,7 +50,7 @@ func stringFunc(desc, param, paramDesc string, impl func(string) (string, error)
 	})
 }
 
-// Errors of the decoders; none repeats the text, which may be long or secret.
+// Errors of the decoders. They don't contain the text, which may be long or secret.
 var (
 	errNotBase64 = errors.New("the text is not valid Base64, standard alphabet with padding")
 	errNotUTF8   = errors.New("what the text encodes is not text in UTF-8")
@@ -58,8 +58,8 @@ var (
 	errLargeGzip = fmt.Errorf("what the text encodes has more than %d bytes when it is decompressed", maxText)
 )
 
-// The functions whose names begin with base64 take and return text. Bytes that are no text never become a string: the
-// language would change them to Unicode's form NFC.
+// The functions with the prefix base64 accept and return text. Arbitrary bytes must never become a
+// string: the language would normalize them to NFC.
 
 var base64encodeFunc = stringFunc(
 	"`base64encode` writes the UTF-8 form of a string in Base64.",
@@ -89,7 +89,7 @@ var base64gzipFunc = stringFunc(
 		if _, err := io.WriteString(w, s); err != nil {
 			return "", err
 		}
-		// A flush before the end is part of the format of this function: results are compared with stored ones.
+		// Stored results depend on this flush, which is part of the output format.
 		if err := w.Flush(); err != nil {
 			return "", err
 		}
@@ -137,7 +137,7 @@ var urldecodeFunc = stringFunc(
 		return text, nil
 	})
 
-// textencodebase64 and textdecodebase64 are how text in another encoding passes through the language: as Base64.
+// textencodebase64 and textdecodebase64 handle text in other encodings as Base64.
 
 var textencodebase64Func = function.New(&function.Spec{
 	Description: "`textencodebase64` writes a string in a given character encoding, and the result in Base64.",
@@ -178,14 +178,15 @@ var textdecodebase64Func = function.New(&function.Spec{
 			return cty.NilVal, function.NewArgError(0, errNotBase64)
 		}
 		text, err := enc.NewDecoder().Bytes(data)
-		if err != nil || bytes.ContainsRune(text, utf8.RuneError) { // what decoders write for what they cannot read
+		if err != nil || bytes.ContainsRune(text, utf8.RuneError) { // decoders replace invalid input by this character
 			return cty.NilVal, function.NewArgErrorf(0, "what the text encodes is not text in the encoding %s", args[1].AsString())
 		}
 		return cty.StringVal(string(text)), nil
 	},
 })
 
-// encodingByName returns the encoding that the second argument names. The index has names for which it has no encoding.
+// encodingByName returns the encoding with the name in the second argument. The index has names
+// without an encoding.
 func encodingByName(name string) (encoding.Encoding, error) {
 	enc, err := ianaindex.IANA.Encoding(name)
 	if err != nil || enc == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// matchingFiles returns the paths of the files that match a pattern. Symbolic links are followed, but ** enters no directory
-// below itself: links to parents would multiply the paths without end.
+// matchingFiles returns the paths of the files that match a pattern. It follows symbolic links, but
+// ** does not descend into a directory below itself: links to parents would yield endless paths.
 func matchingFiles(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return doublestar.FilepathGlob(pattern, doublestar.WithFilesOnly())
@@ -21,7 +21,7 @@ func matchingFiles(pattern string) ([]string, error) {
 	tree := &acyclicTree{StatFS: os.DirFS(base).(fs.StatFS), base: base, repeats: namedSegments(rest), dirs: make(map[string]fs.FileInfo)}
 	matches, err := doublestar.Glob(tree, rest, doublestar.WithFilesOnly())
 	if tree.err != nil {
-		err = tree.err // Glob takes it for a directory that can't be read
+		err = tree.err // Glob ignores it like an unreadable directory
 	}
 	for i := range matches {
 		matches[i] = filepath.FromSlash(path.Join(base, matches[i]))
@@ -29,8 +29,8 @@ func matchingFiles(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// namedSegments returns how many directories the segments of a pattern other than ** can lead through. The last segment
-// matches files, unless it is **.
+// namedSegments returns the number of directory segments in a pattern other than **. The last
+// segment matches files, unless it is **.
 func namedSegments(pattern string) int {
 	segments := strings.Split(pattern, "/")
 	count := 0
@@ -42,13 +42,13 @@ func namedSegments(pattern string) int {
 	return count
 }
 
-// acyclicTree is a file system without the content of directories that lie below themselves.
+// acyclicTree is a file system in which a directory below itself is empty.
 type acyclicTree struct {
 	fs.StatFS
 	base    string
-	repeats int                    // how many directories of a path may be repeated nevertheless
-	dirs    map[string]fs.FileInfo // by path; nil for what is no directory
-	entries int                    // how many were read
+	repeats int                    // number of directories in a path that may repeat
+	dirs    map[string]fs.FileInfo // by path; nil for other files
+	entries int                    // number of entries read
 	err     error
 }
 
@@ -65,7 +65,8 @@ func (t *acyclicTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// repeated counts the directories on the way to a path, itself included, that came before on that way.
+// repeated returns the number of directories in the path, including name, that occur earlier in the
+// path.
 func (t *acyclicTree) repeated(name string) int {
 	way := []fs.FileInfo{t.dir(".")}
 	count := 0
@@ -82,7 +83,7 @@ func (t *acyclicTree) repeated(name string) int {
 	return count
 }
 
-// segmentEnds returns where the segments of a path end.
+// segmentEnds returns the end offsets of a path's segments.
 func segmentEnds(name string) []int {
 	if name == "." {
 		return nil
@@ -96,7 +97,7 @@ func segmentEnds(name string) []int {
 	return append(ends, len(name))
 }
 
-// dir returns the description of a directory.
+// dir returns the FileInfo of a directory.
 func (t *acyclicTree) dir(name string) fs.FileInfo {
 	info, known := t.dirs[name]
 	if !known {

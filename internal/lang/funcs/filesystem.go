@@ -19,13 +19,13 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// A shownPath is a path as the configuration gives it, with what messages may say about it.
+// A shownPath is a path in the configuration that may be sensitive.
 type shownPath struct {
 	path   string
-	hidden bool // it comes from a sensitive value
+	hidden bool // the path comes from a sensitive value
 }
 
-// name is the path, unless that must not be shown.
+// name returns the path unless it is sensitive.
 func (p shownPath) name() string {
 	if p.hidden {
 		return "(sensitive value)"
@@ -33,7 +33,7 @@ func (p shownPath) name() string {
 	return p.path
 }
 
-// String is name in quotes, for messages.
+// String returns the quoted path, for messages.
 func (p shownPath) String() string {
 	if p.hidden {
 		return p.name()
@@ -41,7 +41,8 @@ func (p shownPath) String() string {
 	return strconv.Quote(p.path)
 }
 
-// failed is the error of an operation on the file. The errors of package os repeat the path, so only their cause is kept.
+// failed returns the error of a file operation. It unwraps errors of package os, which repeat the
+// path.
 func (p shownPath) failed(doing string, err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -50,7 +51,7 @@ func (p shownPath) failed(doing string, err error) error {
 	return fmt.Errorf("%s %s: %w", doing, p, err)
 }
 
-// pathFunc makes a function of a path. Marks of the path are handed on to the result.
+// pathFunc returns a function with a path argument. Marks of the path apply to the result.
 func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, error)) function.Function {
 	return function.New(&function.Spec{
 		Description: desc,
@@ -73,8 +74,8 @@ func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, er
 	})
 }
 
-// The functions that read files do so at each call. A file must be there when the run starts, since nothing tells the
-// order of a call and of a resource that writes the file.
+// The functions read files at each call. Files must exist before the run starts, because a call has
+// no dependency on a resource that writes the file.
 
 func fileFunc(b *binding) function.Function {
 	return pathFunc("`file` returns the content of a file, which must be text in UTF-8.", cty.String,
@@ -120,7 +121,7 @@ func fileexistsFunc(b *binding) function.Function {
 		})
 }
 
-// open opens the file at a path.
+// open opens the file.
 func (b *binding) open(path shownPath) (*os.File, error) {
 	name, err := b.resolve(path.path)
 	if err != nil {
@@ -137,7 +138,7 @@ func (b *binding) open(path shownPath) (*os.File, error) {
 	return f, nil
 }
 
-// read returns the bytes of the file.
+// read returns the content of the file.
 func (b *binding) read(path shownPath) ([]byte, error) {
 	f, err := b.open(path)
 	if err != nil {
@@ -148,7 +149,7 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // devices have no size, and no end
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // devices report no size and may be endless
 	switch {
 	case err != nil:
 		return nil, path.failed("cannot read", err)
@@ -158,8 +159,8 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 	return data, nil
 }
 
-// readText returns the content of the file, for the first argument of a function. Bytes that are not UTF-8 would be
-// replaced when they become a string, and nobody would notice.
+// readText returns the content of a text file, for the first argument of a function. Bytes that are
+// not UTF-8 are an error; conversion to a string would replace them silently.
 func (b *binding) readText(path shownPath) (string, error) {
 	data, err := b.read(path)
 	if err != nil {
@@ -171,7 +172,7 @@ func (b *binding) readText(path shownPath) (string, error) {
 	return string(data), nil
 }
 
-// resolve turns a path of the configuration into one of the operating system.
+// resolve converts a path of the configuration to a path of the operating system.
 func (b *binding) resolve(path string) (string, error) {
 	path, err := expandHome(path)
 	if err != nil {
@@ -180,7 +181,7 @@ func (b *binding) resolve(path string) (string, error) {
 	return b.fromBase(path), nil
 }
 
-// fromBase makes a path start where relative ones do.
+// fromBase makes relative paths relative to BaseDir.
 func (b *binding) fromBase(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -188,7 +189,7 @@ func (b *binding) fromBase(path string) string {
 	return filepath.Join(b.BaseDir, path)
 }
 
-// expandHome replaces a first segment ~ by the home directory.
+// expandHome replaces a leading ~ with the home directory.
 func expandHome(path string) (string, error) {
 	if !strings.HasPrefix(path, "~") {
 		return path, nil
@@ -207,7 +208,7 @@ func expandHome(path string) (string, error) {
 	return filepath.Join(home, path[1:]), nil
 }
 
-// abspath, basename, dirname and pathexpand only look at the text of a path.
+// abspath, basename, dirname and pathexpand do not access the file system.
 
 var pathexpandFunc = function.New(&function.Spec{
 	Description:  "`pathexpand` replaces a ~ at the start of a path by the home directory of the current user.",
@@ -240,7 +241,7 @@ var dirnameFunc = stringFunc(
 	"path", "The path.",
 	func(path string) (string, error) { return filepath.Dir(path), nil })
 
-// filesetFunc does not expand ~ in its directory, unlike the functions of one file.
+// filesetFunc does not expand ~, unlike functions with a path of one file.
 func filesetFunc(b *binding) function.Function {
 	return function.New(&function.Spec{
 		Description: "`fileset` returns the names of the files under a path that match a pattern.",
@@ -263,7 +264,7 @@ func filesetFunc(b *binding) function.Function {
 	})
 }
 
-// alternatives counts generously what a pattern with alternatives in braces stands for.
+// alternatives returns an upper bound for the number of patterns that braces expand to.
 func alternatives(pattern string) int {
 	total := 1
 	for _, group := range strings.Split(pattern, "{")[1:] {
@@ -273,10 +274,10 @@ func alternatives(pattern string) int {
 	return total
 }
 
-// glob returns the regular files that match the pattern below dir, as paths from dir. A directory name has always been
-// part of the pattern.
+// glob returns the regular files below dir that match the pattern, as paths relative to dir. The
+// directory name is part of the pattern, as in OpenTofu.
 func glob(dir, pattern string) ([]cty.Value, error) {
-	for strings.Contains(pattern, "**/**") { // each of these multiplies the work, and all mean the same as one
+	for strings.Contains(pattern, "**/**") { // equivalent to a single **, but slower
 		pattern = strings.ReplaceAll(pattern, "**/**", "**")
 	}
 	if alternatives(pattern) > maxAlternatives {
@@ -288,7 +289,7 @@ func glob(dir, pattern string) ([]cty.Value, error) {
 	}
 	var names []cty.Value
 	for _, match := range matches {
-		info, err := os.Stat(match) // of what a link points to
+		info, err := os.Stat(match) // follows links
 		if err != nil {
 			return nil, fmt.Errorf("cannot look at a file that matches %q: %w", pattern, err)
 		}

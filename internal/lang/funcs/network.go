@@ -15,7 +15,7 @@ import (
 
 var prefixParam = function.Parameter{Name: "prefix", Type: cty.String, Description: "The network, in CIDR notation."}
 
-// cidrhostFunc takes numbers of any size: a network of IPv6 has more hosts than 64 bits count.
+// cidrhostFunc accepts integers of any size: IPv6 networks can have more than 2⁶⁴ hosts.
 var cidrhostFunc = function.New(&function.Spec{
 	Description: "`cidrhost` returns the address of a host by its number in a network.",
 	Params: []function.Parameter{
@@ -88,8 +88,8 @@ var cidrsubnetFunc = function.New(&function.Spec{
 	},
 })
 
-// subnet extends the prefix of a network by a number of newbits bits. A negative newbits makes the network larger, and
-// nothing checks then what the number does to the address: configurations depend on either.
+// subnet extends the prefix of a network by a number of newbits bits. A negative newbits enlarges
+// the network, and num is not checked then; existing configurations depend on both.
 func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	prefixLen, addrLen := network.Mask.Size()
 	length := prefixLen + newbits
@@ -112,7 +112,8 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	return &net.IPNet{IP: ip, Mask: net.CIDRMask(length, addrLen)}, nil
 }
 
-// cidrsubnetsFunc gives each network the first room after the one before it that its size allows.
+// cidrsubnetsFunc allocates the networks in order, each at the first suitable address after the
+// previous one.
 var cidrsubnetsFunc = function.New(&function.Spec{
 	Description: "`cidrsubnets` returns consecutive networks within another.",
 	Params:      []function.Parameter{prefixParam},
@@ -147,7 +148,7 @@ var cidrsubnetsFunc = function.New(&function.Spec{
 	},
 })
 
-// subnetLength is the length of the prefix that argument i, a number of new bits, asks for.
+// subnetLength returns the prefix length for argument i, a number of new bits.
 func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	var newbits int
 	if err := gocty.FromCtyValue(args[i], &newbits); err != nil {
@@ -163,13 +164,14 @@ func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	return startLen + newbits, nil
 }
 
-// nextSubnet is the first network with a prefix of the given length after current, or in network if current is nil.
+// nextSubnet returns the first network with the given prefix length after current, or in network if
+// current is nil.
 func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	if current == nil {
 		_, addrLen := network.Mask.Size()
 		return &net.IPNet{IP: network.IP, Mask: net.CIDRMask(length, addrLen)}, nil
 	}
-	// Past the last address the next network is at the first again.
+	// After the last address, NextSubnet wraps around.
 	next, wrapped := cidr.NextSubnet(current, length)
 	if wrapped || !network.Contains(next.IP) {
 		return nil, fmt.Errorf("there is no room left for a network with a prefix of %d bits in %s", length, network)
@@ -177,7 +179,8 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	return next, nil
 }
 
-// cidrcontainsFunc compares the first and last address of the second network, so that a larger one is not contained.
+// cidrcontainsFunc checks the first and last address of the second network, so a larger one is not
+// contained.
 var cidrcontainsFunc = function.New(&function.Spec{
 	Description: "`cidrcontains` tells whether a network contains a given address or network.",
 	Params: []function.Parameter{
@@ -201,7 +204,7 @@ var cidrcontainsFunc = function.New(&function.Spec{
 	},
 })
 
-// parseRange reads an address or a network and returns its first and last address.
+// parseRange parses an address or a network and returns its first and last address.
 func parseRange(s string) (first, last net.IP, err error) {
 	if strings.Contains(s, "/") {
 		network, err := parsePrefix(s)
@@ -228,8 +231,8 @@ func parsePrefix(s string) (*net.IPNet, error) {
 	return network, nil
 }
 
-// withoutZeros removes zeros before the numbers of an IPv4 address. Other programs read such numbers as octal, so Go's
-// parser refuses them; the language has always read them as decimal.
+// withoutZeros removes leading zeros in an IPv4 address. Go's parser rejects them because some
+// programs read such numbers as octal; the language reads them as decimal.
 func withoutZeros(s string) string {
 	addr, bits, isPrefix := strings.Cut(s, "/")
 	if strings.Contains(addr, ":") || !strings.Contains(addr, "0") {
@@ -250,9 +253,9 @@ func withoutZeros(s string) string {
 	return addr
 }
 
-const maxBits = 1024 // of a number that is held against an address of 128
+const maxBits = 1024 // maximum size of a number that is added to an address of 128 bits
 
-// wholeNumber returns v, a known number of any size.
+// wholeNumber returns v, a known number, as an integer of any size.
 func wholeNumber(v cty.Value) (*big.Int, error) {
 	f := v.AsBigFloat()
 	if f.MantExp(nil) > maxBits {

@@ -2,7 +2,7 @@ package funcs
 
 import "github.com/zclconf/go-cty/cty/function/stdlib"
 
-// Numbers have as many digits as they need, except that log and pow calculate with 64-bit floating point numbers.
+// Numbers have arbitrary precision, except that log and pow use 64-bit floating point.
 var (
 	absFunc = described(stdlib.AbsoluteFunc,
 		"`abs` returns a number without its sign.",

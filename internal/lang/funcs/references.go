@@ -9,18 +9,18 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Variables returns the traversals of expr, as its method does, but for the words of type constraints: in
-// convert(var.x, list(string)) that is var.x alone.
+// Variables returns the traversals of expr without the words of type constraints. For
+// convert(var.x, list(string)) it returns only var.x.
 func Variables(expr hcl.Expression) []hcl.Traversal {
 	var words TypeWords
 	VisitCalls(expr, words.Add)
 	return words.Without(expr.Variables())
 }
 
-// TypeWords are the places of the words in type constraints, which HCL takes for references.
+// TypeWords holds the source ranges of words in type constraints, which HCL treats as references.
 type TypeWords map[hcl.Range]bool
 
-// Add adds the words of the type constraints among the arguments of a call.
+// Add adds the words of the type constraint in a call.
 func (w *TypeWords) Add(call *hclsyntax.FunctionCallExpr) {
 	if strings.TrimPrefix(call.Name, Namespace) != "convert" || len(call.Args) != 2 {
 		return
@@ -60,7 +60,7 @@ func VisitCallsInNode(node hclsyntax.Node, visit func(*hclsyntax.FunctionCallExp
 	})
 }
 
-// visitCallsInJSON looks in every string, keys included.
+// visitCallsInJSON searches all strings, including keys.
 func visitCallsInJSON(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExpr)) {
 	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
 		for _, pair := range pairs {
@@ -75,12 +75,12 @@ func visitCallsInJSON(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExp
 		}
 		return
 	}
-	raw, diags := expr.Value(nil) // without an evaluation context a string is given as written
+	raw, diags := expr.Value(nil) // without an evaluation context the result is the source text
 	if diags.HasErrors() || raw.Type() != cty.String || !raw.IsKnown() || raw.IsNull() || !strings.Contains(raw.AsString(), "(") {
 		return
 	}
 	start := expr.Range().Start
-	start.Byte++ // the quotation mark, as HCL counts it
+	start.Byte++ // the opening quote
 	start.Column++
 	if template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, start); !diags.HasErrors() {
 		VisitCallsInNode(template, visit)

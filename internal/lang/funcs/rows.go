@@ -1,6 +1,6 @@
 package funcs
 
-// rows is every function of the language, by theme and name.
+// rows lists the functions of the language by theme and name.
 var rows = []row{
 	{name: "abs", theme: Numeric, fn: absFunc},
 	{name: "ceil", theme: Numeric, fn: ceilFunc},

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Lengths and offsets count what a reader takes for characters (grapheme clusters), not bytes or code points.
+// Lengths and offsets count grapheme clusters, not bytes or code points.
 var (
 	chompFunc = described(stdlib.ChompFunc,
 		"`chomp` takes the line breaks off the end of a string.",
@@ -66,7 +66,8 @@ var (
 		"The string.")
 )
 
-// startswithFunc may know its result for an unknown string, which makes conditions on planned names and IDs possible.
+// startswithFunc can be known for an unknown string, so that conditions on planned names and IDs
+// work.
 var startswithFunc = function.New(&function.Spec{
 	Description: "`startswith` tells whether a string starts with a given prefix.",
 	Params: []function.Parameter{
@@ -80,7 +81,7 @@ var startswithFunc = function.New(&function.Spec{
 		if args[0].IsKnown() {
 			return cty.BoolVal(strings.HasPrefix(args[0].AsString(), prefix)), nil
 		}
-		// The beginning of an unknown string may be known. It decides if it is at least as long as the prefix.
+		// An unknown string may have a known prefix, which decides if it is long enough.
 		if known := args[0].Range().StringPrefix(); len(known) >= len(prefix) {
 			return cty.BoolVal(strings.HasPrefix(known, prefix)), nil
 		}
@@ -88,7 +89,7 @@ var startswithFunc = function.New(&function.Spec{
 	},
 })
 
-// endswithFunc cannot tell anything of an unknown string, of which only a beginning may be known.
+// endswithFunc is unknown for unknown strings, which have no known suffix.
 var endswithFunc = function.New(&function.Spec{
 	Description: "`endswith` tells whether a string ends with a given suffix.",
 	Params: []function.Parameter{
@@ -114,7 +115,8 @@ var strcontainsFunc = function.New(&function.Spec{
 	},
 })
 
-// replaceFunc decides by the slashes around the search string whether it is a regular expression. A single slash is itself.
+// replaceFunc treats a search string between slashes as a regular expression. A single slash is an
+// ordinary string.
 var replaceFunc = function.New(&function.Spec{
 	Description: "`replace` replaces each occurrence of one string in another. A search string between slashes is a regular expression (RE2), whose groups the replacement may refer to as `$1` or `${name}`.",
 	Params: []function.Parameter{

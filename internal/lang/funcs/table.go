@@ -8,27 +8,29 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Namespace is the prefix under which every function of the language is reachable too, whatever other names are in scope.
+// Namespace is the prefix under which every function is also available, whatever other names are in
+// scope.
 const Namespace = "core::"
 
 // Options configure one function table.
 type Options struct {
-	// BaseDir is the directory that relative paths given to filesystem functions start from. Empty means the working
-	// directory.
+	// BaseDir is the base directory of relative paths in filesystem functions. Empty means the
+	// working directory.
 	BaseDir string
 
-	// PureOnly makes the functions whose result is different in every call (timestamp, uuid, bcrypt) return unknown
-	// values, for everything that is evaluated before the apply phase.
+	// PureOnly makes functions that return a different result for each call (timestamp, uuid,
+	// bcrypt) return unknown values, for evaluation before the apply phase.
 	PureOnly bool
 
-	// PlanTimestamp is what plantimestamp returns. Zero means that there is no plan yet: the result is unknown.
+	// PlanTimestamp is the result of plantimestamp. It is unknown if zero, when there is no plan
+	// yet.
 	PlanTimestamp time.Time
 }
 
 // A Theme groups functions in lists and documentation.
 type Theme string
 
-// The themes, in the order in which they are listed.
+// The themes in listing order.
 const (
 	Numeric    Theme = "numeric"
 	String     Theme = "string"
@@ -41,25 +43,27 @@ const (
 	Conversion Theme = "conversion"
 )
 
-// A row is one function of the language. It has either fn, or bind for a function that depends on the options.
+// A row is a function of the language. It has either fn, or bind for a function that depends on the
+// options.
 type row struct {
 	name  string
 	theme Theme
 	fn    function.Function
 	bind  func(*binding) function.Function
 
-	impure bool // different in every call: unknown when only pure functions are wanted
-	gone   bool // only there to tell what to use instead; not listed
+	impure bool // returns a different result for each call
+	gone   bool // only reports its replacement; not listed
 }
 
-// A binding is what the functions of one table share.
+// A binding is shared by the functions of one table.
 type binding struct {
 	Options
 	funcs map[string]function.Function // the table itself, for templates
 }
 
-// Table returns every function under its name and under its name in Namespace. The functions are safe for concurrent use.
-// Building a table costs a few hundred map writes, so callers keep one for each Options they need; they must not change it.
+// Table returns every function under its name and under its name in Namespace. The functions are
+// safe for concurrent use. Callers should keep the table, which takes a few hundred map writes to
+// build, and must not change it.
 func Table(o Options) map[string]function.Function {
 	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(rows))}
 	for _, r := range rows {
@@ -80,13 +84,13 @@ func (r *row) function(b *binding) function.Function {
 	return r.fn
 }
 
-// A Doc describes one function to people.
+// A Doc is the documentation of a function.
 type Doc struct {
 	Name        string // without Namespace
 	Theme       Theme
 	Description string
 	Params      []Param
-	Variadic    *Param   // for any number of further arguments; nil: none
+	Variadic    *Param   // for further arguments; nil if not variadic
 	ReturnType  cty.Type // cty.DynamicPseudoType if it depends on the arguments
 }
 
@@ -122,13 +126,13 @@ func Docs() []Doc {
 
 func paramDoc(p function.Parameter) Param {
 	ty := p.Type
-	if ty.IsCapsuleType() { // an expression, of try and can: anything from where the caller stands
+	if ty.IsCapsuleType() { // expressions: arguments of try and can
 		ty = cty.DynamicPseudoType
 	}
 	return Param{Name: p.Name, Description: p.Description, Type: ty, Nullable: p.AllowNull}
 }
 
-// returnType is the type of the results of fn as far as the types of its parameters tell it.
+// returnType returns the result type of fn as far as the parameter types determine it.
 func returnType(fn function.Function) cty.Type {
 	args := make([]cty.Type, 0, len(fn.Params())+1)
 	for _, p := range fn.Params() {
@@ -139,17 +143,18 @@ func returnType(fn function.Function) cty.Type {
 	}
 	ty, err := fn.ReturnType(args)
 	if err != nil {
-		return cty.DynamicPseudoType // some functions refuse arguments of unknown type
+		return cty.DynamicPseudoType // some functions reject arguments of unknown type
 	}
 	return ty
 }
 
-// described gives a function of a library the description of the language: of the function, then of each parameter.
+// described returns a library function with descriptions of the function and its parameters.
 func described(fn function.Function, desc string, params ...string) function.Function {
 	return fn.WithNewDescriptions(desc, params)
 }
 
-// withoutPanic gives a clear error to a function of a library that panics for some arguments. Its result must never be null.
+// withoutPanic returns fn with an error message for arguments for which fn panics. The result of fn
+// must never be null.
 func withoutPanic(fn function.Function, message string) function.Function {
 	return function.New(&function.Spec{
 		Description:  fn.Description(),

@@ -17,34 +17,35 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// Templates may render templates, themselves even, as deep as depthEnv or else defaultDepth says. The functions that a
-// template sees are those of the table, except that the two of this file know how deep they are: each rendering makes
-// its own pair, in a scope before that of the table.
+// Templates may render other templates, or themselves, up to the depth in depthEnv or else
+// defaultDepth. A template uses the functions of the table, except for the two in this file: each
+// rendering has its own pair, which knows the depth, in a scope before that of the table.
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024
-	maxRendered  = 20000 // whatever depthEnv says: deeper, and the stack overflows, which nothing can recover from
+	maxRendered  = 20000 // upper limit for depthEnv: deeper nesting would overflow the stack, which ends the program
 )
 
-// A rendering is one template while it is rendered.
+// A rendering is the rendering of one template.
 type rendering struct {
 	b      *binding
-	parent *rendering // nil: the configuration itself
+	parent *rendering // nil for the configuration
 	depth  int
 	name   string
 
-	// tooDeep is the error of the first template nested in this one that reached the limit. Later ones get it at once:
-	// a template that nests itself twice would take 2ⁿ renderings to fail otherwise. The configuration, which many
-	// evaluations share, never has it.
+	// tooDeep is the error of the first nested template that exceeded the limit. Later ones fail
+	// with it at once; otherwise a template that nests itself twice would take exponential time to
+	// fail. It is never set for the configuration, which many evaluations share.
 	tooDeep error
 }
 
-// templatefileFunc and templatestringFunc are what the configuration calls: at depth zero.
+// templatefileFunc and templatestringFunc are the functions at depth zero, for the configuration.
 func templatefileFunc(b *binding) function.Function { return (&rendering{b: b}).fileFunc() }
 
 func templatestringFunc(b *binding) function.Function { return (&rendering{b: b}).stringFunc() }
 
-// fileFunc is templatefile as r sees it. Marks of a variable reach the result even if the template does not use it.
+// fileFunc returns templatefile at the depth of r. Marks of a variable apply to the result even if
+// the template doesn't use it.
 func (r *rendering) fileFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatefile` reads a file and renders it as a template with the given variables.",
@@ -52,8 +53,8 @@ func (r *rendering) fileFunc() function.Function {
 			{Name: "path", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The path of the file."},
 			{Name: "vars", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, Description: "The variables: a map or an object."},
 		},
-		// The type of the result is known once it is rendered. To render for the type too would double the work at
-		// each level of nesting.
+		// The result type is known only after rendering. Rendering once more for the type would
+		// double the work at each level.
 		Type: function.StaticReturnType(cty.DynamicPseudoType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			path, ms := args[0].Unmark()
@@ -75,7 +76,8 @@ func (r *rendering) fileFunc() function.Function {
 	})
 }
 
-// stringFunc is templatestring as r sees it. Its variables keep their marks, so only those that the template uses matter.
+// stringFunc returns templatestring at the depth of r. Only marks of variables that the template
+// uses apply to the result.
 func (r *rendering) stringFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatestring` renders a string as a template with the given variables.",
@@ -100,7 +102,7 @@ func (r *rendering) stringFunc() function.Function {
 	})
 }
 
-// nest returns the rendering of a template within r, if that is not too deep.
+// nest returns the rendering of a template within r, or an error if it nests too deeply.
 func (r *rendering) nest(name string) (*rendering, error) {
 	if r.tooDeep != nil {
 		return nil, r.tooDeep
@@ -120,11 +122,11 @@ func (r *rendering) nest(name string) (*rendering, error) {
 	return nested, nil
 }
 
-// A depthError says that templates nest too deep. It reaches the configuration as it is, rather than with one "failed"
-// before it for each level.
+// A depthError reports that templates nest too deeply. It is returned to the configuration
+// unwrapped, without one prefix for each level.
 type depthError struct {
 	limit int
-	names []string // of the outermost templates
+	names []string // names of the outermost templates
 }
 
 func (e *depthError) Error() string {
@@ -132,8 +134,8 @@ func (e *depthError) Error() string {
 		e.limit, depthEnv, strings.Join(e.names, ", in it "))
 }
 
-// depthError is about r, which must not be rendered. Messages name only the outermost templates, since the others are most
-// often the same few; the log has them all.
+// depthError returns the error for r, which exceeds the limit. It names only the outermost
+// templates, because the inner ones usually repeat. The log has all of them.
 func (r *rendering) depthError(limit int) error {
 	const shown = 4
 	var names []string // innermost first
@@ -148,7 +150,8 @@ func (r *rendering) depthError(limit int) error {
 	return err
 }
 
-// render evaluates the source with vars, a known value, as its only variables. Errors about vars are about argument 1.
+// render evaluates the source with vars, a known value, as its variables. Errors in vars refer to
+// argument 1.
 func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	if d := nesting.CheckTemplate(r.name, []byte(source)); d != nil {
 		return cty.DynamicVal, hcl.Diagnostics{d}
@@ -161,8 +164,7 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	// Checked before evaluation, since that evaluates only what it needs: a name that is missing in one branch of a
-	// directive should not wait for the day that branch is taken.
+	// Missing variables are errors even in branches that are not evaluated this time.
 	for _, traversal := range Variables(expr) {
 		name := traversal.RootName()
 		if _, ok := variables[name]; !ok {
@@ -198,7 +200,8 @@ func templateVars(vars cty.Value) (map[string]cty.Value, error) {
 	return ret, nil
 }
 
-// scope is where the template is evaluated: variables and two functions of its own before the shared table.
+// scope returns the evaluation scope of the template: its variables and its own two functions
+// before the shared table.
 func (r *rendering) scope(variables map[string]cty.Value) *hcl.EvalContext {
 	file, str := r.fileFunc(), r.stringFunc()
 	scope := (&hcl.EvalContext{Functions: r.b.funcs}).NewChild()
@@ -210,7 +213,7 @@ func (r *rendering) scope(variables map[string]cty.Value) *hcl.EvalContext {
 	return scope
 }
 
-// tooDeep finds the error of a nested template that was too deep among what went wrong in a template.
+// tooDeep returns the depthError of a nested template in diags, or nil.
 func tooDeep(diags hcl.Diagnostics) error {
 	for _, diag := range diags {
 		extra, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag)

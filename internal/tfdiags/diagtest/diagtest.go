@@ -1,10 +1,13 @@
-// Package diagtest compares diagnostics with what comments in the source files of a test say.
+// Package diagtest compares diagnostics with expectations in the source files of a test.
 //
-// It is for tests of packages that read or evaluate configurations. A file of a txtar archive says what is wrong with its lines: a
-// comment "# error: summary" or "# warning: summary" at the end of a line expects that diagnostic there. What has no place, or lies in
-// a file without comments such as JSON, is said in the archive's own comment: "# error: summary" or "# file:line: error: summary".
+// [Check] is for packages that read or evaluate configurations. Files of a txtar archive contain
+// the expected diagnostics: a comment "# error: summary" or "# warning: summary" at the end of a
+// line expects one on that line. Expectations without a line, and those for files without comments
+// such as JSON, are in the archive's own comment: "# error: summary" or "# file:line: error:
+// summary".
 //
-// Invariants: every expected diagnostic must be there and no other; a repeated one counts once, and only summaries are compared.
+// All expected diagnostics must occur, and no others. Repeated diagnostics count once. Only
+// summaries are compared.
 package diagtest
 
 import (
@@ -19,7 +22,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Check reports the differences. Base is what file names in the diagnostics have in front of the archive's names.
+// Check reports all differences. Base is the prefix of file names in diags that the archive's names
+// lack.
 func Check(t testing.TB, archive *txtar.Archive, diags tfdiags.Diagnostics, base string) {
 	t.Helper()
 	got, want := places(diags, base), expectations(archive)
