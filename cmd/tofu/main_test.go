@@ -71,6 +71,7 @@ func TestScript(t *testing.T) {
 			"collector":   cmdCollector,
 			"json":        cmdJSON,
 			"nowhere":     cmdNowhere,
+			"ociregistry": cmdOCIRegistry,
 			"phrases":     cmdPhrases,
 			"replace":     cmdReplace,
 			"stateserver": cmdStateServer,

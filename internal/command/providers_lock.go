@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
@@ -11,6 +12,7 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
+	"tofu/internal/registry/oci"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
@@ -37,6 +39,7 @@ With -check nothing is written; the exit status is 1 when something would be.`,
 		fs.Var((*list)(&f.Platforms), "platform", "Lock for this `os_arch`, such as linux_amd64. May be repeated.")
 		fs.StringVar(&f.FSMirror, "fs-mirror", "", "Take the packages from a mirror in this `directory`.")
 		fs.StringVar(&f.NetMirror, "net-mirror", "", "Take the packages from the network mirror at this `url`.")
+		fs.StringVar(&f.OCIMirror, "oci-mirror", "", "Take the packages from OCI repositories with addresses like this URI `template`: example.com/{namespace}/{type}.")
 		fs.BoolVar(&f.Recursive, "recursive", false, "Lock all root modules below the given directories.")
 		fs.BoolVar(&f.Check, "check", false, "With -recursive: write nothing, and fail when a lock file is incomplete or out of date.")
 		fs.BoolVar(&f.Upgrade, "upgrade", false, "With -recursive: take the newest acceptable versions, whatever the lock files say.")
@@ -51,9 +54,9 @@ With -check nothing is written; the exit status is 1 when something would be.`,
 type providersLockFlags struct {
 	viewFlags
 	varFlags
-	Platforms                 []string
-	FSMirror, NetMirror       string
-	Recursive, Check, Upgrade bool
+	Platforms                      []string
+	FSMirror, NetMirror, OCIMirror string
+	Recursive, Check, Upgrade      bool
 }
 
 // lockProviders is `providers lock` for the current directory.
@@ -130,21 +133,9 @@ func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := registry.New(a.CLI, version.String)
-	var source sources.Source
-	switch {
-	case f.FSMirror != "" && f.NetMirror != "":
-		return nil, badUsage("Invalid installation method options", "The -fs-mirror and -net-mirror options can't be used together.")
-	case f.FSMirror != "":
-		source = sources.Filesystem{Dir: f.FSMirror}
-	case f.NetMirror != "":
-		mirror, err := sources.NewNetworkMirror(client, f.NetMirror, a.CLI.DownloadRetries)
-		if err != nil {
-			return nil, badUsage("Invalid network mirror URL", "%s.", err)
-		}
-		source = mirror
-	default:
-		source = sources.NewDirect(client, a.CLI.DownloadRetries)
+	source, err := a.lockSource(f)
+	if err != nil {
+		return nil, err
 	}
 	store, err := pkgstore.Open(a.CLI.CacheDir)
 	if err != nil {
@@ -153,6 +144,32 @@ func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 	progress := a.newDownloads()
 	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade, Replace: f.Recursive, Observe: progress.providers(a.tellInstall)})
 	return &lockJob{locker, platforms, progress, store}, nil
+}
+
+// lockSource returns the source that the options name; by default the registries.
+func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
+	client := registry.New(a.CLI, version.String)
+	given := slices.DeleteFunc([]string{f.FSMirror, f.NetMirror, f.OCIMirror}, func(s string) bool { return s == "" })
+	if len(given) > 1 {
+		return nil, badUsage("Invalid installation method options", "Only one of the options -fs-mirror, -net-mirror and -oci-mirror can be used.")
+	}
+	switch {
+	case f.FSMirror != "":
+		return sources.Filesystem{Dir: f.FSMirror}, nil
+	case f.NetMirror != "":
+		mirror, err := sources.NewNetworkMirror(client, f.NetMirror, a.CLI.DownloadRetries)
+		if err != nil {
+			return nil, badUsage("Invalid network mirror URL", "%s.", err)
+		}
+		return mirror, nil
+	case f.OCIMirror != "":
+		mirror, err := sources.NewOCIMirrorURI(oci.New(client), strings.TrimPrefix(f.OCIMirror, "oci://"))
+		if err != nil {
+			return nil, badUsage("Invalid OCI mirror template", "%s", tfdiags.Sentence(err))
+		}
+		return mirror, nil
+	}
+	return sources.NewDirect(client, a.CLI.DownloadRetries), nil
 }
 
 // parsePlatforms reads -platform options; without any it is this machine's.

@@ -17,11 +17,13 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/httpclient"
 	"tofu/internal/registry"
+	"tofu/internal/registry/oci"
 )
 
 // fetcher brings packages to the disk, each address once.
 type fetcher struct {
 	client   *registry.Client
+	images   *oci.Client
 	done     map[string]found // by address and pinned revision
 	progress func(Progress)   // nil when nobody wants to know
 
@@ -31,7 +33,7 @@ type fetcher struct {
 }
 
 func newFetcher(client *registry.Client) *fetcher {
-	f := &fetcher{client: client, done: make(map[string]found),
+	f := &fetcher{client: client, images: oci.New(client), done: make(map[string]found),
 		profiles: make(map[string]func(context.Context) (aws.Credentials, error))}
 	server, emulated := gcsEndpoint()
 	if f.gcsServer = server; !emulated {

@@ -9,8 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"tofu/internal/registry/oci"
 )
 
 // moduleArtifact is the type of a module package in an OCI registry.
@@ -41,11 +39,10 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 	}
 	reference = cmp.Or(j.want, reference)
 	repository := j.url.Host + j.url.Path
-	client := oci.New(f.client)
-	layer, manifest, err := client.Package(ctx, repository, reference, moduleArtifact)
+	layer, manifest, err := f.images.Package(ctx, repository, reference, moduleArtifact)
 	if err != nil {
 		return err
 	}
 	*j.got = manifest
-	return j.unpackFetched("zip", checksum{}, func(dst *os.File) error { return client.Fetch(ctx, repository, layer, dst, f.received(j)) })
+	return j.unpackFetched("zip", checksum{}, func(dst *os.File) error { return f.images.Fetch(ctx, repository, layer, dst, f.received(j)) })
 }

@@ -1,12 +1,15 @@
 package getmodules
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
+	"tofu/internal/registry/registrytest"
 )
 
 // TestOCIAddresses: what is wrong with an address is said before any registry is asked.
@@ -25,6 +28,36 @@ func TestOCIAddresses(t *testing.T) {
 		_, err := f.into(t.Context(), request{address: address}, filepath.Join(t.TempDir(), "m"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestOCITokens checks that a registry issues one token for each repository, which serves all packages in it.
+func TestOCITokens(t *testing.T) {
+	reg := registrytest.StartOCI()
+	defer reg.Close()
+	reg.Tokens = true
+	for _, name := range []string{"acme/net", "acme/dns"} {
+		repo := reg.Repository(name)
+		for _, tag := range []string{"v1", "v2"} {
+			layer := repo.Blob("archive/zip", registrytest.Zip(t, map[string]string{"main.tf": "# " + name + " " + tag}))
+			m := repo.Manifest(registrytest.OCIManifest, map[string]any{"artifactType": moduleArtifact, "layers": []any{layer}})
+			repo.Tags[tag] = m["digest"].(string)
+		}
+	}
+	f := newFetcher(registry.New(&cliconfig.Config{OCICredentials: []cliconfig.OCICredentials{{Registry: reg.Host, Username: "me", Password: "s3cret"}}}, "test"))
+	for _, name := range []string{"acme/net", "acme/dns"} {
+		for _, tag := range []string{"v1", "v2"} {
+			dir := filepath.Join(t.TempDir(), "m")
+			if _, err := f.into(t.Context(), request{address: fmt.Sprintf("oci://%s/%s?tag=%s", reg.Host, name, tag)}, dir); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(filepath.Join(dir, "main.tf")); err != nil || string(text) != "# "+name+" "+tag {
+				t.Errorf("%s %s: %q, %v", name, tag, text, err)
+			}
+		}
+		if n := reg.Issued(name); n != 1 {
+			t.Errorf("%d tokens were issued for %s", n, name)
 		}
 	}
 }

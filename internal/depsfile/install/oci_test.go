@@ -1,18 +1,12 @@
 package install
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
@@ -20,102 +14,18 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// ociRegistry speaks the distribution protocol over TLS and wants a password.
-type ociRegistry struct {
-	tags      map[string]string // of the one repository, to digests
-	manifests map[string][]byte // by digest
-	blobs     map[string][]byte
-	types     map[string]string
-	damage    bool // what is sent of blobs isn't what was asked for
-	cut       int  // so many bytes of a blob are sent at first; if negative, one each time
-	ranges    []string
-}
-
-func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
-
-func (r *ociRegistry) manifest(kind string, doc map[string]any) map[string]any {
-	doc["schemaVersion"], doc["mediaType"] = 2, kind
-	data, err := json.Marshal(doc)
-	if err != nil {
-		panic(err)
-	}
-	d := digest(data)
-	r.manifests[d], r.types[d] = data, kind
-	return map[string]any{"mediaType": kind, "digest": d, "size": len(data), "artifactType": doc["artifactType"]}
-}
-
-func (r *ociRegistry) blob(kind string, data []byte) map[string]any {
-	d := digest(data)
-	r.blobs[d] = data
-	return map[string]any{"mediaType": kind, "digest": d, "size": len(data)}
-}
-
-func (r *ociRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if user, password, ok := req.BasicAuth(); !ok || user != "me" || password != "s3cret" {
-		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
-	rest, ok := strings.CutPrefix(req.URL.Path, "/v2/providers/acme/tool/")
-	if !ok {
-		http.NotFound(w, req)
-		return
-	}
-	kind, name, _ := strings.Cut(rest, "/")
-	switch kind {
-	case "tags":
-		tags := []string{"latest", "not-a-version"}
-		for tag := range r.tags {
-			tags = append(tags, tag)
-		}
-		json.NewEncoder(w).Encode(map[string]any{"name": "providers/acme/tool", "tags": tags})
-	case "manifests":
-		if d, ok := r.tags[name]; ok {
-			name = d
-		}
-		data, ok := r.manifests[name]
-		if !ok {
-			http.NotFound(w, req)
-			return
-		}
-		w.Header().Set("Content-Type", r.types[name])
-		w.Header().Set("Docker-Content-Digest", name)
-		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-		w.Write(data)
-	case "blobs":
-		data := r.blobs[name]
-		if r.damage {
-			data = append([]byte("X"), data[1:]...)
-		}
-		if r.cut > 0 && req.Header.Get("Range") == "" || r.cut < 0 {
-			w.Header().Set("Accept-Ranges", "bytes")
-			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-			w.Write(data[:max(r.cut, 1)])
-			return
-		}
-		r.ranges = append(r.ranges, req.Header.Get("Range"))
-		http.ServeContent(w, req, "", time.Time{}, bytes.NewReader(data))
-	}
-}
-
 func TestOCIMirror(t *testing.T) {
 	b := newBench(t)
-	reg := &ociRegistry{tags: map[string]string{}, manifests: map[string][]byte{}, blobs: map[string][]byte{}, types: map[string]string{}}
-	server := httptest.NewTLSServer(reg)
-	defer server.Close()
-	host := strings.TrimPrefix(server.URL, "https://")
-	const indexKind, manifestKind = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
+	reg := registrytest.StartOCI()
+	defer reg.Close()
+	repo, host := reg.Repository("providers/acme/tool"), reg.Host
+	const indexKind, manifestKind = registrytest.OCIIndex, registrytest.OCIManifest
 	for _, version := range []string{"1.0.0", "1.1.0+lab.1"} {
-		var list []any
+		archives := map[string][]byte{}
 		for _, platform := range []string{here(), "plan9_arm"} {
-			layer := reg.blob("archive/zip", registrytest.Zip(t, content(tool, version, platform)))
-			m := reg.manifest(manifestKind, map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}, "config": reg.blob("application/vnd.oci.empty.v1+json", []byte("{}"))})
-			osName, arch, _ := strings.Cut(platform, "_")
-			m["platform"] = map[string]any{"os": osName, "architecture": arch}
-			list = append(list, m)
+			archives[platform] = registrytest.Zip(t, content(tool, version, platform))
 		}
-		index := reg.manifest(indexKind, map[string]any{"artifactType": "application/vnd.opentofu.provider", "manifests": list})
-		reg.tags[strings.ReplaceAll(version, "+", "_")] = index["digest"].(string)
+		repo.Provider(version, archives)
 	}
 	with := func(c cliconfig.OCICredentials) *sources.OCIMirror {
 		cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{c}}
@@ -133,18 +43,18 @@ func TestOCIMirror(t *testing.T) {
 	}
 	b.refuse(b.reqs(spare, ""), nil, "was not found in the OCI mirror")
 	b.refuse(b.reqs(tool, "> 2"), nil, "meets the version constraints")
-	reg.cut, reg.ranges = 10, nil
+	reg.Cut, reg.Ranges = 10, nil
 	b.ensure(b.reqs(tool, "1.0.0"), nil)
-	if len(reg.ranges) != 1 || !strings.HasPrefix(reg.ranges[0], "bytes=10-") {
-		t.Errorf("a transfer that broke off goes on with %q", reg.ranges)
+	if len(reg.Ranges) != 1 || !strings.HasPrefix(reg.Ranges[0], "bytes=10-") {
+		t.Errorf("a transfer that broke off goes on with %q", reg.Ranges)
 	}
-	reg.cut = 0
+	reg.Cut = 0
 	b.forget()
-	reg.damage = true
+	reg.Damage = true
 	b.refuse(b.reqs(tool, "1.0.0"), nil, "doesn't have the digest")
-	reg.cut, reg.damage = -1, false
+	reg.Cut, reg.Damage = -1, false
 	b.refuse(b.reqs(tool, "1.0.0"), nil, "broke off")
-	reg.cut = 0
+	reg.Cut = 0
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
 	b.refuse(b.reqs(tool, ""), nil, "Could not resolve provider")
 	// Credentials of a Docker configuration file, and an artifact of another kind.
@@ -159,10 +69,10 @@ func TestOCIMirror(t *testing.T) {
 	}
 	b.opts.Source = mirror
 	// Packages that can't be told apart, those for another version of the system, and manifests that may be read as something else.
-	layer := reg.blob("archive/zip", registrytest.Zip(t, content(tool, "1.5.0", here())))
+	layer := repo.Blob("archive/zip", registrytest.Zip(t, content(tool, "1.5.0", here())))
 	osName, arch, _ := strings.Cut(here(), "_")
 	pkg := func(version string) map[string]any {
-		m := reg.manifest(manifestKind, map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}})
+		m := repo.Manifest(manifestKind, map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}})
 		m["platform"] = map[string]any{"os": osName, "architecture": arch, "os.version": version}
 		return m
 	}
@@ -179,13 +89,44 @@ func TestOCIMirror(t *testing.T) {
 		{manifestKind, release(pkg("")), "should be"},
 		{"application/json", release(pkg("")), "should be"},
 	} {
-		reg.tags["1.5.0"] = reg.manifest(c.kind, c.index)["digest"].(string)
+		repo.Tags["1.5.0"] = repo.Manifest(c.kind, c.index)["digest"].(string)
 		b.refuse(b.reqs(tool, ""), nil, c.want)
 	}
-	reg.tags["1.5.0"] = reg.manifest(indexKind, release(pkg("10.0"), pkg("")))["digest"].(string)
+	repo.Tags["1.5.0"] = repo.Manifest(indexKind, release(pkg("10.0"), pkg("")))["digest"].(string)
 	b.version(b.ensure(b.reqs(tool, ""), nil), tool, "1.5.0")
-	reg.damage, reg.tags["2.0.0"] = false, reg.manifest(indexKind, map[string]any{"artifactType": "application/other", "manifests": []any{}})["digest"].(string)
+	reg.Damage, repo.Tags["2.0.0"] = false, repo.Manifest(indexKind, map[string]any{"artifactType": "application/other", "manifests": []any{}})["digest"].(string)
 	b.refuse(b.reqs(tool, ""), nil, "application/other")
+}
+
+// TestOCITokens checks that a token is fetched once for each repository, and not sent to another one.
+func TestOCITokens(t *testing.T) {
+	b := newBench(t)
+	reg := registrytest.StartOCI()
+	defer reg.Close()
+	reg.Tokens = true
+	for _, p := range []addrs.Provider{tool, spare} {
+		repo := reg.Repository("providers/acme/" + p.Type)
+		for _, version := range []string{"1.0.0", "1.1.0"} {
+			repo.Provider(version, map[string][]byte{here(): registrytest.Zip(t, content(p, version, here()))})
+		}
+	}
+	cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{{Registry: reg.Host, Username: "me", Password: "s3cret"}}}
+	mirror, err := sources.NewOCIMirrorURI(oci.New(registry.New(cfg, "test")), reg.Host+"/providers{/namespace,type}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.opts.Source = mirror
+	both := b.reqs(tool, "")
+	both[spare] = b.reqs(spare, "1.0.0")[spare]
+	locks := b.ensure(both, nil)
+	b.version(locks, tool, "1.1.0")
+	b.version(locks, spare, "1.0.0")
+	b.version(b.ensure(b.reqs(tool, "1.0.0"), nil), tool, "1.0.0")
+	for _, p := range []addrs.Provider{tool, spare} {
+		if n := reg.Issued("providers/acme/" + p.Type); n != 1 {
+			t.Errorf("%d tokens were issued for the repository of %s", n, p)
+		}
+	}
 }
 
 func mustPatterns(t *testing.T, texts ...string) sources.Patterns {
@@ -215,5 +156,19 @@ func TestOCITemplates(t *testing.T) {
 	}
 	if _, err := sources.NewOCIMirror(client, "x.example/tls", mustPatterns(t, "hashicorp/tls")); err != nil {
 		t.Error(err)
+	}
+	for template, want := range map[string]string{
+		"x.example/{hostname}/{namespace}/{type}": "",
+		"x.example/{hostname}{/namespace,type}":   "",
+		"x.example/tls":                           "",
+		"x.example/${namespace}/${type}":          "in the form ${…}",
+		"x.example/{namespace}/{typ}":             `variable "typ"`,
+		"x.example/{namespace":                    "isn't valid",
+		"x.example/Big/{type}":                    "no address of an OCI repository",
+		"https://x.example/{type}":                "no address of an OCI repository",
+	} {
+		if _, err := sources.NewOCIMirrorURI(client, template); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", template, err)
+		}
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/yosida95/uritemplate/v3"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -20,13 +23,13 @@ import (
 
 // OCIMirror is a set of repositories in OCI registries, one for each provider.
 type OCIMirror struct {
-	Client   *oci.Client
-	template hclsyntax.Expression // of the repository's address
-	text     string
+	Client     *oci.Client
+	text       string // the template
+	repository func(addrs.Provider) (string, error)
 }
 
-// NewOCIMirror makes a mirror of a template like "example.com/providers/${namespace}/${type}". Every part of an address
-// that the inclusion patterns leave open must be in it, or else providers would share a repository.
+// NewOCIMirror returns a mirror with a template of HCL, such as "example.com/providers/${namespace}/${type}". Every part
+// of an address that the inclusion patterns leave open must be in it, or else providers would share a repository.
 func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMirror, error) {
 	expr, diags := hclsyntax.ParseTemplate([]byte(template), "repository_template", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -36,21 +39,71 @@ func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMi
 	for _, v := range expr.Variables() {
 		used[v.RootName()] = true
 	}
-	m := &OCIMirror{Client: client, template: expr, text: template}
-	example, err := m.repository(addrs.Provider{Host: "x.example", Namespace: "x", Type: "x"})
-	if err == nil {
-		err = oci.CheckRepository(example)
-	}
-	if err != nil {
+	m := &OCIMirror{Client: client, text: template, repository: func(p addrs.Provider) (string, error) {
+		return evalTemplate(expr, template, p)
+	}}
+	if err := m.check(); err != nil {
 		return nil, err
 	}
 	open := openParts(include)
-	for _, part := range []string{"hostname", "namespace", "type"} {
+	for _, part := range addressParts {
 		if open[part] && !used[part] {
 			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, because \"include\" allows more than one %s", template, part, part)
 		}
 	}
 	return m, nil
+}
+
+// NewOCIMirrorURI returns a mirror with a URI template (RFC 6570), such as "example.com/providers/{namespace}/{type}".
+func NewOCIMirrorURI(client *oci.Client, template string) (*OCIMirror, error) {
+	parsed, err := uritemplate.New(template)
+	if err != nil {
+		return nil, fmt.Errorf("the URI template %q isn't valid: %w", template, err)
+	}
+	for _, name := range parsed.Varnames() {
+		if !slices.Contains(addressParts, name) {
+			return nil, fmt.Errorf("the URI template %q has a variable %q; its variables are hostname, namespace and type", template, name)
+		}
+	}
+	if strings.Contains(template, "${") {
+		return nil, fmt.Errorf("the URI template %q has variables in the form ${…}; they are written {hostname}, {namespace} and {type}", template)
+	}
+	m := &OCIMirror{Client: client, text: template, repository: func(p addrs.Provider) (string, error) {
+		return parsed.Expand(uritemplate.Values{"hostname": uritemplate.String(p.Host),
+			"namespace": uritemplate.String(p.Namespace), "type": uritemplate.String(p.Type)})
+	}}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	m.repository = unshared(m.repository)
+	return m, nil
+}
+
+// addressParts are the symbols of templates.
+var addressParts = []string{"hostname", "namespace", "type"}
+
+// check returns an error if the template doesn't lead to the address of a repository.
+func (m *OCIMirror) check() error {
+	example, err := m.repository(addrs.Provider{Host: "x.example", Namespace: "x", Type: "x"})
+	if err != nil {
+		return err
+	}
+	return oci.CheckRepository(example)
+}
+
+// unshared returns a function like the given one for which it is an error that two providers have the same repository.
+func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provider) (string, error) {
+	var owners sync.Map // addrs.Provider by repository
+	return func(p addrs.Provider) (string, error) {
+		name, err := repository(p)
+		if err != nil {
+			return "", err
+		}
+		if owner, _ := owners.LoadOrStore(name, p); owner != p {
+			return "", fmt.Errorf("%s and %s have the same OCI repository %s; write {hostname}, {namespace} or {type} in the template, or name one provider", owner, p, name)
+		}
+		return name, nil
+	}
 }
 
 // openParts tells which parts of an address patterns leave open: those with a wildcard or with several values.
@@ -68,17 +121,18 @@ func openParts(include Patterns) map[string]bool {
 // String names the mirror.
 func (m *OCIMirror) String() string { return "the OCI mirror " + m.text }
 
-func (m *OCIMirror) repository(p addrs.Provider) (string, error) {
-	v, diags := m.template.Value(&hcl.EvalContext{Variables: map[string]cty.Value{
+// evalTemplate returns the value of a template of HCL for a provider.
+func evalTemplate(expr hclsyntax.Expression, text string, p addrs.Provider) (string, error) {
+	v, diags := expr.Value(&hcl.EvalContext{Variables: map[string]cty.Value{
 		"hostname": cty.StringVal(p.Host), "namespace": cty.StringVal(p.Namespace), "type": cty.StringVal(p.Type)}})
 	if diags.HasErrors() {
-		return "", fmt.Errorf("the repository_template %q can't be used; its symbols are hostname, namespace and type: %w", m.text, diags)
+		return "", fmt.Errorf("the repository_template %q can't be used; its symbols are hostname, namespace and type: %w", text, diags)
 	}
-	text, err := convert.Convert(v, cty.String)
-	if err != nil || text.IsNull() || !text.IsKnown() {
-		return "", fmt.Errorf("the repository_template %q doesn't give an address", m.text)
+	name, err := convert.Convert(v, cty.String)
+	if err != nil || name.IsNull() || !name.IsKnown() {
+		return "", fmt.Errorf("the repository_template %q doesn't give an address", text)
 	}
-	return text.AsString(), nil
+	return name.AsString(), nil
 }
 
 // Versions lists the tags that are versions.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -34,6 +35,8 @@ type Client struct {
 	http        *httpclient.Client
 	userAgent   string
 	stall       time.Duration // how long a document may take, and a download bring nothing, before it counts as broken off
+
+	caches sync.Map // the tokens that were issued, an auth.Cache for each repository
 }
 
 // New makes a client that follows the same rules as another one.
@@ -61,7 +64,8 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	}
 	repeating := *c.http.Std()
 	repeating.Transport = retry.NewTransport(repeating.Transport) // it only reads
-	client := &auth.Client{Client: &repeating, Cache: auth.NewCache(),
+	cache, _ := c.caches.LoadOrStore(name, auth.NewCache())
+	client := &auth.Client{Client: &repeating, Cache: cache.(auth.Cache),
 		Credential: func(ctx context.Context, host string) (auth.Credential, error) {
 			return c.credentials.find(ctx, repo.Reference.Registry, repo.Reference.Repository)
 		}}
