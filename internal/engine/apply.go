@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Apply executes a plan and returns the resulting state, which holds all completed changes even if there are
-// errors.
+// Apply executes a plan and returns the resulting state, which holds all completed changes even if
+// there are errors.
 func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) (*states.State, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &ApplyOptions{}
@@ -48,7 +48,7 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	return w.out.state, diags
 }
 
-// applyOperation is the one that makes a plan's changes.
+// applyOperation returns the operation that makes the changes of a plan.
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
 	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
@@ -71,7 +71,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	return op
 }
 
-// checkVariables holds the variables that are given again against those of the plan.
+// checkVariables compares variables that are given again with those of the plan.
 func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
@@ -105,7 +105,8 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	return diags
 }
 
-// observeImports reports the objects that the plan takes over: they are in the state already, but for their dependencies.
+// observeImports notifies the observer of the objects that the plan imports. They are in the state
+// already, without their dependencies.
 func (w *walk) observeImports() {
 	for _, c := range w.op.Plan.Changes.Instances {
 		if c.Importing == nil {
@@ -123,7 +124,8 @@ func (w *walk) observeImports() {
 	}
 }
 
-// finishState brings the state into its final form: outputs that are gone, empty resources, results of checks.
+// finishState removes outputs that are no longer declared and empty resources from the state, and
+// stores the results of checks.
 func (f finisher) finishState(plan *plans.Plan) {
 	w := f.w
 	for _, o := range plan.Changes.Outputs {
@@ -139,14 +141,14 @@ func (f finisher) finishState(plan *plans.Plan) {
 	w.out.state.Checks = w.out.checks
 }
 
-// keepChecks lists also what the plan looked at and applying it did not: it is undecided then. A plan that only takes note of changes
-// has looked at resources' conditions for good.
+// keepChecks copies the checks that the plan evaluated and the apply did not, as undecided. A
+// refresh-only plan has evaluated the conditions of resources, so these results are final.
 func (f finisher) keepChecks(plan *plans.Plan) {
 	w := f.w
 	for _, planned := range plan.Checks.Sorted() {
 		block := w.out.checks.Declare(planned.Kind, planned.Config)
 		if planned.Status == checks.Pass && len(planned.Objects)+len(block.Objects) == 0 {
-			block.Summarise() // there was nothing to look at
+			block.Summarise() // there were no objects
 		}
 		for _, o := range planned.SortedObjects() {
 			switch {

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// storeMarks records that other parts of an unchanged object are sensitive now.
+// storeMarks records new sensitive paths of an object that is otherwise unchanged.
 func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diagnostics {
 	obj, err := encodeObject(a.r, after, *prior.obj)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diag
 	return nil
 }
 
-// applyChange has the provider apply the change, records the result and runs provisioners.
+// applyChange calls the provider to apply the change, records the result and runs provisioners.
 func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.InstanceChange) tfdiags.Diagnostics {
 	w, r := a.w, a.r
 	action := plans.Create
@@ -49,7 +49,7 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	var resp providers.ApplyResponse
 	var value cty.Value
 	var unfinished *states.Object
-	// The answer is recorded before the next call may take its place: the program can be killed at any time.
+	// Record the response before another call can start: the process may be killed at any time.
 	diags := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
 		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
@@ -92,7 +92,7 @@ func sensitivePaths(v cty.Value) []cty.Path {
 	return out
 }
 
-// depose sets the current object aside, so that a new one can be created before it is deleted.
+// depose makes the current object deposed, so that its replacement can be created first.
 func (a *applyStep) depose() *states.Object {
 	old := a.w.out.current(a.addr)
 	if old == nil {
@@ -102,7 +102,7 @@ func (a *applyStep) depose() *states.Object {
 	return old
 }
 
-// restore takes a deposed object back when no new one was created.
+// restore makes a deposed object current again if its replacement was not created.
 func (a *applyStep) restore(old *states.Object) {
 	a.moveObject(old, a.planned.ReplaceDeposed, addrs.NotDeposed)
 }
@@ -113,8 +113,8 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 	a.w.out.observe(ObjectMoved{Addr: a.addr, From: from, To: to, Object: obj, Provider: a.prov.addr})
 }
 
-// result gives the object that the provider returned, as far as it can be kept. Nothing that a provider returned is dropped because
-// something else about it is wrong.
+// result returns as much of the provider's response as can be stored. One invalid part does not
+// discard the others.
 func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers.ApplyResponse) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	ty := a.r.Schema.Block.ImpliedType()
@@ -165,10 +165,11 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 	return diags
 }
 
-// store records the object. If it was created and has provisioners, they come next, and it gives the object as it is after that.
+// store records the object. If the object was created and has provisioners, store runs them and
+// returns the object with the resulting status.
 func (a *applyStep) store(prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
 	w, r := a.w, a.r
-	if value.IsNull() { // an error without a value: the object is as it was, if there was one
+	if value.IsNull() { // an error without a value: the prior object, if any, is unchanged
 		w.out.undeclare(a.addr.Abs())
 		return nil, nil
 	}

@@ -31,7 +31,7 @@ func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
 		if !more.HasErrors() {
 			in.resources[r.Slot] = x
 			if len(x.keys) == 0 {
-				w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no Step will do it
+				w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no step declares it
 			}
 			diags = diags.Append(w.eval.values(r).fillBarriers(in, x)...)
 		}
@@ -74,7 +74,7 @@ type stepVisit struct {
 	s *graph.Step
 }
 
-// run carries out one part of a planned change.
+// run carries out one step of a planned change.
 func (v stepVisit) run() (diags tfdiags.Diagnostics) {
 	w, s := v.w, v.s
 	defer w.trackWork(s.Part.Verb(), s.Change.Addr)(&diags)
@@ -107,7 +107,7 @@ func (v stepVisit) run() (diags tfdiags.Diagnostics) {
 type applyStep struct {
 	*instancePlan
 	planned *plans.InstanceChange
-	forced  bool // see step
+	forced  bool
 	start   time.Time
 }
 
@@ -227,7 +227,8 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	return diags.Append(a.postconditions(a.x.objs[a.at])...)
 }
 
-// priorObject returns the object to update. It is null for a create, including the create half of a replacement.
+// priorObject returns the object to update. It is null for a create, including the create half of a
+// replacement.
 func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 	none := &objectState{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
@@ -245,8 +246,8 @@ func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 	return l, diags
 }
 
-// plannedAction returns the planned replacement if action is Create: the final plan is made without the old
-// object, so it cannot say more.
+// plannedAction returns the planned replacement if action is Create: the final plan is made without
+// the old object, so it cannot say more.
 func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
@@ -269,8 +270,8 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 	return diags.WithAddress(a.addr.String())
 }
 
-// incompatible returns an error for each place where actual differs from the planned value. Errors quote values,
-// so they are built from marked values, which hide sensitive ones.
+// incompatible returns an error for each place where actual differs from the planned value. Errors
+// quote values, so they are built from marked values, which hide sensitive ones.
 func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	schema := a.r.Schema.Block
 	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {

@@ -213,7 +213,8 @@ func BenchmarkDestroy(b *testing.B) {
 	})
 }
 
-// BenchmarkEvaluate evaluates for expressions over n elements: ten times as many elements take ten times as long.
+// BenchmarkEvaluate evaluates for expressions over n elements: ten times as many elements take ten
+// times as long.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("for/%d", n), func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 // calls limits how many calls to providers and provisioners run at the same time.
 type calls struct {
 	running chan struct{}
-	timings *timings.Recorder // nil for none
+	timings *timings.Recorder // optional
 }
 
 func newCalls(limit int, t *timings.Recorder) *calls {
@@ -22,8 +22,9 @@ func (c *calls) limit() int { return cap(c.running) }
 // callee is a provider or provisioner.
 type callee interface{ ForDisplay() string }
 
-// callProvider makes a call as soon as fewer than the limit are running. addr is the instance that the call is
-// for, if any. The next call may begin when call returns, so anything that must be recorded before belongs into it.
+// callProvider calls a provider as soon as fewer calls than the limit are running. addr is the
+// instance that the call is for, if any. The next call may start as soon as call returns, so call
+// must record whatever has to be recorded first.
 func callProvider[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
 	if c.timings == nil {
 		c.running <- struct{}{}

@@ -10,7 +10,8 @@ import (
 	"tofu/internal/states"
 )
 
-// checkCalls holds the calls of one apply against the dependencies that were stored before and after it.
+// checkCalls holds the calls of one apply against the dependencies that were stored before and
+// after it.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, single bool) error {
 	c := callCheck{relaxed: relaxed, single: single, resources: map[string]addrs.AbsResource{}, before: closedNeeds(before), after: objectNeeds(after)}
 	for r := range c.before {
@@ -100,8 +101,8 @@ func (c *callCheck) pair(x, y operation) error {
 	return nil
 }
 
-// isFirst tells whether an object belongs to the first instance of its resource in the first instance of its module. Its ID ends with
-// the module's and its own key, "r:x:s-1".
+// isFirst tells whether an object belongs to the first instance of its resource in the first
+// instance of its module. Its ID ends with the module's and its own key, "r:x:s-1".
 func isFirst(id string) bool {
 	name, _, _ := strings.Cut(id, "-")
 	for _, key := range strings.Split(name, ":")[1:] {
@@ -112,7 +113,8 @@ func isFirst(id string) bool {
 	return true
 }
 
-// hasOther tells whether the second provider has anything, which it may have to delete late: after it was made anew.
+// hasOther tells whether the second provider has anything, which it may have to delete late: after
+// it was made anew.
 func (n dependencyMap) hasOther() bool {
 	for r := range n {
 		if r.Resource.Type == "other_thing" {
@@ -125,7 +127,8 @@ func (n dependencyMap) hasOther() bool {
 // dependencyMap says which resources, each of one module instance, depend on which.
 type dependencyMap map[addrs.AbsResource]map[addrs.AbsResource]bool
 
-// eachNeed lists what an object's stored dependencies mean: of the same module instance within one module, else of all.
+// eachNeed lists what an object's stored dependencies mean: of the same module instance within one
+// module, else of all.
 func eachNeed(s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource)) {
 	instances := map[addrs.ConfigResource][]addrs.AbsResource{}
 	for r := range s.Resources() {

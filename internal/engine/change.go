@@ -16,14 +16,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// proposal is what is known of a managed instance before its provider is asked: the configuration, evaluated.
+// desired is the evaluated configuration of a managed instance, before its provider plans the
+// change.
 type desired struct {
-	config cty.Value // unmarked, as the provider gets it
+	config cty.Value // unmarked, for the provider
 	meta   cty.Value
 	marks  []cty.PathValueMarks // sensitive parts of config
 }
 
-// evaluate returns the instance's configuration as a value that its provider has validated.
+// evaluate evaluates the instance's configuration and has its provider validate it.
 func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	marked, diags := p.evalBody()
@@ -54,7 +55,8 @@ func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
 	return out, diags
 }
 
-// splitMarks takes the marks off a configuration value. Ephemeral values may go into write-only attributes only.
+// splitMarks removes the marks from a configuration value. Ephemeral values are allowed in
+// write-only attributes only.
 func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
 	if !marks.Any(marked) {
 		return marked, nil, nil
@@ -74,7 +76,7 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 	return bare, sensitive, p.explain(diags)
 }
 
-// argument is the path of the argument that a value belongs to.
+// argument returns the path of the argument that contains the value at path.
 func (p *instancePlan) argument(path cty.Path) cty.Path {
 	for n := range path {
 		if p.r.Schema.Block.AttributeByPath(path[:n+1]) != nil {
@@ -96,8 +98,8 @@ func (p *instancePlan) writeOnly(path cty.Path) bool {
 	return false
 }
 
-// change plans a managed instance: what its provider would make of it, and which action that takes. A nil change means that
-// planning it failed before there was one.
+// change plans a managed instance. It returns nil if planning failed before an action was
+// determined.
 func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	triggered, diags := p.triggered()
@@ -121,10 +123,11 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 	return change, diags
 }
 
-// planWishes are reasons for replacing an object that don't follow from its attributes.
+// replaceReasons are reasons for a replacement that do not follow from the attributes of the
+// object.
 type replaceReasons struct{ forced, triggered bool }
 
-// plan asks the provider what would become of the object and decides the action. It is the same while planning and while applying.
+// plan has the provider plan the change and determines the action. Plan and apply share it.
 func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReasons) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	r := p.r
 	schema := r.Schema.Block
@@ -133,7 +136,7 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &objectState{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {
-		from.identity = prior.identity // of an object that is gone: the provider may know it again
+		from.identity = prior.identity // the object is gone; its provider may recognise it
 	}
 	if prior.exists() && !tainted {
 		from = prior
@@ -183,7 +186,7 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 		var more tfdiags.Diagnostics
 		none := &objectState{value: cty.NullVal(ty)}
 		resp, more = p.planObject(none, prop.config, resp.Private, prop.meta)
-		if more.HasErrors() { // warnings were given by the first plan already
+		if more.HasErrors() { // the first plan has reported the warnings
 			return nil, diags.Append(more...)
 		}
 		after = p.markConfigured(resp.Planned, prop, none, prop.config)
@@ -201,7 +204,7 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 	return change, diags
 }
 
-// planObject has the provider plan a change from an object, or from none.
+// planObject has the provider plan a change from an object, or a creation if from is null.
 func (p *instancePlan) planObject(from *objectState, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
 	schema, prior := p.r.Schema.Block, unmark(from.value)
 	resp := p.planChange(providers.PlanRequest{
@@ -222,7 +225,8 @@ func (p *instancePlan) planObject(from *objectState, config cty.Value, private [
 	return resp, diags
 }
 
-// assertValid holds a planned value against the rules. Its complaints quote values, so they are worded from marked ones.
+// assertValid checks a planned value against the rules for plans. The errors quote values, so they
+// are made from marked values, in which sensitive parts are hidden.
 func (p *instancePlan) assertValid(from *objectState, prop *desired, config, planned cty.Value) tfdiags.Diagnostics {
 	schema := p.r.Schema.Block
 	errs := objchange.AssertPlanValid(schema, from.value, config, planned)
@@ -237,8 +241,8 @@ func (p *instancePlan) assertValid(from *objectState, prop *desired, config, pla
 	return diags.WithAddress(p.addr.String())
 }
 
-// mark puts the marks of the configuration and of the schema on a planned value. Where the prior value was kept against the
-// configuration (ignore_changes) its marks were kept too.
+// mark adds the marks of the configuration and of the schema to a planned value. Attributes that
+// ignore_changes keeps at their prior values keep the prior marks too.
 func (p *instancePlan) mark(planned cty.Value, prop *desired, from *objectState, config cty.Value) cty.Value {
 	return markStored(p.r.Schema.Block, p.markConfigured(planned, prop, from, config), nil)
 }
@@ -254,8 +258,8 @@ func (p *instancePlan) markConfigured(planned cty.Value, prop *desired, from *ob
 	return planned
 }
 
-// keptMarks gives the marks of the configuration less those of places where ignore_changes put the prior value, and adds the prior
-// value's there.
+// keptMarks returns the marks of the configuration, except that paths where ignore_changes restored
+// the prior value get the marks of the prior value.
 func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *objectState) []cty.PathValueMarks {
 	var out []cty.PathValueMarks
 	same := func(path cty.Path) bool {
@@ -279,7 +283,7 @@ func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *
 	return out
 }
 
-// sameMarks reports whether two equal values are sensitive in the same places.
+// sameMarks reports whether two equal values have marks at the same paths.
 func sameMarks(a, b cty.Value) bool {
 	if !marks.Any(a) && !marks.Any(b) {
 		return true
@@ -296,8 +300,8 @@ func sameMarks(a, b cty.Value) bool {
 	return !slices.ContainsFunc(bm, func(pvm cty.PathValueMarks) bool { return !set.Has(pvm.Path) })
 }
 
-// providerMeta evaluates the module's provider_meta block for the resource's provider. It returns cty.NilVal if there
-// is none.
+// providerMeta evaluates the module's provider_meta block for the resource's provider. It returns
+// cty.NilVal if there is none.
 func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, tfdiags.Diagnostics) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
@@ -325,7 +329,7 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 	return unmark(v), diags
 }
 
-// ignore returns the changes to ignore.
+// ignore returns the changes that the instance ignores.
 func (p *instancePlan) ignore() objchange.Ignore {
 	if p.generated != nil {
 		return objchange.Ignore{Paths: p.generated.ignored}
@@ -333,7 +337,7 @@ func (p *instancePlan) ignore() objchange.Ignore {
 	return objchange.Ignore{All: p.r.Config.IgnoreAll, Paths: p.r.Config.IgnoreChanges}
 }
 
-// evalBody evaluates the instance's body.
+// evalBody evaluates the resource block for the instance.
 func (p *instancePlan) evalBody() (cty.Value, tfdiags.Diagnostics) {
 	if p.generated != nil {
 		return p.c.evalBody(p.generated.body)

@@ -16,8 +16,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// declareChecks lists everything that has conditions, so that the results name it even when it is never reached. Where everything is
-// destroyed nothing is.
+// declareChecks records every object with conditions as not yet checked, so that the results list
+// objects that are never reached. A destroy run records none.
 func (e *evaluator) declareChecks() {
 	if !e.op.Phase.Checks() && !e.op.Phase.Destroys() {
 		return
@@ -49,18 +49,19 @@ func checkKind(v *graph.Value) checks.Kind {
 	return checks.KindOutput
 }
 
-// ruleSet is how a group of conditions is reported.
+// conditionSet says how a group of conditions is reported.
 type conditionSet struct {
 	kind     checks.Kind
 	config   string     // address of the block
 	object   string     // address of the instance
 	failed   string     // summary of a failed one
 	warnOnly bool       // failures are warnings
-	at       *hcl.Range // the place of a failure, where it is not the condition
-	origin   string     // more about where the value comes from
+	at       *hcl.Range // where failures are reported; nil for the condition itself
+	origin   string     // where the value comes from
 }
 
-// evalConditions evaluates all conditions of an object, records the results and returns the failures.
+// evalConditions evaluates all conditions of an object, records the results and returns the
+// failures.
 func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) tfdiags.Diagnostics {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
@@ -72,20 +73,20 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	for _, r := range rules {
 		s, message, more := e.evalCondition(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
-			break // that the value is unsuitable comes first
+			break // the value is invalid: report that first
 		}
 		status = max(status, s)
 		if s == checks.Fail {
 			if message != "" {
 				messages = append(messages, message)
 			}
-			if warnOnly { // but a condition that can't be evaluated is a mistake in the configuration, and stays an error
+			if warnOnly { // a condition that can't be evaluated remains an error in the configuration
 				more = more.AsWarnings()
 			}
 		}
 		diags = diags.Append(more...)
 		if s == checks.Error && set.kind == checks.KindVariable {
-			break // rules of one variable are mostly wrong likewise
+			break // the other rules of the variable most likely fail in the same way
 		}
 	}
 	e.out.recordCheck(set, status, messages)
@@ -101,7 +102,8 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 		return checks.Error, "", c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal).List()
 	}
 	v, diags := c.eval(r.Expr, cty.DynamicPseudoType)
-	// The message is evaluated even if the condition holds, so that its errors show before the condition fails.
+	// The message is evaluated even if the condition holds, so that its errors show before the
+	// condition fails.
 	text, more := c.eval(r.Message, cty.String)
 	if diags = diags.Append(more...); diags.HasErrors() {
 		return checks.Error, "", diags
@@ -132,12 +134,12 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 		return checks.Error, "", diags.Append(tfdiags.Errorf("Invalid error message",
 			"The value breaks this rule, but what the message says of it is known only after apply. Refer to values that are known.").At(r.Message.Range()))
 	case more.HasErrors() && set.kind != checks.KindVariable:
-		return checks.Error, "", diags // what a condition that holds would have said is a mistake all the same
+		return checks.Error, "", diags // an invalid message is an error even if the condition holds
 	case result.True():
 		return checks.Pass, "", diags
 	}
 	if e.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
-		return checks.Unknown, "", nil // whether there is such an object at all is known only when there are inputs
+		return checks.Unknown, "", nil // whether the object exists is known only with inputs
 	}
 	detail := message
 	if detail == "" {
@@ -155,8 +157,9 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	return checks.Fail, message, diags.Append(d)
 }
 
-// messageText gives a condition's message; it is empty where the message must not be shown. That is an error for a variable: who sets
-// it sees nothing else of what the rule wants.
+// messageText returns the error message of a condition, or "" if it may not be shown. For a
+// variable that is an error: the message is all that a user who sets the variable learns about the
+// rule.
 func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.Diagnostics) {
 	hidden := tfdiags.Warning
 	if kind == checks.KindVariable {
@@ -182,7 +185,8 @@ func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.
 	return strings.TrimSpace(v.AsString()), nil
 }
 
-// validateVariable evaluates an input variable's validation rules. The failure is reported where the value comes from.
+// validateVariable evaluates the validation rules of an input variable. Failures are reported at
+// the expression or option that set the value.
 func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
 	if len(v.Conditions) == 0 {
 		return nil
@@ -199,7 +203,8 @@ func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) tfdiags
 	}))
 }
 
-// joinFailures makes one error of all rules that a variable's value breaks: it is one value at one place that has to be changed.
+// joinFailures joins the failures of all rules for one variable into one error, because one value
+// has to be changed.
 func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	var out tfdiags.Diagnostics
 	first := -1
@@ -227,7 +232,8 @@ func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) tfdia
 	})
 }
 
-// evalCheck evaluates the assertions of a check block in every instance of its module. None of its problems stops anything.
+// evalCheck evaluates the assertions of a check block in every instance of its module. Failures are
+// warnings.
 func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if len(e.modules.of(k.Module)) == 0 {
@@ -244,8 +250,8 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 	return diags
 }
 
-// dataFailedInPlan reports whether reading the check's own data source failed in the plan and apply doesn't retry
-// it. If so, it records the planned result again.
+// dataFailedInPlan reports whether reading the check's own data source failed in the plan and apply
+// doesn't retry it. If so, it records the planned result again.
 func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set conditionSet) bool {
 	if e.op.Plan == nil || e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false

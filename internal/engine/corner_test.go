@@ -11,7 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// corners are configurations and options whose size multiplies something other than plain resources.
+// corners are configurations and options whose size multiplies something other than plain
+// resources.
 var corners = []struct {
 	name  string
 	files func(n int) map[string]string

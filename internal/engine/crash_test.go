@@ -10,7 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestCrash holds that a panic in the middle of an apply is one error, and that the state has what was done before and beside it.
+// TestCrash holds that a panic in the middle of an apply is one error, and that the state has what
+// was done before and beside it.
 func TestCrash(t *testing.T) {
 	for _, parallelism := range []int{1, 10} {
 		s := enginetest.NewSession(t.TempDir())
@@ -50,7 +51,8 @@ resource "fake_thing" "c" {
 	}
 }
 
-// TestCrashWhileClosing holds that every ephemeral object is closed, though closing one of them goes wrong.
+// TestCrashWhileClosing holds that every ephemeral object is closed, though closing one of them
+// goes wrong.
 func TestCrashWhileClosing(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
 	cfg, diags, err := s.Load(map[string]string{"main.tf": `

@@ -88,7 +88,8 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 	return markStored(schema, v, nil)
 }
 
-// readData asks the provider. The result has the configuration's marks only, since a state lists no others of a data source.
+// readData has the provider read the data source. The result has the marks of the configuration
+// only, since a state stores no others for a data source.
 func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
@@ -141,7 +142,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), diags
 }
 
-// storeData keeps a data source's result in the state.
+// storeData stores the result of a data source in the state.
 func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
 	obj, err := encodeObject(p.r, v, states.Object{})
 	if err != nil {
@@ -158,10 +159,11 @@ func samePaths(a, b []cty.Path) bool {
 	return len(a) == len(b) && cty.NewPathSet(a...).Equal(cty.NewPathSet(b...))
 }
 
-// checkData takes the outcome of a data source that is nested in a check: its problems are the check's.
+// checkData handles the outcome of a data source that is nested in a check block: its errors become
+// failures of the check.
 func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
 	w := p.w
-	after, status := *v, checks.Unknown // until the assertions are looked at, which may be left out
+	after, status := *v, checks.Unknown // until the assertions are evaluated, which this run may skip
 	var messages []string
 	if outcome.HasErrors() {
 		after, status = objchange.PlannedUnknown(p.r.Schema.Block, config), checks.Fail
@@ -190,7 +192,8 @@ func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, conf
 	return outcome
 }
 
-// planCheckReads plans to read the data sources of checks once more after all changes, if there is anything to apply.
+// planCheckReads plans to read the data sources of check blocks again after all changes, if there
+// are any changes to apply.
 func (f finisher) planCheckReads() {
 	w := f.w
 	if !f.changesAnything() {
@@ -201,7 +204,8 @@ func (f finisher) planCheckReads() {
 	}
 }
 
-// pendingBefore reports whether a node's dependencies include one with a pending change.
+// pendingBefore reports whether a direct dependency of the node has a pending change, or depends on
+// one that has.
 func (w *walk) pendingBefore(n *graph.Node) bool {
 	for _, need := range w.graph.Edges.Needs(n.ID) {
 		if w.upstreamPending[need] {
@@ -211,8 +215,9 @@ func (w *walk) pendingBefore(n *graph.Node) bool {
 	return false
 }
 
-// dependencyPending tells whether a managed resource that a data source or ephemeral resource was told to depend on, or refers to
-// directly, has a change that is still to be made. Of the resources of its own module the same instance of that counts.
+// dependencyPending reports whether a managed resource that r names in depends_on, or refers to
+// directly, has a pending change. For resources in the same module as r, only changes in the same
+// module instance count.
 func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
 	if !w.pendingBefore(r.Inputs) {
 		return false
@@ -230,7 +235,8 @@ func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
 	return slices.ContainsFunc(deferral.direct, pending) || w.anyReached(deferral.from, pending)
 }
 
-// deferral says whose pending changes put off the reading of a data source: resources, and those that nodes wait for, directly or not.
+// deferral determines whose pending changes defer a data source to apply: those of the resources in
+// direct, and those of all resources that the nodes in from depend on, directly or indirectly.
 type deferral struct {
 	direct []*graph.Resource
 	from   []dag.ID
@@ -263,7 +269,7 @@ func findDeferral(r *graph.Resource) *deferral {
 	return d
 }
 
-// dependsOn adds what depends_on arguments of a module name.
+// dependsOn adds the references of a depends_on argument in module m.
 func (d *deferral) dependsOn(m *graph.Module, refs []*addrs.Reference) {
 	for _, ref := range refs {
 		if other := m.ResourceOf(ref.Subject); other != nil {
@@ -274,9 +280,10 @@ func (d *deferral) dependsOn(m *graph.Module, refs []*addrs.Reference) {
 	}
 }
 
-// anyReached tells whether is holds for a resource among what nodes wait for, directly or not. It follows only nodes behind which
-// something is pending, so that it mostly finds one at once.
-func (w *walk) anyReached(from []dag.ID, is func(*graph.Resource) bool) bool {
+// anyReached reports whether match is true for a resource that one of the nodes in from depends on,
+// directly or indirectly. It follows only nodes that have a pending change upstream, so it usually
+// finds one at once.
+func (w *walk) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
 	seen := map[dag.ID]bool{}
 	todo := slices.Clone(from)
 	for len(todo) > 0 {
@@ -286,7 +293,7 @@ func (w *walk) anyReached(from []dag.ID, is func(*graph.Resource) bool) bool {
 			continue
 		}
 		seen[id] = true
-		if n := w.graph.Nodes[id]; n.Kind.IsResource() && is(n.Resource) {
+		if n := w.graph.Nodes[id]; n.Kind.IsResource() && match(n.Resource) {
 			return true
 		}
 		todo = append(todo, w.graph.Edges.Needs(id)...)

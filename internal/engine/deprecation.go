@@ -14,13 +14,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// An output value that its module wants to get rid of, or an attribute that its provider wants to, carries a mark with the author's
-// advice. The expression that takes the value warns of it and takes the mark off, so that the advice is given where the output or the
-// resource is named and not wherever its value ends up. Validation warns of attributes only, since outputs are unknown to it, and not
-// where an expression is only looked at for its type: in conditions, and in what decides how many instances there are.
+// Values of deprecated outputs and attributes carry a mark with the message of their author. The
+// expression that refers to the output or resource reports the warning and removes the mark, so
+// that there is one warning per reference. Validation warns about attributes only, since it does
+// not know the values of outputs, and not in conditions and meta-arguments, whose expressions it
+// evaluates for their type only.
 
-// deprecatesAny tells whether any called module has a deprecated output, or any resource a deprecated attribute; without one nobody needs
-// to look for marks.
+// deprecatesAny reports whether any called module has a deprecated output or any resource type a
+// deprecated attribute. If not, values need not be searched for marks.
 func (e *evaluator) deprecatesAny() bool {
 	if e.op.Phase == graph.PhaseEval {
 		return false
@@ -44,7 +45,7 @@ func deprecatesOutputs(cfg *configs.Config) bool {
 	return false
 }
 
-// deprecation is the mark of an output value as the calling module knows it.
+// deprecation returns the mark for a deprecated output value, addressed as in the calling module.
 func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 	_, call := in.addr.Parent()
 	return marks.Deprecation{
@@ -52,7 +53,7 @@ func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 	}
 }
 
-// markDeprecated marks the deprecated attributes of an object, as references to it see them.
+// markDeprecated marks the deprecated attributes of an object, for expressions that refer to it.
 func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	if !e.deprecates || v == cty.NilVal {
 		return v
@@ -73,7 +74,7 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// withoutDeprecations leaves out what is said of deprecated things.
+// withoutDeprecations returns diags without warnings about deprecations.
 func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Except(func(d tfdiags.Diagnostic) bool {
 		_, ok := d.Extra.(tfdiags.Deprecation)
@@ -81,8 +82,8 @@ func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	})
 }
 
-// takeDeprecations gives the value without the marks of deprecated outputs, and a warning for each. Where body is nil, at is the place
-// of the expression; else it is that of the argument in the body.
+// takeDeprecations returns v without deprecation marks, and a warning for each of them. at is the
+// range of the expression if body is nil, and otherwise the range of the argument in body.
 func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v, nil
@@ -102,7 +103,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 		}
 		for _, d := range found {
 			if body == nil && said[d.By] {
-				continue // of another element
+				continue // reported for another element
 			}
 			said[d.By] = true
 			warning := tfdiags.Warningf("Value derived from a deprecated source",
@@ -123,7 +124,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 	return bare.MarkWithPaths(left), diags
 }
 
-// splitDeprecations splits marks into the other marks and the deprecations, in order.
+// splitDeprecations separates deprecations, which it returns in order, from all other marks.
 func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
 	keep, found := cty.ValueMarks{}, []marks.Deprecation(nil)
 	for mark := range all {
@@ -137,7 +138,7 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 	return keep, found
 }
 
-// deprecatedArgument warns of a call that sets a variable which its module wants to get rid of.
+// deprecatedArgument returns a warning about a module call that sets a deprecated variable.
 func deprecatedArgument(v *graph.Value) tfdiags.Diagnostic {
 	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s", v.Variable.DeprecationText()).At(v.Expr.Range())
 	d.Extra = tfdiags.Deprecation{Of: v.Module.Path.String() + " var." + v.Name, Source: v.Module.Config.Source}

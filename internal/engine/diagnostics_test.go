@@ -18,8 +18,9 @@ import (
 	"tofu/internal/tfdiags/diagtest"
 )
 
-// TestDiagnostics validates and, when that finds no error, plans each configuration in testdata/diagnostics. Its comments say what is
-// reported: see diagtest. Variables without a default have no value when planning.
+// TestDiagnostics validates and, when that finds no error, plans each configuration in
+// testdata/diagnostics. Its comments say what is reported: see diagtest. Variables without a
+// default have no value when planning.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -60,7 +61,8 @@ func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) 
 	})
 }
 
-// FuzzEvaluate loads, validates and plans whatever archive of files: they may be wrong, but nothing may panic.
+// FuzzEvaluate loads, validates and plans whatever archive of files: they may be wrong, but nothing
+// may panic.
 func FuzzEvaluate(f *testing.F) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -11,8 +11,9 @@ import (
 	"tofu/internal/states"
 )
 
-// drift lists what changed outside since the previous run: where the refreshed state has another object than the previous one.
-// Objects that are shared between the two are the same, so only what differs is decoded.
+// drift returns the changes that were made outside since the previous run, by comparing the
+// refreshed state with the previous one. Unchanged objects are shared between the two states, so
+// only changed ones are decoded.
 func (f finisher) drift() []*plans.InstanceChange {
 	w := f.w
 	if w.out.prevRun == nil {
@@ -36,7 +37,7 @@ func (f finisher) drift() []*plans.InstanceChange {
 	return out
 }
 
-// driftOf compares one instance; nil when there is nothing to tell.
+// driftOf compares one instance. It returns nil if there is nothing to report.
 func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
 	w := f.w
 	before := w.out.prevRun.Instance(addr)
@@ -47,7 +48,7 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	after := w.out.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
-	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly // then the move is all that happens to the object, and nothing else tells of it
+	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly // the move is the only change, and drift alone reports it
 	if same && !moveOnly {
 		return nil
 	}
@@ -80,7 +81,8 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	return change
 }
 
-// refreshed reports whether any managed object changed during refresh, including in ways that are never shown.
+// refreshed reports whether any managed object changed during refresh, including in ways that are
+// never shown.
 func (f finisher) refreshed() bool {
 	w := f.w
 	for res := range w.out.prevRun.Resources() {

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// openEphemeral is an ephemeral object that is open, and what renews it.
+// openEphemeral is an open ephemeral object with the goroutine that renews it.
 type openEphemeral struct {
 	addr addrs.AbsInstance
 	r    *graph.Resource
@@ -46,11 +46,11 @@ func (e *ephemerals) add(o *openEphemeral) {
 	e.open[o.r] = append(e.open[o.r], o)
 }
 
-// closeLimit bounds what closing an ephemeral object may take.
+// closeLimit is the maximum duration of closing an ephemeral object.
 const closeLimit = 10 * time.Second
 
-// planEphemeral opens an ephemeral instance, or puts that off when its configuration isn't known yet. It is the same in every phase, but
-// for those that an apply has no use for.
+// planEphemeral opens an ephemeral instance, or defers it if its configuration is not known yet.
+// All phases share it, but an apply skips ephemeral resources that it does not use.
 func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 	w, r := p.w, p.r
 	if r.Unused {
@@ -119,7 +119,8 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	return resp.Result, diags
 }
 
-// renew keeps an open object alive until it is closed. ctx ends the waiting and not a renewal, whose outcome closing needs.
+// renew renews an open object until it is closed. Cancelling ctx ends the waiting, but not a
+// renewal in progress, whose result is needed for closing.
 func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	w := e.w
 	defer close(o.done)
@@ -147,8 +148,8 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 	}
 }
 
-// close closes the open objects of a resource after their last user: all of them, whatever happens to one and even though
-// nothing new may start any more.
+// close closes the open objects of a resource after their last user. It closes all of them, even if
+// closing one fails or the walk has been stopped.
 func (e *ephemerals) close(r *graph.Resource) tfdiags.Diagnostics {
 	w := e.w
 	e.mu.Lock()
@@ -175,5 +176,5 @@ func (e *ephemerals) closeOne(o *openEphemeral) tfdiags.Diagnostics {
 	return diags
 }
 
-// ephemeralValue marks everything in an ephemeral object.
+// ephemeralValue marks the whole object as ephemeral.
 func ephemeralValue(v cty.Value) cty.Value { return v.Mark(marks.Ephemeral) }

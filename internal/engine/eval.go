@@ -21,12 +21,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// EvalContext is where an expression is evaluated: a module instance and, within a repeated block, one of its instances.
+// evalContext is the context of an expression: a module instance and, within a repeated block, one
+// instance of the block.
 type evalContext struct {
 	e    *evaluator
 	in   *moduleInstance
 	rep  repetition
-	self cty.Value // NilVal: none
+	self cty.Value // NilVal if there is none
 }
 
 func (e *evaluator) newContext(in *moduleInstance, rep repetition) *evalContext {
@@ -62,8 +63,8 @@ func (c *evalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
 	return v, c.offerOutputs(&b.Refs, diags).Append(deprecated...)
 }
 
-// resourceBody evaluates a resource's own body. References that are wrong and stand in the content of dynamic blocks are an error only
-// where there is such content.
+// resourceBody evaluates the body of a resource block. Invalid references in the content of dynamic
+// blocks are reported only if the blocks have content.
 func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagnostics) {
 	body := r.Exprs.Body
 	if len(r.DeferredRefErrors) == 0 {
@@ -91,7 +92,8 @@ func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagno
 	return c.evalBody(body)
 }
 
-// offerOutputs completes what evaluating says of outputs that modules don't have.
+// offerOutputs adds the names of the existing outputs to errors about references to undeclared
+// outputs.
 func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if !diags.HasErrors() {
 		return diags
@@ -153,7 +155,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 			return cty.BoolVal(c.e.op.Phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
-	// Something that doesn't exist gets here only where no graph was built of the references before.
+	// Undeclared objects get here only if no graph with the references was built before.
 	diags := graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})
 	return cty.DynamicVal, diags.Each(func(d *tfdiags.Diagnostic) { *d = d.At(rng) })
 }
@@ -179,7 +181,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	return cty.DynamicVal, nil
 }
 
-// path gives an attribute of path, "" for one that it doesn't have.
+// path returns an attribute of the path object, or "" if there is no such attribute.
 func (c *evalContext) path(name string) string {
 	switch name {
 	case "cwd":
@@ -203,7 +205,7 @@ func (c *evalContext) Module(call string, outputs []string, keyless bool, rng hc
 	}
 	switch {
 	case c.e.op.Phase == graph.PhaseValidate && !keyless && !child.Repetition.Repeats():
-		return cty.DynamicVal, nil // an index into what has no instances is found out when planning, as in OpenTofu
+		return cty.DynamicVal, nil // planning reports a missing instance, as in OpenTofu
 	case c.e.op.Phase == graph.PhaseValidate:
 		return unknownValue(child, outputs), nil
 	}
@@ -214,8 +216,8 @@ func (c *evalContext) Module(call string, outputs []string, keyless bool, rng hc
 	return instances.value(child, outputs), nil
 }
 
-// unknownValue stands for the call's value while there are no values yet. Of the outputs nothing is known: what they are may depend on
-// values, and so may whether they are sensitive.
+// unknownValue returns the value of a call before there are values. Its outputs are wholly unknown:
+// their types and whether they are sensitive may depend on values.
 func unknownValue(m *graph.Module, outputs []string) cty.Value {
 	if outputs == nil {
 		outputs = slices.Sorted(maps.Keys(m.Outputs))
@@ -238,7 +240,8 @@ func unknownValue(m *graph.Module, outputs []string) cty.Value {
 	}
 }
 
-// value gives the call's value with those outputs; all when the list is nil. Values are made once per set of outputs.
+// value returns the value of the call with the given outputs, or with all if the list is nil.
+// Values are built once for each set of outputs.
 func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value {
 	key := "*"
 	if outputs != nil {
@@ -309,7 +312,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		spec = listed[ref.Function]
 	}
 	if spec == nil && w.op.Phase == graph.PhaseValidate {
-		return unknownFunction, diags // an unconfigured provider may not know all of its functions
+		return unknownFunction, diags // an unconfigured provider may not list all of its functions
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",

@@ -15,8 +15,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Eval makes the scope of the root module's expressions over a state: for the console and for assertions of tests. Expressions are
-// evaluated in it one at a time. Providers whose functions are called are left running: the caller's environment ends them.
+// Eval returns a scope in which expressions of the root module can be evaluated over a state, one
+// at a time. The console and test assertions use it. Providers that are started for their functions
+// keep running until the caller ends them through its environment.
 func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*lang.Scope, tfdiags.Diagnostics) {
 	w, diags := evaluate(ctx, cfg, st, env, vars)
 	if w == nil {
@@ -26,8 +27,9 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), diags
 }
 
-// WithOutputs gives a state, which was changed otherwise than by an apply, with the root outputs as they are then. Those that aren't
-// known or can't be evaluated stay as they were: the next plan tells of them.
+// WithOutputs returns a state that was changed by other means than an apply, with its root outputs
+// evaluated again. Outputs that are unknown or can't be evaluated keep their stored values; the
+// next plan reports them.
 func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) *states.State {
 	w, _ := evaluate(ctx, cfg, st, env, vars)
 	if w == nil {
@@ -46,7 +48,8 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 	return w.out.state
 }
 
-// evaluate evaluates everything over a state. There is no walk when not even the root module could be.
+// evaluate evaluates the whole configuration over a state. The walk is nil if not even the root
+// module could be evaluated.
 func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*walk, tfdiags.Diagnostics) {
 	if st == nil {
 		st = states.New()
@@ -64,8 +67,8 @@ func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *E
 	return w, diags
 }
 
-// startForFunction starts a provider for a function that the configuration doesn't call. It returns nil if the module has no such
-// provider.
+// startForFunction starts a provider for a function that the configuration doesn't call. It returns
+// nil if the module has no such provider.
 func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, tfdiags.Diagnostics) {
 	m, name := use.Module.Config, use.Name.Name
 	found, ok := m.ProviderForLocal(addrs.LocalProviderConfig{LocalName: name, Alias: use.Name.Alias})
@@ -102,7 +105,7 @@ func (v resourceVisit) evaluate() tfdiags.Diagnostics {
 		}
 		diags = diags.Append(w.eval.values(r).fillFromState(in, x)...)
 		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
-			x.mode = repeatUnknown // nothing of it is there yet
+			x.mode = repeatUnknown // no instance exists yet
 		}
 		x.value = w.eval.values(r).whole(x)
 	}

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// evaluator evaluates the expressions of a configuration during a walk. Values are written by the node that they
-// belong to, and read by nodes that wait for that one, so they need no lock.
+// evaluator evaluates the expressions of a configuration during a walk. Each value is written by
+// its own node and read by nodes that wait for that node, so values need no lock.
 type evaluator struct {
 	op        *operation
 	graph     *graph.Graph
@@ -18,11 +18,12 @@ type evaluator struct {
 	modules   moduleTree
 	providers *providerPool
 	calls     *calls
-	ctx       context.Context // of calls of provider functions
+	ctx       context.Context // for calls of provider functions
 
-	// startForFunction starts a provider for a function that the configuration doesn't call; nil during a walk.
+	// startForFunction starts a provider for a function that the configuration doesn't call; nil
+	// during a walk.
 	startForFunction func(graph.FunctionUse) (*graph.Provider, tfdiags.Diagnostics)
 
 	builtins   map[string]function.Function // the functions of the language
-	deprecates bool                         // there are deprecated outputs or attributes to warn of
+	deprecates bool                         // there are deprecated outputs or attributes
 }

@@ -10,59 +10,63 @@ import (
 	"tofu/internal/states"
 )
 
-// Event is something that happened during an operation: one of the types below. Observers get it synchronously.
+// Event is an event of an operation: one of the types below. Observers are called synchronously.
 type Event interface{ event() }
 
-// Object says which object an event is about.
+// Object identifies the object of an event.
 type Object struct {
 	Addr    addrs.AbsInstance
 	Deposed addrs.DeposedKey
-	// IDKey and IDValue name the object as its provider does ("id", "i-123"); empty when that is not known.
+	// IDKey and IDValue identify the object as its provider does ("id", "i-123"). They are empty if
+	// that is not known.
 	IDKey, IDValue string
 }
 
 type (
-	// RefreshStart and RefreshDone surround the reading of an object that is in the state already.
+	// RefreshStart is sent before an object that is in the state is read.
 	RefreshStart struct{ Object }
-	// RefreshDone: it was read. There is no such event where that failed.
+	// RefreshDone is sent after the object was read. If reading fails, there is no such event.
 	RefreshDone struct{ Object }
 
-	// ImportStart and ImportDone surround the import of an object while planning.
+	// ImportStart is sent before an object is imported during a plan.
 	ImportStart struct {
 		Object
 		ID string
 	}
-	// ImportDone ends an import.
+	// ImportDone is sent after the object was imported.
 	ImportDone struct {
 		Object
 		ID string
 	}
 
-	// Planned: a change was decided. Change is final.
+	// Planned is sent when a change has been planned. Change is final.
 	Planned struct{ Change *plans.InstanceChange }
 
-	// ApplyStart: a change is about to be made. Action is what this step does: Create, Update, Delete, Read, Open (never a
-	// replacement as a whole). The observer must have recorded the event durably when it returns.
+	// ApplyStart is sent before a change is made. Action is the action of this step: Create,
+	// Update, Delete, Read or Open, and never a replacement. The observer must have recorded the
+	// event durably when it returns.
 	ApplyStart struct {
 		Object
 		Action    plans.Action
 		Provider  addrs.ProviderInstance
-		Planned   cty.Value // what the object is to become; null for deletion; unmarked, nothing ephemeral
+		Planned   cty.Value // the planned object, unmarked and without ephemeral values; null for a deletion
 		Sensitive []cty.Path
 		Builtin   bool // the provider is part of the program: nothing outside changes
 	}
-	// ApplyDone: the step ended. The object's new state was reported by ObjectStored before.
+	// ApplyDone is sent after the step. ObjectStored has reported the new state of the object
+	// before.
 	ApplyDone struct {
 		Object
 		Action  plans.Action
 		Failed  bool
 		Elapsed time.Duration
-		// Abandoned: the operation was killed during the provider call, so its outcome is unknown.
+		// Abandoned is set if the operation was killed during the provider call, so that the
+		// outcome is unknown.
 		Abandoned bool
 	}
 
-	// ObjectStored: the state of an object changed. A nil New means that the object is gone from the state.
-	// The observer must have recorded the event durably when it returns.
+	// ObjectStored is sent when the stored state of an object changed. New is nil if the object was
+	// removed from the state. The observer must have recorded the event durably when it returns.
 	ObjectStored struct {
 		Addr     addrs.AbsInstance
 		Deposed  addrs.DeposedKey
@@ -70,8 +74,9 @@ type (
 		Provider addrs.ProviderInstance
 	}
 
-	// ObjectMoved: an object was set aside for its successor, or taken back from there. It is one event so that no record, wherever it
-	// ends, has the object in both places: the next run would delete it in the one and keep it in the other.
+	// ObjectMoved is sent when an object is deposed for its replacement, or restored. It is one
+	// event, so that a record that ends anywhere never has the object twice: the next run would
+	// then delete the one and keep the other.
 	ObjectMoved struct {
 		Addr     addrs.AbsInstance
 		From, To addrs.DeposedKey
@@ -79,31 +84,32 @@ type (
 		Provider addrs.ProviderInstance
 	}
 
-	// ProvisionStart, ProvisionOutput and ProvisionDone tell of a provisioner's run.
+	// ProvisionStart is sent before a provisioner runs.
 	ProvisionStart struct {
 		Object
 		Type string
 	}
-	// ProvisionOutput is one line that a provisioner printed; Hidden lines say only that there was output.
+	// ProvisionOutput is one line of output of a provisioner. A hidden line says only that there
+	// was output.
 	ProvisionOutput struct {
 		Object
 		Type string
 		Line string
 	}
-	// ProvisionDone ends a provisioner's run.
+	// ProvisionDone is sent after a provisioner has run.
 	ProvisionDone struct {
 		Object
 		Type   string
 		Failed bool
 	}
 
-	// EphemeralStart and EphemeralDone surround opening, renewing and closing an ephemeral object; Verb is "open", "renew" or
-	// "close".
+	// EphemeralStart is sent before an ephemeral object is opened, renewed or closed. Verb is
+	// "open", "renew" or "close".
 	EphemeralStart struct {
 		Object
 		Verb string
 	}
-	// EphemeralDone ends it.
+	// EphemeralDone is sent after that.
 	EphemeralDone struct {
 		Object
 		Verb   string

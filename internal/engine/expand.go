@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expand decides the instances of a block. what names the block in messages.
+// expand determines the instances of a block. what names the block in messages.
 func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, tfdiags.Diagnostics) {
 	out, diags := singleInstance, tfdiags.Diagnostics(nil)
 	switch {
@@ -103,10 +103,12 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, t
 	return out, diags
 }
 
-// ephemeralArgument is said of every meta-argument that decides which instances there are.
+// ephemeralArgument is the error detail for an ephemeral value of a meta-argument that determines
+// instances.
 const ephemeralArgument = "The %q value is ephemeral, so it could be another one in the apply than in the plan."
 
-// forEachElements returns the keys and values of a for_each argument. Import blocks may also use a list or tuple.
+// forEachElements returns the keys and values of a for_each argument. Import blocks may also use a
+// list or tuple.
 func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, unknown bool, problem string) {
 	if marks.Has(v, marks.Ephemeral) {
 		return nil, nil, false, fmt.Sprintf(ephemeralArgument, "for_each")
@@ -148,7 +150,7 @@ func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, 
 	return keys, each, false, ""
 }
 
-// setElements goes through a set once: cty sorts it each time.
+// setElements iterates over a set once, because cty sorts the set for each iteration.
 func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, problem string) {
 	null := false
 	for it := v.ElementIterator(); it.Next(); {
@@ -174,7 +176,7 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 	return keys, each, false, ""
 }
 
-// undecided adds to the reasons why an argument has no value what that means for the instances.
+// undecided adds to the errors of a meta-argument what they mean for the instances.
 func (c *evalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if c.e.op.Phase == graph.PhaseValidate {
 		return reasons
@@ -192,7 +194,7 @@ func withArticle(noun string) string {
 
 func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
 	if c.e.op.Phase == graph.PhaseValidate {
-		return &expandedKeys{mode: repeatUnknown}, nil // looked at when planning
+		return &expandedKeys{mode: repeatUnknown}, nil // reported by the plan
 	}
 	v, diags := c.eval(e, cty.DynamicPseudoType)
 	if diags.HasErrors() {
@@ -222,7 +224,7 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, t
 	return &expandedKeys{mode: repeatDisabled}, diags
 }
 
-// argError is a problem with the value of an argument, with the values that took part.
+// argError returns an error for the value of an argument, with the values that took part in it.
 func (c *evalContext) argError(summary, detail string, e *lang.Expr, v cty.Value) tfdiags.Diagnostic {
 	ctx, _ := c.scope().Context(e.Refs)
 	rng := e.Range()

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expandModule decides the instances of a module call in every instance of the calling module.
+// expandModule determines the instances of a module call in every instance of the calling module.
 func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
 	diags := e.refErrors(m.Parent, &m.DependsOn)
 	for _, parent := range e.modules.of(m.Parent) {

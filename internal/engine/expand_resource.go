@@ -20,7 +20,7 @@ type resourceValues struct {
 
 func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceValues{e, r} }
 
-// expand decides a resource's instances in one module instance.
+// expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
 	e, r := rv.e, rv.r
 	if r.Exprs.SelfReferences.HasErrors() {
@@ -34,8 +34,10 @@ func (rv resourceValues) expand(in *moduleInstance) (*expansion, tfdiags.Diagnos
 	return newExpansion(*x), diags
 }
 
-// resulting gives the instances that there will be: in a partial run not all that the configuration wants. What neither exists nor is made
-// is left out, and what is not wanted any more but stays is added. Of counted ones, those before one that is there keep their places.
+// resulting returns the instances that exist after a partial run, in which not all declared
+// instances take part. It leaves out declared instances that neither exist nor are created, and
+// adds undeclared ones that are kept. With count, all indexes below the largest existing one
+// remain.
 func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
 	e, r := rv.e, rv.r
 	rep := r.Exprs.Repetition
@@ -76,7 +78,7 @@ func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion
 	return out, diags
 }
 
-// orphanKeys lists the keys of stored instances that the configuration doesn't want.
+// orphanKeys returns the keys of stored instances that the configuration does not declare.
 func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addrs.InstanceKey {
 	e := rv.e
 	e.out.mu.Lock()
@@ -94,7 +96,8 @@ func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addr
 	return keys
 }
 
-// keptOrphan returns the object of an instance that is no longer declared, unless the plan removes it.
+// keptOrphan returns the object of an instance that is no longer declared, unless the plan removes
+// it.
 func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
 	e, r := rv.e, rv.r
 	e.out.mu.Lock()
@@ -106,8 +109,8 @@ func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, tfdiags.
 	return decode(r, addr, inst.Current)
 }
 
-// whole puts together what references to a resource see of its instances. An object that stands alone and that a plan for refreshing
-// only will not make is not even of a known type: nothing ever says that it will have one.
+// whole returns the value of the resource for references. A single object that a refresh-only plan
+// will not create is not even of a known type, since it may never exist.
 func (rv resourceValues) whole(x *expansion) cty.Value {
 	e, r := rv.e, rv.r
 	ty := r.Schema.Block.ImpliedType()

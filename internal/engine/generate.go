@@ -22,14 +22,14 @@ type generatedBlocks struct {
 	bodies map[*graph.Resource]*lang.Body
 }
 
-// generatedBody is the configuration of an instance that was generated in this walk.
+// generatedBody is the configuration that this walk generated for an instance.
 type generatedBody struct {
 	body    *lang.Body
 	ignored []hcl.Traversal // changes to ignore
 }
 
-// generate writes the configuration of an imported object that has none, and makes it the instance's
-// configuration.
+// generate generates the configuration of an imported object that has none, and uses it as the
+// configuration of the instance.
 func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) tfdiags.Diagnostics {
 	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value), ID: importing.ID}
 	if p.r.Config.Provider != nil {
@@ -76,8 +76,8 @@ func withoutLifecycle(blocks hclsyntax.Blocks) hclsyntax.Blocks {
 	return out
 }
 
-// writeGenerated adds the texts of all generated blocks to the plan. An argument that is the ID of another
-// imported object becomes a reference to it.
+// writeGenerated adds the texts of all generated blocks to the plan. An argument that is the ID of
+// another imported object becomes a reference to it.
 func (f finisher) writeGenerated(plan *plans.Plan) {
 	w := f.w
 	if len(w.generated.all) == 0 {

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/states"
 )
 
-// GraphKind says which graph is drawn.
+// GraphKind selects the graph to draw.
 type GraphKind uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	GraphApply                        // the graph that applying a plan walks
 )
 
-// GraphOperation returns the operation whose graph is of the given kind. plan is used for GraphApply only; nil
-// means a plan without changes.
+// GraphOperation returns the operation whose graph is of the given kind. plan is used for
+// GraphApply only; nil means a plan without changes.
 func GraphOperation(cfg *configs.Config, prior *states.State, env *Env, kind GraphKind, plan *plans.Plan) *graph.Operation {
 	if prior == nil {
 		prior = states.New()

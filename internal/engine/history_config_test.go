@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// unitKinds are what configurations are made of: resources of the root module, data sources, and calls of modules that have two
-// resources each.
+// unitKinds are what configurations are made of: resources of the root module, data sources, and
+// calls of modules that have two resources each.
 var unitKinds = []struct{ name, typ string }{
 	{"r0", "fake_thing"}, {"r1", "fake_thing"}, {"r2", "fake_thing"}, {"r3", "fake_unit"}, {"other", "other_thing"}, {"aliased", "fake_thing"},
 	{"imp", "fake_unit"}, {"d0", "data.fake_find"}, {"d1", "data.fake_find"}, {"m", "module"}, {"n", "module"},
@@ -235,7 +235,8 @@ func (g *page) drawProviderKey(u *EvalUnit) string {
 	return fmt.Sprintf("%q", g.pick("provider key", "x", "y"))
 }
 
-// drawData draws a data source that looks for an object that it waits for: what is known of it is up to date after every apply.
+// drawData draws a data source that looks for an object that it waits for: what is known of it is
+// up to date after every apply.
 func (g *page) drawData(u *EvalUnit, arg string) {
 	name := `"nothing::s"`
 	if len(g.order) > 0 {
@@ -296,7 +297,8 @@ func (g *page) drawModule(u *EvalUnit, arg, key string) {
 	g.files[u.name+"/main.tf"] = b.String()
 }
 
-// drawValue draws an expression over units that come before, perhaps by way of a local, and a depends_on argument.
+// drawValue draws an expression over units that come before, perhaps by way of a local, and a
+// depends_on argument.
 func (g *page) drawValue(u *EvalUnit) (v, dependsOn string) {
 	v = g.pick("literal", "1", "2")
 	var refs []*EvalUnit
@@ -318,7 +320,8 @@ func (g *page) drawValue(u *EvalUnit) (v, dependsOn string) {
 	return `"` + v + `"`, dependsOn
 }
 
-// drawFlags draws what replaces an object, and how; refers says whether units that come before may be named.
+// drawFlags draws what replaces an object, and how; refers says whether units that come before may
+// be named.
 func (g *page) drawFlags(u *EvalUnit, refers bool) string {
 	refers = refers && len(g.order) > 0
 	f := fmt.Sprintf("%q", g.pick("f", "1", "2"))
@@ -352,7 +355,8 @@ func (g *page) drawFlags(u *EvalUnit, refers bool) string {
 	return "  f = " + f + "\n" + lifecycle
 }
 
-// drawCheck draws a check block, perhaps, that looks at a unit and reads an object that may or may not exist.
+// drawCheck draws a check block, perhaps, that looks at a unit and reads an object that may or may
+// not exist.
 func (g *page) drawCheck() {
 	if len(g.order) == 0 || !g.odds("check", 33) {
 		return

@@ -35,7 +35,8 @@ func (p *plot) innerLabel(module, name string) string {
 	return name
 }
 
-// refactor says of what has a new address, or none any more, what is to become of it; often, but not always.
+// refactor says of what has a new address, or none any more, what is to become of it; often, but
+// not always.
 func (p *plot) refactor(g *page) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -113,7 +114,8 @@ func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	}
 }
 
-// move writes a moved block, perhaps, unless other blocks say already what becomes of what is moved.
+// move writes a moved block, perhaps, unless other blocks say already what becomes of what is
+// moved.
 func (p *plot) move(b *strings.Builder, label, from, to string) {
 	block, _, _ := strings.Cut(from, "[")
 	whole := strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
@@ -122,7 +124,8 @@ func (p *plot) move(b *strings.Builder, label, from, to string) {
 	}
 }
 
-// importSome makes objects from outside and imports them, by ID or identity, one by one or with for_each. What the state has already is not imported.
+// importSome makes objects from outside and imports them, by ID or identity, one by one or with
+// for_each. What the state has already is not imported.
 func (p *plot) importSome(g *page, c *chapter) {
 	u := g.units["imp"]
 	if u == nil || !p.odds("import", 50) {

@@ -13,9 +13,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// A history is a random sequence of configurations with what happens to each: failures, interruptions, changes from outside. The
-// configurations are made of units that refer to one another in an order that differs from step to step, so that what is stored and
-// what is configured contradict each other as they do in real life.
+// A history is a random sequence of configurations with what happens to each: failures,
+// interruptions, changes from outside. The configurations are made of units that refer to one
+// another in an order that differs from step to step, so that what is stored and what is configured
+// contradict each other as they do in real life.
 type history []*chapter
 
 // chapter is one step of a history.
@@ -155,7 +156,8 @@ func (p *plot) drawTarget(g *page) addrs.Target {
 	return target
 }
 
-// drawAddress draws the address of something that there is or was: of a resource instance, or of anything.
+// drawAddress draws the address of something that there is or was: of a resource instance, or of
+// anything.
 func (p *plot) drawAddress(g *page, instance bool) string {
 	units := slices.Clone(g.order)
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -175,7 +177,8 @@ func (p *plot) drawAddress(g *page, instance bool) string {
 	return text
 }
 
-// drawName draws the name of an object: its unit or resource in a module, its module's key and its own.
+// drawName draws the name of an object: its unit or resource in a module, its module's key and its
+// own.
 func (p *plot) drawName() string {
 	key := p.pick("key", "s", "0", "1", "x", "y")
 	if p.odds("in module", 50) {

@@ -8,7 +8,8 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// An object is named by its id, and by its name only where its type has no id: a name that stands in for a missing id would be taken for it.
+// An object is named by its id, and by its name only where its type has no id: a name that stands
+// in for a missing id would be taken for it.
 func TestIdentify(t *testing.T) {
 	name := cty.StringVal("n")
 	for _, c := range []struct {

@@ -22,8 +22,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// resolveImports evaluates everything that is to be imported to a resource. Blocks that repeat come after the others, and one that
-// asks for what another one has asked for already is refused.
+// resolveImports evaluates all import blocks and options that target a resource. Blocks with
+// for_each come last. Two imports to one address are an error.
 func (v resourceVisit) resolveImports() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	if len(r.Imports) == 0 {
@@ -46,7 +46,7 @@ func repeats(t *graph.Import) int {
 	return 1
 }
 
-// checkImports looks for import targets that the configuration has no instance for.
+// checkImports reports import targets that are not instances of the resource.
 func (v resourceVisit) checkImports() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	var diags tfdiags.Diagnostics
@@ -63,7 +63,7 @@ func (v resourceVisit) checkImports() tfdiags.Diagnostics {
 	return diags
 }
 
-// importPlace names an import block in messages that have no place of their own.
+// importPlace names an import block in messages without a source range.
 func importPlace(t *graph.Import) string {
 	if t.Config == nil {
 		return "asked for on the command line"
@@ -71,14 +71,15 @@ func importPlace(t *graph.Import) string {
 	return "import block at " + tfdiags.Place(t.Config.Range)
 }
 
-// explainImport says which import problems came up with. They are given no place of their own: the block is not what is wrong as a rule.
+// explainImport adds the import block to the details of diagnostics. It does not set their range,
+// because the block is usually not the cause.
 func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Each(func(d *tfdiags.Diagnostic) {
 		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, importPlace(t)))
 	})
 }
 
-// resolveImport evaluates one import block to the import requests that it makes.
+// resolveImport adds the import requests of one import block to out.
 func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) tfdiags.Diagnostics {
 	w := v.w
 	if t.Config == nil {
@@ -133,8 +134,8 @@ func (v resourceVisit) addImportRequest(out map[addrs.AbsInstance]*importRequest
 	return diags
 }
 
-// importedAs evaluates the id or identity of an import block. An empty id imports nothing, so that blocks can be
-// conditional.
+// importedAs evaluates the id or identity of an import block. An empty id imports nothing, so
+// blocks can be conditional.
 func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	t := req.target
 	e, want, what := t.ID, cty.String, "id"
@@ -171,7 +172,8 @@ func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 // decided reports whether the request names an object.
 func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.NilVal }
 
-// importIdentity converts a given identity to the type's identity schema.
+// importIdentity converts the identity of an import block to the identity schema of the resource
+// type.
 func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
@@ -207,8 +209,8 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 	return cty.ObjectVal(attrs), diags
 }
 
-// checkImportedOnce warns of imported objects that will be managed under another address as well: two resources would then work
-// against each other.
+// checkImportedOnce warns about imported objects that another address manages as well. The two
+// resources would undo each other's changes.
 func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
 	w := f.w
 	imported, leaves, types := map[addrs.AbsInstance]bool{}, map[addrs.AbsInstance]bool{}, map[string]bool{}
@@ -226,7 +228,7 @@ func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
 		typ, id  string
 	}
 	owners := map[object][]addrs.AbsInstance{}
-	var objects []object // in order of address
+	var objects []object // sorted by address
 	for _, res := range w.out.state.Sorted() {
 		r := w.graph.ByAddr[res.Addr.Config()]
 		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.Schema == nil {
@@ -261,7 +263,8 @@ func joinAddresses(list []addrs.AbsInstance) string {
 	return strings.Join(texts, " and ")
 }
 
-// storedID gives what tells a stored object from others of its type: its identity, else its id.
+// storedID returns what identifies a stored object among those of its type: its identity or,
+// without one, its id.
 func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:
@@ -276,7 +279,7 @@ func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 	return genconfig.ID(v)
 }
 
-// importAddress evaluates the address that an import block names: its keys may be expressions.
+// importAddress evaluates the target address of an import block, whose keys may be expressions.
 func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags.Diagnostics) {
 	tr, diags := c.addressTraversal(t.Config.To)
 	if diags.HasErrors() {
@@ -289,7 +292,7 @@ func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags
 	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, diags
 }
 
-// addressTraversal turns an address with index expressions into a traversal with constant keys.
+// addressTraversal returns an address with index expressions as a traversal with constant keys.
 func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdiags.Diagnostics) {
 	if tr, hclDiags := hcl.AbsTraversalForExpr(expr); !hclDiags.HasErrors() {
 		return tr, nil
@@ -316,7 +319,7 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdi
 	return nil, diags.Append(tfdiags.Errorf("Invalid import address expression", "An import address is a resource address whose instance keys may be expressions.").At(expr.Range()))
 }
 
-// importObject takes over an object: it is found by the provider and read.
+// importObject has the provider import and read an object.
 func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
@@ -366,10 +369,10 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 	return l, diags
 }
 
-// importRequest is one object to take over, evaluated.
+// importRequest is an evaluated request to import one object.
 type importRequest struct {
 	id       string
-	identity cty.Value // NilVal when imported by ID
+	identity cty.Value // NilVal if imported by ID
 	target   *graph.Import
 }
 

@@ -6,7 +6,8 @@ import (
 	"tofu/internal/states"
 )
 
-// repairDependencies completes the dependencies of the walk's state, which was another one before.
+// repairDependencies completes the stored dependencies of the objects in the resulting state.
+// before is the state at the start of the walk.
 func (f finisher) repairDependencies(before *states.State) {
 	w := f.w
 	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: f.configuredDeps, UpToDate: f.upToDate})
@@ -20,7 +21,8 @@ func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResour
 	return nil
 }
 
-// upToDate reports whether an object matches its configuration: it needed no change, or the change was applied.
+// upToDate reports whether an object matches its configuration: it needed no change, or the change
+// was applied.
 func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {

@@ -8,20 +8,24 @@ import (
 	"tofu/internal/providers"
 )
 
-// Inspection looks at values of the root module once an operation has them: the assertions of a test do.
+// Inspection gives a caller access to values of the root module at the end of an operation. Test
+// assertions use it.
 type Inspection struct {
-	// Refs are what Do reads. They are evaluated although nothing in the configuration may need them; what they name must exist.
+	// Refs are the references of Do. They are evaluated even if nothing in the configuration refers
+	// to them. Their objects must exist.
 	Refs lang.Refs
-	// Do is called once, unless it is nil, also when parts of the operation failed: what was not evaluated is unknown then.
-	// Provider functions work only when nothing failed.
+	// Do, if not nil, is called once, even if parts of the operation failed; values that were not
+	// evaluated are unknown then. Provider functions are available only if nothing failed.
 	Do func(*lang.Scope)
 }
 
-// Mocks stand in for providers: tests have them. What the configuration says by itself is validated by the providers all the same.
+// Mocks replace providers in tests. Providers still validate their parts of the configuration.
 type Mocks interface {
-	// Configuration reports whether the whole provider configuration is mocked; if so it is never configured.
+	// Configuration reports whether the whole provider configuration is mocked; if so it is never
+	// configured.
 	Configuration(addrs.AbsProviderConfig) bool
-	// Instance returns the mock that serves one resource instance, or nil if the provider itself does.
+	// Instance returns the mock that serves one resource instance, or nil if the provider itself
+	// does.
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
 }
 
@@ -32,8 +36,9 @@ func (w *walk) inspect() {
 	}
 }
 
-// inspectLate is for an inspection that could not run in its place, because of failures or because the operation was limited to a
-// part. Resources that took no part have the values of the state; so have those that were applied and failed.
+// inspectLate runs an inspection that could not run at its node, because of failures or because the
+// operation was partial. Resources that took no part have their stored values, and so have
+// resources whose apply failed.
 func (w *walk) inspectLate() {
 	if w.op.inspection == nil || w.inspected || w.op.Phase.Destroys() || len(w.modules.of(w.graph.Root)) == 0 {
 		return
@@ -43,7 +48,7 @@ func (w *walk) inspectLate() {
 		if r == nil || r.Schema == nil {
 			continue
 		}
-		// A value that can't be had stays unknown.
+		// Values that are not available stay unknown.
 		switch x := w.modules.of(w.graph.Root)[0].resources[r.Slot]; {
 		case x == nil:
 			_ = w.eval.values(r).fromState()

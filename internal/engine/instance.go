@@ -7,8 +7,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instance is a resource instance during a walk, with the provider that manages it. It is the common part of
-// planning an instance, planning an orphan, applying a change and deleting an object.
+// instance is a resource instance during a walk, with the provider that manages it. It is the
+// common part of planning an instance, planning an orphan, applying a change and deleting an
+// object.
 type instance struct {
 	w    *walk
 	r    *graph.Resource
@@ -18,7 +19,8 @@ type instance struct {
 	prov *providerInstance
 }
 
-// declaredProvider returns the provider instance that the configuration names for the resource instance.
+// declaredProvider returns the provider instance that the configuration names for the resource
+// instance.
 func (t *instance) declaredProvider() (*providerInstance, tfdiags.Diagnostics) {
 	key, diags := t.w.eval.providerKey(t.r.ProviderKey, t.c)
 	if diags.HasErrors() {

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// repetitionMode says how a block is repeated.
+// repetitionMode is how a block is repeated.
 type repetitionMode uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	repeatDisabled
 	repeatCount
 	repeatForEach
-	repeatUnknown // validating: how many there will be is not known
+	repeatUnknown // during validation: the instances are unknown
 )
 
 // modeOf returns the kind of repetition that the arguments declare.
@@ -65,13 +65,13 @@ func upToLargest(keys []addrs.InstanceKey) []addrs.InstanceKey {
 	return out
 }
 
-// repetition is what count and each mean for one instance; NilVal where they mean nothing.
+// repetition holds the values of count and each for one instance, NilVal if not available.
 type repetition struct {
 	countIndex         cty.Value
 	eachKey, eachValue cty.Value
 }
 
-// instances is the outcome of count, for_each or enabled.
+// expandedKeys is the result of count, for_each or enabled.
 type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
@@ -91,7 +91,7 @@ func (x *expandedKeys) repetition(i int) repetition {
 
 var singleInstance = &expandedKeys{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
-// unknownRepetition stands for that of all instances while there are no values yet.
+// unknownRepetition returns the repetition of all instances before there are values.
 func unknownRepetition(rep graph.Repetition) repetition {
 	out := repetition{}
 	if rep.Count != nil {
@@ -103,7 +103,8 @@ func unknownRepetition(rep graph.Repetition) repetition {
 	return out
 }
 
-// whole puts the values of instances together as expressions see them; disabled is what there is where none is enabled.
+// whole returns the values of all instances as expressions see them, or disabled if "enabled" is
+// false.
 func (x *expandedKeys) whole(values []cty.Value, disabled cty.Value) cty.Value {
 	switch x.mode {
 	case repeatDisabled:
@@ -142,10 +143,10 @@ type callInstances struct {
 	built map[string]cty.Value
 }
 
-// expansion is what became of a resource in one module instance.
+// expansion holds the instances of a resource in one module instance and their values.
 type expansion struct {
 	expandedKeys
-	objs  []cty.Value // parallel to keys; NilVal: none
+	objs  []cty.Value // parallel to keys; NilVal if there is none
 	value cty.Value   // the whole, built once
 }
 
@@ -153,8 +154,8 @@ func newExpansion(of expandedKeys) *expansion {
 	return &expansion{expandedKeys: of, objs: make([]cty.Value, len(of.keys))}
 }
 
-// fillBarriers gives single instances of which nothing is done in one instance of the module their stored objects, since whoever
-// refers to them doesn't wait until the resource is settled.
+// fillBarriers sets instances that have a node of their own, but no step in this module instance,
+// to their stored objects. Nodes that refer to them do not wait for the whole resource.
 func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.Diagnostics {
 	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics
@@ -171,7 +172,8 @@ func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.
 	return diags
 }
 
-// Instances implements lang.Data: while applying, single instances have values before the resource has one.
+// Instances implements lang.Data: during an apply, instances with nodes of their own have values
+// before the resource has one.
 func (c *evalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
 	r := c.in.module.Resources[addr]
 	if r == nil || r.Barriers == nil || c.in.resources[r.Slot] == nil {
@@ -181,12 +183,12 @@ func (c *evalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (
 	byKey := make(map[string]cty.Value, len(keys))
 	for _, key := range keys {
 		if r.Barriers[key] == nil {
-			return cty.NilVal, false // the expression waited for all of it
+			return cty.NilVal, false // the expression has waited for the whole resource
 		}
 		i, ok := x.has(key)
 		switch {
 		case !ok:
-			// Where it can't be read, what reads all of the resource says so.
+			// A decoding error is reported by readers of the whole resource.
 			if v, _ := c.e.values(r).keptOrphan(addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
 				byKey[keyName(key)] = c.e.values(r).visible([]cty.Value{v})[0]
 			}
@@ -199,7 +201,8 @@ func (c *evalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (
 	return cty.ObjectVal(byKey), true
 }
 
-// keyName is an instance key as the name of an attribute: HCL finds elements of objects by number too.
+// keyName returns an instance key as an attribute name. HCL also finds elements of objects by
+// number.
 func keyName(key addrs.InstanceKey) string {
 	if n, ok := key.IsInt(); ok {
 		return strconv.Itoa(n)

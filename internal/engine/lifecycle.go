@@ -18,7 +18,7 @@ import (
 // triggered reports whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 	if p.w.op.Plan != nil {
-		return false, nil // decided while planning
+		return false, nil // decided by the plan
 	}
 	for _, e := range p.r.Exprs.Triggers {
 		fired, diags := p.triggersReplace(e)
@@ -29,8 +29,8 @@ func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 	return false, nil
 }
 
-// triggersReplace reports whether a change is planned for the target of one trigger: a resource, an instance, or an
-// attribute of one.
+// triggersReplace reports whether a change is planned for the target of one trigger: a resource, an
+// instance, or an attribute of one.
 func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics) {
 	res, key, path, diags := p.triggerTarget(e)
 	if diags.HasErrors() {
@@ -64,7 +64,8 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics)
 	return false, nil
 }
 
-// triggerTarget reads a trigger. Its index may be a constant, count.index or each.key.
+// triggerTarget parses a replace_triggered_by reference. Its index may be a constant, count.index
+// or each.key.
 func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, tfdiags.Diagnostics) {
 	var res addrs.Resource
 	var key *addrs.InstanceKey
@@ -101,8 +102,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	return res, key, path, diags
 }
 
-// triggers reports whether the change planned for an instance triggers replacement: any change, or one at path if
-// there is a path.
+// triggers reports whether the change planned for an instance triggers replacement: any change, or
+// one at path if there is a path.
 func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	change := w.out.change(addr)
 	if change == nil {
@@ -123,19 +124,21 @@ func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	return !after.IsWhollyKnown() || !before.RawEquals(after)
 }
 
-// preventDestroy reports an error if change would destroy an object protected by lifecycle.prevent_destroy.
+// preventDestroy reports an error if change would destroy an object protected by
+// lifecycle.prevent_destroy.
 func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diagnostics {
 	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate || change.Action == plans.CreateThenDelete
 	return p.checkPreventDestroy(destroys)
 }
 
-// checkPreventDestroy evaluates prevent_destroy in the module's scope, and returns an error if it is set and the
-// object would be destroyed. An argument that can't be evaluated is always an error. Objects in module instances
-// that are no longer declared are protected too, as long as the resource block exists.
+// checkPreventDestroy evaluates prevent_destroy in the module's scope, and returns an error if it
+// is set and the object would be destroyed. An argument that can't be evaluated is always an error.
+// Objects in module instances that are no longer declared are protected too, as long as the
+// resource block exists.
 func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
-		return nil // what is about to be destroyed as a whole is looked at then
+		return nil // the destroy phase checks it
 	}
 	e, gone := r.Exprs.PreventDestroy, in == nil
 	if gone {

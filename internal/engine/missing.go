@@ -10,13 +10,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// manyObjects is how many objects must be gone at once for a warning; they must also be at least half of those that there were.
-//
-// A refresh believes its provider: what that doesn't find is gone. But a provider that suddenly finds much less may have lost its
-// permissions, or look into another account or region, and going on would make everything a second time, or forget it.
+// manyObjects is the smallest number of missing objects for a warning. They must also be at least
+// half of all objects.  A refresh trusts its provider: an object that the provider does not find is
+// gone. But a provider that suddenly finds far fewer objects may lack permissions or use another
+// account or region. Applying the plan would then create everything again, or remove it from the
+// state.
 const manyObjects = 10
 
-// vanished counts the objects of one provider configuration, or those of one type among them.
+// missingObjects counts the missing objects of one provider configuration, or those of one type
+// among them.
 type missingObjects struct {
 	known int
 	gone  []string
@@ -24,10 +26,10 @@ type missingObjects struct {
 
 type missingKey struct {
 	provider addrs.AbsProviderConfig
-	typ      string // empty: all types
+	typ      string // "" for all types
 }
 
-// warnOfMissing looks at what a refresh didn't find any more.
+// warnOfMissing returns warnings if a refresh found far fewer objects than the state has.
 func (f finisher) warnOfMissing(drift []*plans.InstanceChange) tfdiags.Diagnostics {
 	w := f.w
 	counts := map[missingKey]*missingObjects{}
@@ -74,7 +76,7 @@ func (f finisher) warnOfMissing(drift []*plans.InstanceChange) tfdiags.Diagnosti
 		n := counts[key]
 		whole := counts[missingKey{key.provider, ""}]
 		if 2*len(n.gone) < n.known || key.typ != "" && 2*len(whole.gone) >= whole.known {
-			continue // said of the whole provider already
+			continue // reported for the whole provider
 		}
 		diags = diags.Append(tfdiags.Warningf("Many objects are gone", "%s", f.missingText(key, n)))
 	}

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// TestIdentitiesOfMovedObjects holds that an object that moves to another type has the identity that its provider says while it is
-// taken over, or else when it is read.
+// TestIdentitiesOfMovedObjects holds that an object that moves to another type has the identity
+// that its provider says while it is taken over, or else when it is read.
 func TestIdentitiesOfMovedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name, from, to string

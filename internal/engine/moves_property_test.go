@@ -15,8 +15,9 @@ import (
 	"tofu/internal/states"
 )
 
-// TestMovesOnPartlyAppliedStates holds that moved blocks find what there is of a state that was applied in part only: every object
-// that exists and is whole keeps existing and comes to its new address, whatever fails meanwhile, and what is missing is made (R25).
+// TestMovesOnPartlyAppliedStates holds that moved blocks find what there is of a state that was
+// applied in part only: every object that exists and is whole keeps existing and comes to its new
+// address, whatever fails meanwhile, and what is missing is made (R25).
 func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMoving(rt)
@@ -30,7 +31,8 @@ func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	})
 }
 
-// moving is a refactoring: configurations before and after it, and what goes wrong while they are applied.
+// moving is a refactoring: configurations before and after it, and what goes wrong while they are
+// applied.
 type moving struct {
 	before, after         moveFiles
 	places                map[string]string // of each object, by its name: where it belongs afterwards
@@ -49,7 +51,8 @@ func (f moveFiles) text() string {
 	return b.String()
 }
 
-// thing is a resource block. N in its texts is the number of the refactored thing, so that there can be several of each kind.
+// thing is a resource block. N in its texts is the number of the refactored thing, so that there
+// can be several of each kind.
 func thing(address, repeat, name string) string {
 	typ, label, _ := strings.Cut(address, ".")
 	if repeat != "" {
@@ -65,7 +68,8 @@ func moved(from, to string) string {
 // twoThings is a module of two resources with names that begin with its input.
 var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q", "", `"${var.name}q"`)
 
-// moveShapes are ways in which objects move. N stands for a number; places says where the objects, by name, are afterwards.
+// moveShapes are ways in which objects move. N stands for a number; places says where the objects,
+// by name, are afterwards.
 var moveShapes = []struct {
 	name, before, after string
 	places              map[string]string
@@ -187,7 +191,8 @@ func nameOf(o *states.Object) string {
 	return attrs.Name
 }
 
-// check holds that the objects that were whole are still there, at their places; all are when everything was applied.
+// check holds that the objects that were whole are still there, at their places; all are when
+// everything was applied.
 func (m *moving) check(p *player, whole map[string]string, all bool) error {
 	exist := p.s.Cloud.Objects()
 	for name, place := range m.places {

@@ -17,8 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// upgrade brings a stored object to the current schema. The provider is asked even when the version is the current one, since it
-// owns the form of its objects; the built-in provider's need nothing.
+// upgrade returns a stored object in the current schema. It calls the provider even if the schema
+// version is current, because only the provider knows the form of its objects. Objects of the
+// built-in provider need no call.
 func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostics) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema
@@ -53,7 +54,7 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostic
 	return t.withIdentity(&objectState{value: v, obj: out}, diags)
 }
 
-// sameJSON compares two documents; equal bytes are the common case.
+// sameJSON reports whether two JSON documents are equal. Equal bytes are the common case.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -62,7 +63,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Compact(&compact, b) == nil && bytes.Equal(a, compact.Bytes())
 }
 
-// upgradeValue asks the provider for the object in its current form.
+// upgradeValue has the provider upgrade an object to the current schema.
 func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	ty := r.Schema.Block.ImpliedType()
@@ -98,7 +99,8 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 	return resp.Value, obj, t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty)...)
 }
 
-// explain says which instance a provider's diagnostics are about, and where its block is if there is one.
+// explain adds the address of the instance, and the range of its block if there is one, to
+// diagnostics of a provider.
 func (t *instance) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	r, addr := t.r, t.addr
 	if r.Config == nil {
@@ -119,7 +121,7 @@ func (t *instance) checkType(summary string, v cty.Value, ty cty.Type) tfdiags.D
 	return diags
 }
 
-// withIdentity decodes the object's identity, upgrading it where its version is old.
+// withIdentity decodes the object's identity and upgrades it if its version is old.
 func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*objectState, tfdiags.Diagnostics) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	l.identity = cty.NilVal
@@ -164,7 +166,8 @@ func encodeIdentity(v cty.Value) []byte {
 	return out
 }
 
-// markStored marks what was stored as sensitive and what the schema calls sensitive.
+// markStored marks as sensitive the stored sensitive paths and those that the schema declares
+// sensitive.
 func markStored(schema *configschema.Block, v cty.Value, stored []cty.Path) cty.Value {
 	v = states.MarkSensitive(v, stored)
 	if schema.ContainsSensitive() {
@@ -173,7 +176,7 @@ func markStored(schema *configschema.Block, v cty.Value, stored []cty.Path) cty.
 	return v
 }
 
-// unmark takes the marks off a value that mostly has none.
+// unmark returns v without its marks. Most values have none.
 func unmark(v cty.Value) cty.Value {
 	if marks.Any(v) {
 		v, _ = v.UnmarkDeep()
@@ -181,7 +184,8 @@ func unmark(v cty.Value) cty.Value {
 	return v
 }
 
-// refresh reads an object as it is now. A result without an object means that it is gone.
+// refresh has the provider read the current object. A result without an object means that it is
+// gone.
 func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectState, tfdiags.Diagnostics) {
 	w, what := t.w, Object{Addr: t.addr, Deposed: deposed}
 	what.IDKey, what.IDValue = identify(l.value)
@@ -189,7 +193,7 @@ func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectSta
 	out, diags := t.read(l)
 	if !diags.HasErrors() {
 		if !out.exists() {
-			what.IDKey, what.IDValue = "", "" // they named something that is gone
+			what.IDKey, what.IDValue = "", "" // they identified a missing object
 		}
 		w.out.observe(RefreshDone{what})
 	}
@@ -220,7 +224,7 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 	if resp.State.IsNull() {
 		gone := &objectState{value: cty.NullVal(ty)}
 		if l.obj.Status == states.Ready {
-			gone.identity = l.identity // the provider may know the object again by it
+			gone.identity = l.identity // the provider may recognise the object by it
 		}
 		return gone, diags
 	}
@@ -255,7 +259,8 @@ func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfd
 		prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
 }
 
-// identify returns the attribute that identifies an object to users: its id, or its name if its type has no id.
+// identify returns the attribute that identifies an object to users: its id, or its name if its
+// type has no id.
 func identify(v cty.Value) (key, value string) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() {
 		return "", ""
@@ -274,7 +279,8 @@ func identify(v cty.Value) (key, value string) {
 	return "", ""
 }
 
-// encodeObject returns a new object for a value. Fields that a value doesn't have are copied from like.
+// encodeObject returns a new object for a value. Fields that a value doesn't have are copied from
+// like.
 func encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
 	encoded, sensitive, err := states.EncodeValue(v, r.Schema.Block.ImpliedType())
 	if err != nil {

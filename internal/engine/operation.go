@@ -20,8 +20,8 @@ type operation struct {
 	skipRefresh   bool
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
-	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // those of forceReplace that have no key
-	showSensitive bool                                         // output of provisioners, too
+	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // forceReplace addresses without keys
+	showSensitive bool                                         // includes provisioner output
 	inspection    *Inspection
 	moves         *moves.Results
 	timestamp     time.Time
@@ -44,7 +44,7 @@ func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, e
 	return op
 }
 
-// inspect sets what is looked at besides the configuration.
+// inspect adds the references of an inspection to the operation.
 func (o *operation) inspect(i *Inspection) {
 	o.inspection = i
 	if i != nil {

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// orphanPlan is the planning of an object that the configuration doesn't want: an instance that is gone from it, or a deposed
-// object.
+// orphanPlan is the planning of an object that is not declared: an instance that is no longer in
+// the configuration, or a deposed object.
 type orphanPlan struct {
 	instance
 	stored  *states.Instance
@@ -63,8 +63,8 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 	return diags.Append(o.planRemoval(l)...)
 }
 
-// providerKey gives the key of the provider instance that works on the object: the stored one, unless the resource's block names another
-// provider configuration by now, one without keys.
+// providerKey returns the key of the provider instance that manages the object. It is the stored
+// key, unless the resource block now uses another provider configuration, one without keys.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	if p := o.r.Provider; p.Instances == nil && o.w.op.Prior.Resource(o.addr.Abs()).Provider != p.Addr {
 		return addrs.NoKey
@@ -72,7 +72,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	return o.stored.ProviderKey
 }
 
-// planRemoval plans to delete the object, or to forget it.
+// planRemoval plans to destroy the object, or to remove it from the state only.
 func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	var diags tfdiags.Diagnostics
@@ -114,8 +114,9 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 	return c
 }
 
-// forgets tells whether the lifecycle has an object that is not wanted forgotten instead of destroyed: as it is configured, else as it
-// was stored. Removed blocks decide otherwise when they are carried out, but not when everything is destroyed.
+// forgets reports whether an undeclared object is removed from the state without destroying it,
+// according to lifecycle.destroy in the configuration or, if that is gone, in the state. Removed
+// blocks override it, except when everything is destroyed.
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.Config != nil && r.Config.Destroy != nil:
@@ -133,7 +134,7 @@ func reasonIf(b bool, r plans.Reason) plans.Reason {
 	return plans.NoReason
 }
 
-// reason says why the object is not wanted.
+// reason returns why the object is not declared.
 func (o *orphanPlan) reason() plans.Reason {
 	r := o.r
 	switch {
@@ -160,7 +161,7 @@ func (o *orphanPlan) reason() plans.Reason {
 	return plans.DeleteEachKey
 }
 
-// planDeletion asks providers that want to plan destruction too.
+// planDeletion has the provider plan the destruction, if the provider supports that.
 func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.Diagnostics) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
@@ -187,8 +188,8 @@ func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.D
 	return resp.Private, diags
 }
 
-// planDestroy plans the destruction of everything that the state has of a resource. Its value stays what the state says,
-// since providers may be configured from it.
+// planDestroy plans the destruction of all objects of a resource. Its value stays the stored one,
+// since providers may be configured with it.
 func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	if r.Addr.Resource.Mode == addrs.Ephemeral {
@@ -219,7 +220,7 @@ func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 	return diags
 }
 
-// planDestroy plans to destroy one object, whatever the configuration says of it.
+// planDestroy plans to destroy one object, whether or not it is declared.
 func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	w, r := o.w, o.r
 	prov, diags := o.providerAt(o.providerKey())
@@ -251,7 +252,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
-		w.out.report(o.checkPreventDestroy(true)) // what else would be destroyed is shown all the same
+		w.out.report(o.checkPreventDestroy(true)) // the plan still shows what else would be destroyed
 	}
 	return diags
 }

@@ -25,8 +25,9 @@ var lifecycleOptions = []struct{ name, text string }{
 	{"replace_triggered_by", "replace_triggered_by = [fake_thing.t]"},
 }
 
-// lifecycleActions are what is done to an object: the configuration of the second step, in which LIFECYCLE stands for the block with
-// the options, the options for planning it, and which calls fail in the first or the second step.
+// lifecycleActions are what is done to an object: the configuration of the second step, in which
+// LIFECYCLE stands for the block with the options, the options for planning it, and which calls
+// fail in the first or the second step.
 var lifecycleActions = []struct {
 	name, config    string
 	plan            engine.PlanOptions
@@ -63,10 +64,11 @@ func pairRemoved(destroy string) string {
 	return fmt.Sprintf("removed {\n  from = fake_thing.a\n  lifecycle {\n    destroy = %s\n  }\n}\n", destroy)
 }
 
-// TestLifecyclePairs does everything to an object that can be done to one, under every pair of lifecycle options, and compares with a
-// table. Whatever comes out of it, the only error is the one that was asked for, or prevent_destroy's; every object that exists is in
-// the state, unless its lifecycle says that it isn't to be destroyed or a removed block lets go of it; and the same configuration
-// leads to an end with nothing left to do (R23).
+// TestLifecyclePairs does everything to an object that can be done to one, under every pair of
+// lifecycle options, and compares with a table. Whatever comes out of it, the only error is the one
+// that was asked for, or prevent_destroy's; every object that exists is in the state, unless its
+// lifecycle says that it isn't to be destroyed or a removed block lets go of it; and the same
+// configuration leads to an end with nothing left to do (R23).
 func TestLifecyclePairs(t *testing.T) {
 	const path = "testdata/lifecycle_pairs.txt"
 	var table strings.Builder
@@ -122,7 +124,8 @@ type pair struct {
 	denied bool // by prevent_destroy
 }
 
-// step plans and applies a configuration, gives a line about what happened to the object, and checks that it isn't lost.
+// step plans and applies a configuration, gives a line about what happened to the object, and
+// checks that it isn't lost.
 func (p *pair) step(config string, fail map[string]string, opts engine.PlanOptions) (string, error) {
 	p.s.Cloud.Fail = fail
 	got, err := p.s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}, Plan: opts})

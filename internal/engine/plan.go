@@ -20,8 +20,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Plan decides what applying a configuration to a prior state would do. With errors it still gives a plan, marked as errored, with
-// everything that could be planned; a nil plan means that not even the graph could be built.
+// Plan returns the changes that make the objects in prior match the configuration. If there are
+// errors, the plan is marked as errored and holds everything that could be planned. It is nil if
+// not even the graph could be built.
 func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &PlanOptions{}
@@ -34,7 +35,7 @@ func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *En
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if env.Known == nil { // more than one graph may be built
+	if env.Known == nil { // a plan may build more than one graph
 		own := *env
 		own.Known = &graph.Known{}
 		env = &own
@@ -110,12 +111,12 @@ func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, e
 	f.removeOutputs()
 	still := moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares)
 	if results.Cycle.HasErrors() {
-		if len(still) == 0 { // else that is what is wrong with the statements
+		if len(still) == 0 { // otherwise these errors explain the cycle
 			still = results.Cycle
 		}
 		return nil, diags.Append(still...)
 	}
-	walked = still.Append(walked...) // whatever else went wrong may be because of this
+	walked = still.Append(walked...) // these errors may have caused the others
 	f.planCheckReads()
 	diags = diags.Append(walked...).Append(f.checkImportedOnce()...)
 	plan := f.plan(opts, walked.HasErrors())
@@ -161,7 +162,7 @@ func (f finisher) declares(addr addrs.AbsInstance) bool {
 	return ok
 }
 
-// checkMovedTargets refuses a selection that leaves out one end of a move.
+// checkMovedTargets returns an error if the targets or exclusions separate the two ends of a move.
 func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 	if !o.Selective() {
 		return nil
@@ -193,7 +194,7 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 // finisher turns the results of a walk into a plan or a state.
 type finisher struct{ w *walk }
 
-// removeOutputs plans the removal of root outputs that the configuration doesn't have any more.
+// removeOutputs plans the removal of root outputs that are no longer declared.
 func (f finisher) removeOutputs() {
 	w := f.w
 	for _, name := range w.op.Prior.OutputNames() {
@@ -209,7 +210,7 @@ func (f finisher) removeOutputs() {
 	}
 }
 
-// plan puts together what the walk has found out.
+// plan builds the plan from the results of the walk.
 func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	w := f.w
 	w.out.state.PruneSince(w.op.Prior)
@@ -250,7 +251,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	}
 	plan.Drift = f.drift()
 	if w.out.prevRun != nil && w.op.moves != nil {
-		// Applying goes by these. What is shown, and stays stored, names the addresses that were.
+		// An apply uses these new addresses. The displayed and stored dependencies keep the old
+		// ones.
 		w.out.prevRun.RenameDependencies(w.op.moves.From)
 	}
 	if !opts.NotSaved || len(plan.Drift) > 0 {
@@ -260,7 +262,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	return plan
 }
 
-// changesAnything tells whether a change of an object or an output is planned. What becomes of the results of data sources is none.
+// changesAnything reports whether an object or output changes. Results of data sources do not
+// count.
 func (f finisher) changesAnything() bool {
 	w := f.w
 	for _, c := range w.out.changes.Instances {
@@ -285,7 +288,8 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 	}
 }
 
-// planDestroy refreshes everything, as a normal plan does, and then plans to destroy what there is.
+// planDestroy refreshes everything with a normal plan, and then plans to destroy all existing
+// objects.
 func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	start, prevRun := prior, prior
@@ -302,7 +306,7 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 		refresh.Mode = plans.Normal
 		plan, more := planNormal(ctx, cfg, prior, env, &refresh, true)
 		if more.HasErrors() {
-			return nil, diags.Append(more...) // that plan is none of what is to be destroyed
+			return nil, diags.Append(more...) // that plan does not say what would be destroyed
 		}
 		diags = diags.Append(withoutForgetting(more)...)
 		start, prevRun = plan.Prior, plan.PrevRun
@@ -322,13 +326,14 @@ func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, 
 	return plan, diags.Append(walked...)
 }
 
-// Summaries of warnings that withoutForgetting recognises.
+// Summaries of warnings that withoutForgetting drops.
 const (
 	willForget  = "Resource will be removed from the state"
 	onlyTargets = "Resource targeting is in effect"
 )
 
-// withoutForgetting leaves out warnings that don't matter to a destruction: of objects that would be forgotten, and of conditions.
+// withoutForgetting returns diags without warnings that do not matter to a destroy plan: those
+// about forgotten objects and about conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Except(func(d tfdiags.Diagnostic) bool {
 		_, condition := d.Extra.(tfdiags.CheckRule)

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// resourceVisit is a walk's visit to a resource.
+// resourceVisit is the visit of a walk to a resource.
 type resourceVisit struct {
 	w *walk
 	r *graph.Resource
@@ -22,8 +22,7 @@ type resourceVisit struct {
 
 func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w, r} }
 
-// plan plans every instance of a resource: those that the configuration wants, those that only the state knows, and
-// deposed objects.
+// plan plans all instances of a resource: declared instances, orphans and deposed objects.
 func (v resourceVisit) plan() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	var jobs []func() tfdiags.Diagnostics
@@ -84,14 +83,14 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 	return diags
 }
 
-// planInstance plans one wanted instance.
+// planInstance plans one declared instance.
 func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
 	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
 	defer w.trackWork("plan", addr)(&diags)
 	if !r.Selected.Has(addr) {
-		if r.HasConditions() { // of which those that take part are not all
+		if r.HasConditions() { // the instances that take part may not be all
 			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}
 		return p.keepStored()
@@ -108,9 +107,10 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (di
 	return p.planManaged()
 }
 
-// selfReferences reports whether the instance's block refers to its own resource, and returns the errors.
-// A reference to one instance is an error of that instance. A reference to the whole resource is one
-// error of a repeated block; a block without repetition reports it twice, as other programs expect.
+// selfReferences reports whether the instance's block refers to its own resource, and returns the
+// errors. A reference to one instance is an error of that instance. A reference to the whole
+// resource is one error of a repeated block; a block without repetition reports it twice, as
+// OpenTofu does.
 func (p *instancePlan) selfReferences() (named bool, diags tfdiags.Diagnostics) {
 	if p.r.Exprs.Body == nil {
 		return false, nil
@@ -138,7 +138,8 @@ func (p *instancePlan) selfReferences() (named bool, diags tfdiags.Diagnostics) 
 	return named, diags
 }
 
-// orphanJobs are the objects of one resource that the configuration doesn't want (any more).
+// orphanJobs returns a function for each object of the resource that is not declared. The functions
+// plan these objects.
 func (v resourceVisit) orphanJobs(prior *states.Resource) []func() tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	var jobs []func() tfdiags.Diagnostics
@@ -173,7 +174,8 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
 }
 
-// checkForceReplace warns of -replace addresses that name a resource with several instances, or with none, as if it had one.
+// checkForceReplace warns about -replace addresses without a key that name a resource with several
+// instances or none.
 func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	var diags tfdiags.Diagnostics
@@ -192,13 +194,13 @@ func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics 
 	return diags
 }
 
-// instancePlan is the planning of one wanted instance.
+// instancePlan is the planning of one declared instance.
 type instancePlan struct {
 	instance
 	x  *expansion
 	at int // position in x
 
-	generated *generatedBody // nil: the configuration's own block
+	generated *generatedBody // nil for the configured block
 }
 
 // withSelf returns the instance's context with self set to its object.
@@ -211,7 +213,7 @@ func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
 	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions, p.conditionSet("Resource postcondition failed"))
 }
 
-// keepStored leaves an instance that doesn't take part as the state has it.
+// keepStored keeps the stored object of an instance that takes no part in this run.
 func (p *instancePlan) keepStored() tfdiags.Diagnostics {
 	inst := p.w.op.Prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.Schema == nil {
@@ -224,10 +226,10 @@ func (p *instancePlan) keepStored() tfdiags.Diagnostics {
 	return nil
 }
 
-// live is an object as planning knows it: decoded, with the marks of its sensitive parts.
+// objectState is a decoded object with marks on its sensitive parts.
 type objectState struct {
-	value    cty.Value // null: no object
-	identity cty.Value // NilVal: none
+	value    cty.Value // null if there is no object
+	identity cty.Value // NilVal if there is none
 	obj      *states.Object
 }
 
@@ -274,7 +276,7 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	w.addChange(r, change)
 	diags = diags.Append(p.preventDestroy(change)...)
 	p.x.objs[p.at] = change.After
-	if change.Action.IsReplace() { // for whoever refers to it, also what isn't known yet is a secret
+	if change.Action.IsReplace() { // for references, unknown parts are sensitive as well
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if change.Action == plans.NoOp && prior.exists() {
@@ -286,12 +288,13 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	return diags.Append(p.postconditions(p.x.objs[p.at])...)
 }
 
-// conditionSet is how the instance's conditions are reported.
+// conditionSet returns how the conditions of the instance are reported.
 func (p *instancePlan) conditionSet(failed string) conditionSet {
 	return conditionSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
 }
 
-// prior finds the object that the change starts from: imported, or from the state and refreshed.
+// prior returns the object before the change: the imported object, or the stored object after
+// refreshing it.
 func (p *instancePlan) prior() (*objectState, *plans.Importing, tfdiags.Diagnostics) {
 	w := p.w
 	stored := w.op.Prior.Instance(p.addr)
@@ -328,7 +331,7 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, tfdiags.Diagnost
 	return l, nil, diags
 }
 
-// store puts the object into the refreshed state with those dependencies.
+// store puts the object with the given dependencies into the refreshed state.
 func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
 	if !states.SameDependencies(obj.Dependencies, deps) {
 		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
@@ -343,7 +346,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 	return &out
 }
 
-// withFlags brings the object's stored lifecycle flags up to date.
+// withFlags returns the object with its stored lifecycle flags updated from the configuration.
 func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 	skip := r.Config != nil && r.Config.Destroy != nil && !*r.Config.Destroy
 	first := r.Config != nil && r.RecordCreateBeforeDestroy
@@ -353,7 +356,7 @@ func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 	return changed(obj, func(o *states.Object) { o.SkipDestroy, o.CreateBeforeDestroy = skip, first })
 }
 
-// refreshOnly takes note of the refreshed object and looks at the conditions; nothing is planned.
+// refreshOnly stores the refreshed object and evaluates the conditions. It plans nothing.
 func (p *instancePlan) refreshOnly(prior *objectState) tfdiags.Diagnostics {
 	w, r := p.w, p.r
 	diags := w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))

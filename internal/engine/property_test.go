@@ -21,11 +21,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestHistories plays random histories. Whatever happens: planning succeeds; what is applied without failures leaves nothing to
-// plan; after failures, interruptions and crashes the same configuration still leads to the same end; at every moment the state,
-// with what is recorded of it, lists exactly the objects that exist; calls for objects that depend on each other never overlap and
-// come in the right order; no provider is called before it is configured or after it was closed, and none with a token that is not
-// open; and destroying leaves nothing.
+// TestHistories plays random histories. Whatever happens: planning succeeds; what is applied
+// without failures leaves nothing to plan; after failures, interruptions and crashes the same
+// configuration still leads to the same end; at every moment the state, with what is recorded of
+// it, lists exactly the objects that exist; calls for objects that depend on each other never
+// overlap and come in the right order; no provider is called before it is configured or after it
+// was closed, and none with a token that is not open; and destroying leaves nothing.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, 4)
@@ -242,7 +243,8 @@ func (p *player) settled() error {
 	return nil
 }
 
-// unmanaged lists the objects that exist and should be in the state and are not; what was deleted from outside may still be listed.
+// unmanaged lists the objects that exist and should be in the state and are not; what was deleted
+// from outside may still be listed.
 func (p *player) unmanaged() []string {
 	known := ids(p.s.State)
 	var out []string

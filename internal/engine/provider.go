@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// providerVisit is a walk's visit to a provider configuration.
+// providerVisit is the visit of a walk to a provider configuration.
 type providerVisit struct {
 	w *walk
 	p *graph.Provider
@@ -63,7 +63,8 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics 
 	}))...)
 }
 
-// config evaluates the configuration block. Ephemeral values may go in; marks stay here.
+// config evaluates the configuration block. The result may contain ephemeral values and has no
+// marks.
 func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
 	w, p := v.w, v.p
 	in := w.modules.of(p.Module)
@@ -95,7 +96,8 @@ func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagn
 	return diags.InConfigBody(p.Config.Config, p.Addr.String())
 }
 
-// closeAll closes what an interrupted or failed walk has left open.
+// closeAll closes all providers and ephemeral objects that an interrupted or failed walk has left
+// open.
 func (w *walk) closeAll() {
 	for _, r := range w.graph.Resources {
 		w.out.report(w.ephemerals.close(r))
@@ -105,7 +107,7 @@ func (w *walk) closeAll() {
 	}
 }
 
-// stopProviders asks all running providers to end their current calls.
+// stopProviders makes all running providers end their current calls.
 func (w *walk) stopProviders() {
 	w.providers.each(func(impl providers.Interface) {
 		go func() { _ = impl.Stop(w.ctx) }()
@@ -153,7 +155,8 @@ func asFunctionError(err error) (*providers.FunctionError, bool) {
 	return fe, errors.As(err, &fe)
 }
 
-// providerBug words a provider's misbehaviour: every such message names the provider and asks to tell its makers.
+// providerBug returns an error about a bug in a provider. Its detail names the provider and asks
+// the user to report the bug.
 func providerBug(summary string, p addrs.Provider, format string, args ...any) tfdiags.Diagnostic {
 	return tfdiags.Errorf(summary, "The provider %s %s\n\n%s", p, fmt.Sprintf(format, args...), providers.BugNotice)
 }

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/providers"
 )
 
-// providerPool holds the providers that a walk has started. An instance that is mocked as a whole is in the
-// pool as nil.
+// providerPool holds the providers that a walk has started. A wholly mocked provider configuration
+// is in the pool as nil.
 type providerPool struct {
 	mu      sync.Mutex
 	running map[*graph.Provider]map[addrs.InstanceKey]providers.Interface

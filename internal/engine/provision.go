@@ -68,12 +68,13 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdia
 	return diags.Append(more.WithAddress(addr.String())...)
 }
 
-// provisionerName is how a provisioner appears among those who are called.
+// provisionerName is the name of a provisioner as a callee.
 type provisionerName string
 
 func (n provisionerName) ForDisplay() string { return "provisioner " + string(n) }
 
-// hides returns why the output of a provisioner with this configuration is not shown: "sensitive", "ephemeral", or "" if it is.
+// hides returns why the output of a provisioner with this configuration is not shown: "sensitive",
+// "ephemeral", or "" if it is.
 func (o *operation) hides(config cty.Value) string {
 	switch {
 	case o.showSensitive:
@@ -86,8 +87,8 @@ func (o *operation) hides(config cty.Value) string {
 	return ""
 }
 
-// runDestroyProvisioners runs the provisioners for the deletion of an object. They can refer to the object alone: it may be all that
-// is left of the resource.
+// runDestroyProvisioners runs the destroy-time provisioners of an object. They can refer to the
+// object only, because the rest of the resource may be gone.
 func (t *instance) runDestroyProvisioners(self cty.Value) tfdiags.Diagnostics {
 	r, addr, w := t.r, t.addr, t.w
 	m, list := w.graph.DeletionProvisioners(r)

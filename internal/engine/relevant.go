@@ -15,9 +15,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// relevantAttributes lists the attributes of resources that the planned changes and output values were made from, followed through
-// variables, locals and module outputs. It goes by what is written, whether or not the instances exist, and looks at each named value
-// once for each module instance, so the cost is that of the references.
+// relevantAttributes returns the resource attributes that planned changes and output values are
+// derived from, through variables, locals and module outputs. It follows the references in the
+// configuration, whether or not the instances exist, and visits each named value once per module
+// instance, so its cost is linear in the number of references.
 func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	w := f.w
 	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
@@ -53,7 +54,8 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	return out
 }
 
-// valuesOfProviders finds the values that provider configurations are made from: when everything is destroyed, no others matter.
+// valuesOfProviders returns the values that provider configurations are derived from. A destroy
+// plan considers no others.
 func (f finisher) valuesOfProviders() map[dag.ID]bool {
 	w := f.w
 	if !w.op.Phase.Destroys() {
@@ -94,10 +96,11 @@ type tracer struct {
 	seen   map[tracedValue]bool
 	blocks map[*graph.Resource]map[addrs.ModuleInstance]bool
 	found  map[string]plans.RelevantAttribute
-	exprs  *graph.Known // of attributes one by one; blocks are analysed as a whole otherwise
+	exprs  *graph.Known // references of single attributes
 }
 
-// resource follows what a resource block refers to, in one module instance. What repeats it counts where count or each is mentioned.
+// resource follows the references of a resource block in one module instance. The references of
+// count and for_each are followed where count or each is used.
 func (t *tracer) resource(r *graph.Resource, at addrs.ModuleInstance) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[r][at] {
 		return
@@ -129,7 +132,7 @@ func (t *tracer) value(v *graph.Value, at addrs.ModuleInstance) {
 	}
 }
 
-// refs follows references that are written in a module instance; rep is what count and each mean there.
+// refs follows references in a module instance. rep resolves count and each.
 func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) {
 	for _, ref := range refs.Objects {
 		switch s := ref.Subject.(type) {
@@ -161,8 +164,8 @@ func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, 
 	}
 }
 
-// attribute goes on behind an attribute of a resource that is set in its block, or behind the whole: what it was made from counts as
-// well.
+// attribute follows the references of one attribute in a resource block, or of the whole block if
+// the reference is to the whole resource.
 func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
@@ -185,7 +188,7 @@ func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.
 	}
 }
 
-// call follows the outputs of a module call: one, or all when output is empty.
+// call follows one output of a module call, or all of them if output is empty.
 func (t *tracer) call(child *graph.Module, at addrs.ModuleInstance, output string) {
 	switch {
 	case child == nil:

@@ -15,7 +15,7 @@ import (
 
 // results is what a walk produces. Its methods are safe for concurrent use.
 type results struct {
-	observer      func(Event) // nil for none
+	observer      func(Event) // optional
 	recordsChecks bool        // results of conditions are part of the outcome
 
 	mu         sync.Mutex    // guards the fields below
@@ -25,7 +25,7 @@ type results struct {
 	checks     *checks.Results
 	diags      tfdiags.Diagnostics
 	forgotten  int                     // number of objects
-	checkReads []*plans.InstanceChange // of data sources in check blocks that were read while planning
+	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
 }
 
 func newResults(op *operation, state *states.State) *results {
@@ -38,7 +38,7 @@ func newResults(op *operation, state *states.State) *results {
 	return out
 }
 
-// report adds to the diagnostics of the walk.
+// report adds diagnostics of the walk.
 func (s *results) report(diags tfdiags.Diagnostics) {
 	if len(diags) > 0 {
 		s.mu.Lock()
@@ -106,8 +106,8 @@ func (s *results) storeObject(
 	s.observe(ObjectStored{Addr: addr, Deposed: deposed, New: obj, Provider: prov})
 }
 
-// declare adds a resource without instances to the state, if it is not there. If the run fails later, the state
-// shows that the configuration requires something that was not created.
+// declare adds a resource without instances to the state, if it is not there. If the run fails
+// later, the state shows that the configuration requires something that was not created.
 func (s *results) declare(addr addrs.AbsResource, provider addrs.AbsProviderConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,8 @@ func (s *results) recordNoObjects(kind checks.Kind, config string) {
 	s.checks.Declare(kind, config).Summarise()
 }
 
-// checkFailed reports whether an object's outcome is a failure already, and removes any other outcome.
+// checkFailed reports whether an object's outcome is a failure already, and removes any other
+// outcome.
 func (s *results) checkFailed(set conditionSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// TestStatesOfTheSameRunAreTheSame holds that nothing of a state's text depends on the order in which things happened: neither
-// resources and dependencies, nor sensitive paths, nor the results of checks (S100).
+// TestStatesOfTheSameRunAreTheSame holds that nothing of a state's text depends on the order in
+// which things happened: neither resources and dependencies, nor sensitive paths, nor the results
+// of checks (S100).
 func TestStatesOfTheSameRunAreTheSame(t *testing.T) {
 	const config = `
 resource "fake_thing" "many" {

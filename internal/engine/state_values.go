@@ -9,7 +9,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// fillFromState puts the state's objects where no step of this walk has put a newer one.
+// fillFromState sets instances that no step of this walk has set to their stored objects.
 func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) tfdiags.Diagnostics {
 	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics
@@ -34,7 +34,7 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) tfdiags
 	return diags
 }
 
-// fill puts a stored object into its place.
+// fill sets the i-th instance to a stored object.
 func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
 	v, diags := decode(r, addr, obj)
 	if !diags.HasErrors() {
@@ -52,7 +52,8 @@ func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.
 	return markStored(r.Schema.Block, v, nil), nil
 }
 
-// fromState sets the instances and values of a resource from the state, ignoring count and for_each.
+// fromState sets the instances and values of a resource from the state, ignoring count and
+// for_each.
 func (rv resourceValues) fromState() tfdiags.Diagnostics {
 	e, r := rv.e, rv.r
 	var diags tfdiags.Diagnostics

@@ -18,10 +18,12 @@ import (
 	"tofu/internal/states"
 )
 
-// TestTargets plans parts of random configurations of nested modules, on random states. A plan under targets changes only what is
-// targeted or what something targeted depends on, and all of that; one with exclusions changes nothing excluded and nothing that
-// depends on it, and everything else. Instances that are gone are deleted only when they are named. Whatever was applied in part, the
-// next plan completes. What depends on what is found here by following references from instance to instance, one by one.
+// TestTargets plans parts of random configurations of nested modules, on random states. A plan
+// under targets changes only what is targeted or what something targeted depends on, and all of
+// that; one with exclusions changes nothing excluded and nothing that depends on it, and everything
+// else. Instances that are gone are deleted only when they are named. Whatever was applied in part,
+// the next plan completes. What depends on what is found here by following references from instance
+// to instance, one by one.
 func TestTargets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPart(rt)
@@ -142,7 +144,8 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 		}
 	}
 	for addr, action := range actions(whole) {
-		// What is gone stays visible to the expressions of a part, so that they may have other values.
+		// What is gone stays visible to the expressions of a part, so that they may have other
+		// values.
 		if action != plans.Create && gone || action == plans.Read || action == plans.Delete && (p.exclude || !named(p.list, addr)) {
 			continue
 		}
@@ -167,7 +170,8 @@ func named(list []addrs.Target, addr addrs.AbsInstance) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 }
 
-// allows reports whether a change may be in the plan; reached are the places that the targets lead to.
+// allows reports whether a change may be in the plan; reached are the places that the targets lead
+// to.
 func (p *part) allows(o *oracle, addr addrs.AbsInstance, action plans.Action, reached map[place]bool) bool {
 	at := o.placeOf(addr)
 	switch {

@@ -10,7 +10,8 @@ import (
 	"tofu/internal/lang"
 )
 
-// unknownBecause says through which chain of references a value became unknown.
+// unknownBecause returns a sentence with the chain of references through which a value became
+// unknown.
 func (c *evalContext) unknownBecause(e *lang.Expr) string {
 	var chain []string
 	in := c.in
@@ -63,7 +64,7 @@ func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInst
 	return nil, nil
 }
 
-// traversalExpr evaluates a reference by itself.
+// traversalExpr is an expression that evaluates one reference.
 type traversalExpr struct{ ref *addrs.Reference }
 
 func (t *traversalExpr) traversal() hcl.Traversal {

@@ -16,8 +16,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Validate checks a configuration as far as that is possible without values: references, types, schemas, and what providers say
-// of configurations that may be partly unknown.
+// Validate checks a configuration without values: references, types, schemas, and the parts that
+// providers validate, which may be partly unknown.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
 	defer env.Timings.Phase("validate")()
 	w, diags := newWalk(ctx, newOperation(graph.PhaseValidate, cfg, states.New(), env), nil)
@@ -47,7 +47,7 @@ func (v resourceVisit) validate() tfdiags.Diagnostics {
 			x.mode = repeatUnknown
 		}
 		x.value = w.eval.values(r).whole(x)
-		diags = diags.Append(p.validateConditions(v)...) // what is wrong with the body is no reason to be silent about the rest
+		diags = diags.Append(p.validateConditions(v)...) // report these even if the body is invalid
 		diags = p.validateProvisioners(v, diags)
 		if r.Exprs.PreventDestroy != nil && !diags.HasErrors() {
 			diags = diags.Append(p.checkPreventDestroy(false)...)
@@ -56,8 +56,8 @@ func (v resourceVisit) validate() tfdiags.Diagnostics {
 	return diags
 }
 
-// validateRepetition checks the value that says which instances there are. A for_each that can't be evaluated, and whatever is wrong
-// with "enabled", is reported when planning.
+// validateRepetition checks the arguments that determine the instances. It leaves a for_each that
+// can't be evaluated yet, and errors in "enabled", to the plan.
 func (v resourceVisit) validateRepetition(in *moduleInstance) tfdiags.Diagnostics {
 	w, r := v.w, v.r
 	c := w.eval.newContext(in, repetition{})
@@ -79,12 +79,12 @@ func (v resourceVisit) validateRepetition(in *moduleInstance) tfdiags.Diagnostic
 	return diags
 }
 
-// refErrors returns the errors in the references of a unit.
+// refErrors returns the errors in a set of references.
 func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) tfdiags.Diagnostics {
 	return slices.Clip(e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}])
 }
 
-// validate evaluates and checks the block, and returns the value that references to it see.
+// validate evaluates and validates the block, and returns its value for references.
 func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
@@ -98,7 +98,7 @@ func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
 	}
 	config := unmark(marked)
 	if r.ProviderKey != nil && len(r.Provider.Instances) == 0 {
-		return unknown, diags // no instance of its provider, so none of its own either
+		return unknown, diags // without provider instances there are no resource instances
 	}
 	prov, more := p.providerAt(p.anyKey())
 	if more.HasErrors() {
@@ -135,8 +135,8 @@ func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
 	return diags.Append(p.postconditions(self)...)
 }
 
-// validateProvisioners checks provisioners with their connections, up to the first after which the block has errors. So one is checked
-// even in a block that has errors already; the others would most often repeat what is wrong with the first.
+// validateProvisioners validates provisioners and their connections, and stops at the first error
+// in the block: later provisioners usually repeat it. It validates at least one provisioner.
 func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	for _, prov := range p.r.Exprs.Provisioners {
 		diags = diags.Append(p.validateProvisioner(prov, self)...)
@@ -152,7 +152,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 	if prov.Body != nil {
 		v, more := p.withSelf(self).evalBody(prov.Body)
 		diags = diags.Append(more...)
-		if v.IsKnown() { // what is missing in it is null
+		if v.IsKnown() { // missing arguments are null
 			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(p.addr.String())...)
 		}
 	}
@@ -166,7 +166,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 	return diags
 }
 
-// validateLifecycle holds ignore_changes against the schema.
+// validateLifecycle checks ignore_changes against the schema.
 func validateLifecycle(r *graph.Resource) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, tr := range r.Config.IgnoreChanges {
@@ -185,7 +185,7 @@ func validateLifecycle(r *graph.Resource) tfdiags.Diagnostics {
 	return diags
 }
 
-// checkConnection reports what is missing in the connection of a provisioner, and one of a type that is not supported.
+// checkConnection reports missing arguments and unsupported types of a connection block.
 func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
 	block := p.Config.Connection
 	if block == nil {
@@ -194,7 +194,7 @@ func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.V
 	var diags tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {
 		at := block.Range
-		if r.Connection != nil { // the one that all provisioners of the resource share
+		if r.Connection != nil { // shared by all provisioners of the resource
 			at = r.Connection.Range
 		}
 		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(at))

@@ -14,11 +14,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// evalValue evaluates a variable, local or output in every instance of its module. All instances are looked at before a failure
-// stops anything, so that no problem hides another.
+// evalValue evaluates a variable, local or output in every instance of its module. It evaluates all
+// instances even if one fails, so that all errors are reported.
 func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	var shared cty.Value // a variable's value that is the same for all instances of one call
+	var shared cty.Value // the variable's value, if it is the same for all instances of a call
 	var sharedIn *moduleInstance
 	if len(v.Conditions) > 0 && len(e.modules.of(v.Module)) == 0 {
 		e.out.recordNoObjects(checkKind(v), v.Node.Name)
@@ -36,7 +36,7 @@ func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
 				more = more.Append(e.validateVariable(v, in)...)
 			}
 			if e.op.Phase == graph.PhaseValidate {
-				in.values[v.Slot] = unknownVariable(v.Variable) // a module is validated for whatever it may be called with
+				in.values[v.Slot] = unknownVariable(v.Variable) // validation must hold for all possible values
 			}
 		case graph.Local:
 			in.values[v.Slot], more = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
@@ -88,8 +88,9 @@ func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics
 	return finalValue(v, e.modules.of(e.graph.Root)[0], given)
 }
 
-// finalValue converts a value to a variable's type and applies its default; cty.NilVal means that none was given. A wrong type is
-// reported at the declaration, which asks for another one, and names the place of the value.
+// finalValue converts a value to the type of a variable and applies its default. cty.NilVal means
+// that no value was given. A wrong type is reported at the declaration, with the range of the value
+// in the detail.
 func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, tfdiags.Diagnostics) {
 	out, err := v.Variable.Final(given.Value)
 	if err == nil {
@@ -124,7 +125,7 @@ func unknownVariable(v *configs.Variable) cty.Value {
 	return val
 }
 
-// evalOutput evaluates an output value with its preconditions.
+// evalOutput evaluates an output value and its preconditions.
 func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
 	root := in.parent == nil
 	diags := e.checkPreconditions(in, v)
@@ -164,7 +165,8 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagn
 	return diags
 }
 
-// outputValue evaluates the expression, except that a root output whose planned value is known already is taken from the plan.
+// outputValue evaluates the expression. A root output whose planned value is known is taken from
+// the plan instead.
 func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
@@ -184,7 +186,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) t
 	}
 	ephemeral := marks.Contains
 	if e.op.Phase == graph.PhaseValidate {
-		ephemeral = marks.Has // what lies deeper is found where there are values
+		ephemeral = marks.Has // nested marks are found once there are values
 	}
 	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
 		rng := o.Expr.Range()
@@ -205,18 +207,18 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	case e.op.Phase.Plans():
 		e.out.changes.AddOutput(outputChange(v.Output, e.op.Prior.Output(v.Name), val))
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (e.op.PreDestroy || e.op.Mode == plans.RefreshOnly) {
-			// What only takes note of how things are takes note of outputs too.
+			// A refresh-only plan also stores the outputs that it finds.
 			e.out.storeOutput(v.Output, val)
 		}
 	case e.op.Phase.Applies():
 		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && e.op.Selective() && e.out.state.Output(v.Name) != nil {
-			return // it tells of a gap between counted instances; what was stored stays until that is closed
+			return // there is a gap between counted instances: keep the stored value until it is closed
 		}
 		e.out.storeOutput(v.Output, val)
 	}
 }
 
-// outputChange compares a root output with what the state has.
+// outputChange returns the change of a root output from its stored value.
 func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *plans.OutputChange {
 	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after, Deprecated: o.Deprecated, Action: plans.Update}
 	sensitiveBefore, deprecatedBefore := false, o.Deprecated

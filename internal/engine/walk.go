@@ -15,20 +15,21 @@ import (
 	"tofu/internal/timings"
 )
 
-// walk is one run over a finished graph. A value or module instance is written by its own node and read only by
-// nodes that wait for that node, so these need no lock. Data that several nodes write has a lock of its own.
+// walk is one run over a finished graph. A value or module instance is written by its own node and
+// read only by nodes that wait for that node, so it needs no lock. Data that several nodes write
+// has its own lock.
 type walk struct {
 	op    *operation
 	graph *graph.Graph
 
-	// ctx is for calls: it is cancelled when running calls must be abandoned. begin is cancelled when
-	// nothing new may start.
+	// ctx is the context of calls; it is cancelled when running calls must be abandoned. begin is
+	// cancelled when nothing new may start.
 	ctx, begin context.Context
 	halt       context.CancelFunc // cancels begin
 	calls      *calls
 	times      *timings.Walk
 
-	// Indexed by node or resource. Each node writes only its own entries.
+	// Slices indexed by node or resource. Each node writes only its own entries.
 	upstreamPending []bool // a resource upstream of the node has a pending change
 	failed          []bool
 	resources       []resourceResult
@@ -44,8 +45,8 @@ type walk struct {
 	ephemerals ephemerals
 }
 
-// newWalk builds the graph of an operation and returns a walk over it that starts from state. The walk is nil
-// if the graph could not be built.
+// newWalk builds the graph of an operation and returns a walk over it that starts from state. The
+// walk is nil if the graph could not be built.
 func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tfdiags.Diagnostics) {
 	end := op.env.Timings.Phase("graph")
 	g, diags := graph.Build(ctx, &op.Operation)
@@ -98,7 +99,8 @@ func (w *walk) run() tfdiags.Diagnostics {
 	return w.out.diags
 }
 
-// watchSignals turns the environment's two channels into contexts and tells running providers to stop.
+// watchSignals cancels the contexts of the walk when the environment's channels are closed, and
+// tells running providers to stop.
 func (w *walk) watchSignals() (end func()) {
 	outer := w.ctx
 	calls, kill := context.WithCancel(outer)
@@ -106,7 +108,8 @@ func (w *walk) watchSignals() (end func()) {
 	w.ctx, w.begin, w.halt = calls, begin, stop
 	w.eval.ctx = calls
 	done := make(chan struct{})
-	onStop, onKill := w.op.env.Stop, w.op.env.Kill // the caller may use its environment again before the goroutine has ended
+	// Copies: the caller may reuse its environment before the goroutine ends.
+	onStop, onKill := w.op.env.Stop, w.op.env.Kill
 	go func() {
 		select {
 		case <-done:
@@ -194,8 +197,8 @@ func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
 	return w.visitor(r).complete()
 }
 
-// guard calls f. If f panics, guard returns an error and lets nothing new start; completed and running work is
-// still recorded and returned.
+// guard calls f. If f panics, guard returns an error and lets nothing new start; completed and
+// running work is still recorded and returned.
 func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.Diagnostics) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -208,7 +211,8 @@ func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.D
 	return f()
 }
 
-// trackWork starts timing work on addr. The returned function stops the timer and records whether diags has errors.
+// trackWork starts timing work on addr. The returned function stops the timer and records whether
+// diags has errors.
 func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
 	if w.op.env.Timings == nil {
 		return func(*tfdiags.Diagnostics) {}

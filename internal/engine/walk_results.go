@@ -7,8 +7,8 @@ import (
 	"tofu/internal/engine/graph"
 )
 
-// moduleResult is the outcome of a walk for one module. The module's node writes it before any node of the
-// module is visited.
+// moduleResult holds the results of a walk for one module. The node of the module writes it before
+// any node in the module is visited.
 type moduleResult struct {
 	instances []*moduleInstance
 	byAddr    map[addrs.ModuleInstance]*moduleInstance
@@ -17,8 +17,8 @@ type moduleResult struct {
 	gone     *moduleInstance // see moduleTree.gone
 }
 
-// resourceResult is the outcome of a walk for one resource, besides its instances, which are part of those of
-// the module.
+// resourceResult holds the results of a walk for one resource, apart from its instances, which
+// belong to the module instances.
 type resourceResult struct {
 	pending  pendingChanges
 	imports  map[addrs.AbsInstance]*importRequest // evaluated import targets
@@ -46,8 +46,8 @@ func (t moduleTree) add(in *moduleInstance) {
 	res.byAddr[in.addr] = in
 }
 
-// gone returns a module instance without any values, which represents the instances that the configuration no
-// longer declares.
+// gone returns a module instance without any values, which represents the instances that the
+// configuration no longer declares.
 func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 	res := &t[m.Index]
 	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.Path.UnkeyedInstance()) })
@@ -56,8 +56,8 @@ func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 
 func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
 
-// pendingChanges records the module instances in which a resource has pending changes. Most resources have
-// them in just one, which needs no map.
+// pendingChanges records the module instances in which a resource has pending changes. Most
+// resources have them in just one, which needs no map.
 type pendingChanges struct {
 	mu    sync.Mutex
 	some  bool

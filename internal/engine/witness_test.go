@@ -11,7 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// witness records an apply as the journal does: after every event, what it has written down accounts for every object that exists.
+// witness records an apply as the journal does: after every event, what it has written down
+// accounts for every object that exists.
 type witness struct {
 	p     *player
 	crash int // the process is said to have died after so many events; 0 for never
@@ -93,7 +94,8 @@ func (w *witness) making(id string) bool {
 	return false
 }
 
-// rewind makes it so that the process died at the moment of the crash. What was just being made then the journal tells the user of.
+// rewind makes it so that the process died at the moment of the crash. What was just being made
+// then the journal tells the user of.
 func (w *witness) rewind() {
 	if w.restore == nil {
 		return
