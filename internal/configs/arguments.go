@@ -26,7 +26,8 @@ func (c *Config) CheckArguments() tfdiags.Diagnostics {
 func (c *Config) checkArguments() tfdiags.Diagnostics {
 	_, hclDiags := c.Call.Config.Content(c.Module.arguments)
 	if hclDiags.HasErrors() {
-		if _, offered := configschema.Offered(c.Call.Config, moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
+		if _, offered := configschema.Offered(c.Call.Config,
+			moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
 			hclDiags = offered
 		}
 	}
@@ -38,7 +39,8 @@ func (c *Config) checkArguments() tfdiags.Diagnostics {
 func (m *Module) argumentSchema() *hcl.BodySchema {
 	schema := &hcl.BodySchema{}
 	for _, name := range slices.Sorted(maps.Keys(m.Variables)) {
-		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name, Required: m.Variables[name].Required()})
+		schema.Attributes = append(schema.Attributes,
+			hcl.AttributeSchema{Name: name, Required: m.Variables[name].Required()})
 	}
 	return schema
 }

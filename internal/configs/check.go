@@ -14,7 +14,8 @@ var checkSchema = &hcl.BodySchema{
 func decodeCheck(d *decoder, block *hcl.Block) {
 	c := &Check{Name: block.Labels[0], Range: block.DefRange}
 	if d.override {
-		d.errorf(block.DefRange, "Can't override check blocks", "A check block has to be changed where it is; override files can't do it.")
+		d.errorf(block.DefRange, "Can't override check blocks",
+			"Override files can't change check blocks. Edit the block itself.")
 		return
 	}
 	d.identifier(c.Name, block.LabelRanges[0], "check block name")
@@ -27,7 +28,8 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			continue
 		}
 		if c.Data != nil {
-			d.errorf(inner.DefRange, "Multiple data resource blocks", "The check block has a data resource at %s already, and one is the limit.", tfdiags.Place(c.Data.Range))
+			d.errorf(inner.DefRange, "Multiple data resource blocks",
+				"The check block already has a data resource at %s. Only one is allowed.", tfdiags.Place(c.Data.Range))
 			continue
 		}
 		// An invalid data block is dropped, so that a second one is not reported as a duplicate.
@@ -37,7 +39,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 		}
 	}
 	if len(c.Asserts) == 0 {
-		d.errorf(c.Range, "Zero assert blocks", "A check block checks nothing without an assert block.")
+		d.errorf(c.Range, "Zero assert blocks", "A check block requires at least one assert block.")
 	}
 	d.file.checks = append(d.file.checks, c)
 }

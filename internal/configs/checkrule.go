@@ -25,7 +25,8 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 		// checks nothing.
 		if len(funcs.Variables(attr.Expr)) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
-				"The condition refers to nothing, so it is always true or always false. Have it refer to an object of the configuration.")
+				"The condition has no references, so its result never changes. It must refer to at least one "+
+					"object of the configuration.")
 		}
 	}
 	if attr, ok := content.Attributes["error_message"]; ok {
@@ -51,7 +52,9 @@ func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string)
 				if kind == "postcondition" {
 					hint = " Write \"self\" to refer to the object itself."
 				}
-				d.errorf(traversal.SourceRange(), "Invalid reference in "+kind, "A condition of %s can't refer to it by name: it would wait for itself.%s", r, hint)
+				d.errorf(traversal.SourceRange(), "Invalid reference in "+kind,
+					"A condition of %s can't refer to the object by name, because that would be a circular "+
+						"reference.%s", r, hint)
 			}
 		}
 	}

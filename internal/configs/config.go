@@ -147,16 +147,18 @@ type Output struct {
 
 // ModuleCall is a module block.
 type ModuleCall struct {
-	Name         string
-	SourceExpr   hcl.Expression
-	VersionExpr  hcl.Expression // nil if absent
-	Count        hcl.Expression
-	ForEach      hcl.Expression
-	Enabled      hcl.Expression
-	DependsOn    []hcl.Traversal
-	Config       hcl.Body // the arguments: one attribute per variable
-	Providers    []PassedProvider
-	ProvidersSet bool // the block has a providers argument; it still inherits default configurations that the argument omits
+	Name        string
+	SourceExpr  hcl.Expression
+	VersionExpr hcl.Expression // nil if absent
+	Count       hcl.Expression
+	ForEach     hcl.Expression
+	Enabled     hcl.Expression
+	DependsOn   []hcl.Traversal
+	Config      hcl.Body // the arguments: one attribute per variable
+	Providers   []PassedProvider
+	// ProvidersSet reports whether the block has a providers argument. The called module still
+	// inherits default configurations that the argument omits.
+	ProvidersSet bool
 	SourceRange  hcl.Range
 	Range        hcl.Range
 }

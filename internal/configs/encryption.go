@@ -25,7 +25,8 @@ var (
 		Blocks:     []hcl.BlockHeaderSchema{{Type: "fallback"}},
 	}
 	EncryptionRemoteSchema = &hcl.BodySchema{
-		Blocks: []hcl.BlockHeaderSchema{{Type: "default"}, {Type: "remote_state_data_source", LabelNames: []string{"name"}}},
+		Blocks: []hcl.BlockHeaderSchema{{Type: "default"},
+			{Type: "remote_state_data_source", LabelNames: []string{"name"}}},
 	}
 )
 
@@ -47,7 +48,8 @@ func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
 	for _, inner := range content.Blocks {
 		key := strings.Join(append([]string{inner.Type}, inner.Labels...), ".")
 		if other := first[key]; other != nil {
-			d.errorf(inner.DefRange, "Duplicate "+inner.Type+" block", "The encryption block has %s at %s already.", key, tfdiags.Place(other.DefRange))
+			d.errorf(inner.DefRange, "Duplicate "+inner.Type+" block",
+				"The encryption block already has %s at %s.", key, tfdiags.Place(other.DefRange))
 			continue
 		}
 		first[key] = inner
@@ -71,7 +73,8 @@ func (d *decoder) encryptionTarget(block *hcl.Block) {
 	}
 	for i, fallback := range content.Blocks {
 		if i > 0 {
-			d.errorf(fallback.DefRange, "Duplicate fallback block", "A method has one fallback; the fallback may have one of its own.")
+			d.errorf(fallback.DefRange, "Duplicate fallback block",
+				"Only one fallback is allowed here. The fallback itself can have another one.")
 			break
 		}
 		d.encryptionTarget(fallback)

@@ -122,7 +122,8 @@ func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 	return false
 }
 
-const identifierRule = "A name consists of letters, digits, underscores and dashes and starts with a letter or an underscore."
+const identifierRule = "A name consists of letters, digits, underscores and dashes and starts with " +
+	"a letter or an underscore."
 
 // once tracks a nested block that may appear only once in its parent.
 type once struct{ first *hcl.Block }
@@ -133,14 +134,16 @@ func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool
 		o.first = block
 		return true
 	}
-	d.errorf(block.DefRange, summary, "%s already has a %s block at %s.", parent, block.Type, tfdiags.Place(o.first.DefRange))
+	d.errorf(block.DefRange, summary, "%s already has a %s block at %s.", parent, block.Type,
+		tfdiags.Place(o.first.DefRange))
 	return false
 }
 
 // refuseOverride adds an error if the block, which can't override anything, is in an override file.
 func (d *decoder) refuseOverride(block *hcl.Block) {
 	if d.override {
-		d.errorf(block.DefRange, "Cannot override '"+block.Type+"' blocks", "%q blocks can appear only in ordinary files, not in override files.", block.Type)
+		d.errorf(block.DefRange, "Cannot override '"+block.Type+"' blocks",
+			"%q blocks can appear only in ordinary files, not in override files.", block.Type)
 	}
 }
 
@@ -149,7 +152,7 @@ func (d *decoder) refuseOverride(block *hcl.Block) {
 func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
 	if o.first != nil {
 		d.errorf(block.DefRange, "Duplicate escaping block",
-			"A %s block has one \"_\" block for what should not be taken for meta-arguments, and there is one at %s already.",
+			"Only one \"_\" block is allowed in a %s block, and there is already one at %s.",
 			parent, tfdiags.Place(o.first.DefRange))
 		return rest
 	}

@@ -65,7 +65,8 @@ func (x extensions) among(entries []fs.DirEntry) map[string]bool {
 
 // isIgnored reports whether a file is hidden or an editor's backup file.
 func isIgnored(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
+	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") ||
+		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
 // isTofuFile reports whether Terraform ignores the file.
@@ -104,5 +105,6 @@ func unreadable(dir string, err error) tfdiags.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
 		return tfdiags.Errorf("Failed to read module directory", "The directory %s of the module does not exist.", dir)
 	}
-	return tfdiags.Errorf("Failed to read module directory", "The directory %s of the module can't be read: %s.", dir, err)
+	return tfdiags.Errorf("Failed to read module directory",
+		"The directory %s of the module can't be read: %s.", dir, err)
 }

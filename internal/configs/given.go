@@ -71,7 +71,7 @@ func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 		return val, diags
 	}
 	return val, diags.Each(func(d *tfdiags.Diagnostic) {
-		d.Detail += fmt.Sprintf(" If %s is a text, write it in quotes: %q.", word, word)
+		d.Detail += fmt.Sprintf(" If %s is a string, write it in quotes: %q.", word, word)
 	})
 }
 
@@ -81,7 +81,7 @@ func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 	if val == cty.NilVal {
 		if !v.Default.Set {
-			return cty.DynamicVal, fmt.Errorf("no value is given for the required variable %q", v.Name)
+			return cty.DynamicVal, fmt.Errorf("the required variable %q has no value", v.Name)
 		}
 		val = v.Default.Value
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 var importSchema = &hcl.BodySchema{
-	Attributes: []hcl.AttributeSchema{{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"}, {Name: "for_each"}, {Name: "provider"}},
+	Attributes: []hcl.AttributeSchema{{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"},
+		{Name: "for_each"}, {Name: "provider"}},
 }
 
 // decodeImport decodes an import block.
@@ -20,10 +21,12 @@ func decodeImport(d *decoder, block *hcl.Block) {
 	identity, hasIdentity := attrs["identity"]
 	switch {
 	case hasID && hasIdentity:
-		d.errorf(hcl.RangeBetween(first(id.Range, identity.Range), last(id.Range, identity.Range)), "Conflicting import arguments",
-			"Only one of \"id\" and \"identity\" can say which object to import.")
+		d.errorf(hcl.RangeBetween(first(id.Range, identity.Range), last(id.Range, identity.Range)),
+			"Conflicting import arguments",
+			"Only one of \"id\" and \"identity\" can be set.")
 	case !hasID && !hasIdentity:
-		d.errorf(block.DefRange, "Missing required import argument", "One of \"id\" and \"identity\" must say which object to import.")
+		d.errorf(block.DefRange, "Missing required import argument",
+			"One of \"id\" and \"identity\" must be set to identify the object to import.")
 	}
 	if hasID {
 		im.ID = id.Expr
@@ -42,7 +45,8 @@ func decodeImport(d *decoder, block *hcl.Block) {
 		// The argument is for generated configuration, which exists only in the root module.
 		if !im.ToResource.Module.IsRoot() {
 			d.errorf(attr.Range, "Invalid import provider argument",
-				"The provider argument is for import blocks of root module resources. To give a module a provider, use the providers argument of its module block.")
+				"The provider argument is only allowed in import blocks for root module resources. To pass a "+
+					"provider configuration to a module, use the providers argument of its module block.")
 		}
 		im.Provider, im.providerRange = d.providerRef(attr.Expr, "provider"), attr.Range
 	}
@@ -62,12 +66,14 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 	traversal, static, ok := flatten(expr)
 	if !ok {
 		d.errorf(expr.Range(), "Invalid import address expression",
-			"This is the address of a resource or of one of its instances; only the keys in brackets may be expressions, as in module.a[expr].type.name[expr].")
+			"The target must be the address of a resource or resource instance. Only the keys in brackets may "+
+				"be expressions, as in module.a[expr].type.name[expr].")
 		return false
 	}
 	target, diags := addrs.ParseTarget(traversal)
 	if !diags.HasErrors() && target.IsModule() {
-		d.errorf(expr.Range(), "Invalid address", "This is the address of a module; add the resource in it that is imported.")
+		d.errorf(expr.Range(), "Invalid address",
+			"This is the address of a module. Add the address of the resource to import.")
 		return false
 	}
 	d.add(diags...)

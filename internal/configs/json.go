@@ -29,7 +29,7 @@ func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	}
 	text, start, ok := jsonText(expr)
 	if !ok {
-		d.errorf(expr.Range(), "Expected string expression", "In JSON this is a string that holds a reference.")
+		d.errorf(expr.Range(), "Expected string expression", "In JSON syntax, a reference must be written as a string.")
 		return nil
 	}
 	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)

@@ -32,7 +32,7 @@ var compatibleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: 
 func decodeLanguage(d *decoder, block *hcl.Block) {
 	if d.override {
 		d.errorf(block.DefRange, "Language selections in override file",
-			"A \"language\" block belongs into an ordinary file of the module, not into an override file.")
+			"Move the \"language\" block to an ordinary file of the module. It is not allowed in override files.")
 		return
 	}
 	content := d.content(block.Body, languageSchema)
@@ -40,20 +40,24 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 		switch word := hcl.ExprAsKeyword(attr.Expr); word {
 		case languageEdition:
 		case "":
-			d.errorf(attr.Expr.Range(), "Invalid language edition", "The edition is a bare keyword; %s is the only one.", languageEdition)
+			d.errorf(attr.Expr.Range(), "Invalid language edition",
+				"The edition must be a keyword without quotes. The only supported edition is %s.", languageEdition)
 		default:
-			d.errorf(attr.Expr.Range(), "Unsupported language edition", "There is only the edition %s. This module needs another version of the program.", languageEdition)
+			d.errorf(attr.Expr.Range(), "Unsupported language edition",
+				"The only supported edition is %s. This module requires another version of the program.",
+				languageEdition)
 		}
 	}
 	if attr, ok := content.Attributes["experiments"]; ok {
 		exprs, diags := hcl.ExprList(attr.Expr)
 		d.addHCL(diags)
 		for _, expr := range exprs {
-			d.errorf(expr.Range(), "Unknown experiment keyword", "There is no experiment of that name.")
+			d.errorf(expr.Range(), "Unknown experiment keyword", "There is no experiment with this name.")
 		}
 	}
 	if len(content.Blocks) > 1 {
-		d.errorf(block.DefRange, "Duplicate compatible_with block", "The language block has a compatible_with block already.")
+		d.errorf(block.DefRange, "Duplicate compatible_with block",
+			"The language block already has a compatible_with block.")
 	}
 	for i, inner := range content.Blocks {
 		// Other programs may add arguments, so unknown ones are ignored.
@@ -81,11 +85,13 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 		}
 		if !set.Has(versions.MustParseVersion(LanguageVersion)) {
 			incompatible = append(incompatible, tfdiags.Errorf("Incompatible module",
-				"This module is not compatible with this program, which speaks the language of OpenTofu v%s: the module wants %q. Use a version of the program that fits, or change the constraint if it is stricter than it has to be.",
+				"This module requires %[2]q, but this program is compatible with OpenTofu v%[1]s. Use another "+
+					"version of the program, or relax the constraint if it is too strict.",
 				LanguageVersion, spec).At(attr.Range))
 		} else if warn && set.Has(versions.MustParseVersion("1.11.999")) {
 			other = append(other, tfdiags.Warningf("Ineffective version constraint",
-				"Versions before v%s don't read compatible_with, so a constraint written here should exclude them, with \">= %s\" for example.",
+				"OpenTofu versions before v%s don't support compatible_with, so the constraint should exclude "+
+					"them, for example with \">= %s\".",
 				firstCompatibleWith, firstCompatibleWith).At(attr.Range))
 		}
 	}
@@ -115,7 +121,7 @@ func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, diag
 	}
 	if slices.ContainsFunc(spec, func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }) {
 		return "", set, diags.Append(tfdiags.Errorf("Invalid required_version constraint",
-			"Prerelease versions are not supported here: %s. Leave the prerelease part out.", text).At(attr.Range))
+			"Prerelease versions are not supported here: %s. Remove the prerelease suffix.", text).At(attr.Range))
 	}
 	return text, versions.MeetingConstraints(spec), nil
 }

@@ -12,7 +12,8 @@ import (
 
 var lifecycleSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
-		{Name: "enabled"}, {Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "destroy"}, {Name: "ignore_changes"},
+		{Name: "enabled"}, {Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "destroy"},
+		{Name: "ignore_changes"},
 		{Name: "replace_triggered_by"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
@@ -33,7 +34,8 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 	}
 	for _, inner := range content.Blocks {
 		if d.override {
-			d.errorf(inner.DefRange, fmt.Sprintf("Can't override %s blocks", inner.Type), "Override files cannot override %q blocks.", inner.Type)
+			d.errorf(inner.DefRange, fmt.Sprintf("Can't override %s blocks", inner.Type),
+				"Override files cannot override %q blocks.", inner.Type)
 			continue
 		}
 		rule, ok := d.checkRule(inner)
@@ -83,7 +85,9 @@ func (d *decoder) refuseLifecycle(kind *resourceKind, block *hcl.Block, attrs hc
 		if kind.mode == addrs.Ephemeral {
 			at, summary = block.DefRange, "Invalid lifecycle configuration for ephemeral resource"
 		}
-		d.errorf(at, summary, "The lifecycle argument %q is for managed resources (\"resource\" blocks); %s can't have it.", attr.Name, kind.plural)
+		d.errorf(at, summary,
+			"The lifecycle argument %q is only supported for managed resources (\"resource\" blocks), not for "+
+				"%s.", attr.Name, kind.plural)
 	}
 }
 
@@ -102,7 +106,8 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 		if isStar(expr) {
 			rng := expr.Range()
 			wildcard = &rng
-			d.errorf(attr.Expr.Range(), "Invalid ignore_changes wildcard", "To ignore changes of all attributes, write \"ignore_changes = all\".")
+			d.errorf(attr.Expr.Range(), "Invalid ignore_changes wildcard",
+				"To ignore changes of all attributes, write \"ignore_changes = all\".")
 			continue
 		}
 		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))
@@ -147,21 +152,27 @@ func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 			resources++
 		case addrs.ForEachAttr:
 			if subject.Name != "key" {
-				d.errorf(expr.Range(), "Invalid each reference in replace_triggered_by expression", "Of each, only each.key can stand in replace_triggered_by.")
+				d.errorf(expr.Range(), "Invalid each reference in replace_triggered_by expression",
+					"Only each.key can be used in replace_triggered_by, not other attributes of each.")
 			}
 		case addrs.CountAttr:
 			if subject.Name != "index" {
-				d.errorf(expr.Range(), "Invalid count reference in replace_triggered_by expression", "Of count, only count.index can stand in replace_triggered_by.")
+				d.errorf(expr.Range(), "Invalid count reference in replace_triggered_by expression",
+					"Only count.index can be used in replace_triggered_by, not other attributes of count.")
 			}
 		default:
-			d.errorf(expr.Range(), "Invalid reference in replace_triggered_by expression", "replace_triggered_by can refer to resources, with count.index or each.key as index, and to nothing else.")
+			d.errorf(expr.Range(), "Invalid reference in replace_triggered_by expression",
+				"Only references to resources are allowed in replace_triggered_by, with count.index or "+
+					"each.key as instance key.")
 		}
 	}
 	switch {
 	case resources == 0:
-		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to a resource.")
+		d.errorf(expr.Range(), "Invalid replace_triggered_by expression",
+			"Each item of replace_triggered_by must refer to a resource.")
 	case resources > 1:
-		d.errorf(expr.Range(), "Invalid replace_triggered_by expression", "Each item of replace_triggered_by refers to one resource only.")
+		d.errorf(expr.Range(), "Invalid replace_triggered_by expression",
+			"Each item of replace_triggered_by must refer to a single resource.")
 	}
 	return resources == 1
 }

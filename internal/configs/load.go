@@ -153,7 +153,8 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	if recursion > maxRecursion || l.selfCalls > maxSelfCalls {
 		return nil, append(diags, tfdiags.Errorf("Module calls itself",
-			"The module in %s calls itself without end. Change the source, or make it depend on a variable so that the calls end.", dir).At(call.Range))
+			"The module in %s calls itself in an endless recursion. Change the source, or make it depend on a "+
+				"variable that ends the recursion.", dir).At(call.Range))
 	}
 	module, more := l.parser.Module(dir)
 	if module == nil {
@@ -185,7 +186,7 @@ func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
 			"The directory %s of the module can't be read. %s", dir, RunInit).At(call.Range)
 	}
 	return tfdiags.Errorf("Module not installed",
-		"The directory has no copy of the module yet. %s", RunInit).At(call.Range)
+		"This module is not yet installed. %s", RunInit).At(call.Range)
 }
 
 // childRules reports settings that have no effect or are not allowed in a called module.
@@ -193,15 +194,17 @@ func (c *Config) childRules() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if b := c.Module.Backend; b != nil {
 		diags = append(diags, tfdiags.Warningf("Backend configuration ignored",
-			"The backend of the root module serves the whole configuration, so the one in %s has no effect.", c.Path).At(b.Range))
+			"Only the backend of the root module is used, so the backend block in %s has no effect.",
+			c.Path).At(b.Range))
 	}
 	if b := c.Module.Cloud; b != nil {
 		diags = append(diags, tfdiags.Warningf("Cloud configuration ignored",
-			"The cloud block of the root module serves the whole configuration, so the one in %s has no effect.", c.Path).At(b.Range))
+			"Only the cloud block of the root module is used, so the one in %s has no effect.", c.Path).At(b.Range))
 	}
 	if len(c.Module.Imports) > 0 {
 		diags = append(diags, tfdiags.Errorf("Invalid import configuration",
-			"There is an import block in %s. Move it to the root module, and put the module's path before the resource's address.", c.Path).At(c.Module.Imports[0].Range))
+			"The import block in %s must be moved to the root module. Prefix the resource address with the "+
+				"module's path.", c.Path).At(c.Module.Imports[0].Range))
 	}
 	return diags
 }
@@ -223,11 +226,13 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics)
 		return req, diags
 	}
 	if v.IsNull() {
-		return req, append(diags, tfdiags.Errorf("Unsuitable value type", "Unsuitable value: the source must not be null.").At(call.SourceRange))
+		return req, append(diags, tfdiags.Errorf("Unsuitable value type",
+			"Unsuitable value: the source must not be null.").At(call.SourceRange))
 	}
 	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionFailed(call, diags))
 	if err != nil {
-		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s", tfdiags.Sentence(err)).At(call.SourceRange))
+		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s",
+			tfdiags.Sentence(err)).At(call.SourceRange))
 	}
 	req.Source, req.SourceText = source, v.AsString()
 	return req, diags
@@ -250,7 +255,8 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnos
 	}
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return append(diags, tfdiags.Errorf("Invalid version constraint", "The version must be a string.").At(req.VersionRange))
+		return append(diags, tfdiags.Errorf("Invalid version constraint",
+			"The version must be a string.").At(req.VersionRange))
 	}
 	spec, err := ParseConstraints(versionPrefix.ReplaceAllString(v.AsString(), "$1"))
 	if err != nil {
@@ -268,7 +274,8 @@ func (req *ModuleRequest) LocalDir() string {
 
 // Describe returns the name and position of a call, for messages without a source range.
 func (req *ModuleRequest) Describe() string {
-	return fmt.Sprintf("module %q at %s", strings.TrimPrefix(req.Path.String(), "module."), tfdiags.Place(req.Call.Range))
+	return fmt.Sprintf("module %q at %s", strings.TrimPrefix(req.Path.String(), "module."),
+		tfdiags.Place(req.Call.Range))
 }
 
 // AllModules iterates over c and all modules below it: callers before the modules they call,

@@ -13,8 +13,10 @@ var (
 	dataMeta        = meta(dataKind.schema)
 	ephemeralMeta   = &hcl.BodySchema{Attributes: commonAttributes, Blocks: dataMeta.Blocks}
 	providerMeta    = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "for_each"}}}
-	provisionerMeta = &hcl.BodySchema{Attributes: provisionerSchema.Attributes, Blocks: []hcl.BlockHeaderSchema{{Type: "connection"}}}
-	moduleMeta      = &hcl.BodySchema{Attributes: moduleSchemas[false].Attributes, Blocks: []hcl.BlockHeaderSchema{{Type: "lifecycle"}}}
+	provisionerMeta = &hcl.BodySchema{Attributes: provisionerSchema.Attributes,
+		Blocks: []hcl.BlockHeaderSchema{{Type: "connection"}}}
+	moduleMeta = &hcl.BodySchema{Attributes: moduleSchemas[false].Attributes,
+		Blocks: []hcl.BlockHeaderSchema{{Type: "lifecycle"}}}
 )
 
 // meta returns the schema without reserved and escaping blocks.

@@ -58,7 +58,7 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	}
 	if a.Backend != nil && a.Cloud != nil {
 		a.errorf(a.Backend.Range, "Both a backend and a cloud configuration are present",
-			"They exclude each other. The cloud block is at %s.", tfdiags.Place(a.Cloud.Range))
+			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(a.Cloud.Range))
 	}
 	a.sorted = slices.SortedFunc(maps.Keys(a.Resources), addrs.Resource.Compare)
 	a.resolveProviders()
@@ -79,9 +79,11 @@ func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
 }
 
 // declare adds a declaration to its map, or reports the earlier declaration of the same name.
-func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary, what string) {
+func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary,
+	what string) {
 	if before, dup := into[key]; dup {
-		a.errorf(at(decl), summary, "%s was already declared at %s. Give one of them another name.", tfdiags.Capital(what), tfdiags.Place(at(before)))
+		a.errorf(at(decl), summary, "%s was already declared at %s. Rename one of them.", tfdiags.Capital(what),
+			tfdiags.Place(at(before)))
 		return
 	}
 	into[key] = decl
@@ -90,26 +92,32 @@ func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at
 func (a *assembly) addFile(f *file) {
 	a.addSettings(f)
 	for _, v := range f.variables {
-		declare(a, a.Variables, v.Name, v, (*Variable).at, "Duplicate variable declaration", fmt.Sprintf("a variable named %q", v.Name))
+		declare(a, a.Variables, v.Name, v, (*Variable).at,
+			"Duplicate variable declaration", fmt.Sprintf("a variable named %q", v.Name))
 	}
 	for _, l := range f.locals {
-		declare(a, a.Locals, l.Name, l, (*Local).at, "Duplicate local value definition", fmt.Sprintf("a local value named %q", l.Name))
+		declare(a, a.Locals, l.Name, l, (*Local).at,
+			"Duplicate local value definition", fmt.Sprintf("a local value named %q", l.Name))
 	}
 	for _, o := range f.outputs {
-		declare(a, a.Outputs, o.Name, o, (*Output).at, "Duplicate output definition", fmt.Sprintf("an output named %q", o.Name))
+		declare(a, a.Outputs, o.Name, o, (*Output).at,
+			"Duplicate output definition", fmt.Sprintf("an output named %q", o.Name))
 	}
 	for _, c := range f.calls {
-		declare(a, a.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call", fmt.Sprintf("a module call named %q", c.Name))
+		declare(a, a.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call",
+			fmt.Sprintf("a module call named %q", c.Name))
 	}
 	for _, r := range f.resources {
 		// Data sources in check blocks share the namespace of all data sources, because references
 		// look the same.
 		kind := kindOf(r.Addr.Mode)
-		declare(a, a.Resources, r.Addr, r, (*Resource).at, fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
+		declare(a, a.Resources, r.Addr, r, (*Resource).at,
+			fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
 			fmt.Sprintf("a %s %s named %q", r.Addr.Type, kind.noun, r.Addr.Name))
 	}
 	for _, c := range f.checks {
-		declare(a, a.Checks, c.Name, c, (*Check).at, fmt.Sprintf("Duplicate check %q configuration", c.Name), fmt.Sprintf("a check block named %q", c.Name))
+		declare(a, a.Checks, c.Name, c, (*Check).at, fmt.Sprintf("Duplicate check %q configuration", c.Name),
+			fmt.Sprintf("a check block named %q", c.Name))
 	}
 	a.Moved = append(a.Moved, f.moved...)
 	a.Imports = append(a.Imports, f.imports...)
@@ -127,21 +135,25 @@ func (c *Check) at() hcl.Range      { return c.Range }
 func (a *assembly) addSettings(f *file) {
 	for _, b := range f.backends {
 		if a.Backend != nil {
-			a.errorf(b.Range, "Duplicate backend configuration", "The module has a backend block at %s already, and one is the limit.", tfdiags.Place(a.Backend.Range))
+			a.errorf(b.Range, "Duplicate backend configuration",
+				"The module already has a backend block at %s. Only one is allowed.", tfdiags.Place(a.Backend.Range))
 			continue
 		}
 		a.Backend = b
 	}
 	for _, c := range f.clouds {
 		if a.Cloud != nil {
-			a.errorf(c.Range, "Duplicate cloud configurations", "The module has a cloud block at %s already, and one is the limit.", tfdiags.Place(a.Cloud.Range))
+			a.errorf(c.Range, "Duplicate cloud configurations",
+				"The module already has a cloud block at %s. Only one is allowed.", tfdiags.Place(a.Cloud.Range))
 			continue
 		}
 		a.Cloud = c
 	}
 	for _, b := range f.encryption {
 		if len(a.Encryption) > 0 {
-			a.errorf(b.DefRange, "Duplicate encryption configuration", "The module has an encryption block at %s already, and one is the limit.", tfdiags.Place(a.Encryption[0].DefRange))
+			a.errorf(b.DefRange, "Duplicate encryption configuration",
+				"The module already has an encryption block at %s. Only one is allowed.",
+				tfdiags.Place(a.Encryption[0].DefRange))
 			continue
 		}
 		a.Encryption = append(a.Encryption, b)
@@ -149,7 +161,8 @@ func (a *assembly) addSettings(f *file) {
 	for _, block := range f.requiredProviders {
 		if a.requiredRange != nil {
 			a.errorf(block.rng, "Duplicate required providers configuration",
-				"The module has a required_providers block at %s already. Put all providers into one block.", tfdiags.Place(*a.requiredRange))
+				"The module already has a required_providers block at %s. Merge the two blocks.",
+				tfdiags.Place(*a.requiredRange))
 			continue
 		}
 		a.requiredRange = &block.rng
@@ -157,7 +170,8 @@ func (a *assembly) addSettings(f *file) {
 	}
 	for _, m := range f.providerMetas {
 		if before, dup := a.ProviderMetas[m.LocalName]; dup {
-			a.errorf(m.Range, "Duplicate provider_meta block", "The provider %q has a provider_meta block at %s already.", m.LocalName, tfdiags.Place(before.Range))
+			a.errorf(m.Range, "Duplicate provider_meta block",
+				"The provider %q already has a provider_meta block at %s.", m.LocalName, tfdiags.Place(before.Range))
 			continue
 		}
 		a.ProviderMetas[m.LocalName] = m
@@ -174,10 +188,12 @@ func (a *assembly) addProvider(p *Provider) {
 		a.Providers[p.Local()] = p
 	case p.Alias == "":
 		a.errorf(p.Range, "Duplicate provider configuration",
-			"There is a default (non-aliased) configuration of provider %q already, at %s. To have several, give the others an \"alias\".", p.Name, tfdiags.Place(before.Range))
+			"Provider %q already has a default (non-aliased) configuration at %s. Additional configurations "+
+				"require an \"alias\".", p.Name, tfdiags.Place(before.Range))
 	default:
 		a.errorf(p.Range, "Duplicate provider configuration",
-			"There is a configuration of provider %q with alias %q already, at %s. Each configuration of a provider needs an alias of its own.", p.Name, p.Alias, tfdiags.Place(before.Range))
+			"Provider %q already has a configuration with alias %q at %s. Each configuration of a provider "+
+				"must have a unique alias.", p.Name, p.Alias, tfdiags.Place(before.Range))
 	}
 }
 
@@ -199,9 +215,12 @@ func (a *assembly) checkImports() {
 	seen := map[addrs.AbsInstance][]*Import{}
 	for _, im := range a.Imports {
 		r := a.Resources[im.ToResource.Resource]
-		if r != nil && im.Provider != nil && im.ToResource.Module.IsRoot() && (r.Provider == nil || r.Provider.Local() != im.Provider.Local()) {
+		if r != nil && im.Provider != nil && im.ToResource.Module.IsRoot() &&
+			(r.Provider == nil || r.Provider.Local() != im.Provider.Local()) {
 			a.errorf(im.providerRange, "Invalid import provider argument",
-				"The block of %s at %s doesn't have the same provider argument. The object is imported with the resource's own provider configuration: name that one there, or leave it out here.",
+				"The resource block of %s at %s has a different provider argument. Objects are imported with "+
+					"the provider configuration of the resource. Use the same argument in both blocks, or "+
+					"remove it here.",
 				r.Addr, tfdiags.Place(r.Range))
 		}
 		if im.static == nil {
@@ -209,7 +228,8 @@ func (a *assembly) checkImports() {
 		}
 		for _, before := range seen[*im.static] {
 			a.errorf(im.Range, fmt.Sprintf("Duplicate import configuration for %q", im.static),
-				"The import block at %[2]s is about %[1]q too. Remove one of them.", im.static, tfdiags.Place(before.Range))
+				"The import block at %[2]s also imports %[1]q. Remove one of them.",
+				im.static, tfdiags.Place(before.Range))
 		}
 		seen[*im.static] = append(seen[*im.static], im)
 	}

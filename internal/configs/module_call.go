@@ -17,12 +17,14 @@ func moduleSchema(sourceRequired bool) *hcl.BodySchema {
 			{Name: "source", Required: sourceRequired}, {Name: "version"}, {Name: "count"}, {Name: "for_each"},
 			{Name: "depends_on"}, {Name: "providers"},
 		},
-		Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "provider", LabelNames: []string{"type"}}},
+		Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"},
+			{Type: "provider", LabelNames: []string{"type"}}},
 	}
 }
 
 var (
-	moduleSchemas         = map[bool]*hcl.BodySchema{false: moduleSchema(true), true: moduleSchema(false)} // by override
+	moduleSchemas = map[bool]*hcl.BodySchema{false: moduleSchema(true),
+		true: moduleSchema(false)} // by override
 	moduleLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
 )
 
@@ -88,7 +90,7 @@ func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
 	}
 	list := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 	d.errorf(hcl.RangeBetween(attrs[0].NameRange, attrs[len(attrs)-1].NameRange), "Invalid combination of "+list,
-		"The arguments %s exclude each other. Only one may say how many %s there are.", list, what)
+		"The arguments %s are mutually exclusive. Only one of them can set the number of %s.", list, what)
 }
 
 // passedProviders decodes the providers argument, which maps provider configurations of the called
@@ -107,7 +109,8 @@ func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 		d.expectNoKey(in) // the called module sees a single configuration
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if before, dup := first[in.Local()]; dup {
-			d.errorf(pair.Value.Range(), "Duplicate provider address", "%s gets a provider configuration at %s already. Remove one of them.",
+			d.errorf(pair.Value.Range(), "Duplicate provider address",
+				"A provider configuration is already passed for %s at %s. Remove one of them.",
 				in.Local(), tfdiags.Place(before))
 			continue
 		}

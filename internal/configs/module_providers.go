@@ -70,7 +70,8 @@ func (a *assembly) checkLocalNames() {
 		}
 		for _, name := range byProvider[r.ProviderAddr] {
 			a.warnf(r.Range, "Duplicate required provider",
-				"Provider %q is implied by %s, but required_providers lists it as %q. Either use the local name %q there, or set provider = %s in the resource.",
+				"Provider %q is implied by %s, but required_providers lists it as %q. Either use the local "+
+					"name %q there, or set provider = %s in the resource.",
 				r.ProviderAddr, addr, name, addr.ImpliedProvider(), name)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}, {Name: "to", Required: true}}}
+var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true},
+	{Name: "to", Required: true}}}
 
 // decodeMoved decodes a moved block. How moves relate is known only once the whole tree is loaded.
 func decodeMoved(d *decoder, block *hcl.Block) {
@@ -24,7 +25,8 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 			ok = d.target(attr.Expr, end.addr)
 		}
 		if !ok || end.addr.Resource.Mode == addrs.Ephemeral {
-			d.errorf(block.DefRange, "Invalid \"moved\" address", "What the %q attribute names can't be moved.", end.name)
+			d.errorf(block.DefRange, "Invalid \"moved\" address",
+				"The object in the %q attribute can't be moved.", end.name)
 		}
 	}
 	if d.override || d.diags[before:].HasErrors() {
@@ -32,7 +34,9 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 		return
 	}
 	if m.From.IsModule() != m.To.IsModule() {
-		d.errorf(block.DefRange, "Invalid \"moved\" addresses", "A resource can't become a module, nor a module a resource: \"from\" and \"to\" have to be of the same kind.")
+		d.errorf(block.DefRange, "Invalid \"moved\" addresses",
+			"A resource can't be moved to a module address, or a module to a resource address. \"from\" and "+
+				"\"to\" must be of the same kind.")
 		return
 	}
 	d.file.moved = append(d.file.moved, m)

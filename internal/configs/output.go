@@ -43,9 +43,11 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 	for _, inner := range content.Blocks {
 		switch {
 		case inner.Type == "postcondition":
-			d.errorf(inner.TypeRange, "Postconditions are not allowed", "There is nothing after an output that could be checked. Write a precondition.")
+			d.errorf(inner.TypeRange, "Postconditions are not allowed",
+				"Output values support only preconditions. Use a precondition instead.")
 		case d.override:
-			d.errorf(inner.DefRange, "Can't override precondition blocks", "Override files cannot override \"precondition\" blocks.")
+			d.errorf(inner.DefRange, "Can't override precondition blocks",
+				"Override files cannot override \"precondition\" blocks.")
 		default:
 			if rule, ok := d.checkRule(inner); ok {
 				o.Preconditions = append(o.Preconditions, rule)

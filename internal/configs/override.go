@@ -57,7 +57,9 @@ func (a *assembly) overrideFile(f *file) {
 func quoted(s string) string { return `"` + s + `"` }
 
 func (a *assembly) noBase(at hcl.Range, summary, what string) {
-	a.errorf(at, summary, "There is no %s. An override file can only change what an ordinary file of the module declares.", what)
+	a.errorf(at, summary,
+		"There is no %s. An override file can only change objects that an ordinary file of the module "+
+			"declares.", what)
 }
 
 func (a *assembly) overrideSettings(f *file) {
@@ -65,14 +67,18 @@ func (a *assembly) overrideSettings(f *file) {
 	// and a cloud block.
 	for i, b := range f.backends {
 		if i > 0 {
-			a.errorf(b.Range, "Duplicate backend configuration", "An override file has one backend block at most, and there is one at %s already.", tfdiags.Place(f.backends[0].Range))
+			a.errorf(b.Range, "Duplicate backend configuration",
+				"This override file already has a backend block at %s. Only one is allowed.",
+				tfdiags.Place(f.backends[0].Range))
 			continue
 		}
 		a.Backend, a.Cloud = b, nil
 	}
 	for i, c := range f.clouds {
 		if i > 0 {
-			a.errorf(c.Range, "Duplicate cloud configurations", "An override file has one cloud block at most, and there is one at %s already.", tfdiags.Place(f.clouds[0].Range))
+			a.errorf(c.Range, "Duplicate cloud configurations",
+				"This override file already has a cloud block at %s. Only one is allowed.",
+				tfdiags.Place(f.clouds[0].Range))
 			continue
 		}
 		a.Backend, a.Cloud = nil, c
@@ -107,7 +113,8 @@ func (a *assembly) overrideProvider(p *Provider) {
 	case p.Alias == "":
 		a.Providers[p.Local()] = p
 	default:
-		a.noBase(p.Range, "Missing base provider configuration for override", p.Name+" provider configuration with the alias "+quoted(p.Alias))
+		a.noBase(p.Range, "Missing base provider configuration for override",
+			p.Name+" provider configuration with the alias "+quoted(p.Alias))
 	}
 }
 

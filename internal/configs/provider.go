@@ -29,7 +29,8 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 		if !hclsyntax.ValidIdentifier(p.Alias) {
 			// Like OpenTofu, the diagnostic has no source range, which tools may rely on; the text
 			// names the position.
-			d.add(tfdiags.Errorf("Invalid provider configuration alias", "The alias at %s is no name. %s", tfdiags.Place(rng), identifierRule))
+			d.add(tfdiags.Errorf("Invalid provider configuration alias",
+				"The alias at %s is not a valid name. %s", tfdiags.Place(rng), identifierRule))
 		}
 	}
 	if attr, ok := content.Attributes["version"]; ok {
@@ -38,12 +39,15 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 	if attr, ok := content.Attributes["for_each"]; ok {
 		p.ForEach = attr.Expr
 		if p.Alias == "" {
-			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "With for_each there are several configurations of the provider, which need an alias to refer to them.")
+			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"",
+				"A provider block with for_each has several instances, and references to them require an "+
+					"alias.")
 		}
 	}
 	for _, name := range []string{"count", "depends_on", "source"} {
 		if attr, ok := content.Attributes[name]; ok {
-			d.errorf(attr.NameRange, "Reserved argument name in provider block", "The provider argument name %q is reserved for a future version of the language.", name)
+			d.errorf(attr.NameRange, "Reserved argument name in provider block",
+				"The provider argument name %q is reserved for a future version of the language.", name)
 		}
 	}
 	var escaped once
@@ -62,9 +66,12 @@ func (d *decoder) providerName(name string, at hcl.Range) bool {
 	normal, err := addrs.ParseProviderPart(name)
 	switch {
 	case err != nil:
-		d.errorf(at, "Invalid provider local name", "%q is no provider local name: only letters, digits and single dashes between them are allowed.", name)
+		d.errorf(at, "Invalid provider local name",
+			"%q is not a valid provider local name. Only letters, digits and single dashes between them are "+
+				"allowed.", name)
 	case normal != name:
-		d.errorf(at, "Invalid provider local name", "Provider names must be in normal form. Write %q instead of %q.", normal, name)
+		d.errorf(at, "Invalid provider local name",
+			"Provider names must be normalized. Use %q instead of %q.", normal, name)
 	default:
 		return true
 	}
@@ -74,7 +81,7 @@ func (d *decoder) providerName(name string, at hcl.Range) bool {
 // providerVersion decodes the deprecated version argument.
 func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
 	d.warnf(attr.Expr.Range(), "Version constraints inside provider configuration blocks are deprecated",
-		"Write the version constraint in the required_providers block of the terraform block instead.")
+		"Move the version constraint to the required_providers block of the terraform block.")
 	var text *string
 	if !d.constant(attr, &text) || text == nil {
 		return

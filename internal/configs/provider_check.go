@@ -104,12 +104,15 @@ func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 		case p.empty() && !told[p.Name]:
 			told[p.Name] = true
 			ck.warnf(p.Range, "Redundant empty provider block",
-				"Empty provider blocks were once the way for a module to say that it wants a provider configuration. Declare %s in required_providers instead, additional configurations as configuration_aliases, and remove the block from %s.",
+				"An empty provider block is the old way to declare that a module requires a provider "+
+					"configuration. Declare %s in required_providers instead, with additional configurations "+
+					"in configuration_aliases, and remove the block from %s.",
 				p.Name, cfg.Path)
 		case !p.empty() && repeated != nil && !refused:
 			refused = true
 			ck.errorf(*repeated, "Module is incompatible with count, for_each, enabled and depends_on",
-				"%s has its own provider configurations (%s). A call with count, for_each, enabled or depends_on has to pass them with the providers argument instead.",
+				"%s has its own provider configurations (%s). A call with count, for_each, enabled or "+
+					"depends_on must pass them with the providers argument instead.",
 				cfg.Path, tfdiags.Place(p.Range))
 		}
 	}
@@ -123,12 +126,14 @@ func (ck *providerCheck) passed(parent, child *Config) {
 		want, got := child.Module.declaredProvider(key.LocalName), parent.Module.declaredProvider(from.Name)
 		if want != got {
 			ck.errorf(from.NameRange, "Provider type mismatch",
-				"%q means provider %s in %s, but %q means %s in %s. Pass a configuration of the same provider, or change the source in required_providers.",
+				"%q refers to provider %s in %s, but %q refers to %s in %s. Pass a configuration of the same "+
+					"provider, or change the source in required_providers.",
 				from.Local(), got.ForDisplay(), parent.describe(), key, want.ForDisplay(), child.describe())
 		}
 		if from.Alias == "" && parent.Module.RequiredProviders[from.Name] == nil {
 			ck.warnf(from.NameRange, "Reference to undefined provider",
-				"Nothing declares the local provider name %q in %s, so %s is assumed. To say so, add it to required_providers there.",
+				"The local provider name %q is not declared in %s, so %s is assumed. Add it to "+
+					"required_providers there.",
 				from.Name, parent.describe(), got.ForDisplay())
 		}
 	}
@@ -140,7 +145,7 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 	block := child.Module.Providers[key]
 	if block != nil && !block.empty() {
 		ck.errorf(ref.NameRange, "Cannot override provider configuration",
-			"%s has its own configuration for %s, and so it can't be given another one.", child.describe(), key)
+			"%s has its own configuration for %s, so no other configuration can be passed.", child.describe(), key)
 	}
 	proxy := block != nil && block.empty()
 	req := child.Module.RequiredProviders[key.LocalName]
@@ -148,11 +153,12 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 	case proxy || req != nil && (key.Alias == "" || slices.Contains(req.Aliases, key)):
 	case req != nil:
 		ck.errorf(ref.NameRange, "Reference to undefined provider",
-			"%s declares no provider configuration %q. Add it to configuration_aliases of %s in the required_providers block there, or leave it out here.",
+			"%s declares no provider configuration %q. Add it to configuration_aliases of %s in the "+
+				"required_providers block there, or remove it here.",
 			child.describe(), key, key.LocalName)
 	default:
 		ck.warnf(ref.NameRange, "Reference to undefined provider",
-			"Nothing declares the local provider name %q in %s, so %s is assumed. To say so, add it to required_providers there.",
+			"The local provider name %q is not declared in %s, so %s is assumed. Add it to required_providers there.",
 			key, child.describe(), addrs.DefaultProvider(key.LocalName).ForDisplay())
 	}
 }
@@ -171,7 +177,8 @@ func (ck *providerCheck) missing(child *Config) {
 				continue
 			}
 			ck.errorf(child.Call.Range, "Missing required provider configuration",
-				"%s needs a configuration of provider %s with the local name %q. Add %s = … to the providers argument.",
+				"%s requires a configuration of provider %s with the local name %q. Add %s = … to the "+
+					"providers argument.",
 				child.describe(), req.Provider.ForDisplay(), alias, alias)
 		}
 	}
@@ -183,10 +190,11 @@ func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
 	switch repeated := block != nil && block.ForEach != nil; {
 	case repeated && ref.Key == nil:
 		ck.errorf(ref.NameRange, "Invalid "+what+" provider configuration",
-			"%s has for_each, so one of its instances must be named: %s[KEY]. All of them can't be used at once.", ref.Local(), ref.Local())
+			"%s has for_each, so the reference must select one of its instances: %s[KEY].", ref.Local(), ref.Local())
 	case !repeated && ref.Key != nil:
 		ck.errorf(ref.NameRange, "Invalid "+what+" provider configuration",
-			"An instance key needs a provider %q block with alias = %q and for_each in the same module.", ref.Name, ref.Alias)
+			"An instance key requires a provider %q block with alias = %q and for_each in the same module.",
+			ref.Name, ref.Alias)
 	}
 }
 
@@ -202,7 +210,9 @@ func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what s
 			continue
 		}
 		ck.warnf(forEach.Range(), "Provider configuration for_each matches "+what,
-			"The provider configuration %s has the same for_each as this %s. When an element is removed, its objects can't be destroyed any more because their provider configuration is gone too. Use a collection for the providers that keeps elements one run longer.",
+			"The provider configuration %s has the same for_each as this %s. Once an element is removed, its "+
+				"objects can't be destroyed, because their provider configuration is removed too. Use another "+
+				"collection for the provider, which keeps an element until its objects are destroyed.",
 			ref.Local(), what)
 	}
 }

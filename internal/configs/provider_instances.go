@@ -32,13 +32,15 @@ func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, tfdi
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
 	at := p.ForEach.Range()
-	v, diags := c.static.eval(p.ForEach, cty.DynamicPseudoType, fmt.Sprintf("provider.%s.%s.for_each", p.Name, p.Alias), at)
+	v, diags := c.static.eval(p.ForEach, cty.DynamicPseudoType, fmt.Sprintf("provider.%s.%s.for_each", p.Name, p.Alias),
+		at)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	out := map[addrs.InstanceKey]cty.Value{}
 	if problem := unsuitableForEach(v); problem != "" {
-		return nil, append(diags, tfdiags.Errorf("Invalid for_each argument", "This value is not suitable for for_each of a provider: %s.", problem).At(at))
+		return nil, append(diags, tfdiags.Errorf("Invalid for_each argument",
+			"This value can't be used for for_each of a provider: %s.", problem).At(at))
 	}
 	v, _ = v.Unmark()
 	for it := v.ElementIterator(); it.Next(); {
@@ -69,15 +71,15 @@ func unsuitableForEach(v cty.Value) string {
 	case v.IsNull():
 		return "it is null"
 	case !v.IsKnown():
-		return "it is not known before anything is planned"
+		return "it is not known before planning"
 	case ty.IsMapType() || ty.IsObjectType():
 		return ""
 	case !ty.IsSetType():
-		return "it must be a map or a set of strings, and not a " + ty.FriendlyName()
+		return "it must be a map or a set of strings, not a " + ty.FriendlyName()
 	case v.LengthInt() == 0:
 		return ""
 	case ty.ElementType() != cty.String:
-		return "a set must be one of strings, and not of type " + ty.ElementType().FriendlyName()
+		return "the elements of a set must be strings, not of type " + ty.ElementType().FriendlyName()
 	}
 	for it := v.ElementIterator(); it.Next(); {
 		if _, e := it.Element(); e.IsNull() || !e.IsKnown() {

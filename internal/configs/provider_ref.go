@@ -22,7 +22,9 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 	expr = d.unquote(expr, "references")
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || len(traversal) > 3 {
-		d.errorf(expr.Range(), summary, "In %s a provider is named by its name, or by NAME.ALIAS, with an instance key in brackets where there are several.", argument)
+		d.errorf(expr.Range(), summary,
+			"The %s argument must refer to a provider configuration as NAME or NAME.ALIAS, followed by an "+
+				"instance key in brackets if it has for_each.", argument)
 		return nil
 	}
 	ref := &ProviderRef{Name: traversal.RootName(), NameRange: traversal[0].SourceRange(), Key: key}
@@ -31,14 +33,15 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 	}
 	if len(traversal) == 1 {
 		if key != nil {
-			d.errorf(expr.Range(), summary, "An instance key follows an alias: write %s.ALIAS[KEY].", ref.Name)
+			d.errorf(expr.Range(), summary, "An instance key requires an alias: %s.ALIAS[KEY].", ref.Name)
 			return nil
 		}
 		return ref
 	}
 	alias, ok := traversal[1].(hcl.TraverseAttr)
 	if !ok {
-		d.errorf(traversal[1].SourceRange(), summary, "A provider name stands alone or is followed by a period and a configuration alias.")
+		d.errorf(traversal[1].SourceRange(), summary,
+			"A provider name can only be followed by a period and a configuration alias.")
 		return ref
 	}
 	ref.Alias, ref.AliasRange = alias.Name, &alias.SrcRange
@@ -49,13 +52,15 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 		ref.Key = &hclsyntax.LiteralValueExpr{Val: index.Key, SrcRange: index.SrcRange}
 		return ref
 	}
-	d.errorf(traversal[2].SourceRange(), summary, "A provider name stands alone or is followed by a period and a configuration alias.")
+	d.errorf(traversal[2].SourceRange(), summary,
+		"A provider name can only be followed by a period and a configuration alias.")
 	return ref
 }
 
 // expectNoKey reports an error if a reference to a whole configuration has an instance key.
 func (d *decoder) expectNoKey(ref *ProviderRef) {
 	if ref != nil && ref.Key != nil {
-		d.errorf(ref.Key.Range(), "Invalid provider configuration reference", "%s", fmt.Sprintf("An instance key is not allowed here: %s is the name that the called module uses.", ref.Local()))
+		d.errorf(ref.Key.Range(), "Invalid provider configuration reference", "%s", fmt.Sprintf(
+			"An instance key is not allowed here: %s is a name within the called module.", ref.Local()))
 	}
 }

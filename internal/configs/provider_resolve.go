@@ -105,7 +105,8 @@ func (m *Module) providerBlock(provider addrs.Provider, alias string) *Provider 
 // expects reports whether the module declares a configuration that callers must pass.
 func (m *Module) expects(provider addrs.Provider, alias string) bool {
 	for name, req := range m.RequiredProviders {
-		if req.Provider == provider && slices.Contains(req.Aliases, addrs.LocalProviderConfig{LocalName: name, Alias: alias}) {
+		if req.Provider == provider && slices.Contains(req.Aliases,
+			addrs.LocalProviderConfig{LocalName: name, Alias: alias}) {
 			return true
 		}
 	}

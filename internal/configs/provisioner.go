@@ -35,7 +35,8 @@ var goneProvisioners = map[string]bool{"chef": true, "habitat": true, "puppet": 
 func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 	typ := block.Labels[0]
 	if goneProvisioners[typ] {
-		d.errorf(block.LabelRanges[0], fmt.Sprintf("The %q provisioner has been removed", typ), "There is no %q provisioner any more. Use \"local-exec\", or the tool itself.", typ)
+		d.errorf(block.LabelRanges[0], fmt.Sprintf("The %q provisioner has been removed", typ),
+			"The %q provisioner no longer exists. Use \"local-exec\" or the tool itself.", typ)
 		return nil
 	}
 	content, rest := d.partial(block.Body, provisionerSchema)
@@ -46,7 +47,8 @@ func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 		case "destroy":
 			p.Destroy = true
 		default:
-			d.errorf(attr.Expr.Range(), "Invalid \"when\" keyword", "The \"when\" argument is one of the keywords create and destroy.")
+			d.errorf(attr.Expr.Range(), "Invalid \"when\" keyword",
+				"The \"when\" argument must be one of the keywords create and destroy.")
 		}
 	}
 	if attr, ok := content.Attributes["on_failure"]; ok {
@@ -55,7 +57,8 @@ func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 		case "continue":
 			p.Continue = true
 		default:
-			d.errorf(attr.Expr.Range(), "Invalid \"on_failure\" keyword", "The \"on_failure\" argument is one of the keywords continue and fail.")
+			d.errorf(attr.Expr.Range(), "Invalid \"on_failure\" keyword",
+				"The \"on_failure\" argument must be one of the keywords continue and fail.")
 		}
 	}
 	var escaped, connection once
@@ -103,7 +106,8 @@ func (d *decoder) onlyOwnReferences(body hcl.Body) {
 				continue
 			}
 			d.errorf(attr.Expr.Range(), "Invalid reference from destroy provisioner",
-				"Destroy-time provisioners and their connections may only refer to the object itself, with self, count.index and each.key; anything else may be gone when they run.")
+				"Destroy-time provisioners and their connections may only refer to the object itself, with "+
+					"self, count.index and each.key. Other objects may already be destroyed when they run.")
 		}
 	}
 }

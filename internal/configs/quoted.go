@@ -26,7 +26,8 @@ func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(val.AsString()), tmpl.Range().Filename, start)
 	d.addHCL(diags)
 	d.warnf(tmpl.Range(), "Quoted "+what+" are deprecated",
-		"In this context, %s are written without quotes; the form in quotes is accepted for old configurations only. Remove the quotes.", what)
+		"In this context, %s must be written without quotes. Quotes are accepted only for compatibility with "+
+			"old configurations. Remove the quotes.", what)
 	return &hclsyntax.ScopeTraversalExpr{Traversal: traversal, SrcRange: tmpl.Range()}
 }
 

@@ -41,15 +41,18 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 		return
 	}
 	if r.From.IsModule() && len(r.Provisioners) > 0 {
-		d.errorf(block.DefRange, "Invalid \"removed\" block", "Only removed blocks of resources can have provisioners; this one names a module.")
+		d.errorf(block.DefRange, "Invalid \"removed\" block",
+			"Only removed blocks for resources can have provisioners. This one is for a module.")
 		return
 	}
 	if !r.DestroySet {
 		d.warnf(block.DefRange, "Missing lifecycle from the removed block",
-			"Without a \"destroy\" argument the objects are forgotten and stay as they are. Write lifecycle { destroy = … } to say whether they should be destroyed.")
+			"Without a \"destroy\" argument the objects are removed from the state but not destroyed. Add "+
+				"lifecycle { destroy = … } to choose whether to destroy them.")
 	}
 	if len(r.Provisioners) > 0 && r.DestroySet && !r.Destroy {
-		d.warnf(block.DefRange, "Removed block provisioners will not be executed", "The objects are forgotten and not destroyed, so their provisioners won't run.")
+		d.warnf(block.DefRange, "Removed block provisioners will not be executed",
+			"The objects are removed from the state without being destroyed, so their provisioners do not run.")
 	}
 	if !d.override {
 		d.file.removed = append(d.file.removed, r)
@@ -62,7 +65,8 @@ func (d *decoder) removedProvisioner(r *Removed, block *hcl.Block) {
 		return
 	}
 	if !p.Destroy {
-		d.errorf(block.DefRange, "Invalid \"removed.provisioner\" block", "The provisioners of removed blocks run when an object is destroyed: write when = destroy.")
+		d.errorf(block.DefRange, "Invalid \"removed.provisioner\" block",
+			"Provisioners in removed blocks must be destroy-time provisioners. Set when = destroy.")
 	}
 	r.Provisioners = append(r.Provisioners, p)
 }
@@ -85,17 +89,21 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		switch {
 		case !ok:
 		case target.HasKey && i == len(traversal)-1:
-			d.errorf(index.SrcRange, "Resource instance address with keys is not allowed", "A removed block names a whole resource, such as \"lab.a\", and no instance of it.")
+			d.errorf(index.SrcRange, "Resource instance address with keys is not allowed",
+				"A removed block must refer to a whole resource, such as \"lab.a\", not to an instance of it.")
 		default:
-			d.errorf(index.SrcRange, "Module instance address with keys is not allowed", "A removed block names a whole module, such as \"module.a\", and no instance of it.")
+			d.errorf(index.SrcRange, "Module instance address with keys is not allowed",
+				"A removed block must refer to a whole module, such as \"module.a\", not to an instance of it.")
 		}
 	}
 	switch target.Resource.Mode {
 	// A plan can neither destroy nor forget these.
 	case addrs.Data:
-		d.errorf(expr.Range(), "Data source address is not allowed", "Data sources can't be destroyed. To drop one from the state, remove its block.")
+		d.errorf(expr.Range(), "Data source address is not allowed",
+			"Data sources can't be destroyed. To remove one from the state, remove its block.")
 	case addrs.Ephemeral:
-		d.errorf(expr.Range(), "Ephemeral resource address is not allowed", "Ephemeral resources are in no state. Remove the block.")
+		d.errorf(expr.Range(), "Ephemeral resource address is not allowed",
+			"Ephemeral resources are not stored in the state. Remove the block.")
 	}
 	r.From = target
 }

@@ -21,7 +21,7 @@ type requiredProviders struct {
 }
 
 func decodeStrayRequiredProviders(d *decoder, block *hcl.Block) {
-	d.errorf(block.DefRange, "Invalid required_providers block", "Put the block into a \"terraform\" block.")
+	d.errorf(block.DefRange, "Invalid required_providers block", "Move the block into a \"terraform\" block.")
 }
 
 func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
@@ -73,7 +73,8 @@ func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider
 		val, _ = convert.Convert(val, cty.String)
 	}
 	if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-		d.errorf(attr.Expr.Range(), "Invalid required_providers object", "A provider is required with an object, or with a version constraint as a string.")
+		d.errorf(attr.Expr.Range(), "Invalid required_providers object",
+			"A provider requirement must be an object, or a string with a version constraint.")
 		return
 	}
 	d.providerConstraint(req, val, attr.Expr.Range())
@@ -95,14 +96,14 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	case "version":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-			d.errorf(at, "Invalid version constraint", "The version has to be a string.")
+			d.errorf(at, "Invalid version constraint", "The version must be a string.")
 			return true
 		}
 		d.providerConstraint(req, val, at)
 	case "source":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-			d.errorf(at, "Invalid source", "The source has to be a string.")
+			d.errorf(at, "Invalid source", "The source must be a string.")
 			return true
 		}
 		provider, err := addrs.ParseProvider(val.AsString())
@@ -115,7 +116,8 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 		d.configurationAliases(req, pair.Value)
 	default:
 		d.errorf(pair.Key.Range(), "Invalid required_providers object",
-			"The objects of required_providers have only the attributes \"version\", \"source\" and \"configuration_aliases\". To configure a provider, write a \"provider\" block.")
+			"The objects in required_providers support only the attributes \"version\", \"source\" and "+
+				"\"configuration_aliases\". To configure a provider, use a \"provider\" block.")
 		return false
 	}
 	return true
@@ -158,7 +160,8 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 		}
 		if local.LocalName != req.LocalName {
 			d.errorf(expr.Range(), "Invalid configuration_aliases value",
-				"An alias of a configuration begins with the name of its provider: write %s.NAME, not %s.NAME.", req.LocalName, local.LocalName)
+				"Configuration aliases must start with the local name of the provider: %s.NAME, not %s.NAME.",
+				req.LocalName, local.LocalName)
 			continue
 		}
 		req.Aliases = append(req.Aliases, local)

@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -17,7 +19,8 @@ type resourceKind struct {
 	schema *hcl.BodySchema
 }
 
-var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"}, {Name: "depends_on"}}
+var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"},
+	{Name: "depends_on"}}
 
 // The schema of ephemeral resources has the blocks of managed ones, for a specific error. In data
 // blocks they are left to the provider's schema, which normally rejects them.
@@ -31,11 +34,12 @@ var (
 		Attributes: commonAttributes,
 		Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}},
 	}}
-	ephemeralKind = &resourceKind{addrs.Ephemeral, "ephemeral", "ephemeral resource", "ephemeral resources", &hcl.BodySchema{
-		Attributes: commonAttributes,
-		Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "connection"},
-			{Type: "provisioner", LabelNames: []string{"type"}}},
-	}}
+	ephemeralKind = &resourceKind{addrs.Ephemeral, "ephemeral", "ephemeral resource", "ephemeral resources",
+		&hcl.BodySchema{
+			Attributes: commonAttributes,
+			Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "connection"},
+				{Type: "provisioner", LabelNames: []string{"type"}}},
+		}}
 )
 
 func decodeManaged(d *decoder, block *hcl.Block)   { d.resource(managedKind, block, nil) }
@@ -56,7 +60,8 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	repetition := d.resourceArguments(r, content)
 	if name := r.Addr.ImpliedProvider(); r.Provider == nil && hclsyntax.ValidIdentifier(r.Addr.Type) {
 		if _, err := addrs.ParseProviderPart(name); err != nil {
-			d.errorf(block.DefRange, "Invalid provider local name", "The type %q implies a provider with the local name %q, which is none: %s.", r.Addr.Type, name, err)
+			d.errorf(block.DefRange, "Invalid provider local name",
+				"The type %q implies the provider local name %q, which is invalid: %s.", r.Addr.Type, name, err)
 		}
 	}
 	var escaped, lifecycle, connection once
@@ -68,12 +73,14 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 			d.reserved(inner, kind.block)
 		case "lifecycle":
 			if check != nil {
-				d.errorf(inner.DefRange, "Invalid lifecycle block", "Data blocks within a check block have no \"lifecycle\" block: the check manages them.")
+				d.errorf(inner.DefRange, "Invalid lifecycle block",
+					"Data blocks within a check block can't have a \"lifecycle\" block.")
 			} else if lifecycle.accept(d, inner, "Duplicate lifecycle block", "This "+kind.noun) {
 				repetition = append(repetition, d.lifecycle(kind, r, inner)...)
 			}
 		case "connection":
-			if d.managedOnly(kind, inner) && connection.accept(d, inner, "Duplicate connection block", "This "+kind.noun) {
+			if d.managedOnly(kind, inner) && connection.accept(d, inner,
+				"Duplicate connection block", "This "+kind.noun) {
 				r.Connection = &Connection{Config: inner.Body, Range: inner.DefRange}
 			}
 		case "provisioner":
@@ -105,7 +112,8 @@ func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repe
 			continue
 		}
 		if r.Check != nil {
-			d.errorf(attr.NameRange, "Invalid "+`"`+one.name+`"`+" attribute", "The argument %q is not supported in data blocks within a check block.", one.name)
+			d.errorf(attr.NameRange, fmt.Sprintf("Invalid %q attribute", one.name),
+				"The argument %q is not supported in data blocks within a check block.", one.name)
 			continue
 		}
 		*one.into = attr.Expr
@@ -126,6 +134,7 @@ func (d *decoder) managedOnly(kind *resourceKind, block *hcl.Block) bool {
 		return true
 	}
 	d.errorf(block.DefRange, "Invalid configuration block for "+kind.noun,
-		"%s can't have %q blocks: they are for managed resources (\"resource\" blocks).", tfdiags.Capital(kind.plural), block.Type)
+		"%s can't have %q blocks, which are only supported for managed resources (\"resource\" blocks).",
+		tfdiags.Capital(kind.plural), block.Type)
 	return false
 }

@@ -34,7 +34,8 @@ func (c *Config) Snapshot() *Snapshot {
 	parser := c.Root.static.env.parser
 	out := &Snapshot{Files: map[string][]byte{}}
 	for cfg := range c.Root.AllModules() {
-		out.Modules = append(out.Modules, SnapshotModule{Path: cfg.Path, Dir: cfg.Module.Dir, Source: cfg.Source, Version: cfg.Version})
+		out.Modules = append(out.Modules, SnapshotModule{Path: cfg.Path, Dir: cfg.Module.Dir, Source: cfg.Source,
+			Version: cfg.Version})
 		for _, name := range cfg.Module.Files {
 			if text := parser.Source(name); text != nil {
 				out.Files[name] = text
@@ -60,10 +61,12 @@ func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions) (*Config,
 }
 
 func (s *Snapshot) resolve(_ context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
-	i, found := slices.BinarySearchFunc(s.Modules, req.Path, func(m SnapshotModule, path addrs.Module) int { return cmp.Compare(m.Path, path) })
+	i, found := slices.BinarySearchFunc(s.Modules, req.Path,
+		func(m SnapshotModule, path addrs.Module) int { return cmp.Compare(m.Path, path) })
 	if !found || req.Source.Kind != 0 && s.Modules[i].Source != req.Source.String() {
 		return ResolvedModule{}, tfdiags.Errorf("Module not in snapshot",
-			"The saved configuration does not hold %s: its source depends on values that are different now.", req.Path).At(req.Call.SourceRange).List()
+			"The saved configuration does not contain %s, because its source depends on values that have "+
+				"changed.", req.Path).At(req.Call.SourceRange).List()
 	}
 	return ResolvedModule{Dir: s.Modules[i].Dir, Version: s.Modules[i].Version}, nil
 }

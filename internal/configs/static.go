@@ -36,7 +36,8 @@ type staticEnv struct {
 
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
 	env := &staticEnv{
-		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir, rootDir: rootDir,
+		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
+		rootDir:   rootDir,
 		functions: sync.OnceValue(func() map[string]function.Function { return funcs.Table(funcs.Options{}) }),
 	}
 	if env.workspace == "" {
@@ -95,13 +96,15 @@ func (c *Config) staticValue(expr hcl.Expression, user string) (cty.Value, tfdia
 	return c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
 }
 
-func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression, diags tfdiags.Diagnostics) (cty.Value, tfdiags.Diagnostics) {
+func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression,
+	diags tfdiags.Diagnostics) (cty.Value, tfdiags.Diagnostics) {
 	if diags.HasErrors() {
 		return cty.UnknownVal(want), diags
 	}
 	v, err := convert.Convert(v, want)
 	if err != nil {
-		return cty.UnknownVal(want), append(diags, tfdiags.Errorf("Unsuitable value type", "Unsuitable value: %s.", tfdiags.FormatError(err)).At(expr.Range()))
+		return cty.UnknownVal(want), append(diags,
+			tfdiags.Errorf("Unsuitable value type", "Unsuitable value: %s.", tfdiags.FormatError(err)).At(expr.Range()))
 	}
 	return v, diags
 }
@@ -121,7 +124,8 @@ func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user stri
 // StaticScope returns an evaluation scope with the limits of StaticEval, for callers that decode
 // bodies themselves.
 func (c *Config) StaticScope(user string, at hcl.Range) *lang.Scope {
-	return &lang.Scope{Data: lockedData{&staticData{c.static, c.static.name(user), at}}, Functions: c.static.env.functions()}
+	return &lang.Scope{Data: lockedData{&staticData{c.static, c.static.name(user), at}},
+		Functions: c.static.env.functions()}
 }
 
 // lockedData is staticData for evaluation that starts outside this package.
@@ -139,7 +143,8 @@ func refuseMarks(v cty.Value, user string, at hcl.Range) *tfdiags.Diagnostic {
 		name string
 	}{{marks.Sensitive, "Sensitive"}, {marks.Ephemeral, "Ephemeral"}} {
 		if marks.Contains(v, one.mark) {
-			problem := tfdiags.Errorf(one.name+" value not allowed", "%s values, and values derived from them, can't be used as %s.", one.name, user).At(at)
+			problem := tfdiags.Errorf(one.name+" value not allowed",
+				"%s values, and values derived from them, can't be used as %s.", one.name, user).At(at)
 			return &problem
 		}
 	}
@@ -150,7 +155,8 @@ func (s *staticScope) scope(user string, at hcl.Range) *lang.Scope {
 	return &lang.Scope{Data: &staticData{s, s.name(user), at}, Functions: s.env.functions()}
 }
 
-func (s *staticScope) eval(expr hcl.Expression, want cty.Type, user string, at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (s *staticScope) eval(expr hcl.Expression, want cty.Type, user string,
+	at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	return s.scope(user, at).EvalExpr(expr, want)
 }
 
@@ -207,16 +213,18 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 	case addrs.InputVariable:
 		v, ok := d.scope.cfg.Module.Variables[subject.Name]
 		if !ok {
-			return cty.DynamicVal, d.undefined("variable", subject, subject.Name, slices.Sorted(maps.Keys(d.scope.cfg.Module.Variables)), rng)
+			return cty.DynamicVal, d.undefined("variable", subject, subject.Name,
+				slices.Sorted(maps.Keys(d.scope.cfg.Module.Variables)), rng)
 		}
 		if v.Const != nil && !*v.Const {
 			return cty.DynamicVal, one(tfdiags.Errorf("Unable to use variable in static context",
-				"The variable %q can't be used here because it is declared with const = false.", v.Name).At(rng))
+				"The variable %q can't be used here, because it is declared with const = false.", v.Name).At(rng))
 		}
 		return d.symbol(subject)
 	case addrs.LocalValue:
 		if _, ok := d.scope.cfg.Module.Locals[subject.Name]; !ok {
-			return cty.DynamicVal, d.undefined("local value", subject, subject.Name, slices.Sorted(maps.Keys(d.scope.cfg.Module.Locals)), rng)
+			return cty.DynamicVal, d.undefined("local value", subject, subject.Name,
+				slices.Sorted(maps.Keys(d.scope.cfg.Module.Locals)), rng)
 		}
 		return d.symbol(subject)
 	case addrs.PathAttr:
@@ -247,11 +255,14 @@ func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (functi
 
 func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
 	return one(tfdiags.Errorf("Dynamic value in static context",
-		"%s can't be used here: %s must be known before anything is planned. Only variables, local values, paths and the workspace are.", subject, d.user).At(rng))
+		"%s can't be used here, because %s must be known before planning. Only variables, local values, paths "+
+			"and the workspace can be used.", subject, d.user).At(rng))
 }
 
-func (d *staticData) undefined(what string, subject addrs.Referenceable, name string, names []string, rng hcl.Range) tfdiags.Diagnostics {
-	return one(tfdiags.Errorf("Undefined "+what, "There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng))
+func (d *staticData) undefined(what string, subject addrs.Referenceable, name string, names []string,
+	rng hcl.Range) tfdiags.Diagnostics {
+	return one(tfdiags.Errorf("Undefined "+what,
+		"There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng))
 }
 
 func one(d tfdiags.Diagnostic) tfdiags.Diagnostics { return d.List() }
@@ -262,7 +273,8 @@ func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfd
 	if dir, ok := dirs[subject.Name]; ok {
 		return cty.StringVal(filepath.ToSlash(dir)), nil
 	}
-	return cty.DynamicVal, one(tfdiags.Errorf("Invalid \"path\" attribute", "The \"path\" object has no attribute %q.%s",
+	return cty.DynamicVal, one(tfdiags.Errorf("Invalid \"path\" attribute",
+		"The \"path\" object has no attribute %q.%s",
 		subject.Name, suggest.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng))
 }
 
@@ -271,8 +283,10 @@ func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.
 	case "workspace":
 		return cty.StringVal(d.scope.env.workspace), nil
 	case "applying":
-		return cty.DynamicVal, one(tfdiags.Errorf("Invalid attribute in static context", "%s is known only while planning and applying.", subject).At(rng))
+		return cty.DynamicVal, one(tfdiags.Errorf("Invalid attribute in static context",
+			"%s is known only while planning and applying.", subject).At(rng))
 	}
 	return cty.DynamicVal, one(tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
-		"There is no %[1]s.%[2]s here, only %[1]s.workspace, the name of the selected workspace.", subject.Alias, subject.Name).At(rng))
+		"There is no attribute %[1]s.%[2]s. The only attribute is %[1]s.workspace, the name of the selected "+
+			"workspace.", subject.Alias, subject.Name).At(rng))
 }

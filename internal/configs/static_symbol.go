@@ -24,7 +24,7 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 	switch {
 	case !known && s.env.depth >= maxChain:
 		return cty.DynamicVal, one(tfdiags.Errorf("Chain of references too long",
-			"%s is reached through more than %d references one after the other.", s.name(subject.String()), maxChain).At(s.declared(subject)))
+			"%s is reached through a chain of more than %d references.", s.name(subject.String()), maxChain).At(s.declared(subject)))
 	case !known:
 		s.env.depth++
 		defer func() { s.env.depth-- }()
@@ -33,7 +33,8 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 		result.value, result.diags = s.evaluate(subject)
 		result.busy = false
 	case result.busy: // a symbol further up the stack
-		return cty.DynamicVal, one(tfdiags.Errorf("Circular reference", "%s refers to itself.", s.name(subject.String())).At(s.declared(subject)))
+		return cty.DynamicVal, one(tfdiags.Errorf("Circular reference", "%s refers to itself.",
+			s.name(subject.String())).At(s.declared(subject)))
 	}
 	var diags tfdiags.Diagnostics
 	if !known || len(result.diags) <= maxRepeated {
@@ -42,7 +43,8 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 	if !result.diags.HasErrors() || result.unsuitable {
 		return result.value, diags
 	}
-	unable := tfdiags.Errorf("Unable to compute static value", "%s depends on %s, which is not available.", d.user, s.name(subject.String()))
+	unable := tfdiags.Errorf("Unable to compute static value",
+		"%s depends on %s, which is not available.", d.user, s.name(subject.String()))
 	if d.at.Filename != "" {
 		unable = unable.At(d.at)
 	}
@@ -74,7 +76,8 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.
 			// A wrong value is no lack of one: what uses the variable goes on with an unknown value.
 			s.memo[subject].unsuitable = true
 			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
-				"The value given%s is not suitable for %s, which is declared at %s: %s.", s.by(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err)))
+				"The value given%s is not suitable for %s, which is declared at %s: %s.",
+				s.by(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err)))
 		}
 		return final, diags
 	}
@@ -110,7 +113,7 @@ func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 			return answer.Value(v)
 		}
 		return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",
-			"The variable %q has no value, and none could be asked for: %s.", v.Name, err).At(v.Range))
+			"The variable %q has no value, and prompting for one failed: %s.", v.Name, err).At(v.Range))
 	}
 	return cty.DynamicVal, one(v.NoValue())
 }

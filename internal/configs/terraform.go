@@ -30,13 +30,15 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 				Type: inner.Labels[0], Config: inner.Body, TypeRange: inner.LabelRanges[0], Range: inner.DefRange,
 			})
 		case "cloud":
-			d.file.clouds = append(d.file.clouds, &Backend{Type: "cloud", Config: inner.Body, TypeRange: inner.TypeRange, Range: inner.DefRange})
+			d.file.clouds = append(d.file.clouds, &Backend{Type: "cloud", Config: inner.Body,
+				TypeRange: inner.TypeRange, Range: inner.DefRange})
 		case "required_providers":
 			d.file.requiredProviders = append(d.file.requiredProviders, decodeRequiredProviders(d, inner))
 		case "provider_meta":
 			d.providerName(inner.Labels[0], inner.DefRange)
 			d.constantArguments(inner.Body)
-			d.file.providerMetas = append(d.file.providerMetas, &ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
+			d.file.providerMetas = append(d.file.providerMetas,
+				&ProviderMeta{LocalName: inner.Labels[0], Config: inner.Body, Range: inner.DefRange})
 		case "encryption":
 			d.encryption(inner)
 		}

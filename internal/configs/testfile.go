@@ -79,8 +79,10 @@ type MockProvider struct {
 
 var (
 	testFileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-		{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"}, {Type: "provider", LabelNames: []string{"name"}},
-		{Type: "mock_provider", LabelNames: []string{"name"}}, {Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
+		{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"},
+		{Type: "provider", LabelNames: []string{"name"}},
+		{Type: "mock_provider", LabelNames: []string{"name"}}, {Type: "override_resource"}, {Type: "override_data"},
+		{Type: "override_module"},
 	}}
 	testRunSchema = &hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"}},
@@ -89,16 +91,20 @@ var (
 			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
 		},
 	}
-	testOptionsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"}, {Name: "replace"}, {Name: "target"}}}
-	testModuleSchema  = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true}, {Name: "version"}}}
+	testOptionsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"},
+		{Name: "replace"}, {Name: "target"}}}
+	testModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true},
+		{Name: "version"}}}
 )
 
 // overrideKinds maps block types to kinds.
-var overrideKinds = map[string]OverrideKind{"override_resource": OverrideResource, "override_data": OverrideData, "override_module": OverrideModule}
+var overrideKinds = map[string]OverrideKind{"override_resource": OverrideResource, "override_data": OverrideData,
+	"override_module": OverrideModule}
 
 // testFile decodes the body of a test file.
 func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
-	f := &TestFile{Name: name, Providers: map[addrs.LocalProviderConfig]*Provider{}, Mocks: map[addrs.LocalProviderConfig]*MockProvider{}}
+	f := &TestFile{Name: name, Providers: map[addrs.LocalProviderConfig]*Provider{},
+		Mocks: map[addrs.LocalProviderConfig]*MockProvider{}}
 	var variables once
 	for _, block := range d.content(body, testFileSchema).Blocks {
 		switch block.Type {
@@ -143,7 +149,8 @@ func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
 		case "plan":
 			run.Plan = true
 		default:
-			d.errorf(attr.Expr.Range(), "Invalid \"command\" keyword", "The \"command\" argument is one of the keywords apply and plan, without quotes.")
+			d.errorf(attr.Expr.Range(), "Invalid \"command\" keyword",
+				"The \"command\" argument must be one of the keywords apply and plan, without quotes.")
 		}
 	}
 	if attr, ok := content.Attributes["providers"]; ok {
@@ -187,7 +194,8 @@ func (d *decoder) testOptions(block *hcl.Block) TestOptions {
 		case "refresh-only":
 			o.RefreshOnly = true
 		default:
-			d.errorf(attr.Expr.Range(), "Invalid \"mode\" keyword", "The \"mode\" argument is one of the keywords normal and refresh-only, without quotes.")
+			d.errorf(attr.Expr.Range(), "Invalid \"mode\" keyword",
+				"The \"mode\" argument must be one of the keywords normal and refresh-only, without quotes.")
 		}
 	}
 	if attr, ok := attrs["refresh"]; ok {
@@ -195,7 +203,9 @@ func (d *decoder) testOptions(block *hcl.Block) TestOptions {
 		d.constant(attr, &refresh)
 		o.SkipRefresh = !refresh
 		if o.SkipRefresh && o.RefreshOnly {
-			d.errorf(attr.Range, "Incompatible plan options", "A refresh-only plan without refreshing would do nothing: leave out refresh = false or mode = refresh-only.")
+			d.errorf(attr.Range, "Incompatible plan options",
+				"A refresh-only plan without refresh would do nothing. Remove refresh = false or mode = "+
+					"refresh-only.")
 		}
 	}
 	if attr, ok := attrs["target"]; ok {
@@ -236,5 +246,6 @@ func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
 }
 
 func (d *decoder) duplicateProvider(p *Provider, before hcl.Range) {
-	d.errorf(p.Range, "Duplicate provider configuration", "There is a configuration %s in this file already, at %s.", p.Local(), tfdiags.Place(before))
+	d.errorf(p.Range, "Duplicate provider configuration",
+		"This file already has a configuration %s at %s.", p.Local(), tfdiags.Place(before))
 }

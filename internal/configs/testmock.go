@@ -17,15 +17,18 @@ var (
 			{Type: "override_resource"}, {Type: "override_data"},
 		},
 	}
-	mockDefaultsSchema   = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"}}}
-	overrideSchema       = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true}, {Name: "values"}}}
-	overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true}, {Name: "outputs"}}}
+	mockDefaultsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"}}}
+	overrideSchema     = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true},
+		{Name: "values"}}}
+	overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true},
+		{Name: "outputs"}}}
 )
 
 // mockProvider decodes a mock_provider block.
 func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{}}
-	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0], Range: block.DefRange, Mock: true}
+	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0],
+		Range: block.DefRange, Mock: true}
 	if !d.providerName(m.Name, block.LabelRanges[0]) {
 		return
 	}
@@ -40,7 +43,9 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	if attr, ok := content.Attributes["for_each"]; ok {
 		m.ForEach = attr.Expr
 		if m.AliasRange == nil {
-			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"", "With for_each there are several configurations of the provider, which need an alias to refer to them.")
+			d.errorf(attr.Expr.Range(), "Alias required when using \"for_each\"",
+				"A provider block with for_each has several instances, and references to them require an "+
+					"alias.")
 		}
 	}
 	for _, inner := range content.Blocks {
@@ -56,7 +61,9 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	m.byTarget = OverrideTable{}
 	for _, o := range m.Overrides {
 		if m.byTarget.Add(o) != nil {
-			d.errorf(m.Range, "Duplicated override", "%s is overridden twice in this mock_provider block, again at %s.", o.Target, tfdiags.Place(o.TargetRange))
+			d.errorf(m.Range, "Duplicated override",
+				"%s is overridden twice in this mock_provider block, again at %s.",
+				o.Target, tfdiags.Place(o.TargetRange))
 		}
 	}
 	if before := f.Mocks[m.Local()]; before != nil {
@@ -69,7 +76,8 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 func (d *decoder) mockDefaults(m *MockProvider, into map[string]cty.Value, block *hcl.Block) {
 	typ := block.Labels[0]
 	if _, dup := into[typ]; dup {
-		d.errorf(m.Range, "Duplicated "+block.Type+" block", "There is a second %s block for the type %q, at %s.", block.Type, typ, tfdiags.Place(block.DefRange))
+		d.errorf(m.Range, "Duplicated "+block.Type+" block",
+			"There is another %s block for the type %q at %s.", block.Type, typ, tfdiags.Place(block.DefRange))
 	}
 	values := cty.EmptyObjectVal
 	if attr, ok := d.content(block.Body, mockDefaultsSchema).Attributes["defaults"]; ok {
@@ -121,10 +129,13 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 	}
 	switch {
 	case keyed:
-		d.errorf(o.TargetRange, "Invalid override target", "An override is for all instances of a module. Leave out the module's instance key.")
+		d.errorf(o.TargetRange, "Invalid override target",
+			"An override applies to all instances of a module. Remove the module's instance key.")
 	case target.IsModule() != (o.Kind == OverrideModule):
-		what := map[OverrideKind]string{OverrideResource: "resource", OverrideData: "data source", OverrideModule: "module call"}[o.Kind]
-		d.errorf(o.TargetRange, "Invalid override target", "The target must be the address of a %s; this is %s.", what, target)
+		what := map[OverrideKind]string{OverrideResource: "resource", OverrideData: "data source",
+			OverrideModule: "module call"}[o.Kind]
+		d.errorf(o.TargetRange, "Invalid override target",
+			"The target must be the address of a %s; this is %s.", what, target)
 	default:
 		return true
 	}
@@ -149,7 +160,7 @@ func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 	switch {
 	case diags.HasErrors():
 	case v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType():
-		d.errorf(attr.Expr.Range(), "Invalid "+attr.Name, "The argument %q must be an object: names and values in braces.", attr.Name)
+		d.errorf(attr.Expr.Range(), "Invalid "+attr.Name, "The argument %q must be an object.", attr.Name)
 	default:
 		return v
 	}

@@ -34,15 +34,18 @@ func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnosti
 	var diags tfdiags.Diagnostics
 	switch dir := filepath.Join(root, testDir); {
 	case filepath.IsAbs(testDir):
-		diags = append(diags, tfdiags.Warningf("Test directory must be relative", "The test directory %s is not looked into: give its path from the current directory.", testDir))
+		diags = append(diags, tfdiags.Warningf("Test directory must be relative",
+			"The test directory %s is ignored. Use a path relative to the current directory.", testDir))
 	case filepath.Clean(dir) == filepath.Clean(root):
 	default:
 		switch _, err := p.fs.ReadDir(dir); {
 		case err == nil || filepath.Clean(testDir) == DefaultTestDirectory && errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrNotExist):
-			diags = append(diags, tfdiags.Warningf("Test directory does not exist", "The requested test directory %s does not exist.", testDir))
+			diags = append(diags, tfdiags.Warningf("Test directory does not exist",
+				"The requested test directory %s does not exist.", testDir))
 		default:
-			diags = append(diags, tfdiags.Errorf("Test directory can't be read", "The test directory %s can't be read: %s.", testDir, err))
+			diags = append(diags, tfdiags.Errorf("Test directory can't be read",
+				"The test directory %s can't be read: %s.", testDir, err))
 		}
 		names = append(names, p.listTests(dir)...)
 	}
@@ -142,8 +145,9 @@ func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 		return o.unprotected(m)
 	}
 	out := &Module{
-		Dir: m.Dir, RequiredProviders: m.RequiredProviders, LocalNames: m.LocalNames, Variables: map[string]*Variable{}, Outputs: map[string]*Output{},
-		Files: m.Files, arguments: m.arguments,
+		Dir: m.Dir, RequiredProviders: m.RequiredProviders, LocalNames: m.LocalNames, Variables: map[string]*Variable{},
+		Outputs: map[string]*Output{},
+		Files:   m.Files, arguments: m.arguments,
 	}
 	for name, v := range m.Variables {
 		plain := *v

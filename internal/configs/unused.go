@@ -34,7 +34,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
 				continue
 			}
 			diags = append(diags, tfdiags.Warningf("Object attribute is ignored",
-				"The variable's type has no attribute %q, so the value is dropped.%s",
+				"The variable's type has no attribute %q, so this value is ignored.%s",
 				name, suggest.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes())))).At(pair.Key.Range()))
 		}
 	case ty.IsMapType():

@@ -41,7 +41,8 @@ var variableSchema = &hcl.BodySchema{
 
 // metaArguments of module calls can't be variable names: callers could not set such variables.
 var metaArguments = map[string]bool{
-	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true, "depends_on": true, "locals": true,
+	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true,
+	"depends_on": true, "locals": true,
 	"provider": true, "_": true,
 }
 
@@ -54,7 +55,8 @@ func decodeVariable(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, variableSchema)
 	d.identifier(v.Name, block.LabelRanges[0], "variable name")
 	if metaArguments[v.Name] {
-		d.errorf(block.LabelRanges[0], "Invalid variable name", "The variable name %q is reserved: a module block gives it a meaning of its own.", v.Name)
+		d.errorf(block.LabelRanges[0], "Invalid variable name",
+			"The variable name %q is reserved, because it is a meta-argument of module blocks.", v.Name)
 	}
 	attrs := content.Attributes
 	if attr, ok := attrs["description"]; ok {
@@ -70,7 +72,8 @@ func decodeVariable(d *decoder, block *hcl.Block) {
 	}
 	for _, inner := range content.Blocks {
 		if d.override {
-			d.errorf(inner.DefRange, "Can't override validation blocks", "Override files cannot override \"validation\" blocks.")
+			d.errorf(inner.DefRange, "Can't override validation blocks",
+				"Override files cannot override \"validation\" blocks.")
 			continue
 		}
 		rule, ok := d.checkRule(inner)
@@ -108,7 +111,8 @@ func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
 // NoValue returns the error for a required root module variable without a value.
 func (v *Variable) NoValue() tfdiags.Diagnostic {
 	return tfdiags.Errorf("No value for required variable",
-		"The variable %q of the root module has no default, so it needs a value: with -var, -var-file, a .tfvars file or the environment variable TF_VAR_%s.",
+		"The root module variable %q has no default, so it requires a value. Set it with -var, -var-file, a "+
+			".tfvars file or the environment variable TF_VAR_%s.",
 		v.Name, v.Name).At(v.Range)
 }
 
@@ -124,7 +128,8 @@ func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what st
 		return ""
 	}
 	if text == "" {
-		d.errorf(at, summary, "The \"deprecated\" argument must not be empty: it tells users of this %s what to use instead.", what)
+		d.errorf(at, summary,
+			"The \"deprecated\" argument must not be empty. It must tell users of this %s what to use instead.", what)
 	}
 	return text
 }
@@ -155,13 +160,14 @@ func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
 	val, err := v.Type.Convert(v.Default.Value)
 	if err != nil {
 		problem := tfdiags.Errorf("Invalid default value for variable",
-			"The default doesn't fit the variable's type: %s.", tfdiags.FormatError(err)).At(at)
+			"The default is not compatible with the variable's type: %s.", tfdiags.FormatError(err)).At(at)
 		v.Default.Value = cty.DynamicVal
 		return &problem
 	}
 	v.Default.Value = val
 	if val.IsNull() && !v.Nullable {
-		problem := tfdiags.Errorf("Invalid default value for variable", "The default can't be null while nullable is false.").At(at)
+		problem := tfdiags.Errorf("Invalid default value for variable",
+			"The default can't be null while nullable is false.").At(at)
 		return &problem
 	}
 	return nil
@@ -180,7 +186,8 @@ func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 	any := TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}
 	if tmpl, ok := expr.(*hclsyntax.TemplateExpr); ok && tmpl.IsStringLiteral() {
 		val, _ := tmpl.Value(nil)
-		d.errorf(expr.Range(), "Invalid quoted type constraints", "Type constraints are written without quotes. Remove the quotes around %q.", val.AsString())
+		d.errorf(expr.Range(), "Invalid quoted type constraints",
+			"Type constraints must be written without quotes. Remove the quotes around %q.", val.AsString())
 		return any
 	}
 	ty, defaults, diags := funcs.ParseType(expr)
@@ -202,6 +209,6 @@ func (d *decoder) refersToItself(v *Variable, rule *CheckRule) bool {
 		}
 	}
 	d.errorf(rule.Condition.Range(), "Invalid variable validation condition",
-		"The condition doesn't refer to var.%s, so it says nothing about its value.", v.Name)
+		"The condition must refer to var.%s to validate its value.", v.Name)
 	return false
 }

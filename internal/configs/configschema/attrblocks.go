@@ -160,7 +160,8 @@ func (f *fixedBody) fix(content *hcl.BodyContent, asBlocks map[string]*NestedBlo
 	if content == nil {
 		return nil
 	}
-	out := &hcl.BodyContent{Attributes: make(hcl.Attributes, len(content.Attributes)), MissingItemRange: content.MissingItemRange}
+	out := &hcl.BodyContent{Attributes: make(hcl.Attributes, len(content.Attributes)),
+		MissingItemRange: content.MissingItemRange}
 	for name, attr := range content.Attributes {
 		out.Attributes[name] = attr
 	}

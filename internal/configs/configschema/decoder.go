@@ -102,7 +102,8 @@ func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty
 func (b *Block) Prepare(body hcl.Body) hcl.Body {
 	b.derived.preparing.Do(func() {
 		schema := *b.bodySchema()
-		schema.Blocks = append(slices.Clip(schema.Blocks), hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
+		schema.Blocks = append(slices.Clip(schema.Blocks),
+			hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
 		b.derived.preparingSchema = &schema
 	})
 	content, diags := body.Content(b.derived.preparingSchema)

@@ -41,7 +41,8 @@ func attrTemplates(attrs map[string]*Attribute, is func(*Attribute) bool) map[st
 		case is(attr):
 			out[name] = &template{here: true}
 		case attr.NestedType != nil:
-			if t := inCollection(attr.NestedType.Nesting, objectTemplate(attrTemplates(attr.NestedType.Attributes, is))); t != nil {
+			if t := inCollection(attr.NestedType.Nesting,
+				objectTemplate(attrTemplates(attr.NestedType.Attributes, is))); t != nil {
 				out[name] = t
 			}
 		}

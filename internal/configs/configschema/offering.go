@@ -10,7 +10,8 @@ import (
 // in the schema, which lacks the names in also because they were removed from the body earlier.
 // Offering decodes the body again with both. It returns problems unchanged if the names in also
 // would be accepted here.
-func (b *Block) Offering(body hcl.Body, also *hcl.BodySchema, ctx *hcl.EvalContext, problems hcl.Diagnostics) hcl.Diagnostics {
+func (b *Block) Offering(body hcl.Body, also *hcl.BodySchema, ctx *hcl.EvalContext,
+	problems hcl.Diagnostics) hcl.Diagnostics {
 	if also == nil || !problems.HasErrors() {
 		return problems
 	}

@@ -207,8 +207,8 @@ func TestInternalValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("a bad schema is accepted")
 	}
-	for _, want := range []string{"Upper: the name", "none: one of", "both: Required goes", "empty: exactly one", "clash: there is both",
-		"mode: the nesting mode", "many: at most one", "set: blocks in a set"} {
+	for _, want := range []string{"Upper: the name", "none: one of", "both: Required can", "empty: exactly one", "clash: there is both",
+		"mode: the nesting mode", "many: this nesting mode allows at most one", "set: blocks in a set"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)
 		}

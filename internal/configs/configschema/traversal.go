@@ -34,7 +34,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 	if nested := b.BlockTypes[name]; nested != nil {
 		return nested.validateTraversal(name, after)
 	}
-	detail := fmt.Sprintf("There is no argument, block or attribute %q here.", name)
+	detail := fmt.Sprintf("This object has no argument, nested block or exported attribute %q.", name)
 	if near := didYouMean(name, b); near != "" {
 		detail += fmt.Sprintf(" Did you mean %q?", near)
 	}
@@ -57,7 +57,7 @@ func stepAttribute(step hcl.Traverser) (string, *hcl.Diagnostic) {
 		}
 		return "", &hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Invalid index operation",
-			Detail:  "An object's attribute is named by a string, such as [\"id\"], or after a dot.",
+			Detail:  "Attributes of an object must be selected with a string index, such as [\"id\"], or after a dot.",
 			Subject: step.SourceRange().Ptr(),
 		}
 	}
@@ -86,8 +86,8 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 		}
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Cannot index a set value",
-			Detail: fmt.Sprintf("The blocks %q are a set, whose elements have no keys. "+
-				"Pick out elements with a \"for\" expression and its \"if\".", name),
+			Detail: fmt.Sprintf("Blocks of type %q are a set, whose elements have no keys. "+
+				"Select elements with a \"for\" expression and an \"if\" clause.", name),
 			Subject: after[0].SourceRange().Ptr(),
 		}}
 	}
@@ -103,7 +103,7 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 		}
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Invalid operation",
-			Detail: fmt.Sprintf("The blocks %q are a list: take one of them by its number, as in %s[0].",
+			Detail: fmt.Sprintf("Blocks of type %q are a list. Select one of them by index, such as %s[0].",
 				name, name),
 			Subject: after[0].SourceRange().Ptr(),
 		}}
@@ -113,5 +113,6 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 
 // didYouMean returns the name in b that is most similar to given, "" if none is.
 func didYouMean(given string, b *Block) string {
-	return suggest.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes))))
+	return suggest.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)),
+		slices.Sorted(maps.Keys(b.BlockTypes))))
 }

@@ -97,15 +97,16 @@ func (c *collection) option(text string) {
 	name, value, found := strings.Cut(text, "=")
 	if !found {
 		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option",
-			"The -var option %q is not of the form NAME=VALUE: a name, an equals sign and a value without spaces around the sign.", text))
+			"The -var option %q must have the form NAME=VALUE, without spaces around the equals sign.", text))
 		return
 	}
 	if !hclsyntax.ValidIdentifier(name) {
 		hint := ""
 		if trimmed := strings.TrimSpace(name); hclsyntax.ValidIdentifier(trimmed) {
-			hint = fmt.Sprintf(" Write %s=VALUE without a space before the equals sign.", trimmed)
+			hint = fmt.Sprintf(" Use %s=VALUE without a space before the equals sign.", trimmed)
 		}
-		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option", "The -var option %q has no valid variable name.%s", name+"=…", hint))
+		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option",
+			"The -var option %q has no valid variable name.%s", name+"=…", hint))
 		return
 	}
 	c.given[name] = configs.Given{Text: value, From: "the -var option", Undeclared: configs.UndeclaredError}
@@ -115,7 +116,8 @@ func (c *collection) option(text string) {
 func (c *collection) file(name string) {
 	src, err := c.parser.FS().ReadFile(name)
 	if err != nil {
-		c.diags = append(c.diags, tfdiags.Errorf("Failed to read variables file", "The variables file %q could not be read: %s.", name, err))
+		c.diags = append(c.diags, tfdiags.Errorf("Failed to read variables file",
+			"The variables file %q could not be read: %s.", name, err))
 		return
 	}
 	source, diags := c.parse(name, src)
@@ -125,7 +127,8 @@ func (c *collection) file(name string) {
 	}
 	if at := declaration(source.Body); at != nil {
 		c.diags = append(c.diags, tfdiags.Errorf("Variable declaration in .tfvars file",
-			"A variables file gives values to variables that the configuration declares: NAME = VALUE. \"variable\" blocks belong into a .tf file.").At(*at))
+			"A variables file sets the values of declared variables: NAME = VALUE. Move \"variable\" blocks "+
+				"to a .tf file.").At(*at))
 		return
 	}
 	attrs, hclDiags := source.Body.JustAttributes()
@@ -150,7 +153,8 @@ func (c *collection) parse(name string, src []byte) (*hcl.File, tfdiags.Diagnost
 
 // declaration finds a variable block, which users sometimes put into variable files by mistake.
 func declaration(body hcl.Body) *hcl.Range {
-	content, _, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
+	content, _, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable",
+		LabelNames: []string{"name"}}}})
 	if diags.HasErrors() || len(content.Blocks) == 0 {
 		return nil
 	}

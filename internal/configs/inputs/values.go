@@ -50,12 +50,14 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 		}
 		out[name] = one
 		if v.Deprecated != "" {
-			diags = append(diags, tfdiags.Warningf("Variable marked as deprecated", "%s", v.DeprecationText()).At(v.Range))
+			diags = append(diags, tfdiags.Warningf("Variable marked as deprecated", "%s",
+				v.DeprecationText()).At(v.Range))
 		}
 	}
 	if undeclared > maxUndeclared {
 		diags = append(diags, tfdiags.Warningf("Values for undeclared variables",
-			"%d other variables are set in variables files without being declared. To silence these warnings, give the values with TF_VAR_ environment variables.", undeclared-maxUndeclared))
+			"Variables files set values for %d more undeclared variables. To silence these warnings, set the "+
+				"values with TF_VAR_ environment variables.", undeclared-maxUndeclared))
 	}
 	return out, diags
 }
@@ -64,14 +66,16 @@ func undeclaredValue(name, meant string, g configs.Given, count int) tfdiags.Dia
 	switch {
 	case g.Undeclared == configs.UndeclaredError:
 		return tfdiags.Errorf("Value for undeclared variable",
-			"There is no variable %q in the root module, but %s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, meant).List()
+			"The root module has no variable %q, but %s sets it.%s Declare it in a \"variable\" block, or "+
+				"remove the value.", name, g.From, meant).List()
 	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
 		where := ""
 		if g.Range.Filename != "" {
 			where = fmt.Sprintf(", line %d,", g.Range.Start.Line)
 		}
 		return tfdiags.Warningf("Value for undeclared variable",
-			"There is no variable %q in the root module, but %s%s gives it a value.%s Declare it in a \"variable\" block, or leave out the value.", name, g.From, where, meant).List()
+			"The root module has no variable %q, but %s%s sets it.%s Declare it in a \"variable\" block, or "+
+				"remove the value.", name, g.From, where, meant).List()
 	}
 	return nil
 }
