@@ -87,7 +87,7 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 	if len(tr) < skip+2 {
 		hint := ""
 		if len(tr) == 1 {
-			hint = fmt.Sprintf(" If %s is a text, write it in quotes: %q.", tr.RootName(), tr.RootName())
+			hint = fmt.Sprintf(" If %s is a string, write it in quotes: %q.", tr.RootName(), tr.RootName())
 		}
 		return nil, refError(tr.SourceRange(), "A reference to a %s consists of its type and its name, with a dot between them.%s", what, hint)
 	}
