@@ -66,7 +66,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		diags = diags.Append(writeGenerated(f.GenerateConfig, plan)...)
 	}
 	if plan != nil && f.Out != "" {
-		diags = diags.Append(savePlan(op, f.Out, plan)...)
+		diags = diags.Append(savePlan(session.EngineContext(ctx), op, f.Out, plan)...)
 	}
 	if diags.HasErrors() {
 		return diags.Err()

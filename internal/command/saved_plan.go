@@ -29,8 +29,14 @@ import (
 )
 
 // savePlan writes a plan with everything that applying it later needs.
-func savePlan(op *session.Operation, path string, plan *plans.Plan) tfdiags.Diagnostics {
+func savePlan(ctx context.Context, op *session.Operation, path string, plan *plans.Plan) tfdiags.Diagnostics {
 	file, err := planFile(op, plan)
+	if err == nil {
+		var problems tfdiags.Diagnostics // a plan without a schema is shown by asking the provider
+		if schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, &problems)); !problems.HasErrors() {
+			file.Schemas = schemas
+		}
+	}
 	var text bytes.Buffer
 	if err == nil {
 		err = planfile.Write(&text, file)

@@ -191,15 +191,9 @@ func (s *shower) plan(ctx context.Context, path string) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	reqs := session.Requirements(saved.cfg.Config, saved.Plan.Prior)
-	running, more := s.app.OpenProviders(reqs)
+	schemas, end, more := s.app.planSchemas(ctx, saved)
 	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
-	}
-	defer running.Close(s.app.Session)
-	schemas, more := running.FetchSchemas(ctx, reqs.Providers())
-	diags = diags.Append(more...)
+	defer end()
 	if diags.HasErrors() {
 		return diags.Err()
 	}

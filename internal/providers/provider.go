@@ -68,6 +68,19 @@ type Schema struct {
 	MoveResource bool
 }
 
+// Table returns the table of a mode; it is nil if there is none.
+func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
+	switch mode {
+	case addrs.Managed:
+		return s.Resources
+	case addrs.Data:
+		return s.DataSources
+	case addrs.Ephemeral:
+		return s.Ephemerals
+	}
+	return nil
+}
+
 // TypeTable gives the schemas of resource types by name; a type may be decoded on first use. The plugin client and the
 // built-in provider each have one.
 type TypeTable interface {

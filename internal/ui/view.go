@@ -26,15 +26,7 @@ func (s Schemas) resource(p addrs.Provider, r addrs.Resource) *providers.Resourc
 	if schema == nil {
 		return nil
 	}
-	var table providers.TypeTable
-	switch r.Mode {
-	case addrs.Managed:
-		table = schema.Resources
-	case addrs.Data:
-		table = schema.DataSources
-	case addrs.Ephemeral:
-		table = schema.Ephemerals
-	}
+	table := schema.Table(r.Mode)
 	if table == nil {
 		return nil
 	}

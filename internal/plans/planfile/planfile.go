@@ -14,7 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/flate"
 
+	"tofu/internal/addrs"
 	"tofu/internal/plans"
+	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 )
@@ -34,6 +36,10 @@ type File struct {
 	// LockFile is the content of the provider lock file, nil for none.
 	LockFile []byte
 	Backend  Backend
+
+	// Schemas holds those that showing the plan needs, of the resource types in it, without descriptions. It is nil for plans
+	// that were written without.
+	Schemas map[addrs.Provider]*providers.Schema
 }
 
 // Backend says where the state is.
@@ -50,6 +56,7 @@ const (
 	stateEntry  = "state"
 	prevEntry   = "previous-state"
 	lockEntry   = "lock.hcl"
+	schemaEntry = "schemas"
 	configDir   = "config/"
 	foreignPlan = "tfplan"
 
@@ -90,6 +97,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 	if !statefile.Equal(f.Plan.Prior, f.Plan.PrevRun) {
 		if err := writeState(z, prevEntry, f, f.Plan.PrevRun); err != nil {
 			return err
+		}
+	}
+	if f.Schemas != nil {
+		out, err := z.Create(schemaEntry)
+		if err != nil {
+			return err
+		}
+		if err := writeSchemas(out, f.Schemas); err != nil {
+			return fmt.Errorf("writing the schemas: %w", err)
 		}
 	}
 	if f.LockFile != nil {
@@ -190,6 +206,11 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
 	f.Serial, f.Lineage = prior.Serial, prior.Lineage
+	if e := entries[schemaEntry]; e != nil {
+		if f.Schemas, err = readSchemaEntry(e); err != nil {
+			return nil, err
+		}
+	}
 	for name, e := range entries {
 		path, isConfig := strings.CutPrefix(name, configDir)
 		switch {
@@ -209,6 +230,22 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+func readSchemaEntry(e *zip.File) (map[addrs.Provider]*providers.Schema, error) {
+	in, err := e.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	schemas, err := readSchemas(in)
+	if err == nil {
+		_, err = io.Copy(io.Discard, in) // the checksum stands at the end
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return schemas, nil
 }
 
 func readState(e *zip.File) (*statefile.File, error) {

@@ -20,9 +20,11 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/configs/configschema"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"
+	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 )
@@ -37,7 +39,8 @@ func compare(want, got *planfile.File) string {
 		cmp.Comparer(statefile.Equal),
 		cmp.Comparer(func(a, b *checks.Results) bool { return (a == nil) == (b == nil) && cmp.Equal(a.Sorted(), b.Sorted()) }),
 		cmp.Comparer(func(a, b addrs.InstanceKey) bool { return a == b }),
-		cmpopts.IgnoreUnexported(plans.Changes{}),
+		cmpopts.IgnoreUnexported(plans.Changes{}, configschema.Block{}),
+		cmp.Comparer(cty.Type.Equals),
 	)
 }
 
@@ -322,8 +325,12 @@ func (g generator) file() *planfile.File {
 		p.Checks = &checks.Results{}
 		p.Checks.Declare(checks.KindCheck, "check."+g.word()).Set("check.a", checks.Fail, []string{g.text()})
 	}
+	var schemas map[addrs.Provider]*providers.Schema
+	if g.yes() {
+		schemas = g.schemas()
+	}
 	return &planfile.File{
-		Plan: p, Serial: uint64(g.n("serial", 99)), Lineage: g.word(), Config: map[string][]byte{"main.tf": []byte(g.text()), "a/b.tf": nil},
+		Plan: p, Schemas: schemas, Serial: uint64(g.n("serial", 99)), Lineage: g.word(), Config: map[string][]byte{"main.tf": []byte(g.text()), "a/b.tf": nil},
 		LockFile: []byte(g.text()),
 		Backend:  planfile.Backend{Type: g.word(), Config: []byte("{}"), Workspace: g.word(), State: g.text()},
 	}
