@@ -15,7 +15,9 @@ import (
 
 // Apply executes a plan and returns the resulting state, which holds all completed changes even if
 // there are errors.
-func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) (*states.State, tfdiags.Diagnostics) {
+func Apply(
+	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions,
+) (*states.State, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &ApplyOptions{}
 	}
@@ -39,11 +41,13 @@ func Apply(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env,
 	finisher{w}.finishState(plan)
 	if len(plan.Targets)+len(plan.Excludes) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",
-			"The plan was made with -target or -exclude, so some changes that the configuration asks for may not have been applied. Plan again without them to see what is left."))
+			"The plan was made with -target or -exclude, so it may not cover all changes. Run a plan without "+
+				"these options to see the remaining changes."))
 	}
 	if plan.Mode == plans.Destroy && w.out.forgotten > 0 && !opts.SuppressForgetErrors && !walked.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
-			"%d objects were forgotten, as the configuration asks for: they still exist, and nothing manages them. With -suppress-forget-errors this is no error.", w.out.forgotten))
+			"%d objects were removed from the state and not destroyed, as configured. They still exist, but "+
+				"are no longer managed. The option -suppress-forget-errors accepts that.", w.out.forgotten))
 	}
 	return w.out.state, diags
 }
@@ -91,7 +95,8 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 		}
 		if !same {
 			diags = diags.Append(tfdiags.Errorf("Mismatch between input and plan variable value",
-				"The value given for %q differs from the one that the plan was made with. A saved plan is applied with its own values: leave the variable out, or make a new plan.", name))
+				"The given value of %q differs from its value in the saved plan. A saved plan is applied with "+
+					"the values that it was made with. Do not set the variable, or create a new plan.", name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Plan.EphemeralVariables)) {
@@ -99,7 +104,8 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 		_, again := opts.Variables[name]
 		if v != nil && !again && (v.Required() || o.Plan.EphemeralVariables[name]) {
 			diags = diags.Append(tfdiags.Errorf("No value for required variable",
-				"The variable %q is ephemeral: its value is not part of the plan, so it must be given again to apply the plan.", name).At(v.Range))
+				"The variable %q is ephemeral. Its value is not stored in the plan, so it must be set again "+
+					"to apply the plan.", name).At(v.Range))
 		}
 	}
 	return diags

@@ -41,7 +41,8 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	what.IDKey, what.IDValue = identify(prior.value)
 	planned := unmark(final.After)
 	a.start = w.op.env.now()
-	w.out.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned, Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
+	w.out.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned,
+		Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
 	var old *states.Object
 	if a.planned.Action == plans.CreateThenDelete {
 		old = a.depose()
@@ -52,8 +53,9 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	// Record the response before another call can start: the process may be killed at any time.
 	diags := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
 		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
-			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config, Private: final.Private,
-			Meta: prop.meta, Identity: final.AfterIdentity,
+			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config,
+			Private: final.Private,
+			Meta:    prop.meta, Identity: final.AfterIdentity,
 		})
 		diags := a.explain(resp.Diagnostics)
 		var more tfdiags.Diagnostics
@@ -73,7 +75,8 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 		a.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(value)
-	w.out.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
+	w.out.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(),
+		Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
 	if obj := w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
 		diags = diags.Append(a.postconditions(a.x.objs[a.at])...)
 	}
@@ -115,7 +118,9 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 
 // result returns as much of the provider's response as can be stored. One invalid part does not
 // discard the others.
-func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers.ApplyResponse) (cty.Value, tfdiags.Diagnostics) {
+func (a *applyStep) result(
+	prior *objectState, planned cty.Value, resp providers.ApplyResponse,
+) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	ty := a.r.Schema.Block.ImpliedType()
 	failed := resp.Diagnostics.HasErrors()
@@ -129,7 +134,9 @@ func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers
 	}
 	if errs := resp.New.Type().TestConformance(ty); len(errs) > 0 {
 		for _, err := range errs {
-			diags = diags.Append(providerBug(bug, p, "returned an object for %s that its schema does not allow: %s. The object as it was known before is kept in the state.", a.addr, tfdiags.FormatError(err)))
+			diags = diags.Append(providerBug(bug, p,
+				"returned an object for %s that does not conform to its schema: %s. The state keeps the "+
+					"previous object.", a.addr, tfdiags.FormatError(err)))
 		}
 		return prior.value, diags
 	}
@@ -142,12 +149,13 @@ func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers
 		return value, diags
 	}
 	if value.IsNull() {
-		return value, diags.Append(providerBug("Provider returned invalid result object after apply", p, "returned no object after applying %s, although nothing failed.", a.addr))
+		return value, diags.Append(providerBug("Provider returned invalid result object after apply", p,
+			"returned no object after applying %s, but no error either.", a.addr))
 	}
 	if !resp.LegacyTypes {
 		for _, err := range a.incompatible(markLike(planned, a.planned.After), value) {
 			diags = diags.Append(providerBug("Provider produced inconsistent result after apply", p,
-				"did not do what it had planned for %s: %s.", a.addr, tfdiags.FormatError(err)))
+				"returned a result for %s that differs from its plan: %s.", a.addr, tfdiags.FormatError(err)))
 		}
 	}
 	return value, diags.WithAddress(a.addr.String())
@@ -157,8 +165,10 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if !v.IsKnown() {
-			diags = diags.Append(providerBug("Provider returned invalid result object after apply", a.prov.addr.Config.Provider,
-				"returned an unknown value for %s%s after applying it, and null was stored instead.", a.addr, tfdiags.FormatPath(path)))
+			diags = diags.Append(providerBug("Provider returned invalid result object after apply",
+				a.prov.addr.Config.Provider,
+				"returned an unknown value for %s%s after applying it. Null was stored instead.", a.addr,
+				tfdiags.FormatPath(path)))
 		}
 		return v.IsKnown(), nil
 	})
@@ -167,15 +177,20 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 
 // store records the object. If the object was created and has provisioners, store runs them and
 // returns the object with the resulting status.
-func (a *applyStep) store(prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value, resp providers.ApplyResponse, failed bool) (*states.Object, tfdiags.Diagnostics) {
+func (a *applyStep) store(
+	prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value,
+	resp providers.ApplyResponse, failed bool,
+) (*states.Object, tfdiags.Diagnostics) {
 	w, r := a.w, a.r
 	if value.IsNull() { // an error without a value: the prior object, if any, is unchanged
 		w.out.undeclare(a.addr.Abs())
 		return nil, nil
 	}
 	marked := markStored(r.Schema.Block, markLike(value, final.After), nil)
-	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity), IdentityVersion: r.Schema.IdentityVersion,
-		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete, SkipDestroy: r.Config.Destroy != nil && !*r.Config.Destroy, Dependencies: r.Deps}
+	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity),
+		IdentityVersion:     r.Schema.IdentityVersion,
+		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
+		SkipDestroy:         r.Config.Destroy != nil && !*r.Config.Destroy, Dependencies: r.Deps}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

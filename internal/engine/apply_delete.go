@@ -98,14 +98,16 @@ func (d *deletion) run(l *objectState) tfdiags.Diagnostics {
 	what.IDKey, what.IDValue = identify(l.value)
 	start := w.op.env.now()
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
-	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null, Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
+	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
+		Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if d.deposed == "" && l.obj.Status != states.Tainted {
 		diags = diags.Append(d.runDestroyProvisioners(l.value)...)
 	}
 	if !diags.HasErrors() {
 		diags = diags.Append(d.call(l, null)...)
 	}
-	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
+	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(),
+		Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
 	return diags
 }
 
@@ -118,7 +120,8 @@ func (d *deletion) call(l *objectState, null cty.Value) tfdiags.Diagnostics {
 	// The response is recorded before the next call may start.
 	return diags.Append(callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
 		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
-			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private, Meta: meta, Identity: l.identity,
+			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
+			Meta: meta, Identity: l.identity,
 		}))
 	})...)
 }
@@ -136,7 +139,8 @@ func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.D
 		// The provider returned no object after an error: keep the stored one.
 	default:
 		if errs := resp.New.Type().TestConformance(r.Schema.Block.ImpliedType()); len(errs) > 0 {
-			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider, "returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
+			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider,
+				"returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
 		}
 		marked := markStored(r.Schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
 		obj, err := encodeObject(r, marked, *l.obj)
@@ -149,7 +153,9 @@ func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.D
 		}
 		w.out.storeObject(d.addr, d.deposed, obj, d.prov.addr)
 		if !failed {
-			diags = diags.Append(providerBug("Provider returned invalid result object after apply", d.prov.addr.Config.Provider, "returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))
+			diags = diags.Append(providerBug("Provider returned invalid result object after apply",
+				d.prov.addr.Config.Provider,
+				"returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))
 		}
 	}
 	return diags

@@ -190,7 +190,8 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))...)
+	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions,
+		a.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -201,7 +202,8 @@ func (a *applyStep) run() tfdiags.Diagnostics {
 	}
 	if !prop.config.IsWhollyKnown() {
 		return diags.Append(tfdiags.Errorf("Configuration contains unknown value",
-			"There are unknown values in the configuration of %s, although everything it depends on was applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range))
+			"There are unknown values in the configuration of %s, although everything it depends on was "+
+				"applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range))
 	}
 	final, more := a.plan(prior, prop, replaceReasons{})
 	diags = diags.Append(more...)
@@ -261,11 +263,14 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics 
 	planned := a.planned
 	const summary = "Provider produced inconsistent final plan"
 	if final.Action != planned.Action && !(planned.Action == plans.Update && final.Action == plans.NoOp) {
-		return diags.Append(providerBug(summary, a.prov.addr.Config.Provider, "changed the planned action of %s from %s to %s.", a.addr, planned.Action, final.Action)).WithAddress(a.addr.String())
+		return diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
+			"changed the planned action of %s from %s to %s.", a.addr, planned.Action,
+			final.Action)).WithAddress(a.addr.String())
 	}
 	for _, err := range a.incompatible(planned.After, final.After) {
 		diags = diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
-			"planned a different result for %s after all values of its configuration were known: %s.", a.addr, tfdiags.FormatError(err)))
+			"planned a different result for %s after all values of its configuration were known: %s.", a.addr,
+			tfdiags.FormatError(err)))
 	}
 	return diags.WithAddress(a.addr.String())
 }
@@ -277,7 +282,8 @@ func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {
 		return nil
 	}
-	return objchange.AssertCompatible(schema, markStored(schema, planned, nil), markStored(schema, markLike(actual, planned), nil))
+	return objchange.AssertCompatible(schema, markStored(schema, planned, nil),
+		markStored(schema, markLike(actual, planned), nil))
 }
 
 // markLike returns v with the marks of like, which has the same shape.

@@ -45,7 +45,8 @@ var shapes = []struct {
 			block("b", fmt.Sprintf("  count = %d\n", n/2), "terraform_data.a[count.index].output"))}
 	}},
 	{"foreach", func(n int) map[string]string {
-		return map[string]string{"main.tf": fmt.Sprintf("locals {\n  keys = toset(flatten([for i in range(%d) : [for j in range(50) : \"k${i}-${j}\"]]))\n}\n%s%s", n/100,
+		return map[string]string{"main.tf": fmt.Sprintf("locals {\n  keys = toset(flatten([for i in range(%d) "+
+			": [for j in range(50) : \"k${i}-${j}\"]]))\n}\n%s%s", n/100,
 			block("a", "  for_each = local.keys\n", "each.key"),
 			block("b", "  for_each = terraform_data.a\n", "each.value.output"))}
 	}},
@@ -61,7 +62,8 @@ var shapes = []struct {
 			return reference((i - 1) / 2)
 		})["main.tf"]
 		return map[string]string{"main.tf": main.String(),
-			"mod/main.tf": inner + "variable \"name\" {\n  type = string\n}\noutput \"last\" {\n  value = " + reference(19) + "\n}\n"}
+			"mod/main.tf": inner + "variable \"name\" {\n  type = string\n}\noutput \"last\" {\n  value = " +
+				reference(19) + "\n}\n"}
 	}},
 }
 
@@ -107,9 +109,10 @@ func load(b *testing.B, files map[string]string) scene {
 			b.Fatal(err)
 		}
 	}
-	cfg, diags := configs.LoadRoot(b.Context(), dir, &configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
-		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
-	}})
+	cfg, diags := configs.LoadRoot(b.Context(), dir,
+		&configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
+		}})
 	check(b, diags)
 	provider := builtin.New(builtin.Options{})
 	return scene{cfg, &engine.Env{

@@ -13,7 +13,8 @@ import (
 // checkCalls holds the calls of one apply against the dependencies that were stored before and
 // after it.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, single bool) error {
-	c := callCheck{relaxed: relaxed, single: single, resources: map[string]addrs.AbsResource{}, before: closedNeeds(before), after: objectNeeds(after)}
+	c := callCheck{relaxed: relaxed, single: single, resources: map[string]addrs.AbsResource{},
+		before: closedNeeds(before), after: objectNeeds(after)}
 	for r := range c.before {
 		if c.before[r][r] {
 			c.before = nil // what is stored goes round in a circle: there is no order to hold
@@ -39,7 +40,8 @@ func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, s
 }
 
 type callCheck struct {
-	relaxed   bool                         // some of the order was given up: what is made may overlap with what is destroyed
+	// some of the order was given up: what is made may overlap with what is destroyed
+	relaxed   bool
 	single    bool                         // what is made may wait for the first instance alone
 	resources map[string]addrs.AbsResource // by the object's ID
 	before    dependencyMap
@@ -76,7 +78,8 @@ func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
 // pair checks two operations of which the first's resource depends on the second's.
 func (c *callCheck) pair(x, y operation) error {
 	fail := func(rule string) error {
-		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start, x.End, y.What, y.Start, y.End, x.resource, y.resource, rule)
+		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start,
+			x.End, y.What, y.Start, y.End, x.resource, y.resource, rule)
 	}
 	overlap := x.Start < y.End && y.Start < x.End
 	stored := c.before[x.resource][y.resource] && x.resource != y.resource
@@ -129,7 +132,9 @@ type dependencyMap map[addrs.AbsResource]map[addrs.AbsResource]bool
 
 // eachNeed lists what an object's stored dependencies mean: of the same module instance within one
 // module, else of all.
-func eachNeed(s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource)) {
+func eachNeed(
+	s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource),
+) {
 	instances := map[addrs.ConfigResource][]addrs.AbsResource{}
 	for r := range s.Resources() {
 		instances[r.Addr.Config()] = append(instances[r.Addr.Config()], r.Addr)

@@ -66,8 +66,11 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 	var sensitive []cty.PathValueMarks
 	for _, pvm := range all {
 		if _, ok := pvm.Marks[marks.Ephemeral]; ok && !p.writeOnly(pvm.Path) {
-			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Ephemeral value not allowed", Path: p.argument(pvm.Path),
-				Detail: "This argument is stored in plans and states, so it can't be given an ephemeral value. Ephemeral values may be used in write-only attributes, provider configurations, provisioners and ephemeral resources."})
+			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
+				Summary: "Ephemeral value not allowed", Path: p.argument(pvm.Path),
+				Detail: "This argument is stored in plans and states, so it can't be given an ephemeral " +
+					"value. Ephemeral values may be used in write-only attributes, provider configurations, " +
+					"provisioners and ephemeral resources."})
 		}
 		if _, ok := pvm.Marks[marks.Sensitive]; ok {
 			sensitive = append(sensitive, cty.PathValueMarks{Path: pvm.Path, Marks: cty.NewValueMarks(marks.Sensitive)})
@@ -100,13 +103,16 @@ func (p *instancePlan) writeOnly(path cty.Path) bool {
 
 // change plans a managed instance. It returns nil if planning failed before an action was
 // determined.
-func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*plans.InstanceChange, tfdiags.Diagnostics) {
+func (p *instancePlan) change(
+	prior *objectState, importing *plans.Importing,
+) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	w, r := p.w, p.r
 	triggered, diags := p.triggered()
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))...)
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions,
+		p.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -128,11 +134,14 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 type replaceReasons struct{ forced, triggered bool }
 
 // plan has the provider plan the change and determines the action. Plan and apply share it.
-func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReasons) (*plans.InstanceChange, tfdiags.Diagnostics) {
+func (p *instancePlan) plan(
+	prior *objectState, prop *desired, wish replaceReasons,
+) (*plans.InstanceChange, tfdiags.Diagnostics) {
 	r := p.r
 	schema := r.Schema.Block
 	ty := schema.ImpliedType()
-	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr, Before: prior.value, BeforeIdentity: prior.identity}
+	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr,
+		Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &objectState{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {
@@ -172,7 +181,9 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 	if from.exists() {
 		kept, writeOnly, errs := objchange.ReplacePaths(schema, fromBare, resp.Planned, resp.RequiresReplace)
 		for _, err := range errs {
-			diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "requires replacement of %s because of an attribute that it does not have: %s.", p.addr, tfdiags.FormatError(err)))
+			diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider,
+				"requires replacement of %s because of an attribute that it does not have: %s.", p.addr,
+				tfdiags.FormatError(err)))
 		}
 		if diags.HasErrors() {
 			return nil, diags
@@ -205,10 +216,13 @@ func (p *instancePlan) plan(prior *objectState, prop *desired, wish replaceReaso
 }
 
 // planObject has the provider plan a change from an object, or a creation if from is null.
-func (p *instancePlan) planObject(from *objectState, config cty.Value, private []byte, meta cty.Value) (providers.PlanResponse, tfdiags.Diagnostics) {
+func (p *instancePlan) planObject(
+	from *objectState, config cty.Value, private []byte, meta cty.Value,
+) (providers.PlanResponse, tfdiags.Diagnostics) {
 	schema, prior := p.r.Schema.Block, unmark(from.value)
 	resp := p.planChange(providers.PlanRequest{
-		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config), Config: config, Private: private,
+		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config),
+		Config: config, Private: private,
 		Meta: meta, Identity: from.identity,
 	})
 	diags := p.explain(resp.Diagnostics)
@@ -236,7 +250,8 @@ func (p *instancePlan) assertValid(from *objectState, prop *desired, config, pla
 	var diags tfdiags.Diagnostics
 	marked := markStored(schema, config.MarkWithPaths(prop.marks), nil)
 	for _, err := range objchange.AssertPlanValid(schema, from.value, marked, p.mark(planned, prop, from, config)) {
-		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider, "planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
+		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider,
+			"planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
 	}
 	return diags.WithAddress(p.addr.String())
 }
@@ -313,7 +328,8 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 	}
 	if schema.ProviderMeta == nil {
 		return cty.NilVal, tfdiags.Errorf("Provider does not support provider_meta",
-			"The provider %s takes no provider_meta block.", r.Provider.Addr.Provider.ForDisplay()).At(meta.Range).List()
+			"The provider %s does not support provider_meta blocks.",
+			r.Provider.Addr.Provider.ForDisplay()).At(meta.Range).List()
 	}
 	if c == nil {
 		if len(e.modules.of(r.Module)) == 0 {

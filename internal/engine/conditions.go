@@ -69,7 +69,8 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	var diags tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies() && set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies() &&
+		set.kind != checks.KindVariable
 	for _, r := range rules {
 		s, message, more := e.evalCondition(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
@@ -96,10 +97,13 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	return diags
 }
 
-func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, tfdiags.Diagnostics) {
+func (e *evaluator) evalCondition(
+	c *evalContext, r graph.Condition, set conditionSet,
+) (checks.Status, string, tfdiags.Diagnostics) {
 	rng := r.Expr.Range()
 	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
-		return checks.Error, "", c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr, cty.NilVal).List()
+		return checks.Error, "", c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr,
+			cty.NilVal).List()
 	}
 	v, diags := c.eval(r.Expr, cty.DynamicPseudoType)
 	// The message is evaluated even if the condition holds, so that its errors show before the
@@ -110,7 +114,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	}
 	v, vm := v.Unmark()
 	if v.IsNull() {
-		return fail("The condition is null; it has to be true or false.")
+		return fail("The condition is null. It must be true or false.")
 	}
 	result, err := convert.Convert(v, cty.Bool)
 	if err != nil {
@@ -118,8 +122,10 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	}
 	if !result.IsKnown() {
 		if set.kind == checks.KindCheck && e.op.Phase != graph.PhaseValidate {
-			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: "Check block assertion known after apply",
-				Detail: "The condition depends on values that are known only after apply, so it is checked then.", Subject: &rng,
+			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning,
+				Summary: "Check block assertion known after apply",
+				Detail: "The condition depends on values that are known only after apply, so it is " +
+					"checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
 		}
 		return checks.Unknown, "", diags
@@ -132,7 +138,8 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	switch {
 	case !text.IsKnown() && set.kind == checks.KindVariable:
 		return checks.Error, "", diags.Append(tfdiags.Errorf("Invalid error message",
-			"The value breaks this rule, but what the message says of it is known only after apply. Refer to values that are known.").At(r.Message.Range()))
+			"The value is invalid, but the error message depends on values that are known only after apply. "+
+				"Use only known values in the message.").At(r.Message.Range()))
 	case more.HasErrors() && set.kind != checks.KindVariable:
 		return checks.Error, "", diags // an invalid message is an error even if the condition holds
 	case result.True():
@@ -143,7 +150,8 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	}
 	detail := message
 	if detail == "" {
-		detail = "This check failed, but its error message can't be shown: it is hidden, or depends on what is known only after apply."
+		detail = "This check failed, but its error message can't be shown, because it is hidden or depends on " +
+			"values that are known only after apply."
 	}
 	d := c.argError(set.failed, detail, r.Expr, cty.NilVal)
 	if set.at != nil {
@@ -170,8 +178,10 @@ func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.
 		what string
 	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
 		if marks.Has(v, m.mark) {
-			return "", tfdiags.Diagnostics{{Severity: hidden, Summary: fmt.Sprintf("Error message refers to %s values", m.what), Subject: &rng,
-				Detail: fmt.Sprintf("The error message of this condition has %s values, so it is not shown.", m.what)}}
+			return "", tfdiags.Diagnostics{{Severity: hidden,
+				Summary: fmt.Sprintf("Error message refers to %s values", m.what), Subject: &rng,
+				Detail: fmt.Sprintf("The error message of this condition contains %s values, so it is not "+
+					"shown.", m.what)}}
 		}
 	}
 	v, _ = v.Unmark()
@@ -240,7 +250,8 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}
 	for _, in := range e.modules.of(k.Module) {
-		set := conditionSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr, "check."+k.Config.Name),
+		set := conditionSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr,
+			"check."+k.Config.Name),
 			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}
 		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
 			continue
@@ -253,7 +264,8 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 // dataFailedInPlan reports whether reading the check's own data source failed in the plan and apply
 // doesn't retry it. If so, it records the planned result again.
 func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set conditionSet) bool {
-	if e.op.Plan == nil || e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
+	if e.op.Plan == nil ||
+		e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
 	}
 	planned := e.op.Plan.Checks.Object(set.kind, set.config, set.object)

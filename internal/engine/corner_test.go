@@ -27,11 +27,12 @@ var corners = []struct {
 	}, func(b *testing.B, s scene, n int, prior *states.State) {
 		s.plan(b, prior, &engine.PlanOptions{Targets: someTargets(b, n, 2)})
 	}},
-	{"targets", func(n int) map[string]string { return blocks(n, layered) }, func(b *testing.B, s scene, n int, prior *states.State) {
-		s.plan(b, prior, &engine.PlanOptions{Targets: someTargets(b, n, n/2)})
-		s.plan(b, prior, &engine.PlanOptions{Excludes: someTargets(b, n, n/2)})
-		s.plan(b, prior, &engine.PlanOptions{Targets: someTargets(b, n, n/2), Mode: plans.Destroy})
-	}},
+	{"targets", func(n int) map[string]string { return blocks(n, layered) },
+		func(b *testing.B, s scene, n int, prior *states.State) {
+			s.plan(b, prior, &engine.PlanOptions{Targets: someTargets(b, n, n/2)})
+			s.plan(b, prior, &engine.PlanOptions{Excludes: someTargets(b, n, n/2)})
+			s.plan(b, prior, &engine.PlanOptions{Targets: someTargets(b, n, n/2), Mode: plans.Destroy})
+		}},
 	{"instance targets", func(n int) map[string]string {
 		return map[string]string{"main.tf": block("a", fmt.Sprintf("  count = %d\n", n), "count.index")}
 	}, func(b *testing.B, s scene, n int, prior *states.State) {
@@ -43,7 +44,8 @@ var corners = []struct {
 	}},
 	{"depends on modules", func(n int) map[string]string {
 		inner := blocks(n/2, func(i int) string { return fmt.Sprint(i) })["main.tf"]
-		return map[string]string{"main.tf": "module \"m\" {\n  source = \"./mod\"\n}\nmodule \"n\" {\n  source = \"./mod\"\n  depends_on = [module.m]\n}\n", "mod/main.tf": inner}
+		return map[string]string{"main.tf": "module \"m\" {\n  source = \"./mod\"\n}\nmodule \"n\" {\n  " +
+			"source = \"./mod\"\n  depends_on = [module.m]\n}\n", "mod/main.tf": inner}
 	}, func(b *testing.B, s scene, _ int, prior *states.State) {
 		s.apply(b, s.plan(b, prior, &engine.PlanOptions{Mode: plans.Destroy}))
 	}},
@@ -66,7 +68,8 @@ var corners = []struct {
 	{"moves", func(n int) map[string]string {
 		files := blocks(n, func(i int) string { return fmt.Sprint(i) })
 		for i := range n {
-			files["main.tf"] += fmt.Sprintf("moved {\n  from = terraform_data.old%d\n  to   = terraform_data.r%d\n}\n", i, i)
+			files["main.tf"] += fmt.Sprintf("moved {\n  from = terraform_data.old%d\n  to   = "+
+				"terraform_data.r%d\n}\n", i, i)
 		}
 		return files
 	}, func(b *testing.B, s scene, _ int, prior *states.State) { s.plan(b, prior, nil) }},
@@ -78,7 +81,8 @@ var corners = []struct {
 		s.apply(b, s.plan(b, prior, &engine.PlanOptions{Mode: plans.Destroy}))
 	}},
 	{"module instances", func(n int) map[string]string {
-		return map[string]string{"main.tf": fmt.Sprintf("module \"m\" {\n  source = \"./mod\"\n  count = %d\n  name = count.index\n}\noutput \"o\" {\n  value = module.m[*].last\n}\n%s", n/4,
+		return map[string]string{"main.tf": fmt.Sprintf("module \"m\" {\n  source = \"./mod\"\n  count = %d\n "+
+			" name = count.index\n}\noutput \"o\" {\n  value = module.m[*].last\n}\n%s", n/4,
 			block("z", "", "length(module.m)")),
 			"mod/main.tf": blocks(4, func(i int) string {
 				if i == 0 {
@@ -89,10 +93,11 @@ var corners = []struct {
 	}, func(b *testing.B, s scene, _ int, prior *states.State) {
 		s.apply(b, s.plan(b, prior, &engine.PlanOptions{Mode: plans.Destroy}))
 	}},
-	{"removed", func(n int) map[string]string { return blocks(n, layered) }, func(b *testing.B, s scene, _ int, prior *states.State) {
-		empty := load(b, map[string]string{"main.tf": "terraform {\n  required_providers {}\n}\n"})
-		empty.apply(b, empty.plan(b, prior, nil))
-	}},
+	{"removed", func(n int) map[string]string { return blocks(n, layered) },
+		func(b *testing.B, s scene, _ int, prior *states.State) {
+			empty := load(b, map[string]string{"main.tf": "terraform {\n  required_providers {}\n}\n"})
+			empty.apply(b, empty.plan(b, prior, nil))
+		}},
 }
 
 func target(b *testing.B, text string) addrs.Target {

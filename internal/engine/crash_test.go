@@ -40,7 +40,8 @@ resource "fake_thing" "c" {
 		}
 		s.Cloud.On = map[string]func(){"create b0": func() { panic("lost my way") }}
 		state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
-		crashed := slices.DeleteFunc(slices.Clone(diags), func(d tfdiags.Diagnostic) bool { _, ok := d.Extra.(tfdiags.Crash); return !ok })
+		crashed := slices.DeleteFunc(slices.Clone(diags),
+			func(d tfdiags.Diagnostic) bool { _, ok := d.Extra.(tfdiags.Crash); return !ok })
 		if len(crashed) != 1 || crashed[0].Severity != tfdiags.Error || crashed[0].Address != "fake_thing.b[0]" {
 			t.Errorf("with parallelism %d: %v", parallelism, diags.Err())
 		}

@@ -24,7 +24,8 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))...)
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions,
+		p.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -98,7 +99,8 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		return cty.NilVal, diags
 	}
 	start := w.op.env.now()
-	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr, Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
+	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
+		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
 	v, more := p.callData(config, meta)
 	diags = diags.Append(more...)
 	if !diags.HasErrors() {
@@ -107,7 +109,8 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 		}
 		what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
 	}
-	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(), Elapsed: w.op.env.now().Sub(start)})
+	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(),
+		Elapsed: w.op.env.now().Sub(start)})
 	return v, diags
 }
 
@@ -118,7 +121,8 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
-		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr})
+		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type,
+			Config: config, Meta: meta, Addr: p.addr})
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	})
@@ -135,9 +139,11 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 	}
 	switch {
 	case resp.State.IsNull():
-		return cty.NilVal, diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr))
+		return cty.NilVal,
+			diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr))
 	case !resp.State.IsWhollyKnown():
-		return cty.NilVal, diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr))
+		return cty.NilVal,
+			diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr))
 	}
 	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), diags
 }
@@ -148,7 +154,8 @@ func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
 	if err != nil {
 		return tfdiags.FromError(err)
 	}
-	if stored := p.w.out.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) && stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
+	if stored := p.w.out.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) &&
+		stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
 		obj = stored
 	}
 	p.w.out.setObject(p.addr, "", obj, p.prov.addr)
@@ -174,7 +181,8 @@ func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, conf
 		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after))...)
 	}
 	name := "check." + p.r.Config.Check.Name
-	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name), object: inInstance(p.c.in.addr, name)}
+	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name),
+		object: inInstance(p.c.in.addr, name)}
 	w.out.recordCheck(set, status, messages)
 	outcome = outcome.Each(func(d *tfdiags.Diagnostic) {
 		if d.Severity == tfdiags.Error {

@@ -49,7 +49,8 @@ func deprecatesOutputs(cfg *configs.Config) bool {
 func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 	_, call := in.addr.Parent()
 	return marks.Deprecation{
-		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.Name, Message: v.Output.Deprecated, Source: v.Module.Config.Source,
+		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.Name, Message: v.Output.Deprecated,
+		Source: v.Module.Config.Source,
 	}
 }
 
@@ -140,7 +141,8 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 
 // deprecatedArgument returns a warning about a module call that sets a deprecated variable.
 func deprecatedArgument(v *graph.Value) tfdiags.Diagnostic {
-	d := tfdiags.Warningf("Variable marked as deprecated by the module author", "%s", v.Variable.DeprecationText()).At(v.Expr.Range())
+	d := tfdiags.Warningf("Variable marked as deprecated by the module author",
+		"%s", v.Variable.DeprecationText()).At(v.Expr.Range())
 	d.Extra = tfdiags.Deprecation{Of: v.Module.Path.String() + " var." + v.Name, Source: v.Module.Config.Source}
 	return d
 }

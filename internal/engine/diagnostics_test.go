@@ -75,10 +75,14 @@ func FuzzEvaluate(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte("-- main.tf --\n" + `output "o" { value = { for k, v in [1, null, "x"] : k => "${v}"... if k != v } }` + "\n"))
-	f.Add([]byte("-- main.tf --\nlocals {\n  a = [[[{}]]][*][0].b\n  b = try(local.a.c[0], \"%{ for x in local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n"))
-	f.Add([]byte("-- main.tf.json --\n" + `{"locals": {"a": "${[for x in local.b : x...]}", "b": ["${null}", {"c": "%{if true}x%{endif}"}]}, "output": {"o": {"value": "${local.a}"}}}` + "\n"))
-	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`) // what takes long, or looks at the machine, is none of this test's business
+	f.Add([]byte("-- main.tf --\n" +
+		`output "o" { value = { for k, v in [1, null, "x"] : k => "${v}"... if k != v } }` + "\n"))
+	f.Add([]byte("-- main.tf --\nlocals {\n  a = [[[{}]]][*][0].b\n  b = try(local.a.c[0], \"%{ for x in " +
+		"local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n"))
+	f.Add([]byte("-- main.tf.json --\n" +
+		`{"locals": {"a": "${[for x in local.b : x...]}", "b": ["${null}", {"c": "%{if true}x%{endif}"}]}, "output": {"o": {"value": "${local.a}"}}}` + "\n"))
+	// what takes long, or looks at the machine, is none of this test's business
+	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 4096 || many.Match(text) {
 			t.Skip()

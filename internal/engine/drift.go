@@ -47,8 +47,10 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	prev := w.op.moves.Origin(addr)
 	after := w.out.state.Instance(addr)
 	gone := after == nil || after.Current == nil
-	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) && samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
-	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly // the move is the only change, and drift alone reports it
+	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) &&
+		samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
+	// the move is the only change, and drift alone reports it
+	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly
 	if same && !moveOnly {
 		return nil
 	}
@@ -58,7 +60,8 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 		return nil
 	}
 	change := &plans.InstanceChange{
-		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.Schema.Block, old, nil), After: cty.NullVal(ty),
+		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.Schema.Block, old, nil),
+		After:    cty.NullVal(ty),
 		Provider: addrs.ProviderInstance{Config: r.Provider.Addr, Key: before.ProviderKey},
 	}
 	change.BeforeIdentity = identityOf(r, before.Current)
@@ -108,9 +111,12 @@ func sameObject(now, old *states.Object) bool {
 	if now == old || now == nil || old == nil {
 		return now == old
 	}
-	return sameJSON(now.Attrs, old.Attrs) && samePaths(now.SensitivePaths, old.SensitivePaths) && sameJSON(now.Identity, old.Identity) &&
-		bytes.Equal(now.Private, old.Private) && states.SameDependencies(now.Dependencies, old.Dependencies) && now.SchemaVersion == old.SchemaVersion &&
-		now.Status == old.Status && now.CreateBeforeDestroy == old.CreateBeforeDestroy && now.SkipDestroy == old.SkipDestroy
+	return sameJSON(now.Attrs, old.Attrs) && samePaths(now.SensitivePaths, old.SensitivePaths) &&
+		sameJSON(now.Identity, old.Identity) &&
+		bytes.Equal(now.Private, old.Private) && states.SameDependencies(now.Dependencies, old.Dependencies) &&
+		now.SchemaVersion == old.SchemaVersion &&
+		now.Status == old.Status && now.CreateBeforeDestroy == old.CreateBeforeDestroy &&
+		now.SkipDestroy == old.SkipDestroy
 }
 
 // identityOf decodes an object's identity. It returns NilVal if there is none.

@@ -62,7 +62,8 @@ func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
 		return diags
 	}
 	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))...)
+	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions,
+		p.conditionSet("Resource precondition failed"))...)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -106,7 +107,8 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 	case resp.Deferred != "":
 		diags = diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	default:
-		diags = diags.Append(p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType())...)
+		diags = diags.Append(p.checkType("Provider produced invalid object", resp.Result,
+			r.Schema.Block.ImpliedType())...)
 	}
 	w.out.observe(EphemeralDone{what, "open", diags.HasErrors()})
 	if diags.HasErrors() {
@@ -171,7 +173,8 @@ func (e *ephemerals) closeOne(o *openEphemeral) tfdiags.Diagnostics {
 	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
 	defer cancel()
-	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String())...)
+	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type,
+		o.private).WithAddress(o.addr.String())...)
 	w.out.observe(EphemeralDone{what, "close", diags.HasErrors()})
 	return diags
 }

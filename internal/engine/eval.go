@@ -73,7 +73,8 @@ func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagno
 	diags := c.e.refErrors(c.in.module, &body.Refs)
 	if !diags.HasErrors() {
 		var more, objects, values tfdiags.Diagnostics
-		body, more = c.scope().Expanded(body, func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
+		body, more = c.scope().Expanded(body,
+			func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
 		for _, ref := range body.Refs.Objects {
 			if graph.IsValueRef(ref.Subject) {
 				values = values.Append(r.DeferredRefErrors[ref]...)
@@ -109,7 +110,8 @@ func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 		}
 		diags = diags.Each(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
-				d.Detail = fmt.Sprintf("The module has no output %q.%s", s.Output, suggest.DidYouMean(s.Output, slices.Sorted(maps.Keys(child.Outputs))))
+				d.Detail = fmt.Sprintf("The module has no output named %q.%s", s.Output, suggest.DidYouMean(s.Output,
+					slices.Sorted(maps.Keys(child.Outputs))))
 			}
 		})
 	}
@@ -171,7 +173,9 @@ func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Ra
 	return v, nil
 }
 
-func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) namedValue(
+	v *graph.Value, subject addrs.Referenceable, rng hcl.Range,
+) (cty.Value, tfdiags.Diagnostics) {
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
 	}
@@ -195,7 +199,9 @@ func (c *evalContext) path(name string) string {
 }
 
 // Module implements lang.Data.
-func (c *evalContext) Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) Module(
+	call string, outputs []string, keyless bool, rng hcl.Range,
+) (cty.Value, tfdiags.Diagnostics) {
 	child := c.in.module.Calls[call]
 	if child == nil {
 		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
@@ -316,22 +322,27 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	}
 	if spec == nil {
 		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
-			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function, suggest.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
+			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function,
+			suggest.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
 	return w.providerFunction(p, provider, ref.Function, spec), diags
 }
 
 // unknownFunction accepts any arguments and returns an unknown value.
 var unknownFunction = function.New(&function.Spec{
-	VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
-	Type:     function.StaticReturnType(cty.DynamicPseudoType),
-	Impl:     func([]cty.Value, cty.Type) (cty.Value, error) { return cty.DynamicVal, nil },
+	VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true,
+		AllowUnknown: true, AllowDynamicType: true},
+	Type: function.StaticReturnType(cty.DynamicPseudoType),
+	Impl: func([]cty.Value, cty.Type) (cty.Value, error) { return cty.DynamicVal, nil },
 })
 
 // providerFunction wraps a provider's function so that it is called with known values only.
-func (e *evaluator) providerFunction(p *graph.Provider, provider providers.Interface, name string, spec *providers.Function) function.Function {
+func (e *evaluator) providerFunction(
+	p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
+) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
-		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, Description: p.Description}
+		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull,
+			AllowUnknown: p.AllowUnknown, Description: p.Description}
 	}
 	out := &function.Spec{Description: spec.Summary, Type: function.StaticReturnType(spec.Return)}
 	for _, p := range spec.Params {

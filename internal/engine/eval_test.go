@@ -17,12 +17,15 @@ func TestPaths(t *testing.T) {
 	m := &graph.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
 	e := &evaluator{op: &operation{env: &Env{WorkDir: `/a\b`}}}
 	c := e.newContext(newModuleInstance(m, addrs.RootInstance), repetition{})
-	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`), "module": filepath.ToSlash(`modules\x`), "root": "."} {
-		if v, diags := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); diags.HasErrors() || !v.RawEquals(cty.StringVal(want)) {
+	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`),
+		"module": filepath.ToSlash(`modules\x`), "root": "."} {
+		if v, diags := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); diags.HasErrors() ||
+			!v.RawEquals(cty.StringVal(want)) {
 			t.Errorf("path.%s is %#v, %v; want %s", name, v, diags.Err(), want)
 		}
 	}
-	for _, subject := range []addrs.Referenceable{addrs.PathAttr{Name: "none"}, addrs.TerraformAttr{Alias: "terraform", Name: "none"}} {
+	for _, subject := range []addrs.Referenceable{addrs.PathAttr{Name: "none"},
+		addrs.TerraformAttr{Alias: "terraform", Name: "none"}} {
 		if v, diags := c.Value(subject, hcl.Range{}); len(diags) != 1 || diags[0].Subject == nil {
 			t.Errorf("%s is %#v, %v", subject, v, diags)
 		}

@@ -18,7 +18,9 @@ import (
 // Eval returns a scope in which expressions of the root module can be evaluated over a state, one
 // at a time. The console and test assertions use it. Providers that are started for their functions
 // keep running until the caller ends them through its environment.
-func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*lang.Scope, tfdiags.Diagnostics) {
+func Eval(
+	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
+) (*lang.Scope, tfdiags.Diagnostics) {
 	w, diags := evaluate(ctx, cfg, st, env, vars)
 	if w == nil {
 		return nil, diags
@@ -30,7 +32,9 @@ func Eval(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, 
 // WithOutputs returns a state that was changed by other means than an apply, with its root outputs
 // evaluated again. Outputs that are unknown or can't be evaluated keep their stored values; the
 // next plan reports them.
-func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) *states.State {
+func WithOutputs(
+	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
+) *states.State {
 	w, _ := evaluate(ctx, cfg, st, env, vars)
 	if w == nil {
 		return st
@@ -50,7 +54,9 @@ func WithOutputs(ctx context.Context, cfg *configs.Config, st *states.State, env
 
 // evaluate evaluates the whole configuration over a state. The walk is nil if not even the root
 // module could be evaluated.
-func evaluate(ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable) (*walk, tfdiags.Diagnostics) {
+func evaluate(
+	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
+) (*walk, tfdiags.Diagnostics) {
 	if st == nil {
 		st = states.New()
 	}
@@ -104,7 +110,8 @@ func (v resourceVisit) evaluate() tfdiags.Diagnostics {
 			}
 		}
 		diags = diags.Append(w.eval.values(r).fillFromState(in, x)...)
-		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
+		if x.mode != repeatSingle && len(x.objs) > 0 &&
+			!slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // no instance exists yet
 		}
 		x.value = w.eval.values(r).whole(x)

@@ -49,14 +49,16 @@ func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, tfd
 	}
 	n, err := convert.Convert(v, cty.Number)
 	if err != nil {
-		return fail("The given \"count\" is unsuitable: %s.", err)
+		return fail("The given \"count\" is not valid: %s.", err)
 	}
 	if !n.IsKnown() {
 		if c.e.op.Phase == graph.PhaseValidate {
 			out.mode = repeatUnknown
 			return out, diags
 		}
-		return fail("The \"count\" value depends on something that is known only after apply, so it can't be planned how many instances there will be. Apply what the count depends on first (with -target), or leave this out for now: -exclude=%s.%s", what, c.unknownBecause(e))
+		return fail("The \"count\" value depends on values that are known only after apply, so the number of "+
+			"instances can't be planned. Apply what the count depends on first (with -target), or exclude "+
+			"this for now: -exclude=%s.%s", what, c.unknownBecause(e))
 	}
 	f := n.AsBigFloat()
 	if i, acc := f.Int64(); acc != 0 {
@@ -91,7 +93,9 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, t
 		return out, diags
 	}
 	if unknown {
-		problem = fmt.Sprintf("The \"for_each\" value has keys or elements that are known only after apply, so it can't be planned which instances there will be. Use keys that are known now, apply what they depend on first (with -target), or leave this out for now: -exclude=%s.%s", what, c.unknownBecause(e))
+		problem = fmt.Sprintf("The \"for_each\" value has keys or elements that are known only after apply, "+
+			"so the instances can't be planned. Use keys that are known, apply what they depend on first "+
+			"(with -target), or exclude this for now: -exclude=%s.%s", what, c.unknownBecause(e))
 	}
 	if problem != "" {
 		return out, diags.Append(c.argError("Invalid for_each argument", problem, e, v))
@@ -105,7 +109,7 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, t
 
 // ephemeralArgument is the error detail for an ephemeral value of a meta-argument that determines
 // instances.
-const ephemeralArgument = "The %q value is ephemeral, so it could be another one in the apply than in the plan."
+const ephemeralArgument = "The %q value is ephemeral, so it could differ between plan and apply."
 
 // forEachElements returns the keys and values of a for_each argument. Import blocks may also use a
 // list or tuple.
@@ -114,7 +118,9 @@ func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, 
 		return nil, nil, false, fmt.Sprintf(ephemeralArgument, "for_each")
 	}
 	if marks.Has(v, marks.Sensitive) {
-		return nil, nil, false, "The \"for_each\" value is sensitive, and its keys would be shown as parts of addresses. Use a map whose values alone are sensitive, or nonsensitive() where the keys are no secret."
+		return nil, nil, false,
+			"The \"for_each\" value is sensitive, and its keys would be shown in addresses. Use a map in " +
+				"which only the values are sensitive, or nonsensitive() if the keys are not secret."
 	}
 	v, _ = v.Unmark()
 	ty := v.Type()
@@ -126,10 +132,14 @@ func forEachElements(v cty.Value, lists bool) (keys []string, each []cty.Value, 
 		return nil, nil, false, "The given \"for_each\" is null. A map, or a set of strings, is required."
 	case ty.IsListType() || ty.IsTupleType():
 		if !isList {
-			return nil, nil, false, fmt.Sprintf("The given \"for_each\" is %s. A map or a set of strings is required; toset(…) makes a set of a list.", withArticle(ty.FriendlyName()))
+			return nil, nil, false,
+				fmt.Sprintf("The given \"for_each\" is %s. A map or a set of strings is required; toset(…) "+
+					"converts a list to a set.", withArticle(ty.FriendlyName()))
 		}
 	case !ty.IsMapType() && !ty.IsObjectType() && !ty.IsSetType():
-		return nil, nil, false, fmt.Sprintf("The given \"for_each\" is %s. A map, or a set of strings, is required.", withArticle(ty.FriendlyName()))
+		return nil, nil, false,
+			fmt.Sprintf("The given \"for_each\" is %s. A map, or a set of strings, is required.",
+				withArticle(ty.FriendlyName()))
 	}
 	if !v.IsKnown() {
 		return nil, nil, true, ""
@@ -165,9 +175,12 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 	case len(each) == 0:
 		return nil, nil, false, ""
 	case ety != cty.String:
-		return nil, nil, false, fmt.Sprintf("The given \"for_each\" is a set of %s. Only sets of strings can be used, since the elements become keys.", ety.FriendlyName())
+		return nil, nil, false,
+			fmt.Sprintf("The given \"for_each\" is a set of %s. Only sets of strings are supported, because "+
+				"the elements become keys.", ety.FriendlyName())
 	case null:
-		return nil, nil, false, "The given \"for_each\" set contains null. Its elements become keys, so none of them may be null."
+		return nil, nil, false, "The given \"for_each\" set contains null. Its elements become keys, so none " +
+			"of them may be null."
 	}
 	keys = make([]string, len(each))
 	for i, elem := range each {
@@ -182,7 +195,7 @@ func (c *evalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagn
 		return reasons
 	}
 	return reasons.Append(tfdiags.Errorf("Invalid "+name+" argument",
-		"The %q value can't be determined, so it can't be planned which instances there will be.", name).At(e.Range()))
+		"The %q value can't be determined, so the instances can't be planned.", name).At(e.Range()))
 }
 
 func withArticle(noun string) string {
@@ -205,7 +218,8 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, t
 	}
 	switch {
 	case marks.Has(v, marks.Sensitive):
-		return fail("The given \"enabled\" is derived from a sensitive value, which would be disclosed by whether the object exists.")
+		return fail("The given \"enabled\" is derived from a sensitive value, and the existence of the object " +
+			"would disclose it.")
 	case marks.Has(v, marks.Ephemeral):
 		return fail(fmt.Sprintf(ephemeralArgument, "enabled"))
 	}
@@ -213,11 +227,13 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, t
 	b, err := convert.Convert(v, cty.Bool)
 	switch {
 	case err != nil:
-		return fail(fmt.Sprintf("The given \"enabled\" is unsuitable: %s.", err))
+		return fail(fmt.Sprintf("The given \"enabled\" is not valid: %s.", err))
 	case b.IsNull():
 		return fail("The given \"enabled\" is null. A value of true or false is required.")
 	case !b.IsKnown():
-		return fail(fmt.Sprintf("The \"enabled\" value depends on something that is known only after apply, so it can't be planned whether the object will exist. Leave it out for now with -exclude=%s.%s", what, c.unknownBecause(e)))
+		return fail(fmt.Sprintf("The \"enabled\" value depends on values that are known only after apply, so "+
+			"whether the object will exist can't be planned. Exclude it for now: -exclude=%s.%s",
+			what, c.unknownBecause(e)))
 	case b.True():
 		return singleInstance, diags
 	}
@@ -228,7 +244,8 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, t
 func (c *evalContext) argError(summary, detail string, e *lang.Expr, v cty.Value) tfdiags.Diagnostic {
 	ctx, _ := c.scope().Context(e.Refs)
 	rng := e.Range()
-	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng, Expression: e.Expression, EvalContext: ctx}
+	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng,
+		Expression: e.Expression, EvalContext: ctx}
 	switch {
 	case v != cty.NilVal && marks.Has(v, marks.Sensitive):
 		d.Extra = tfdiags.CausedBySensitive{}

@@ -32,7 +32,9 @@ func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
 	return diags
 }
 
-func (e *evaluator) addInstance(m *graph.Module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition) {
+func (e *evaluator) addInstance(
+	m *graph.Module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition,
+) {
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
 	e.modules.add(inst)

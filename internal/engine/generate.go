@@ -31,7 +31,8 @@ type generatedBody struct {
 // generate generates the configuration of an imported object that has none, and uses it as the
 // configuration of the instance.
 func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) tfdiags.Diagnostics {
-	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value), ID: importing.ID}
+	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value),
+		ID: importing.ID}
 	if p.r.Config.Provider != nil {
 		block.Provider = p.r.Config.Provider.Local().String()
 	}

@@ -18,7 +18,9 @@ const (
 
 // GraphOperation returns the operation whose graph is of the given kind. plan is used for
 // GraphApply only; nil means a plan without changes.
-func GraphOperation(cfg *configs.Config, prior *states.State, env *Env, kind GraphKind, plan *plans.Plan) *graph.Operation {
+func GraphOperation(
+	cfg *configs.Config, prior *states.State, env *Env, kind GraphKind, plan *plans.Plan,
+) *graph.Operation {
 	if prior == nil {
 		prior = states.New()
 	}

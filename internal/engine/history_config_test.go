@@ -10,7 +10,8 @@ import (
 // unitKinds are what configurations are made of: resources of the root module, data sources, and
 // calls of modules that have two resources each.
 var unitKinds = []struct{ name, typ string }{
-	{"r0", "fake_thing"}, {"r1", "fake_thing"}, {"r2", "fake_thing"}, {"r3", "fake_unit"}, {"other", "other_thing"}, {"aliased", "fake_thing"},
+	{"r0", "fake_thing"}, {"r1", "fake_thing"}, {"r2", "fake_thing"}, {"r3", "fake_unit"},
+	{"other", "other_thing"}, {"aliased", "fake_thing"},
 	{"imp", "fake_unit"}, {"d0", "data.fake_find"}, {"d1", "data.fake_find"}, {"m", "module"}, {"n", "module"},
 }
 
@@ -224,7 +225,8 @@ func (g *page) drawUnit(u *EvalUnit) {
 		if g.tokens && g.odds("w", 40) {
 			arg += "  w = ephemeral.fake_token.e.value\n"
 		}
-		g.writef("resource %q %q {\n%s  name = \"%s::${%s}\"\n  v = %s\n%s%s}\n", u.typ, u.label, arg, u.name, key, v, dependsOn, g.drawFlags(u, true))
+		g.writef("resource %q %q {\n%s  name = \"%s::${%s}\"\n  v = %s\n%s%s}\n", u.typ, u.label, arg, u.name,
+			key, v, dependsOn, g.drawFlags(u, true))
 	}
 }
 
@@ -258,7 +260,8 @@ func (g *page) drawModule(u *EvalUnit, arg, key string) {
 	if g.keyed[u.name] {
 		arg += "  providers = {\n    fake = fake.by[\"x\"]\n  }\n"
 	}
-	g.writef("module %q {\n%s  source = \"./%s\"\n  key = %s\n  in = %s\n%s}\n", u.label, arg, u.name, key, v, dependsOn)
+	g.writef("module %q {\n%s  source = \"./%s\"\n  key = %s\n  in = %s\n%s}\n", u.label, arg, u.name, key, v,
+		dependsOn)
 	var b strings.Builder
 	b.WriteString("variable \"key\" {}\nvariable \"in\" {}\n")
 	names := map[string]string{g.innerLabel(u.name, "p"): "p", "q": "q"}
@@ -273,7 +276,8 @@ func (g *page) drawModule(u *EvalUnit, arg, key string) {
 	if g.odds("one gone", 12) {
 		made = made[:1]
 		if g.odds("removed within", 60) {
-			fmt.Fprintf(&b, "removed {\n  from = fake_thing.%s\n  lifecycle {\n    destroy = %v\n  }\n}\n", second, g.odds("destroyed within", 60))
+			fmt.Fprintf(&b, "removed {\n  from = fake_thing.%s\n  lifecycle {\n    destroy = %v\n  }\n}\n",
+				second, g.odds("destroyed within", 60))
 		}
 	}
 	inner := []string{"fake_thing." + first + ".id", `"${var.in}2"`, `"const"`}
@@ -283,7 +287,8 @@ func (g *page) drawModule(u *EvalUnit, arg, key string) {
 		u.made = append(u.made, names[label])
 	}
 	if g.odds("data in module", 30) {
-		fmt.Fprintf(&b, "data \"fake_find\" \"l\" {\n  name = \"%s%s:${var.key}:s\"\n  depends_on = [fake_thing.%s]\n}\n", u.name, names[first], first)
+		fmt.Fprintf(&b, "data \"fake_find\" \"l\" {\n  name = \"%s%s:${var.key}:s\"\n  depends_on = "+
+			"[fake_thing.%s]\n}\n", u.name, names[first], first)
 		inner, out = append(inner, "data.fake_find.l.text"), append(out, "data.fake_find.l.text")
 	}
 	for i, label := range made {
@@ -291,7 +296,8 @@ func (g *page) drawModule(u *EvalUnit, arg, key string) {
 		if i == 1 {
 			v = g.pick("inner", inner...)
 		}
-		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label, u.name, names[label], v, g.drawFlags(&EvalUnit{}, false))
+		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label,
+			u.name, names[label], v, g.drawFlags(&EvalUnit{}, false))
 	}
 	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", g.pick("out", out...))
 	g.files[u.name+"/main.tf"] = b.String()
@@ -303,7 +309,8 @@ func (g *page) drawValue(u *EvalUnit) (v, dependsOn string) {
 	v = g.pick("literal", "1", "2")
 	var refs []*EvalUnit
 	if len(g.order) > 0 {
-		refs = rapid.SliceOfNDistinct(rapid.SampledFrom(g.order), 0, min(2, len(g.order)), rapid.ID[*EvalUnit]).Draw(g.T, "refs")
+		refs = rapid.SliceOfNDistinct(rapid.SampledFrom(g.order), 0, min(2, len(g.order)),
+			rapid.ID[*EvalUnit]).Draw(g.T, "refs")
 	}
 	for _, ref := range refs {
 		switch rapid.IntRange(0, 3).Draw(g.T, "how") {
@@ -342,7 +349,8 @@ func (g *page) drawFlags(u *EvalUnit, refers bool) string {
 		lifecycle += "    ignore_changes = [v]\n"
 	}
 	if refers && g.odds("condition", 20) {
-		lifecycle += fmt.Sprintf("    precondition {\n      condition = %s != \"never\"\n      error_message = \"never\"\n    }\n", g.any("condition of").expr())
+		lifecycle += fmt.Sprintf("    precondition {\n      condition = %s != \"never\"\n      error_message "+
+			"= \"never\"\n    }\n", g.any("condition of").expr())
 	}
 	if refers && g.odds("triggers", 15) {
 		if by := g.any("trigger"); !by.isModule() && !by.isData() {
@@ -366,5 +374,6 @@ func (g *page) drawCheck() {
 		dependsOn = "    depends_on = [" + g.any("check dependency").address() + "]\n"
 	}
 	g.writef("check \"k\" {\n  data \"fake_read\" \"seen\" {\n    name = %q\n%s  }\n", g.drawName(), dependsOn)
-	g.writef("  assert {\n    condition = %s != \"never\" && data.fake_read.seen.id != \"\"\n    error_message = \"k\"\n  }\n}\n", g.any("checked").expr())
+	g.writef("  assert {\n    condition = %s != \"never\" && data.fake_read.seen.id != \"\"\n    "+
+		"error_message = \"k\"\n  }\n}\n", g.any("checked").expr())
 }

@@ -70,7 +70,8 @@ func (p *plot) drawRemoved(b *strings.Builder, was *EvalUnit) {
 		return
 	}
 	maps.DeleteFunc(p.moved, func(from, _ string) bool { return strings.Contains(from, "."+was.name) })
-	fmt.Fprintf(b, "removed {\n  from = %s\n  lifecycle {\n    destroy = %v\n  }\n}\n", was.address(), p.odds("destroyed", 60))
+	fmt.Fprintf(b, "removed {\n  from = %s\n  lifecycle {\n    destroy = %v\n  }\n}\n", was.address(),
+		p.odds("destroyed", 60))
 }
 
 // moveKey moves one instance of a unit that is repeated otherwise now.
@@ -88,16 +89,19 @@ func (p *plot) moveKey(b *strings.Builder, was, is *EvalUnit) {
 // moveIntoModule moves a resource that is gone into a module that is new.
 func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 	was, m := p.before["r1"], g.units["m"]
-	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" || was.typ != "fake_thing" || len(m.instances()) == 0 {
+	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" ||
+		was.typ != "fake_thing" || len(m.instances()) == 0 {
 		return
 	}
-	p.move(b, "into module", was.address(), fmt.Sprintf("%s%s.fake_thing.%s", m.address(), m.instances()[0], p.innerLabel("m", "p")))
+	p.move(b, "into module", was.address(), fmt.Sprintf("%s%s.fake_thing.%s", m.address(), m.instances()[0],
+		p.innerLabel("m", "p")))
 }
 
 // moveOutOfModule moves a resource of a module that is gone into the root module.
 func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 	was, r := p.before["m"], g.units["r2"]
-	if was == nil || r == nil || g.units["m"] != nil || p.before["r2"] != nil || len(was.instances()) == 0 || len(r.instances()) == 0 {
+	if was == nil || r == nil || g.units["m"] != nil || p.before["r2"] != nil || len(was.instances()) == 0 ||
+		len(r.instances()) == 0 {
 		return
 	}
 	p.move(b, "out of module", was.address()+was.instances()[0]+".fake_thing.q", r.address()+r.instances()[0])
@@ -106,7 +110,8 @@ func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 // moveBetweenModules moves all that a module has to another one that is new.
 func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	was, is := p.before["n"], g.units["m"]
-	if was == nil || is == nil || g.units["n"] != nil || p.before["m"] != nil || p.inner["n"] || strings.Contains(b.String(), " = "+is.address()) {
+	if was == nil || is == nil || g.units["n"] != nil || p.before["m"] != nil || p.inner["n"] ||
+		strings.Contains(b.String(), " = "+is.address()) {
 		return
 	}
 	if len(was.instances()) == 1 && len(is.instances()) == 1 {

@@ -35,7 +35,8 @@ func (h history) String() string {
 	var b strings.Builder
 	for i, c := range h {
 		o := &c.options
-		fmt.Fprintf(&b, "== step %d: fail %v stop %q kill %v crash %d edits %v targets %v excludes %v replace %v mode %v no refresh %v\n", i+1,
+		fmt.Fprintf(&b, "== step %d: fail %v stop %q kill %v crash %d edits %v targets %v excludes %v replace "+
+			"%v mode %v no refresh %v\n", i+1,
 			c.fail, c.stop, c.kill, c.crash, c.edits, o.Targets, o.Excludes, o.ForceReplace, o.Mode, o.SkipRefresh)
 		for _, name := range slices.Sorted(maps.Keys(c.files)) {
 			fmt.Fprintf(&b, "-- %s --\n%s", name, c.files[name])
@@ -50,10 +51,11 @@ type plot struct {
 	chapter int
 	before  map[string]*EvalUnit // of the chapter before, by name
 	labels  map[string]int       // how often units were renamed
-	steady  map[string]bool      // units whose objects are called the same whatever their keys, so that they can move unchanged
-	keyed   map[string]bool      // modules that get an instance of a provider configuration with for_each
-	retyped map[string]bool      // units whose resources became ones of another type
-	inner   map[string]bool      // modules whose first resource got another name
+	// units whose objects are called the same whatever their keys, so that they can move unchanged
+	steady  map[string]bool
+	keyed   map[string]bool // modules that get an instance of a provider configuration with for_each
+	retyped map[string]bool // units whose resources became ones of another type
+	inner   map[string]bool // modules whose first resource got another name
 	moved   map[string]string
 }
 
@@ -96,10 +98,12 @@ func (p *plot) drawChapter() *chapter {
 // drawTrouble draws what goes wrong.
 func (p *plot) drawTrouble(c *chapter) {
 	for range rapid.IntRange(0, 3).Draw(p.T, "failures") {
-		op := p.pick("op", "create", "update", "delete", "create", "update", "delete", "plan", "final", "read", "data", "open")
+		op := p.pick("op", "create", "update", "delete", "create", "update", "delete", "plan", "final", "read",
+			"data", "open")
 		who, how := p.drawName(), ""
 		if p.odds("otherwise", 40) {
-			how = map[string]string{"create": p.pick("how", "partial", "other", "unknown"), "update": p.pick("how", "partial", "other", "unknown")}[op]
+			how = map[string]string{"create": p.pick("how", "partial", "other", "unknown"),
+				"update": p.pick("how", "partial", "other", "unknown")}[op]
 		}
 		if op == "update" || op == "delete" || op == "read" {
 			who += fmt.Sprintf("-%d", rapid.IntRange(1, 3).Draw(p.T, "number"))

@@ -58,7 +58,8 @@ func (v resourceVisit) checkImports() tfdiags.Diagnostics {
 			}
 		}
 		diags = diags.Append(tfdiags.Errorf("Import block target does not exist",
-			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.Addr, addr, importPlace(requests[addr].target)))
+			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.Addr, addr,
+			importPlace(requests[addr].target)))
 	}
 	return diags
 }
@@ -66,7 +67,7 @@ func (v resourceVisit) checkImports() tfdiags.Diagnostics {
 // importPlace names an import block in messages without a source range.
 func importPlace(t *graph.Import) string {
 	if t.Config == nil {
-		return "asked for on the command line"
+		return "requested on the command line"
 	}
 	return "import block at " + tfdiags.Place(t.Config.Range)
 }
@@ -75,7 +76,8 @@ func importPlace(t *graph.Import) string {
 // because the block is usually not the cause.
 func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Each(func(d *tfdiags.Diagnostic) {
-		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis came up while importing (%s).", d.Detail, importPlace(t)))
+		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis error occurred during an import (%s).", d.Detail,
+			importPlace(t)))
 	})
 }
 
@@ -97,10 +99,12 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	}
 	keys, each, unknown, problem := forEachElements(given, true)
 	if unknown && w.op.Phase == graph.PhaseValidate {
-		return diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))...)
+		return diags.Append(v.addImportRequest(out, t,
+			w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))...)
 	}
 	if unknown {
-		problem = "The \"for_each\" value is known only after apply. What is to be imported must be known while planning." + c.unknownBecause(t.ForEach)
+		problem = "The \"for_each\" value is known only after apply. Import targets must be known during " +
+			"the plan." + c.unknownBecause(t.ForEach)
 	}
 	if problem != "" {
 		return diags.Append(c.argError("Invalid for_each argument", problem, t.ForEach, given))
@@ -110,12 +114,15 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 		if given.Type().IsListType() || given.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		diags = diags.Append(v.addImportRequest(out, t, w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]}))...)
+		diags = diags.Append(v.addImportRequest(out, t,
+			w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]}))...)
 	}
 	return diags
 }
 
-func (v resourceVisit) addImportRequest(out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext) tfdiags.Diagnostics {
+func (v resourceVisit) addImportRequest(
+	out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext,
+) tfdiags.Diagnostics {
 	req := &importRequest{target: t}
 	diags := c.importedAs(req)
 	if diags.HasErrors() || !req.decided() || v.w.op.Phase == graph.PhaseValidate {
@@ -128,7 +135,8 @@ func (v resourceVisit) addImportRequest(out map[addrs.AbsInstance]*importRequest
 	}
 	if out[addr] != nil {
 		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(),
-			"%s has more than one import target. Only one object can be imported to one address.", addr).At(t.Config.Range))
+			"%s has more than one import block. Only one object can be imported to an address.",
+			addr).At(t.Config.Range))
 	}
 	out[addr] = req
 	return diags
@@ -151,9 +159,11 @@ func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	case !v.IsWhollyKnown() && c.e.op.Phase == graph.PhaseValidate:
 		return diags
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
-		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral: it is shown in the plan.", what)
+		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral, because it is shown in "+
+			"the plan.", what)
 	case !v.IsWhollyKnown():
-		problem = fmt.Sprintf("The import %s is known only after apply. What is to be imported must be known while planning.%s", what, c.unknownBecause(e))
+		problem = fmt.Sprintf("The import %s is known only after apply. Import targets must be known during "+
+			"the plan.%s", what, c.unknownBecause(e))
 	case v.IsNull():
 		problem = fmt.Sprintf("The import %s must not be null.", what)
 	}
@@ -178,7 +188,8 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
 		return cty.NilVal, c.argError("Import by identity not supported",
-			fmt.Sprintf("Objects of type %s have no identity: import by id instead.", t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal).List()
+			fmt.Sprintf("Objects of type %s have no identity. Import by id instead.",
+				t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal).List()
 	}
 	given := map[string]cty.Value{}
 	if v.Type().IsObjectType() || v.Type().IsMapType() {
@@ -190,19 +201,25 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 		value, ok := given[name]
 		if !ok {
 			if attr.Required {
-				return cty.NilVal, c.argError("Invalid import identity argument", fmt.Sprintf("The identity needs the attribute %q.", name), t.Identity, cty.NilVal).List()
+				return cty.NilVal,
+					c.argError("Invalid import identity argument",
+						fmt.Sprintf("The identity requires the attribute %q.", name), t.Identity, cty.NilVal).List()
 			}
 			value = cty.NullVal(attr.ImpliedType())
 		}
 		converted, err := convert.Convert(value, attr.ImpliedType())
 		if err != nil {
-			return cty.NilVal, c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name, tfdiags.FormatError(err)), t.Identity, cty.NilVal).List()
+			return cty.NilVal,
+				c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name,
+					tfdiags.FormatError(err)), t.Identity, cty.NilVal).List()
 		}
 		attrs[name] = converted
 		delete(given, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		d := c.argError("Superfluous import identity argument", fmt.Sprintf("The identity of %s has no attribute %q: it is left out.", t.Resource.Addr.Resource.Type, name), t.Identity, cty.NilVal)
+		d := c.argError("Superfluous import identity argument",
+			fmt.Sprintf("The identity of %s has no attribute %q. The argument is ignored.",
+				t.Resource.Addr.Resource.Type, name), t.Identity, cty.NilVal)
 		d.Severity = tfdiags.Warning
 		diags = diags.Append(d)
 	}
@@ -237,7 +254,8 @@ func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
 		for _, key := range res.SortedKeys() {
 			inst := res.Instances[key]
 			if id, ok := storedID(r, inst.Current); ok && !leaves[res.Addr.Instance(key)] {
-				o := object{addrs.ProviderInstance{Config: res.Provider, Key: inst.ProviderKey}, res.Addr.Resource.Type, id}
+				o := object{addrs.ProviderInstance{Config: res.Provider, Key: inst.ProviderKey},
+					res.Addr.Resource.Type, id}
 				if owners[o] == nil {
 					objects = append(objects, o)
 				}
@@ -247,9 +265,11 @@ func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
 	}
 	var diags tfdiags.Diagnostics
 	for _, o := range objects {
-		if of := owners[o]; len(of) > 1 && slices.ContainsFunc(of, func(a addrs.AbsInstance) bool { return imported[a] }) {
+		if of := owners[o]; len(of) > 1 &&
+			slices.ContainsFunc(of, func(a addrs.AbsInstance) bool { return imported[a] }) {
 			diags = diags.Append(tfdiags.Warningf("Object imported to more than one address",
-				"The object %q of type %s would be managed by %s. Only one resource should manage an object: leave out the import, or remove the others from the state first.", o.id, o.typ, joinAddresses(of)))
+				"The object %q of type %s would be managed by %s. Only one resource should manage an object: "+
+					"leave out the import, or remove the others from the state first.", o.id, o.typ, joinAddresses(of)))
 		}
 	}
 	return diags
@@ -312,11 +332,13 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdi
 			return nil, more
 		}
 		if key.IsMarked() || !key.IsKnown() || key.IsNull() {
-			return nil, diags.Append(tfdiags.Errorf("Invalid import address expression", "An instance key must be known, not null and not sensitive while planning.").At(e.Key.Range()))
+			return nil, diags.Append(tfdiags.Errorf("Invalid import address expression",
+				"An instance key must be known during the plan, and neither null nor sensitive.").At(e.Key.Range()))
 		}
 		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
 	}
-	return nil, diags.Append(tfdiags.Errorf("Invalid import address expression", "An import address is a resource address whose instance keys may be expressions.").At(expr.Range()))
+	return nil, diags.Append(tfdiags.Errorf("Invalid import address expression",
+		"An import address is a resource address whose instance keys may be expressions.").At(expr.Range()))
 }
 
 // importObject has the provider import and read an object.
@@ -326,7 +348,8 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 	id := req.id
 	w.out.observe(ImportStart{what, id})
 	resp := callProvider(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
-		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id, Identity: req.identity})
+		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
+			Identity: req.identity})
 	})
 	diags := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String())
 	if diags.HasErrors() {
@@ -339,29 +362,36 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 	case resp.Deferred != "":
 		return nil, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
 	case len(resp.Imported) == 0:
-		return fail("Import returned no resources", "The provider found nothing to import to %s for the ID %q.", p.addr, id)
+		return fail("Import returned no resources", "The provider found no object to import to %s for the ID %q.",
+			p.addr, id)
 	case len(resp.Imported) > 1:
-		return fail("Multiple import states not supported", "The provider returned %d objects for the ID %q; exactly one is supported.", len(resp.Imported), id)
+		return fail("Multiple import states not supported",
+			"The provider returned %d objects for the ID %q; exactly one is supported.", len(resp.Imported), id)
 	}
 	got := resp.Imported[0]
 	if got.State == cty.NilVal || got.State.IsNull() {
 		return fail("Import returned null resource", "The provider returned nothing for %s with the ID %q.", p.addr, id)
 	}
 	if got.Type != r.Addr.Resource.Type {
-		return fail("Import returned wrong resource type", "The provider returned an object of type %s for %s.", got.Type, p.addr)
+		return fail("Import returned wrong resource type", "The provider returned an object of type %s for %s.",
+			got.Type, p.addr)
 	}
-	obj, err := encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private, IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
+	obj, err := encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private,
+		IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
 	if err != nil {
 		return nil, diags.AppendError(err)
 	}
-	l, more := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil), identity: got.Identity, obj: obj})
+	l, more := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
+		identity: got.Identity, obj: obj})
 	diags = diags.Append(p.explain(more)...)
 	if more.HasErrors() {
 		return nil, diags
 	}
 	if !l.exists() {
 		return fail("Cannot import non-existent remote object",
-			"The provider found no object with the ID %q to import to %s. Check the ID, and the region or account that the provider is configured for. To create a new object instead, leave out the import.", id, p.addr)
+			"The provider found no object with the ID %q to import to %s. Check the ID, and the region or "+
+				"account that the provider is configured for. To create a new object instead, leave out the "+
+				"import.", id, p.addr)
 	}
 	l.obj = withFlags(r, l.obj)
 	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)

@@ -10,7 +10,8 @@ import (
 // before is the state at the start of the walk.
 func (f finisher) repairDependencies(before *states.State) {
 	w := f.w
-	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(), Configured: f.configuredDeps, UpToDate: f.upToDate})
+	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(),
+		Configured: f.configuredDeps, UpToDate: f.upToDate})
 }
 
 func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
@@ -29,5 +30,6 @@ func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 		return true
 	}
 	r := w.graph.ByAddr[addr.Config()]
-	return w.op.Phase.Applies() && r != nil && len(r.Deps) > 0 && len(obj.Dependencies) == len(r.Deps) && &obj.Dependencies[0] == &r.Deps[0]
+	return w.op.Phase.Applies() && r != nil && len(r.Deps) > 0 && len(obj.Dependencies) == len(r.Deps) &&
+		&obj.Dependencies[0] == &r.Deps[0]
 }

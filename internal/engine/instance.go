@@ -41,9 +41,9 @@ func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, tfdiags
 	}
 	if impl == nil {
 		return nil, tfdiags.Errorf("Provider instance not present",
-			"To work with %s its provider instance %s%s is required, but it is not there. A provider instance must outlive "+
-				"the resource instances that it manages by at least one apply: put it back, destroy the resource instance, "+
-				"and then remove it.", t.r.Addr, p.Addr, key).List()
+			"%s requires its provider instance %s%s, which does not exist. A provider instance must outlive "+
+				"the resource instances that it manages by at least one apply: restore it, destroy the "+
+				"resource instance, and then remove it.", t.r.Addr, p.Addr, key).List()
 	}
 	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, nil
 }

@@ -38,7 +38,9 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics)
 	}
 	if res.Mode != addrs.Managed {
 		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
-			"Only managed resources of the same module can trigger a replacement, and %s isn't one. To trigger it by a value, put the value into the input of a terraform_data resource and name that.", res).At(e.Range()))
+			"Only managed resources in the same module can trigger a replacement, and %s is not one. To "+
+				"trigger it with a value, set the input of a terraform_data resource to the value and refer "+
+				"to that resource.", res).At(e.Range()))
 	}
 	r := p.r.Module.Resources[res]
 	if r == nil {
@@ -46,7 +48,7 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics)
 	}
 	if r == p.r {
 		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
-			"The resource can't trigger its own replacement: name another one.").At(e.Range()))
+			"The resource can't trigger its own replacement. Refer to another resource.").At(e.Range()))
 	}
 	abs := res.InInstance(p.addr.Module)
 	if key != nil {
@@ -82,13 +84,15 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:
 		res = s
-		if r := p.r.Module.Resources[s]; r != nil && r.Config != nil && r.Config.Count == nil && r.Config.ForEach == nil {
+		if r := p.r.Module.Resources[s]; r != nil && r.Config != nil && r.Config.Count == nil &&
+			r.Config.ForEach == nil {
 			key = &addrs.NoKey
 		}
 	case addrs.ResourceInstance:
 		res, key = s.Resource, &s.Key
 	default:
-		return res, nil, nil, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression", "Only managed resources of the same module can trigger a replacement.").At(e.Range()))
+		return res, nil, nil, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
+			"Only managed resources in the same module can trigger a replacement.").At(e.Range()))
 	}
 	var path cty.Path
 	for _, step := range ref.Remaining {
@@ -127,7 +131,8 @@ func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 // preventDestroy reports an error if change would destroy an object protected by
 // lifecycle.prevent_destroy.
 func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diagnostics {
-	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate || change.Action == plans.CreateThenDelete
+	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate ||
+		change.Action == plans.CreateThenDelete
 	return p.checkPreventDestroy(destroys)
 }
 
@@ -168,13 +173,16 @@ func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
 	case b.IsNull():
 		return fail("The value is null. It must be true or false when the object would be destroyed.")
 	case !b.IsKnown() && gone:
-		return fail(fmt.Sprintf("%s is gone from the configuration, and with it the values by which this was decided. To destroy what it contained, write true or false here, or keep it until its objects are destroyed.", addr.Module))
+		return fail(fmt.Sprintf("%s is no longer in the configuration, so the values that this depends on are "+
+			"gone. To destroy its objects, write true or false here, or keep the module until its objects are "+
+			"destroyed.", addr.Module))
 	case !b.IsKnown():
 		return fail("The value is known only after apply. It must be known when the object would be destroyed.")
 	case b.False():
 		return diags
 	}
 	return diags.Append(tfdiags.Errorf("Resource instance cannot be destroyed",
-		"%s would be destroyed, which its lifecycle.prevent_destroy forbids. Set that to false, or leave the object out with -exclude=%s.",
+		"%s would be destroyed, but its lifecycle.prevent_destroy is set. Set it to false, or exclude the "+
+			"object with -exclude=%s.",
 		addr, addr).At(r.Config.Range))
 }

@@ -89,11 +89,12 @@ func (f finisher) missingText(key missingKey, n *missingObjects) string {
 	if key.typ != "" {
 		what = key.typ + " objects"
 	}
-	next := "make them anew"
+	next := "create them again"
 	if w.op.Mode == plans.RefreshOnly || w.op.PreDestroy {
-		next = "forget them"
+		next = "remove them from the state"
 	}
-	return fmt.Sprintf("%s does not find %d of the %d %s that the state has, such as %s. If nobody deleted them, look at the provider's credentials, permissions "+
-		"and settings before you go on: applying this plan would %s. Without refreshing (-refresh=false) they count as they are known.",
+	return fmt.Sprintf("%s does not find %d of the %d %s that the state has, such as %s. If they were not "+
+		"deleted on purpose, check the credentials, permissions and settings of the provider before you "+
+		"continue: applying this plan would %s. With -refresh=false the plan uses the stored objects.",
 		key.provider, len(n.gone), n.known, what, strings.Join(n.gone[:3], ", "), next)
 }

@@ -18,15 +18,18 @@ func TestIdentitiesOfMovedObjects(t *testing.T) {
 		known          bool
 	}{
 		{name: "taken over with one", from: "fake_thing", to: "fake_unit", known: true},
-		{name: "taken over with one, not read", from: "fake_thing", to: "fake_unit", options: engine.PlanOptions{SkipRefresh: true}, known: true},
+		{name: "taken over with one, not read", from: "fake_thing", to: "fake_unit",
+			options: engine.PlanOptions{SkipRefresh: true}, known: true},
 		{name: "read", from: "fake_unit", to: "other_unit", known: true},
-		{name: "destroyed", from: "fake_unit", to: "other_unit", options: engine.PlanOptions{Mode: plans.Destroy}, known: true},
+		{name: "destroyed", from: "fake_unit", to: "other_unit",
+			options: engine.PlanOptions{Mode: plans.Destroy}, known: true},
 		{name: "neither", from: "fake_unit", to: "other_unit", options: engine.PlanOptions{SkipRefresh: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := enginetest.NewSession(t.TempDir())
 			s.Cloud.SchemaVersion = 1
-			if _, err := s.Do(&enginetest.Step{Files: map[string]string{"main.tf": resourceNamed(tt.from, "a")}}); err != nil {
+			if _, err := s.Do(&enginetest.Step{Files: map[string]string{"main.tf": resourceNamed(tt.from,
+				"a")}}); err != nil {
 				t.Fatal(err)
 			}
 			moved := resourceNamed(tt.to, "a") + "moved {\n  from = " + tt.from + ".a\n  to = " + tt.to + ".a\n}\n"

@@ -66,7 +66,8 @@ func moved(from, to string) string {
 }
 
 // twoThings is a module of two resources with names that begin with its input.
-var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q", "", `"${var.name}q"`)
+var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q",
+	"", `"${var.name}q"`)
 
 // moveShapes are ways in which objects move. N stands for a number; places says where the objects,
 // by name, are afterwards.
@@ -78,7 +79,8 @@ var moveShapes = []struct {
 		thing("fake_thing.bN", "", `"oN"`) + moved("fake_thing.aN", "fake_thing.bN"),
 		map[string]string{"oN": "fake_thing.bN"}},
 	{"renamed twice", thing("fake_thing.aN", "", `"oN"`),
-		thing("fake_thing.cN", "", `"oN"`) + moved("fake_thing.aN", "fake_thing.bN") + moved("fake_thing.bN", "fake_thing.cN"),
+		thing("fake_thing.cN", "", `"oN"`) + moved("fake_thing.aN", "fake_thing.bN") + moved("fake_thing.bN",
+			"fake_thing.cN"),
 		map[string]string{"oN": "fake_thing.cN"}},
 	{"got count", thing("fake_thing.aN", "", `"oN"`),
 		thing("fake_thing.aN", "count = 2", `"oN${count.index == 0 ? "" : "new"}"`),
@@ -87,22 +89,26 @@ var moveShapes = []struct {
 		thing("fake_thing.aN", "", `"oN"`),
 		map[string]string{"oN": "fake_thing.aN"}},
 	{"count to keys", thing("fake_thing.aN", "count = 2", `"oN${count.index}"`),
-		thing("fake_thing.aN", `for_each = toset(["0", "1"])`, `"oN${each.key}"`) + moved("fake_thing.aN[0]", `fake_thing.aN["0"]`) + moved("fake_thing.aN[1]", `fake_thing.aN["1"]`),
+		thing("fake_thing.aN", `for_each = toset(["0", "1"])`, `"oN${each.key}"`) + moved("fake_thing.aN[0]",
+			`fake_thing.aN["0"]`) + moved("fake_thing.aN[1]", `fake_thing.aN["1"]`),
 		map[string]string{"oN0": `fake_thing.aN["0"]`, "oN1": `fake_thing.aN["1"]`}},
 	{"instances apart", thing("fake_thing.aN", "count = 2", `"oN${count.index}"`),
-		thing("fake_thing.bN", "", `"oN0"`) + thing("fake_thing.cN", "", `"oN1"`) + moved("fake_thing.aN[0]", "fake_thing.bN") + moved("fake_thing.aN[1]", "fake_thing.cN"),
+		thing("fake_thing.bN", "", `"oN0"`) + thing("fake_thing.cN", "", `"oN1"`) + moved("fake_thing.aN[0]",
+			"fake_thing.bN") + moved("fake_thing.aN[1]", "fake_thing.cN"),
 		map[string]string{"oN0": "fake_thing.bN", "oN1": "fake_thing.cN"}},
 	{"counted resource renamed", thing("fake_thing.aN", "count = 3", `"oN${count.index}"`),
 		thing("fake_thing.bN", "count = 3", `"oN${count.index}"`) + moved("fake_thing.aN", "fake_thing.bN"),
 		map[string]string{"oN0": "fake_thing.bN[0]", "oN1": "fake_thing.bN[1]", "oN2": "fake_thing.bN[2]"}},
 	{"into a module", thing("fake_thing.aN", "", `"oNp"`) + thing("fake_thing.bN", "", `"oNq"`),
-		"module \"mN\" {\n  source = \"./two\"\n  name = \"oN\"\n}\n" + moved("fake_thing.aN", "module.mN.fake_thing.p") + moved("fake_thing.bN", "module.mN.fake_thing.q"),
+		"module \"mN\" {\n  source = \"./two\"\n  name = \"oN\"\n}\n" + moved("fake_thing.aN",
+			"module.mN.fake_thing.p") + moved("fake_thing.bN", "module.mN.fake_thing.q"),
 		map[string]string{"oNp": "module.mN.fake_thing.p", "oNq": "module.mN.fake_thing.q"}},
 	{"module renamed and counted", "module \"mN\" {\n  source = \"./two\"\n  name = \"oN\"\n}\n",
 		"module \"nN\" {\n  source = \"./two\"\n  count = 1\n  name = \"oN\"\n}\n" + moved("module.mN", "module.nN[0]"),
 		map[string]string{"oNp": "module.nN[0].fake_thing.p", "oNq": "module.nN[0].fake_thing.q"}},
 	{"module keys", "module \"mN\" {\n  source = \"./two\"\n  for_each = toset([\"x\"])\n  name = \"oN\"\n}\n",
-		"module \"mN\" {\n  source = \"./two\"\n  for_each = toset([\"y\"])\n  name = \"oN\"\n}\n" + moved(`module.mN["x"]`, `module.mN["y"]`),
+		"module \"mN\" {\n  source = \"./two\"\n  for_each = toset([\"y\"])\n  name = \"oN\"\n}\n" +
+			moved(`module.mN["x"]`, `module.mN["y"]`),
 		map[string]string{"oNp": `module.mN["y"].fake_thing.p`, "oNq": `module.mN["y"].fake_thing.q`}},
 	{"another type", thing("fake_thing.aN", "", `"oN"`),
 		thing("fake_unit.bN", "", `"oN"`) + moved("fake_thing.aN", "fake_unit.bN"),
@@ -110,7 +116,8 @@ var moveShapes = []struct {
 }
 
 func drawMoving(t *rapid.T) *moving {
-	m := &moving{before: moveFiles{"two/main.tf": twoThings}, after: moveFiles{"two/main.tf": twoThings}, places: map[string]string{},
+	m := &moving{before: moveFiles{"two/main.tf": twoThings}, after: moveFiles{"two/main.tf": twoThings},
+		places:     map[string]string{},
 		failBefore: map[string]string{}, failAfter: map[string]string{}}
 	var names []string
 	for i := range rapid.IntRange(1, 6).Draw(t, "things") {

@@ -25,7 +25,7 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostic
 	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
 		return nil, tfdiags.Errorf("Resource instance managed by newer provider version",
-			"%s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.",
+			"%s was stored by a newer version of the provider %s than the one selected. Upgrade the provider.",
 			addr, prov.addr.Config.Provider.Type).List()
 	}
 	ty := schema.Block.ImpliedType()
@@ -42,7 +42,8 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostic
 	}
 	encoded, sensitive, err := states.EncodeValue(states.MarkSensitive(v, obj.SensitivePaths), ty)
 	if err != nil {
-		return nil, diags.Append(providerBug("Invalid resource state", prov.addr.Config.Provider, "gave a state for %s that can't be stored: %s.", addr, err))
+		return nil, diags.Append(providerBug("Invalid resource state", prov.addr.Config.Provider,
+			"returned a state for %s that can't be stored: %s.", addr, err))
 	}
 	v = markStored(schema.Block, v, obj.SensitivePaths)
 	if out == obj && same && sameJSON(encoded, obj.Attrs) {
@@ -70,9 +71,11 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 	if from := w.op.moves.Source(addr); from != nil {
 		resp := callProvider(w.calls, prov, "MoveResourceState", addr, func() providers.MoveResponse {
 			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
-				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type, SourceSchemaVersion: obj.SchemaVersion,
-				SourceJSON: obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity, SourceIdentityVersion: obj.IdentityVersion,
-				TargetType: r.Addr.Resource.Type,
+				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type,
+				SourceSchemaVersion: obj.SchemaVersion,
+				SourceJSON:          obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity,
+				SourceIdentityVersion: obj.IdentityVersion,
+				TargetType:            r.Addr.Resource.Type,
 			})
 		})
 		if resp.Diagnostics.HasErrors() {
@@ -84,19 +87,22 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.Schema.IdentityVersion
 		}
-		return resp.State, out, t.explain(resp.Diagnostics).Append(t.checkType("Invalid moved resource state", resp.State, ty)...)
+		return resp.State, out,
+			t.explain(resp.Diagnostics).Append(t.checkType("Invalid moved resource state", resp.State, ty)...)
 	}
 	raw := obj.Attrs
 	if same {
 		raw, _ = states.StripUnknownAttrs(raw, ty)
 	}
 	resp := callProvider(w.calls, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
-		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
+		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
+			Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if resp.Diagnostics.HasErrors() {
 		return cty.NilVal, nil, t.explain(resp.Diagnostics)
 	}
-	return resp.Value, obj, t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty)...)
+	return resp.Value, obj,
+		t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty)...)
 }
 
 // explain adds the address of the instance, and the range of its block if there is one, to
@@ -116,7 +122,8 @@ func (t *instance) checkType(summary string, v cty.Value, ty cty.Type) tfdiags.D
 		return diags.Append(providerBug(summary, prov.addr.Config.Provider, "returned no value for %s.", addr))
 	}
 	for _, err := range v.Type().TestConformance(ty) {
-		diags = diags.Append(providerBug(summary, prov.addr.Config.Provider, "returned a value for %s that its schema does not allow: %s.", addr, tfdiags.FormatError(err)))
+		diags = diags.Append(providerBug(summary, prov.addr.Config.Provider,
+			"returned a value for %s that does not conform to its schema: %s.", addr, tfdiags.FormatError(err)))
 	}
 	return diags
 }
@@ -132,10 +139,12 @@ func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*obj
 	switch {
 	case l.obj.IdentityVersion > r.Schema.IdentityVersion:
 		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
-			"The identity of %s was stored by a newer version of the provider %s than the selected one. Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
+			"The identity of %s was stored by a newer version of the provider %s than the one selected. "+
+				"Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
 	case l.obj.IdentityVersion < r.Schema.IdentityVersion:
 		resp := callProvider(w.calls, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
-			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
+			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
+				Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
 		diags = diags.Append(t.explain(resp.Diagnostics)...)
 		if resp.Diagnostics.HasErrors() {
@@ -148,7 +157,8 @@ func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*obj
 	default:
 		v, err := states.Unmarshal(l.obj.Identity, ty)
 		if err != nil {
-			return nil, diags.Append(tfdiags.Errorf("Invalid resource identity", "The stored identity of %s can't be read: %s.", addr, err))
+			return nil, diags.Append(tfdiags.Errorf("Invalid resource identity",
+				"The stored identity of %s can't be read: %s.", addr, err))
 		}
 		l.identity = v
 	}
@@ -208,7 +218,8 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 	}
 	prior := unmark(l.value)
 	resp := callProvider(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
-		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta, Identity: l.identity})
+		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
+			Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})
 	diags = diags.Append(resp.Diagnostics...)
 	if resp.Diagnostics.HasErrors() {
@@ -230,14 +241,16 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 	}
 	state := objchange.NormalizeFromLegacy(r.Schema.Block, resp.State)
 	if !state.IsWhollyKnown() {
-		return nil, diags.Append(providerBug("Provider produced invalid object", prov.addr.Config.Provider, "returned unknown values for %s when it was read.", addr))
+		return nil, diags.Append(providerBug("Provider produced invalid object", prov.addr.Config.Provider,
+			"returned unknown values for %s when it was read.", addr))
 	}
 	out := &objectState{value: l.value, identity: resp.Identity, obj: l.obj}
 	identity := encodeIdentity(resp.Identity)
 	if identity == nil {
 		out.identity, identity = l.identity, l.obj.Identity
 	}
-	if state.RawEquals(prior) && bytes.Equal(resp.Private, l.obj.Private) && sameJSON(identity, l.obj.Identity) && len(identity) == len(l.obj.Identity) {
+	if state.RawEquals(prior) && bytes.Equal(resp.Private, l.obj.Private) &&
+		sameJSON(identity, l.obj.Identity) && len(identity) == len(l.obj.Identity) {
 		return out, diags
 	}
 	out.value = markStored(r.Schema.Block, state, l.obj.SensitivePaths)
@@ -255,7 +268,9 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 }
 
 func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Provider deferred its answer", "The provider %s can't work on %s yet (%s), and this program does not support deferred actions. Apply what it depends on first, for example with -target, or leave it out with -exclude=%s.",
+	return tfdiags.Errorf("Provider deferred its answer",
+		"The provider %s can't work on %s yet (%s), and deferred actions are not supported. Apply what it "+
+			"depends on first, for example with -target, or exclude it with -exclude=%s.",
 		prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
 }
 

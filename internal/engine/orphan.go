@@ -85,7 +85,7 @@ func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 			reason = o.reason()
 		}
 		diags = diags.Append(tfdiags.Warningf(willForget,
-			"%s will be forgotten: it is no longer managed, but it goes on existing.", o.addr))
+			"%s will be removed from the state but not destroyed.", o.addr))
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return diags
 	}
@@ -105,7 +105,8 @@ func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 
 func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
-		Addr: o.addr, PrevAddr: o.w.op.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr, Action: action, Reason: reason,
+		Addr: o.addr, PrevAddr: o.w.op.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr,
+		Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.Schema.Block.ImpliedType()), BeforeIdentity: l.identity,
 	}
 	if action == plans.Delete {
@@ -173,7 +174,8 @@ func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.D
 		return nil, diags
 	}
 	resp := t.planChange(providers.PlanRequest{
-		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null, Private: l.obj.Private, Meta: meta, Identity: l.identity,
+		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null,
+		Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
 	diags = diags.Append(resp.Diagnostics...)
 	if diags.HasErrors() {
@@ -183,7 +185,8 @@ func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.D
 		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-		return nil, diags.Append(providerBug("Provider produced invalid plan", prov.addr.Config.Provider, "planned an object where %s is to be destroyed.", addr))
+		return nil, diags.Append(providerBug("Provider produced invalid plan", prov.addr.Config.Provider,
+			"planned an object where %s is to be destroyed.", addr))
 	}
 	return resp.Private, diags
 }
@@ -202,9 +205,11 @@ func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 			if !r.Selected.Has(addr) {
 				continue
 			}
-			o := orphanPlan{instance: instance{w: w, r: r, addr: addr, in: w.modules.at(r.Module, prior.Addr.Module)}, stored: inst}
+			o := orphanPlan{instance: instance{w: w, r: r, addr: addr,
+				in: w.modules.at(r.Module, prior.Addr.Module)}, stored: inst}
 			if inst.Current != nil {
-				jobs = append(jobs, func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
+				jobs = append(jobs,
+					func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
 			}
 			for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 				old := o
@@ -230,7 +235,8 @@ func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
 	o.prov = prov
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	if r.Addr.Resource.Mode == addrs.Data {
-		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: prov.addr, Action: plans.Delete, Before: null, After: null})
+		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: prov.addr,
+			Action: plans.Delete, Before: null, After: null})
 		return diags
 	}
 	l, more := o.upgrade(obj)

@@ -38,10 +38,12 @@ var lifecycleActions = []struct {
 	{name: "replace", config: pairThing("1", "2", "1", "1")},
 	{name: "update and replace", config: pairThing("2", "2", "1", "1")},
 	{name: "trigger", config: pairThing("1", "1", "1", "2")},
-	{name: "request", config: pairThing("1", "1", "1", "1"), plan: engine.PlanOptions{ForceReplace: []addrs.AbsInstance{pairAddr}}},
+	{name: "request", config: pairThing("1", "1", "1", "1"),
+		plan: engine.PlanOptions{ForceReplace: []addrs.AbsInstance{pairAddr}}},
 	{name: "tainted", config: pairThing("1", "1", "1", "1"), failFirst: map[string]string{"create a": "partial"}},
 	{name: "replace, not created", config: pairThing("1", "2", "1", "1"), fail: map[string]string{"create a": ""}},
-	{name: "replace, created in part", config: pairThing("1", "2", "1", "1"), fail: map[string]string{"create a": "partial"}},
+	{name: "replace, created in part", config: pairThing("1", "2", "1", "1"),
+		fail: map[string]string{"create a": "partial"}},
 	{name: "replace, not deleted", config: pairThing("1", "2", "1", "1"), fail: map[string]string{"delete a-1": ""}},
 	{name: "count down", config: pairThing("1", "1", "0", "1")},
 	{name: "block gone", config: pairTrigger("1")},
@@ -50,10 +52,12 @@ var lifecycleActions = []struct {
 	{name: "destroy", config: pairThing("1", "1", "1", "1"), plan: engine.PlanOptions{Mode: plans.Destroy}},
 }
 
-var pairAddr = addrs.Resource{Mode: addrs.Managed, Type: "fake_thing", Name: "a"}.InInstance(addrs.RootInstance).Instance(addrs.IntKey(0))
+var pairAddr = addrs.Resource{Mode: addrs.Managed, Type: "fake_thing",
+	Name: "a"}.InInstance(addrs.RootInstance).Instance(addrs.IntKey(0))
 
 func pairThing(v, f, count, trigger string) string {
-	return fmt.Sprintf("resource \"fake_thing\" \"a\" {\n  name = \"a\"\n  count = %s\n  v = %q\n  f = %q\nLIFECYCLE}\n", count, v, f) + pairTrigger(trigger)
+	return fmt.Sprintf("resource \"fake_thing\" \"a\" {\n  name = \"a\"\n  count = %s\n  v = %q\n  f = "+
+		"%q\nLIFECYCLE}\n", count, v, f) + pairTrigger(trigger)
 }
 
 func pairTrigger(v string) string {
@@ -99,7 +103,8 @@ func pairRows(t *testing.T, table *strings.Builder, options []int) {
 		p := &pair{s: enginetest.NewSession(t.TempDir())}
 		p.s.Cloud.Delay = enginetest.Delay
 		p.kept = strings.Contains(lifecycle, "destroy = false") || a.name == "removed, to be kept"
-		first, second := strings.ReplaceAll(pairThing("1", "1", "1", "1"), "LIFECYCLE", lifecycle), strings.ReplaceAll(a.config, "LIFECYCLE", lifecycle)
+		first, second := strings.ReplaceAll(pairThing("1", "1", "1", "1"), "LIFECYCLE", lifecycle),
+			strings.ReplaceAll(a.config, "LIFECYCLE", lifecycle)
 		var row string
 		var err error
 		synctest.Test(t, func(*testing.T) {
@@ -151,7 +156,8 @@ func (p *pair) step(config string, fail map[string]string, opts engine.PlanOptio
 		case strings.HasSuffix(line, "Resource instance cannot be destroyed"):
 			p.denied = true
 			row += "prevented; "
-		case strings.HasSuffix(line, "left behind forgotten instances") && p.kept, strings.HasSuffix(line, "Asked to fail") && fail != nil:
+		case strings.HasSuffix(line, "left behind forgotten instances") && p.kept,
+			strings.HasSuffix(line, "Asked to fail") && fail != nil:
 		case strings.HasPrefix(line, "error"):
 			return row, errors.New(line)
 		}

@@ -23,7 +23,9 @@ import (
 // Plan returns the changes that make the objects in prior match the configuration. If there are
 // errors, the plan is marked as errored and holds everything that could be planned. It is nil if
 // not even the graph could be built.
-func Plan(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+func Plan(
+	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
+) (*plans.Plan, tfdiags.Diagnostics) {
 	if opts == nil {
 		opts = &PlanOptions{}
 	}
@@ -52,22 +54,28 @@ func (o *PlanOptions) check() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	switch {
 	case len(o.Targets) > 0 && len(o.Excludes) > 0:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-target and -exclude can't be used together."))
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+			"-target and -exclude can't be used together."))
 	case o.Mode == plans.RefreshOnly && o.SkipRefresh:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only."))
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+			"A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only."))
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "-replace goes neither with -destroy nor with -refresh-only."))
+		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+			"-replace can't be used with -destroy or -refresh-only."))
 	}
 	if len(o.Targets)+len(o.Excludes) > 0 && len(o.Imports) == 0 {
 		diags = diags.Append(tfdiags.Warningf(onlyTargets,
-			"With -target or -exclude the plan covers only a part of what the configuration asks for. They are for exceptions, such as repairs: plan again without them afterwards."))
+			"With -target or -exclude the plan may not cover all changes that the configuration requires. "+
+				"These options are for exceptional situations, such as recovering from errors. Run a plan "+
+				"without them afterwards."))
 	}
 	return diags
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
 	op := newOperation(graph.PhasePlan, cfg, prior, env)
-	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports, o.GenerateConfig
+	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
+		o.GenerateConfig
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	op.inspect(o.Inspect)
 	if len(o.ForceReplace) > 0 {
@@ -83,7 +91,9 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	return op
 }
 
-func planNormal(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool) (*plans.Plan, tfdiags.Diagnostics) {
+func planNormal(
+	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool,
+) (*plans.Plan, tfdiags.Diagnostics) {
 	diags := moves.Validate(cfg)
 	if diags.HasErrors() {
 		return nil, diags
@@ -188,7 +198,9 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 		option = "without -exclude of "
 	}
 	return tfdiags.Errorf("Moved resource instances excluded by targeting",
-		"Objects in the state are to be moved to new addresses, and the selection leaves out one end of the move. Plan the moves too:\n  - %s%s", option, strings.Join(slices.Compact(missing), "\n  - "+option)).List()
+		"Objects in the state are moved to new addresses, and the selection excludes one end of a move. "+
+			"Include the moves in the plan:\n  - %s%s", option,
+		strings.Join(slices.Compact(missing), "\n  - "+option)).List()
 }
 
 // finisher turns the results of a walk into a plan or a state.
@@ -202,7 +214,8 @@ func (f finisher) removeOutputs() {
 			continue
 		}
 		prior := w.op.Prior.Output(name)
-		change := &plans.OutputChange{Name: name, Action: plans.Delete, Before: prior.Value, After: cty.NullVal(cty.DynamicPseudoType), Sensitive: prior.Sensitive}
+		change := &plans.OutputChange{Name: name, Action: plans.Delete, Before: prior.Value,
+			After: cty.NullVal(cty.DynamicPseudoType), Sensitive: prior.Sensitive}
 		if prior.Sensitive {
 			change.Before = change.Before.Mark(marks.Sensitive)
 		}
@@ -247,7 +260,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Applyable = !errored && (f.changesAnything() || plan.Mode == plans.RefreshOnly && f.refreshed())
 	if w.out.prevRun != nil {
 		f.repairDependencies(w.out.prevRun)
-		w.out.prevRun.RepairDependencies(states.DependencyRepair{Before: w.out.prevRun, Moved: w.op.moves.All(), Present: w.out.state})
+		w.out.prevRun.RepairDependencies(states.DependencyRepair{Before: w.out.prevRun, Moved: w.op.moves.All(),
+			Present: w.out.state})
 	}
 	plan.Drift = f.drift()
 	if w.out.prevRun != nil && w.op.moves != nil {
@@ -267,11 +281,13 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 func (f finisher) changesAnything() bool {
 	w := f.w
 	for _, c := range w.out.changes.Instances {
-		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) || c.Moved() || c.Importing != nil {
+		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) ||
+			c.Moved() || c.Importing != nil {
 			return true
 		}
 	}
-	return slices.ContainsFunc(w.out.changes.Outputs, func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
+	return slices.ContainsFunc(w.out.changes.Outputs,
+		func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
 }
 
 // newDeposedKey returns a key that no deposed object of the instance has.
@@ -290,7 +306,9 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 
 // planDestroy refreshes everything with a normal plan, and then plans to destroy all existing
 // objects.
-func planDestroy(ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
+func planDestroy(
+	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
+) (*plans.Plan, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	start, prevRun := prior, prior
 	var results *moves.Results

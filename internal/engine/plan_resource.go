@@ -87,7 +87,8 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
 	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
+	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in,
+		c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
 	defer w.trackWork("plan", addr)(&diags)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // the instances that take part may not be all
@@ -183,12 +184,14 @@ func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics 
 		diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
 	}
 	for _, addr := range w.op.forceWhole[r.Addr] {
-		keyed := slices.IndexFunc(done, func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
+		keyed := slices.IndexFunc(done,
+			func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
 		switch {
 		case keyed >= 0:
-			warn("-replace=%s names no instance of a resource that has several. Give the instance's key, for example -replace='%s%s'.", addr, addr, done[keyed].keys[0])
+			warn("-replace=%s has no instance key, but the resource has several instances. Add a key, for "+
+				"example -replace='%s%s'.", addr, addr, done[keyed].keys[0])
 		case len(done) > 0 && !slices.ContainsFunc(done, func(x *expansion) bool { return len(x.keys) > 0 }):
-			warn("-replace=%s replaces nothing: the configuration wants no instance of it.", addr)
+			warn("-replace=%s has no effect, because the configuration declares no instance of it.", addr)
 		}
 	}
 	return diags
@@ -210,7 +213,8 @@ func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 
 // postconditions evaluates the postconditions for the instance's object.
 func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
-	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions, p.conditionSet("Resource postcondition failed"))
+	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions,
+		p.conditionSet("Resource postcondition failed"))
 }
 
 // keepStored keeps the stored object of an instance that takes no part in this run.
@@ -257,7 +261,8 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if w.op.ImportsOnly(r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
-			Addr: p.addr, PrevAddr: p.addr, Provider: prov.addr, Before: prior.value, After: prior.value, Action: plans.NoOp, Importing: importing,
+			Addr: p.addr, PrevAddr: p.addr, Provider: prov.addr, Before: prior.value, After: prior.value,
+			Action: plans.NoOp, Importing: importing,
 		})
 		return diags
 	}

@@ -125,7 +125,8 @@ func (p *player) apply(c *chapter) error {
 		}
 		return fmt.Errorf("planning: %w", detailed(diags))
 	}
-	relaxed, err := graph.CompareOrders(context.Background(), engine.GraphOperation(cfg, plan.Prior, env, engine.GraphApply, plan))
+	relaxed, err := graph.CompareOrders(context.Background(), engine.GraphOperation(cfg, plan.Prior, env,
+		engine.GraphApply, plan))
 	if err != nil {
 		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(s.State))
 	}
@@ -143,7 +144,8 @@ func (p *player) apply(c *chapter) error {
 	s.Cloud.Applying = false
 	s.State = state
 	describe := func(err error) error {
-		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s\nto\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(before), enginetest.Describe(state))
+		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s\nto\n%s", err, enginetest.DescribePlan(plan),
+			enginetest.Describe(before), enginetest.Describe(state))
 	}
 	if diags.HasErrors() && !trouble && !strings.Contains(diags.Err().Error(), "forgotten instances") {
 		return describe(detailed(diags))
@@ -198,7 +200,8 @@ func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
 		}
 	}
 	for _, call := range calls {
-		if kind, _, _ := strings.Cut(call.What, " "); c.options.Mode == plans.RefreshOnly && slices.Contains([]string{"create", "update", "delete"}, kind) {
+		if kind, _, _ := strings.Cut(call.What, " "); c.options.Mode == plans.RefreshOnly &&
+			slices.Contains([]string{"create", "update", "delete"}, kind) {
 			return fmt.Errorf("%q in a plan that only refreshes", call.What)
 		}
 	}
@@ -210,7 +213,8 @@ func managed(s *states.State) string {
 	var b strings.Builder
 	for line := range strings.Lines(enginetest.Describe(s)) {
 		line, _, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " deps")
-		if strings.Contains(line, ": ") && !strings.Contains(line, "data.") && !strings.HasPrefix(line, "check ") && !strings.HasSuffix(line, "no objects") {
+		if strings.Contains(line, ": ") && !strings.Contains(line, "data.") && !strings.HasPrefix(line,
+			"check ") && !strings.HasSuffix(line, "no objects") {
 			b.WriteString(line + "\n")
 		}
 	}

@@ -44,7 +44,8 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics 
 		return impl
 	})
 	if err != nil {
-		return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", p.Addr.Provider.ForDisplay(), err).List()
+		return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.",
+			p.Addr.Provider.ForDisplay(), err).List()
 	}
 	w.providers.add(p, key, impl)
 	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
@@ -54,13 +55,14 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics 
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(explainProvider(p, callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
-		diags := impl.ValidateProviderConfig(w.ctx, config)
-		if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
-			return diags
-		}
-		return diags.Append(impl.Configure(w.ctx, config)...)
-	}))...)
+	return diags.Append(explainProvider(p, callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider",
+		addrs.AbsInstance{}, func() tfdiags.Diagnostics {
+			diags := impl.ValidateProviderConfig(w.ctx, config)
+			if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
+				return diags
+			}
+			return diags.Append(impl.Configure(w.ctx, config)...)
+		}))...)
 }
 
 // config evaluates the configuration block. The result may contain ephemeral values and has no
@@ -80,7 +82,8 @@ func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnos
 	if diags.HasErrors() {
 		if p.Config == nil {
 			return out, tfdiags.Errorf("Invalid provider configuration",
-				"The provider %s does not work without configuration. The root module needs a provider block with the arguments that are named below.", p.Addr.Provider.ForDisplay()).List().Append(diags...)
+				"The provider %s requires configuration. Add a provider block with the arguments named below "+
+					"to the root module.", p.Addr.Provider.ForDisplay()).List().Append(diags...)
 		}
 		return out, diags
 	}
@@ -134,14 +137,14 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 	problem := ""
 	switch {
 	case marks.Has(v, marks.Sensitive), marks.Has(v, marks.Ephemeral):
-		problem = "The key of a provider instance is part of addresses, so it can't be sensitive or ephemeral."
+		problem = "The key of a provider instance is shown in addresses, so it can't be sensitive or ephemeral."
 	default:
 		v, _ = v.Unmark()
 		switch {
 		case v.IsNull():
 			problem = "The key of the provider instance is null."
 		case !v.IsKnown():
-			problem = "The provider instance key is known only after apply. It must be known while planning."
+			problem = "The provider instance key is known only after apply. It must be known during the plan."
 		}
 	}
 	if problem != "" {

@@ -57,7 +57,8 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdia
 		out = nil
 	}
 	more := callProvider(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
-		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(w.begin, addr), unmark(marked), connection, out)
+		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(w.begin, addr), unmark(marked),
+			connection, out)
 	})
 	w.out.observe(ProvisionDone{what, prov.Config.Type, more.HasErrors()})
 	more = more.Each(func(d *tfdiags.Diagnostic) {

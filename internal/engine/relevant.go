@@ -21,7 +21,9 @@ import (
 // instance, so its cost is linear in the number of references.
 func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	w := f.w
-	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{}, found: map[string]plans.RelevantAttribute{}, blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
+	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{},
+		found:  map[string]plans.RelevantAttribute{},
+		blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
 	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.graph.ByAddr[change.Addr.Config()], change.Addr.Module)
@@ -179,7 +181,8 @@ func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.
 		return
 	}
 	t.attrs[tracedAttribute{r, at, step.Name}] = true
-	content, _, _ := r.Config.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
+	content, _, _ := r.Config.Config.PartialContent(
+		&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: step.Name}}})
 	if content == nil || content.Attributes[step.Name] == nil {
 		return
 	}

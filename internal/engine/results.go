@@ -30,7 +30,8 @@ type results struct {
 
 func newResults(op *operation, state *states.State) *results {
 	out := &results{
-		observer: op.env.Observe, recordsChecks: op.Phase.Checks(), changes: &plans.Changes{}, checks: &checks.Results{},
+		observer: op.env.Observe, recordsChecks: op.Phase.Checks(), changes: &plans.Changes{},
+		checks: &checks.Results{},
 	}
 	if state != nil {
 		out.state = state.Clone()

@@ -79,7 +79,8 @@ output "first" {
 			var got *enginetest.Result
 			if got, err = s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}}); err == nil {
 				problems = got.Problems
-				text, err = statefile.Encode(&statefile.File{Serial: 1, Lineage: "l", State: s.State}, &statefile.Options{Indent: true})
+				text, err = statefile.Encode(&statefile.File{Serial: 1, Lineage: "l", State: s.State},
+					&statefile.Options{Indent: true})
 			}
 		})
 		if err != nil || strings.Contains(problems, "error") {
@@ -92,7 +93,8 @@ output "first" {
 			t.Fatal(diff)
 		}
 	}
-	if !strings.Contains(first, `"check_results"`) || !strings.Contains(first, `"sensitive_attributes"`) || strings.Count(first, "user") < 3 {
+	if !strings.Contains(first, `"check_results"`) || !strings.Contains(first, `"sensitive_attributes"`) ||
+		strings.Count(first, "user") < 3 {
 		t.Errorf("there is too little in the state:\n%s", first)
 	}
 }

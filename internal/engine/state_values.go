@@ -47,7 +47,8 @@ func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *
 func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
-		return cty.NilVal, tfdiags.Errorf("Invalid object in the state", "%s can't be read with the provider's current schema: %s.", addr, err).List()
+		return cty.NilVal, tfdiags.Errorf("Invalid object in the state",
+			"%s can't be read with the provider's current schema: %s.", addr, err).List()
 	}
 	return markStored(r.Schema.Block, v, nil), nil
 }

@@ -83,7 +83,8 @@ func (p *part) play(dir string) error {
 		return fmt.Errorf("planning a part: %w", err)
 	}
 	if err := p.check(o, whole, some); err != nil {
-		return fmt.Errorf("%w\nthe whole plan:\n%s\nthe part:\n%s\nfrom\n%s", err, enginetest.DescribePlan(whole), enginetest.DescribePlan(some), enginetest.Describe(player.s.State))
+		return fmt.Errorf("%w\nthe whole plan:\n%s\nthe part:\n%s\nfrom\n%s", err,
+			enginetest.DescribePlan(whole), enginetest.DescribePlan(some), enginetest.Describe(player.s.State))
 	}
 	if err := player.apply(&chapter{files: player.files, options: p.options()}); err != nil {
 		return fmt.Errorf("applying a part: %w", err)
@@ -146,7 +147,8 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 	for addr, action := range actions(whole) {
 		// What is gone stays visible to the expressions of a part, so that they may have other
 		// values.
-		if action != plans.Create && gone || action == plans.Read || action == plans.Delete && (p.exclude || !named(p.list, addr)) {
+		if action != plans.Create && gone || action == plans.Read || action == plans.Delete &&
+			(p.exclude || !named(p.list, addr)) {
 			continue
 		}
 		if _, is := planned[addr]; !is && p.allows(o, addr, action, takesPart) {

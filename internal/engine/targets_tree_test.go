@@ -96,7 +96,8 @@ func (tr *tree) some(from []*item, most int) []*item {
 func (tr *tree) refer(it *item) {
 	it.gen = rapid.SampledFrom([]string{"1", "2"}).Draw(tr.T, "generation")
 	if it.kind == "data" {
-		resources := slices.DeleteFunc(slices.Clone(it.in.items), func(other *item) bool { return other.kind != "resource" })
+		resources := slices.DeleteFunc(slices.Clone(it.in.items),
+			func(other *item) bool { return other.kind != "resource" })
 		it.refs = tr.some(resources, 1)
 		return
 	}
@@ -124,7 +125,8 @@ func (tr *tree) repeat(it *item) {
 	case mode == "count":
 		it.keys = []addrs.InstanceKey{addrs.IntKey(0), addrs.IntKey(1)}[:rapid.IntRange(0, 2).Draw(tr.T, "count")]
 	case mode == "for_each":
-		it.keys = [][]addrs.InstanceKey{{addrs.StringKey("x"), addrs.StringKey("y")}, {addrs.StringKey("x")}, {addrs.StringKey("y")}}[rapid.IntRange(0, 2).Draw(tr.T, "keys")]
+		it.keys = [][]addrs.InstanceKey{{addrs.StringKey("x"), addrs.StringKey("y")}, {addrs.StringKey("x")},
+			{addrs.StringKey("y")}}[rapid.IntRange(0, 2).Draw(tr.T, "keys")]
 	}
 }
 
@@ -184,12 +186,15 @@ func (it *item) block(b *strings.Builder) {
 	name := fmt.Sprintf("${local.at}%s%s", it.name, key)
 	switch it.kind {
 	case "module":
-		fmt.Fprintf(b, "module %q {\n%s  source = \"./%s\"\n  at = \"%s.\"\n  in = %s\n%s}\n", it.name, repetition, it.name, name, joined(it.refs, it.input), after)
+		fmt.Fprintf(b, "module %q {\n%s  source = \"./%s\"\n  at = \"%s.\"\n  in = %s\n%s}\n", it.name,
+			repetition, it.name, name, joined(it.refs, it.input), after)
 	case "data":
 		of := it.refs[0]
-		fmt.Fprintf(b, "data \"fake_find\" %q {\n  name = \"${local.at}%s%s\"\n  depends_on = [%s]\n}\n", it.name, of.name, firstKey(of), of.reference())
+		fmt.Fprintf(b, "data \"fake_find\" %q {\n  name = \"${local.at}%s%s\"\n  depends_on = [%s]\n}\n",
+			it.name, of.name, firstKey(of), of.reference())
 	default:
-		fmt.Fprintf(b, "resource \"fake_thing\" %q {\n%s  name = \"%s\"\n  v = md5(\"%s${%s}\")\n%s}\n", it.name, repetition, name, it.gen, joined(it.refs, it.input), after)
+		fmt.Fprintf(b, "resource \"fake_thing\" %q {\n%s  name = \"%s\"\n  v = md5(\"%s${%s}\")\n%s}\n",
+			it.name, repetition, name, it.gen, joined(it.refs, it.input), after)
 	}
 }
 
@@ -246,7 +251,8 @@ type oracle struct {
 }
 
 func newOracle(tr *tree, state *states.State) *oracle {
-	o := &oracle{root: tr.root, instances: map[addrs.Module][]addrs.ModuleInstance{}, items: map[addrs.ConfigResource]*item{}}
+	o := &oracle{root: tr.root, instances: map[addrs.Module][]addrs.ModuleInstance{},
+		items: map[addrs.ConfigResource]*item{}}
 	o.expand(tr.root, addrs.ModuleInstance(""))
 	for r := range state.Resources() {
 		o.note(r.Addr.Module)
@@ -411,8 +417,9 @@ func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 
 // children lists the instances of a called module within an instance of the calling one.
 func (o *oracle) children(call *item, at addrs.ModuleInstance) []addrs.ModuleInstance {
-	return slices.DeleteFunc(slices.Clone(o.instances[at.Module().Child(call.name)]), func(m addrs.ModuleInstance) bool {
-		parent, _ := m.Parent()
-		return parent != at
-	})
+	return slices.DeleteFunc(slices.Clone(o.instances[at.Module().Child(call.name)]),
+		func(m addrs.ModuleInstance) bool {
+			parent, _ := m.Parent()
+			return parent != at
+		})
 }

@@ -55,7 +55,8 @@ func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInst
 			return v.Expr, in.parent
 		}
 	case addrs.ModuleCallOutput:
-		if child := in.module.Calls[s.Call.Name]; child != nil && in.calls[child.CallSlot] != nil && child.Outputs[s.Output] != nil {
+		if child := in.module.Calls[s.Call.Name]; child != nil && in.calls[child.CallSlot] != nil &&
+			child.Outputs[s.Output] != nil {
 			if of := in.calls[child.CallSlot].of; len(of) > 0 {
 				return child.Outputs[s.Output].Expr, of[0]
 			}

@@ -153,7 +153,8 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 		v, more := p.withSelf(self).evalBody(prov.Body)
 		diags = diags.Append(more...)
 		if v.IsKnown() { // missing arguments are null
-			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(p.addr.String())...)
+			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(
+				p.addr.String())...)
 		}
 	}
 	if prov.Connection != nil {
@@ -178,7 +179,7 @@ func validateLifecycle(r *graph.Resource) tfdiags.Diagnostics {
 		attr := r.Schema.Block.Attributes[objchange.RelativeSteps(tr)[0].AsString()]
 		if attr != nil && attr.Computed && !attr.Optional {
 			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
-				"The provider alone decides about %s, so there are no changes of the configuration to ignore.",
+				"Only the provider sets %s, so there are no changes in the configuration to ignore.",
 				objchange.RelativeSteps(tr)[0].AsString()).At(r.Config.TypeRange))
 		}
 	}
@@ -197,7 +198,8 @@ func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.V
 		if r.Connection != nil { // shared by all provisioners of the resource
 			at = r.Connection.Range
 		}
-		diags = diags.Append(tfdiags.Errorf("Missing required argument", "The argument \"host\" is required, but no definition was found.").At(at))
+		diags = diags.Append(tfdiags.Errorf("Missing required argument",
+			"The argument \"host\" is required, but no definition was found.").At(at))
 	}
 	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && strings.EqualFold(typ.AsString(), "winrm") {
 		rng := block.Range
@@ -205,7 +207,8 @@ func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.V
 			rng = attrs["type"].Expr.Range()
 		}
 		diags = diags.Append(tfdiags.Errorf("Unsupported connection type",
-			"Connections with WinRM are not supported. Windows has an SSH server of its own: install it on the target and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
+			"WinRM connections are not supported. Windows includes an SSH server: install it on the target "+
+				"and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
 	}
 	return diags
 }

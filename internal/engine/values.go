@@ -67,7 +67,8 @@ func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value
 	rng := v.Expr.Range()
 	if !v.Variable.Ephemeral && marks.Contains(given, marks.Ephemeral) {
 		diags = diags.Append(tfdiags.Errorf("Variable does not allow ephemeral value",
-			"The value given for var.%s of %s is ephemeral. To take it, the variable must be declared with ephemeral = true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng))
+			"The value given for var.%s of %s is ephemeral. To accept it, declare the variable with ephemeral "+
+				"= true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng))
 		return cty.UnknownVal(v.Variable.Type.Type), diags
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
@@ -109,7 +110,7 @@ func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, 
 	} else if given.From != "" {
 		from = " by " + given.From
 	}
-	d := tfdiags.Errorf(summary, "The value given%s is not suitable for %s, which is declared at %s: %s.",
+	d := tfdiags.Errorf(summary, "The value given%s is not valid for %s, which is declared at %s: %s.",
 		from, inInstance(in.addr, "var."+v.Name), tfdiags.Place(v.Variable.Range), tfdiags.FormatError(err)).At(rng)
 	return unknownVariable(v.Variable), d.List()
 }
@@ -181,7 +182,8 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) t
 	o := v.Output
 	if root && !o.Sensitive && marks.Contains(val, marks.Sensitive) {
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
-			Detail:  "The value is sensitive, so the output has to say that it is: add sensitive = true. Where the value is no secret, nonsensitive() makes it visible.",
+			Detail: "The value is sensitive, so the output must be declared with sensitive = true. If the " +
+				"value is not secret, use nonsensitive().",
 			Subject: &o.Range})
 	}
 	ephemeral := marks.Contains
@@ -190,11 +192,12 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) t
 	}
 	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
 		rng := o.Expr.Range()
-		detail := "The value is derived from an ephemeral one, so the output must be declared with ephemeral = true."
+		detail := "The value is derived from an ephemeral value, so the output must be declared with ephemeral = true."
 		if root {
 			detail = "A root module's output values are stored, so they can't be derived from ephemeral values."
 		}
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output does not allow ephemeral value", Detail: detail, Subject: &rng})
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
+			Summary: "Output does not allow ephemeral value", Detail: detail, Subject: &rng})
 	}
 	return diags
 }
@@ -220,7 +223,8 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 
 // outputChange returns the change of a root output from its stored value.
 func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *plans.OutputChange {
-	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after, Deprecated: o.Deprecated, Action: plans.Update}
+	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after,
+		Deprecated: o.Deprecated, Action: plans.Update}
 	sensitiveBefore, deprecatedBefore := false, o.Deprecated
 	if prior != nil {
 		change.Before = prior.Value
@@ -233,7 +237,8 @@ func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *pla
 		change.Action = plans.NoOp
 	case prior == nil:
 		change.Action = plans.Create
-	case sensitiveBefore == o.Sensitive && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() && bare.RawEquals(change.Before):
+	case sensitiveBefore == o.Sensitive && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() &&
+		bare.RawEquals(change.Before):
 		change.Action = plans.NoOp
 	}
 	if sensitiveBefore {

@@ -75,7 +75,8 @@ func (w *walk) run() tfdiags.Diagnostics {
 	}
 	w.calls = newCalls(parallelism, w.op.env.Timings)
 	w.eval.calls = w.calls
-	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() && w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
+	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() &&
+		w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())
 	w.failed = make([]bool, w.graph.Edges.Len())
@@ -94,7 +95,7 @@ func (w *walk) run() tfdiags.Diagnostics {
 	}
 	if w.begin.Err() != nil && !w.out.diags.HasErrors() {
 		w.out.diags = w.out.diags.Append(tfdiags.Errorf("Operation interrupted",
-			"Calls that were running have finished and their results were recorded. No further operations were started."))
+			"Running calls have finished and their results were recorded. Nothing new was started."))
 	}
 	return w.out.diags
 }
@@ -141,7 +142,8 @@ func (w *walk) visit(id dag.ID) bool {
 	}
 	diags := n.Problems
 	if !diags.HasErrors() && !n.Dropped {
-		diags = append(diags[:len(diags):len(diags)], w.guard(n.Name, func() tfdiags.Diagnostics { return w.execute(n) })...)
+		diags = append(diags[:len(diags):len(diags)],
+			w.guard(n.Name, func() tfdiags.Diagnostics { return w.execute(n) })...)
 	}
 	if n.Resource != nil && w.result(n.Resource).pending.exist() {
 		w.upstreamPending[id] = true
@@ -205,7 +207,8 @@ func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.D
 			w.halt()
 			crash := tfdiags.CrashOf(problem)
 			diags = tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Crash", Address: what,
-				Detail: fmt.Sprintf("An internal error occurred: %v. This is a bug in tofu: please report it.", crash.Problem), Extra: crash}}
+				Detail: fmt.Sprintf("An internal error occurred: %v. This is a bug in tofu: please report it.",
+					crash.Problem), Extra: crash}}
 		}
 	}()
 	return f()

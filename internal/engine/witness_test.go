@@ -33,7 +33,8 @@ type started struct {
 }
 
 func newWitness(p *player, plan *plans.Plan, crash int) *witness {
-	return &witness{p: p, crash: crash, state: plan.Prior.Clone(), running: map[started]plans.Action{}, names: map[started]string{}}
+	return &witness{p: p, crash: crash, state: plan.Prior.Clone(), running: map[started]plans.Action{},
+		names: map[started]string{}}
 }
 
 func (w *witness) observe(e engine.Event) {
