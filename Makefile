@@ -80,7 +80,7 @@ race: providers
 
 # Rewrites golden files with what the code does now; read the difference before committing it.
 golden: providers
-	@for dir in $$(git grep -lE 'flag\.Bool\("update"' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
+	@for dir in $$(git grep -lE 'testenv\.Golden(Text)?\(' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
 		go test ./$$dir -update; \
 	done
 
