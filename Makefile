@@ -1,4 +1,4 @@
-# What a developer runs. `make quickstart` and `make test` are all there is to set up.
+# Targets for developers. Start with `make quickstart` and `make test`; no other set-up is needed.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -15,22 +15,22 @@ all: build
 
 # ---- binaries
 
-# The tag leaves out the pages on which gRPC would show its calls to a browser, and with them the templates that keep the linker from
-# leaving out unused methods: a sixth of the program.
+# The tag omits gRPC's trace pages for browsers. Their templates would keep the linker from removing
+# unused methods, which are a sixth of the program.
 OUT ?= bin/tofu
 build:
 	$(GOBUILD) -tags grpcnotrace -ldflags '$(GOLINK)' -o $(OUT) ./cmd/tofu
 
-# The test providers, as an unpacked filesystem mirror. Each entry is TYPE@VERSION;
-# a digit at the end of the type is the protocol that variant speaks. Two versions
-# of one provider let tests choose and upgrade.
+# The test providers, as an unpacked filesystem mirror. Each entry is TYPE@VERSION. A digit at the end
+# of a type is the protocol version of that variant. With two versions of one provider, tests can
+# select and upgrade.
 PROVIDERS := files@1.0.0 files@1.1.0 files5@1.0.0 notes@1.0.0 synth@1.0.0
 PLATFORM := $(shell go env GOOS)_$(shell go env GOARCH)
 EXE := $(shell go env GOEXE)
 MIRROR := build/mirror
 PROVIDER_SOURCES := $(shell find testing/providers -name '*.go' -not -name '*_test.go') testing/providers/go.mod testing/providers/go.sum
 
-# $(call binary,TYPE@VERSION) is where the mirror has that plugin.
+# $(call binary,TYPE@VERSION) is the path of that plugin in the mirror.
 type = $(word 1,$(subst @, ,$(1)))
 version = $(word 2,$(subst @, ,$(1)))
 binary = $(MIRROR)/example.com/tofu/$(call type,$(1))/$(call version,$(1))/$(PLATFORM)/terraform-provider-$(call type,$(1))_v$(call version,$(1))$(EXE)
@@ -60,12 +60,12 @@ check:
 	cd testing/providers && go vet ./... && $(STATICCHECK) ./...
 	@$(MAKE) -s vulnerabilities
 
-# Known vulnerabilities in what the program uses. Without the network their database can't be asked, which is said and no failure.
+# Reports known vulnerabilities in dependencies. Without network access it prints a notice and succeeds.
 vulnerabilities:
 	@status=0; report=$$($(GOVULNCHECK) ./cmd/tofu 2>&1) || status=$$?; \
 	case $$status,$$report in \
 	0,*) ;; \
-	*"fetching vulnerabilities"*) printf 'known vulnerabilities were not looked for: %s\n' "$$report" ;; \
+	*"fetching vulnerabilities"*) printf 'skipped the check for known vulnerabilities: %s\n' "$$report" ;; \
 	*) printf '%s\n' "$$report"; exit $$status ;; \
 	esac
 
@@ -73,18 +73,18 @@ unit: build providers
 	go test ./...
 	cd testing/providers && TF_ACC_TERRAFORM_PATH=$(abspath $(OUT)) go test ./...
 
-# What runs several things at once. The race detector needs cgo.
+# Packages with concurrent code. The race detector needs cgo.
 RACE := ./internal/dag/... ./internal/engine/... ./internal/plugin/... ./internal/states/...
 race: providers
 	CGO_ENABLED=1 go test -race $(RACE)
 
-# Rewrites golden files with what the code does now; read the difference before committing it.
+# Rewrites golden files with the present results. Read the diff before committing it.
 golden: providers
 	@for dir in $$(git grep -lE 'testenv\.Golden(Text)?\(' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
 		go test ./$$dir -update; \
 	done
 
-# Go benchmarks. BASE=REF compares with that commit. BENCH and COUNT choose what runs how often.
+# Runs the Go benchmarks that match BENCH, COUNT times each. BASE=REF compares with that commit.
 BENCH ?= .
 COUNT ?= 6
 BENCH_RUN = go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
@@ -100,20 +100,21 @@ else
 	$(BENCHSTAT) build/bench/new.txt
 endif
 
-# Growth of whole commands with size: fails if an exponent exceeds GATE. REF=BIN puts a second binary beside ours.
+# Measures how whole commands grow with size, and fails if an exponent exceeds GATE. REF=BIN measures a
+# second binary too.
 GATE ?= 1.3
 SHAPES ?= all
 SIZES ?= 1000,8000
 scale: build providers
 	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -shapes $(SHAPES) -sizes $(SIZES) -gate $(GATE)
 
-# Measures the figures of docs/PERFORMANCE.md and puts them into it, in half an hour. REF is the program to compare with, BEFORE a
-# commit; PARTS="side growth" measures only some of it.
+# Measures the figures of docs/PERFORMANCE.md and writes them into that file, in half an hour. REF is
+# the program to compare with, BEFORE a commit to compare with. PARTS="side growth" measures only some.
 BEFORE ?= fd38e05
 performance: build providers
 	REF='$(REF)' BEFORE='$(BEFORE)' PARTS='$(PARTS)' MIRROR=$(MIRROR) testing/bench/performance.sh
 
-# Every fuzz target for T each.
+# Runs every fuzz target for T.
 T ?= 1m
 fuzz:
 	@for dir in $$(git grep -lE '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u); do \
@@ -122,8 +123,8 @@ fuzz:
 		done; \
 	done
 
-# Lets things go wrong while something is applied, and counts what was forgotten: signals at random moments (RUNS of each), and
-# every EVERYth of the points at which the program can be killed, the disk full or the state's server down, from FROM on.
+# Injects faults into applies and counts lost objects: signals at random times (RUNS of each), and a
+# kill, a full disk or a failing state server at every EVERYth possible point, beginning with FROM.
 RUNS ?= 5
 EVERY ?= 1
 FROM ?= 0
@@ -131,7 +132,7 @@ KINDS ?= signals,calls,space,requests
 faults: build providers
 	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -kinds $(KINDS) -runs $(RUNS) -every $(EVERY) -from $(FROM)
 
-# Compiles for the systems that are not tested here.
+# Compiles for systems on which no tests run.
 cross:
 	for os in darwin windows; do for module in . testing/providers; do \
 		echo "== $$os $$module"; cd $(CURDIR)/$$module; \

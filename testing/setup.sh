@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the services and tools that some tests need and the machine lacks:
-# on Debian and its like, as root. Anywhere else it changes nothing; the tests
-# that need what is missing are then skipped (or fail, with REQUIRE_SERVICES=1).
+# Installs missing services and tools that some tests need, on Debian and its derivatives, as root.
+# On other systems it changes nothing. Tests without their service are skipped, or fail with
+# REQUIRE_SERVICES=1.
 set -eu
 
-# What to look for, and the package that has it.
+# Each entry is a program and the package that contains it.
 wanted=(
 	"git git"
 	"hg mercurial"
@@ -20,18 +20,19 @@ packages=()
 for pair in "${wanted[@]}"; do
 	command -v "${pair% *}" >/dev/null || packages+=("${pair#* }")
 done
-# The server's own programs are not on the path.
+# The server's programs are not in PATH.
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
 
 if [ ${#packages[@]} = 0 ]; then
 	exit 0
 fi
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-	echo "missing, and not installed: ${packages[*]}" >&2
+	echo "cannot install missing packages: ${packages[*]}" >&2
 	exit 0
 fi
 
-# Tests start servers of their own. The packages must not start the system's (invoke-rc.d asks this program first), nor enable them.
+# Tests start their own servers, so the packages must neither start nor enable system services.
+# invoke-rc.d runs this program first.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	printf '#!/bin/sh\nexit 101\n' >$policy

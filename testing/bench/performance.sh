@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Measures what docs/PERFORMANCE.md has figures of and puts each part into it as
-# soon as it is done, below the commands that make it: a run that is cut off
-# loses the part that was under way only. `make performance` sets:
+# Measures the figures of docs/PERFORMANCE.md. Each part is written to the document when it is
+# complete, below its commands, so an interrupted run loses only the current part. `make performance`
+# sets:
 #
-#   PARTS   what to measure, in this order: machine side large hundred growth providers before
-#   MIRROR  the test providers, as `make providers` builds them
-#   REF     a program to compare with, at the sizes that it manages; may be empty
+#   PARTS   parts to measure, in order; default: machine side large hundred growth providers before
+#   MIRROR  the test providers, as built by `make providers`
+#   REF     a program to compare with, at sizes that it can handle; may be empty
 #   BEFORE  a commit to compare with; may be empty
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,7 +17,8 @@ go build -o "$bench" ./testing/bench
 
 life=validate,graph,planout,showjson,apply,noop,show,statelist,output,destroy
 
-# Each part has a title, by which its section is found in the document, and a function that prints the section.
+# Each part has a title, which is the heading of its section in the document, and a function that
+# prints the section.
 declare -A titles=(
 	[machine]='The machine'
 	[side]='Side by side'
@@ -28,10 +29,10 @@ declare -A titles=(
 	[before]='Before and after'
 )
 
-# measure ARGUMENT…: one run of the benchmark, its command above it.
+# measure ARGUMENT…: prints the command of a benchmark run, then its results.
 measure() {
 	printf '\n    go run ./testing/bench %s\n\n' "$*"
-	"$bench" "$@" || printf '\n**Not all of this could be measured.**\n'
+	"$bench" "$@" || printf '\n**Some measurements failed.**\n'
 }
 
 machine() {
@@ -72,7 +73,8 @@ before() {
 	measure -bin bin/tofu -ref build/bench/before/bin/tofu -shapes wide,layers,count,moduledeps -sizes 1000 -phases "$life" -timeout 30s
 }
 
-# possible PART: tells whether there is what the part compares with. The section of one that isn't measured stays as it is.
+# possible PART: succeeds if the program or commit to compare with is set. Otherwise the section of
+# that part stays unchanged.
 possible() {
 	case $1 in
 	side | large) [ -n "${REF:-}" ] ;;
@@ -80,7 +82,7 @@ possible() {
 	esac
 }
 
-# put TITLE TEXT: puts a section into the document, in the place of the one with that title or behind all others.
+# put TITLE FILE: replaces the section with that title, or adds it at the end of the document.
 put() {
 	awk -v title="## $1" -v text="$2" '
 		$0 == title { print title "\n"; while ((getline line < text) > 0) print line; print ""; skip = 1; found = 1; next }
@@ -92,10 +94,10 @@ put() {
 }
 
 for part in ${PARTS:-machine side large hundred growth providers before}; do
-	title=${titles[$part]:?there is no such part}
+	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then
-		printf '==> %s: left out, with nothing to compare with\n' "$title" >&2
+		printf '==> %s: skipped, nothing to compare with\n' "$title" >&2
 		continue
 	fi
 	printf '==> %s\n' "$title" >&2
