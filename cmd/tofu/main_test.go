@@ -27,8 +27,9 @@ import (
 // The test binary is the program: scripts that call tofu start it again under that name.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"tofu":    func() { os.Exit(run()) },
-		"nolocks": nolocks,
+		"tofu":     func() { os.Exit(run()) },
+		"crashing": crashing,
+		"nolocks":  nolocks,
 	})
 }
 

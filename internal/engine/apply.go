@@ -38,7 +38,10 @@ func Apply(
 	w.observeImports()
 	walked := w.run()
 	diags = diags.Append(walked...)
-	finisher{w}.finishState(plan)
+	diags = diags.Append(w.guard("", func() tfdiags.Diagnostics {
+		finisher{w}.finishState(plan)
+		return nil
+	})...)
 	if len(plan.Targets)+len(plan.Excludes) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so it may not cover all changes. Run a plan without "+

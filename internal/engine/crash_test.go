@@ -84,3 +84,29 @@ resource "fake_thing" "a" {
 		t.Errorf("%v are open after the end, with %v in the state", open, ids(state))
 	}
 }
+
+// TestCrashAfterWalk holds that the state has everything that was done if finishing it panics.
+func TestCrashAfterWalk(t *testing.T) {
+	s := enginetest.NewSession(t.TempDir())
+	cfg, diags, err := s.Load(map[string]string{"main.tf": `
+resource "fake_thing" "a" {
+  name = "a"
+}
+`}, nil)
+	if err != nil || diags.HasErrors() {
+		t.Fatal(err, diags.Err())
+	}
+	env := s.Env()
+	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, nil)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	s.Cloud.On = map[string]func(){"create a": func() { plan.Changes.Outputs = append(plan.Changes.Outputs, nil) }}
+	state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
+	if len(diags) != 1 {
+		t.Fatal(diags.Err())
+	}
+	if _, ok := diags[0].Extra.(tfdiags.Crash); !ok || !ids(state)["a-1"] {
+		t.Errorf("%v, with %v in the state", diags.Err(), ids(state))
+	}
+}

@@ -131,9 +131,23 @@ func (w *walk) watchSignals() (end func()) {
 	return func() { close(done) }
 }
 
+// visit visits a node and reports whether it succeeded.
 func (w *walk) visit(id dag.ID) bool {
-	defer w.times.Visit(id)()
+	w.failed[id] = true
 	n := w.graph.Nodes[id]
+	crashed := w.guard(n.Name, func() tfdiags.Diagnostics {
+		w.visitNode(id, n)
+		return nil
+	})
+	if crashed.HasErrors() {
+		w.out.report(crashed)
+		return false
+	}
+	return !w.failed[id]
+}
+
+func (w *walk) visitNode(id dag.ID, n *graph.Node) {
+	defer w.times.Visit(id)()
 	for _, need := range w.graph.Edges.Needs(id) {
 		if w.upstreamPending[need] {
 			w.upstreamPending[id] = true
@@ -142,15 +156,13 @@ func (w *walk) visit(id dag.ID) bool {
 	}
 	diags := n.Problems
 	if !diags.HasErrors() && !n.Dropped {
-		diags = append(diags[:len(diags):len(diags)],
-			w.guard(n.Name, func() tfdiags.Diagnostics { return w.execute(n) })...)
+		diags = append(diags[:len(diags):len(diags)], w.execute(n)...)
 	}
 	if n.Resource != nil && w.result(n.Resource).pending.exist() {
 		w.upstreamPending[id] = true
 	}
 	w.out.report(diags)
 	w.failed[id] = diags.HasErrors()
-	return !w.failed[id]
 }
 
 // execute does the work of a node.

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
 
@@ -319,18 +320,29 @@ func (m *Manager) snapshots(wake, stop <-chan struct{}) {
 		if !dirty {
 			continue
 		}
-		now.Prune()
-		ctx, end := m.withDeadline(context.Background())
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-		m.writing.Lock()
-		err := m.write(ctx, now)
-		m.writing.Unlock()
-		cancel()
-		end()
-		if err != nil {
+		if err := m.snapshot(now); err != nil {
 			m.log.Warn("could not save the state during the operation; it will be saved at the end", "error", err)
 		}
 	}
+}
+
+// snapshot writes a state to the store during an operation. A panic is an error, since it must not
+// end the process while providers are being called.
+func (m *Manager) snapshot(now *states.State) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			crash := tfdiags.CrashOf(problem)
+			err = fmt.Errorf("internal error: %v\n%s", crash.Problem, crash.Stack)
+		}
+	}()
+	now.Prune()
+	ctx, end := m.withDeadline(context.Background())
+	defer end()
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	return m.write(ctx, now)
 }
 
 // close stops recording an operation. It removes a journal without entries and keeps any other for
