@@ -3,6 +3,7 @@ package openbao
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type Config struct {
 	Address   string `cfg:"address" env:"BAO_ADDR" default:"https://127.0.0.1:8200" doc:"The server's address."`
 	Path      string `cfg:"transit_engine_path" default:"/transit" doc:"Where the transit engine is mounted."`
 	KeyLength int    `cfg:"key_length" default:"32" doc:"Number of bytes of the key: 16, 32 or 64."`
+	Data      string `cfg:"associated_data" doc:"Base64 text that the server authenticates with the key. Decrypting needs the same text."`
 }
 
 // Driver is the key provider.
@@ -32,6 +34,9 @@ var Driver = encryption.NewKeyDriver("openbao", false, func(c *Config, _ bool) (
 	case c.KeyLength != 16 && c.KeyLength != 32 && c.KeyLength != 64:
 		return nil, errors.New("\"key_length\" must be 16, 32 or 64")
 	}
+	if _, err := base64.StdEncoding.DecodeString(c.Data); err != nil {
+		return nil, fmt.Errorf("\"associated_data\" must be text in Base64, as the function base64encode returns it: %w", err)
+	}
 	return &provider{config: *c, engine: u.JoinPath("v1", c.Path), http: httpclient.New(httpclient.Options{})}, nil
 })
 
@@ -39,6 +44,13 @@ type provider struct {
 	config Config
 	engine *url.URL
 	http   *httpclient.Client
+}
+
+// question is a request to the transit engine.
+type question struct {
+	Bits           int    `json:"bits,omitempty"`
+	Ciphertext     string `json:"ciphertext,omitempty"`
+	AssociatedData string `json:"associated_data,omitempty"`
 }
 
 // metadata is what is stored.
@@ -53,7 +65,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 			Plaintext  []byte `json:"plaintext"`
 			Ciphertext string `json:"ciphertext"`
 		}
-		if err := p.call(ctx, "datakey/plaintext", map[string]any{"bits": 8 * p.config.KeyLength}, &answer); err != nil {
+		if err := p.call(ctx, "datakey/plaintext", question{Bits: 8 * p.config.KeyLength, AssociatedData: p.config.Data}, &answer); err != nil {
 			return encryption.Keys{}, nil, fmt.Errorf("making a data key: %w", err)
 		}
 		if len(answer.Plaintext) != p.config.KeyLength || answer.Ciphertext == "" {
@@ -69,7 +81,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	var answer struct {
 		Plaintext []byte `json:"plaintext"`
 	}
-	if err := p.call(ctx, "decrypt", map[string]any{"ciphertext": string(meta.Ciphertext)}, &answer); err != nil {
+	if err := p.call(ctx, "decrypt", question{Ciphertext: string(meta.Ciphertext), AssociatedData: p.config.Data}, &answer); err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
 	if len(answer.Plaintext) == 0 {
@@ -79,8 +91,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 }
 
 // call asks the transit engine for something.
-func (p *provider) call(ctx context.Context, operation string, question, answer any) error {
-	body, err := json.Marshal(question)
+func (p *provider) call(ctx context.Context, operation string, q question, answer any) error {
+	body, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package openbao_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -14,7 +15,7 @@ import (
 	"tofu/internal/encryption/openbao"
 )
 
-// transit is a transit engine: it wraps keys by turning their bits over.
+// transit is a transit engine. It wraps keys by inverting their bits, after a hash of the associated data.
 func transit(w http.ResponseWriter, r *http.Request) {
 	fail := func(status int, text string) {
 		w.WriteHeader(status)
@@ -25,8 +26,9 @@ func transit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var q struct {
-		Bits       int
-		Ciphertext string
+		Bits           int
+		Ciphertext     string
+		AssociatedData []byte `json:"associated_data"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		fail(http.StatusBadRequest, err.Error())
@@ -39,15 +41,17 @@ func transit(w http.ResponseWriter, r *http.Request) {
 		}
 		return out
 	}
+	tag := sha256.Sum256(q.AssociatedData)
 	data := map[string]any{}
 	switch r.Method + " " + r.URL.Path {
 	case "PUT /v1/transit/datakey/plaintext/k":
 		key := bytes.Repeat([]byte("k"), q.Bits/8)
-		data["plaintext"], data["ciphertext"] = key, "vault:v1:"+base64.StdEncoding.EncodeToString(turn(key))
+		data["plaintext"], data["ciphertext"] = key, "vault:v1:"+base64.StdEncoding.EncodeToString(append(tag[:], turn(key)...))
 	case "PUT /v1/transit/decrypt/k":
 		wrapped, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(q.Ciphertext, "vault:v1:"))
-		if err != nil || len(wrapped) == 0 {
-			fail(http.StatusBadRequest, "invalid ciphertext")
+		wrapped, ok := bytes.CutPrefix(wrapped, tag[:])
+		if err != nil || !ok {
+			fail(http.StatusBadRequest, "cipher: message authentication failed")
 			return
 		}
 		data["plaintext"] = turn(wrapped)
@@ -75,6 +79,29 @@ func open(t *testing.T, change func(*openbao.Config)) encryption.KeyProvider {
 
 func TestKeys(t *testing.T) {
 	keytest.Run(t, func(t *testing.T) encryption.KeyProvider { return open(t, nil) })
+}
+
+// TestAssociatedData checks that a key can be decrypted only with the data that it was made with.
+func TestAssociatedData(t *testing.T) {
+	with := func(data string) encryption.KeyProvider {
+		return open(t, func(c *openbao.Config) { c.Data = base64.StdEncoding.EncodeToString([]byte(data)) })
+	}
+	made, meta, err := with("prod").Keys(t.Context(), nil, encryption.Keys{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := with("prod").Keys(t.Context(), meta, encryption.Keys{}); err != nil || !bytes.Equal(got.Decryption, made.Encryption) {
+		t.Errorf("got %x, %v", got.Decryption, err)
+	}
+	for _, other := range []string{"", "test"} {
+		if _, _, err := with(other).Keys(t.Context(), meta, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "authentication failed") {
+			t.Errorf("with %q: %v", other, err)
+		}
+	}
+	c := &openbao.Config{KeyName: "k", Address: "http://127.0.0.1:1", KeyLength: 32, Data: "not Base64"}
+	if _, err := openbao.Driver.Open(c, false); err == nil || !strings.Contains(err.Error(), "associated_data") {
+		t.Error(err)
+	}
 }
 
 func TestFailures(t *testing.T) {
