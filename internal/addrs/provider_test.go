@@ -6,7 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// TestProviderHost: both forms of a host name are the same provider, which is written with the letters that people read.
+// TestProviderHost checks that both forms of a host name denote the same provider, displayed with
+// Unicode letters.
 func TestProviderHost(t *testing.T) {
 	for source, want := range map[string]string{
 		"café.example.com/acme/tool":        "café.example.com/acme/tool",
@@ -26,7 +27,7 @@ func TestProviderHost(t *testing.T) {
 	}
 }
 
-// TestParseProviderRefuses: a dash alone is a namespace of old and nothing else.
+// TestParseProviderRefuses checks that only a single dash is valid as an old namespace.
 func TestParseProviderRefuses(t *testing.T) {
 	if p, err := addrs.ParseProvider("-/tool"); err != nil || p.Namespace != "-" {
 		t.Errorf("-/tool is %v, %v", p, err)

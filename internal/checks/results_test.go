@@ -2,7 +2,8 @@ package checks
 
 import "testing"
 
-// TestSummaries: a block is as bad as its worst object, unknown without a look at it, and passes when it has no objects.
+// TestSummaries checks that a block has the worst status of its objects, is unknown before
+// evaluation, and passes without objects.
 func TestSummaries(t *testing.T) {
 	var results Results
 	block := results.Declare(KindResource, "lab_object.a")

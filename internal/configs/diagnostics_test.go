@@ -13,7 +13,8 @@ import (
 	"tofu/internal/tfdiags/diagtest"
 )
 
-// Each testdata/*.txtar is a configuration whose comments say what is reported: see diagtest.
+// TestDiagnostics loads each configuration in testdata/*.txtar. Comments in the files are the
+// expected diagnostics; see diagtest.
 func TestDiagnostics(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -31,7 +32,8 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// loadArchive loads the configuration in an archive, its local modules in place, and checks the arguments of calls when nothing is wrong.
+// loadArchive loads the configuration in an archive, including its local modules. Without errors it
+// also checks the arguments of module calls.
 func loadArchive(archive *txtar.Archive, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	files := &Snapshot{Files: map[string][]byte{}, Modules: []SnapshotModule{{Dir: "."}}}
 	for _, f := range archive.Files {

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// load loads an archive that must be free of errors.
+// load loads an archive that must not have errors.
 func load(t testing.TB, text string, opts *LoadOptions) *Config {
 	t.Helper()
 	cfg, diags := loadArchive(txtar.Parse([]byte(text)), opts)
@@ -22,7 +22,8 @@ func load(t testing.TB, text string, opts *LoadOptions) *Config {
 	return cfg
 }
 
-// The same file must not be decoded again for each call, and modules that call themselves must come to an end.
+// TestSharing checks that a file is decoded once for all calls, and that modules can't call
+// themselves endlessly.
 func TestSharing(t *testing.T) {
 	root := load(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./m\"\n}\nmodule \"b\" {\n  source = \"./m/../m\"\n}\n-- m/main.tf --\n", nil)
 	if root.Children["a"].Module != root.Children["b"].Module {
@@ -34,8 +35,9 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// FuzzLoad makes sure that no directory crashes the loader and that every error has a severity and a summary. The text is an archive of
-// files, so that their names, which say what they are, change as well: native and JSON, overrides, tests, called modules.
+// FuzzLoad checks that no directory crashes the loader and that all diagnostics have a severity and
+// a summary. The input is a txtar archive, so that fuzzing also changes file names and thus the
+// kinds of files: native and JSON syntax, overrides, tests and called modules.
 func FuzzLoad(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -69,7 +71,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// testsText has a test file of each kind, and some of what belongs into one.
+// testsText contains a test file of each kind.
 const testsText = `
 -- main.tf --
 variable "x" {
@@ -122,7 +124,7 @@ mock_data "a" {
 {"run": {"two": {"assert": [{"condition": "${true}", "error_message": "no"}]}}}
 `
 
-// BenchmarkLoad loads n resources in one file, and n/20 calls of one module with 20 resources each.
+// BenchmarkLoad loads n resources in one file, and n/20 calls of one module with 20 resources.
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprintf("wide/%d", n), func(b *testing.B) { benchmarkLoad(b, wideText(n)) })
@@ -163,7 +165,7 @@ func modulesText(n int) string {
 	return b.String()
 }
 
-// BenchmarkDecode turns the blocks of a file that is parsed already into declarations.
+// BenchmarkDecode decodes the blocks of a parsed file.
 func BenchmarkDecode(b *testing.B) {
 	text := strings.TrimPrefix(wideText(1000), "-- main.tf --\n")
 	source, diags := NewParser(nil).ParseSource("main.tf", []byte(text))

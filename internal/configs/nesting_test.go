@@ -38,7 +38,7 @@ func deep(t *testing.T, name, text string) {
 	}
 }
 
-// A long file that is not deep is none.
+// TestWideIsNotDeep checks that long files are accepted if they don't nest deeply.
 func TestWideIsNotDeep(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("-- main.tf --\nlocals {\n  x = {\n")

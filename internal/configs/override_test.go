@@ -116,7 +116,9 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// What a dynamic block replaces is gone for those too who don't ask for dynamic blocks, and a body with one isn't taken for one without blocks.
+// TestOverrideWithDynamicBlock checks that blocks of a dynamic block override those of the base
+// even if the schema has no dynamic blocks, and that a body with a dynamic block does not count as
+// one without blocks.
 func TestOverrideWithDynamicBlock(t *testing.T) {
 	m := load(t, `
 -- main.tf --

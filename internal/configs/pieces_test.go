@@ -61,7 +61,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// FuzzPieces: whatever a file holds, cutting it makes no difference.
+// FuzzPieces checks that cutting a file into pieces never changes the result.
 func FuzzPieces(f *testing.F) {
 	f.Add("a {\n}\nb {\n  c = <<E\n}\nd\nE\n}\n")
 	f.Add("a {\n  b = \"${{\n}\n}\"\n}\nc {}\n")

@@ -93,7 +93,8 @@ provider "cloud" {
 resource "cloud_net" "it" {}
 `
 
-// Which configuration serves which resource, with the key and where it is evaluated.
+// The expected provider configuration of each resource, with the key and the module in which it is
+// evaluated.
 var providersWant = map[string]string{
 	"cloud_server.west":       `provider["registry.opentofu.org/acme/cloud"].west`,
 	"cloud_server.zone":       `provider["registry.opentofu.org/acme/cloud"].by_zone key in ""`,
@@ -111,7 +112,8 @@ var providersWant = map[string]string{
 }
 
 func TestProviders(t *testing.T) {
-	// A module with its own configuration can't be called for each zone, which the errors test shows.
+	// A module with its own configuration can't be called with for_each; another test checks the
+	// error.
 	text := strings.Replace(providersText, `source   = "./net"`, `source   = "./each"`, 1) + `
 -- each/main.tf --
 terraform {

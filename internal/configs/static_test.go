@@ -86,7 +86,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Symbols that use others several times must not multiply the diagnostics of the last one.
+// TestStaticErrorsAreBounded checks that symbols that use others several times don't multiply the
+// diagnostics.
 func TestStaticErrorsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("-- main.tf --\nlocals {\n  a0 = nope.x\n  b0 = nope.x\n")

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// randomDAG draws a graph whose edges lead from higher to lower vertices only.
+// randomDAG returns a graph with edges only from higher to lower vertices.
 func randomDAG(t *rapid.T) *Graph {
 	g := &Graph{}
 	n := rapid.IntRange(1, 40).Draw(t, "vertices")
@@ -129,7 +129,7 @@ func TestOrderAndReduction(t *testing.T) {
 	})
 }
 
-// randomGraph is a graph that may have cycles.
+// randomGraph returns a graph that may have cycles.
 func randomGraph(t *rapid.T) *Graph {
 	g := &Graph{}
 	n := rapid.IntRange(1, 25).Draw(t, "vertices")
@@ -162,7 +162,7 @@ func TestCyclesAreClosedWays(t *testing.T) {
 func TestCyclicIsWhatCyclesReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomGraph(t)
-		var on []ID // vertices that wait for themselves
+		var on []ID // vertices that depend on themselves
 		for id := range ID(g.Len()) {
 			for _, need := range g.Needs(id) {
 				if g.Reach(need)[id] {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Each testdata/*.txtar has files in pairs, NAME and NAME.want: source, and what it is formatted to. A NAME without the other is
-// refused.
+// TestFormat formats the files in testdata/*.txtar. NAME.want is the expected result of NAME. A
+// NAME without it must fail.
 func TestFormat(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -52,7 +52,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// FuzzFormat makes sure that formatting ends, is stable and leaves valid source valid.
+// FuzzFormat checks that formatting terminates, is stable and keeps valid source valid.
 func FuzzFormat(f *testing.F) {
 	f.Add("a=1\nbb = \"${x}\"\nvariable x {\n type = \"list\"\n}\n")
 	f.Add("a = \"${\n  x + # c\n 1\n}\"\n")

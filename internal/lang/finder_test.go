@@ -16,7 +16,7 @@ import (
 	"tofu/internal/lang/funcs"
 )
 
-// FuzzFinder holds what is found against HCL's own walk.
+// FuzzFinder compares the result with HCL's own walk.
 func FuzzFinder(f *testing.F) {
 	for _, src := range []string{
 		`a.b.c[0]`, `a[b.c]["d"]`, `"x${a.b}-${upper(var.x)}"`, `"${a}"`, `(a.b)`, `[a, b[*].c, d.*.e]`, `{ a = b, (c) = d, "${e}" = f, g.h = i }`,
@@ -46,7 +46,8 @@ func FuzzFinder(f *testing.F) {
 	})
 }
 
-// TestCallsInJSON: provider functions are found in every string of a JSON expression, each at its own line.
+// TestCallsInJSON checks that provider functions are found in all strings of a JSON expression,
+// with the correct line.
 func TestCallsInJSON(t *testing.T) {
 	file, diags := json.Parse([]byte(`{"v": {
   "a": ["${provider::p::one()}", null, 1],
@@ -72,7 +73,8 @@ func TestCallsInJSON(t *testing.T) {
 	}
 }
 
-// TestTypeConstraints: the words of type constraints are no references, in whatever part of a body they are.
+// TestTypeConstraints checks that the words of type constraints are not references anywhere in a
+// body.
 func TestTypeConstraints(t *testing.T) {
 	native, diags := hclsyntax.ParseConfig([]byte(`
 v = [for x in var.a : convert(x, list(string))]

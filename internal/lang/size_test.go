@@ -11,7 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestDoubling evaluates an expression with its own result until that is refused, or has been doubled thirty times.
+// TestDoubling repeatedly evaluates an expression with its own result, until that is rejected or
+// was doubled thirty times.
 func TestDoubling(t *testing.T) {
 	text := cty.StringVal(strings.Repeat("x", 1<<20))
 	for _, test := range []struct {

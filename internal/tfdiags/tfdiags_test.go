@@ -30,7 +30,7 @@ func TestFormatPath(t *testing.T) {
 	}
 }
 
-// TestErrorsCarryDiagnostics: what goes through an error value comes out as it was, also when others have wrapped it.
+// TestErrorsCarryDiagnostics checks that a list survives conversion to a wrapped error and back.
 func TestErrorsCarryDiagnostics(t *testing.T) {
 	in := Diagnostics{Warningf("Careful", "It may break."), Errorf("Broken", "It broke.")}
 	out := FromError(fmt.Errorf("doing it: %w", in.Err()))
@@ -61,7 +61,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestWithout: only what is said at the same place, of the same object or of none, is a repetition.
+// TestWithout checks that only diagnostics with the same range, and the same address or none, are
+// duplicates.
 func TestWithout(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
@@ -74,7 +75,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// TestListsAreCopied: a list may be kept by whoever found the problems, and be told of several objects.
+// TestListsAreCopied checks that no method changes the original list.
 func TestListsAreCopied(t *testing.T) {
 	kept := Errorf("Broken", "It broke.").List()
 	a, b := kept.WithAddress("lab_object.a"), kept.InConfigBody(hcl.EmptyBody(), "lab_object.b")

@@ -62,8 +62,8 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// TestRaiseProperties: what comes out chooses the version, raising again changes nothing, and nothing that was refused for being
-// too old is admitted again.
+// TestRaiseProperties checks that a raised constraint selects the version, that raising it again
+// changes nothing, and that it accepts no version that was too old before.
 func TestRaiseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.StringMatching(`[0-3]\.[0-3](\.[0-3])?`)
@@ -101,7 +101,8 @@ func TestRaiseRef(t *testing.T) {
 	}
 }
 
-// TestPlaces raises everything that it finds in the files of an archive to 9.8.7, and compares with the text after "=>".
+// TestPlaces raises all constraints in the files of an archive to 9.8.7, and compares them with the
+// text after "=>".
 func TestPlaces(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {

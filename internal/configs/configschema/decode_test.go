@@ -70,7 +70,7 @@ func TestDecodeConforms(t *testing.T) {
 			t.Errorf("%s\ntaken apart: %v", src, taken)
 		}
 	}
-	// With problems of the body itself, and of values.
+	// Errors in the body and in values.
 	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`, "name = []", "name = nothing", "name = v\nsettings = 1"} {
 		_, want := b.Decode(parse(t, src), evalCtx)
 		if _, got := b.Decode(b.Prepare(parse(t, src)), evalCtx); !want.HasErrors() || got.Error() != want.Error() {
@@ -83,7 +83,7 @@ func TestDecodeConforms(t *testing.T) {
 	}
 }
 
-// legacySample has attributes that may be written as blocks.
+// legacySample is a schema with attributes that may be written as blocks.
 func legacySample() *Block {
 	return &Block{
 		Attributes: map[string]*Attribute{

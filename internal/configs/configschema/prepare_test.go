@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPrepare: a body decodes to the same value with the same problems, and refers to the same, whether it is prepared or not.
+// TestPrepare checks that preparing a body changes neither its value nor its diagnostics nor its
+// references.
 func TestPrepare(t *testing.T) {
 	ctx := evalCtx.NewChild()
 	ctx.Variables = map[string]cty.Value{
@@ -57,7 +58,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// problems names them, sorted: hcldec goes through a map, and which of several wrong attributes a detail is about is left to chance, too.
+// problems returns the diagnostics as sorted text. hcldec iterates over a map, so it depends on
+// chance which of several wrong attributes a detail is about.
 func problems(diags hcl.Diagnostics) []string {
 	out := []string{}
 	for _, d := range diags {
@@ -76,7 +78,7 @@ func names(traversals []hcl.Traversal) []string {
 	return out
 }
 
-// genBlock draws a schema with nested blocks down to that depth.
+// genBlock draws a schema with nested blocks up to the given depth.
 func genBlock(t *rapid.T, depth int) *Block {
 	b := &Block{Attributes: map[string]*Attribute{}, BlockTypes: map[string]*NestedBlock{}}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID).Draw(t, "attributes") {
@@ -109,14 +111,14 @@ func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
 		return a
 	}
 	nesting := genNesting(t)
-	if nesting == NestingGroup { // is for blocks
+	if nesting == NestingGroup { // for blocks only
 		nesting = NestingSingle
 	}
 	a.NestedType = &Object{Nesting: nesting, Attributes: map[string]*Attribute{"a": genSchemaAttribute(t, depth-1), "b": genSchemaAttribute(t, depth-1)}}
 	return a
 }
 
-// genBody draws a body for the schema, at times with what the schema doesn't know or doesn't want.
+// genBody draws a body for the schema, sometimes with content that does not match it.
 func genBody(t *rapid.T, b *Block, inJSON bool) string {
 	var items []string
 	write := func(native, name, value string) {
@@ -150,7 +152,7 @@ func genBody(t *rapid.T, b *Block, inJSON bool) string {
 			value := fmt.Sprintf(`{%q: {"for_each": %s, "content": %s}}`, name, asJSON(over), content)
 			write(fmt.Sprintf("dynamic %q {\nfor_each = %s\n%scontent {\n%s\n}\n}", name, over, native, content), "dynamic", value)
 		case 3:
-			if inJSON { // no block, in two ways
+			if inJSON { // two notations for no block
 				write("", name, rapid.SampledFrom([]string{"null", "[]"}).Draw(t, "none"))
 			}
 		}
@@ -161,7 +163,7 @@ func genBody(t *rapid.T, b *Block, inJSON bool) string {
 	return strings.Join(items, "\n")
 }
 
-// expressions fit some types, have marks, are unknown, or are wrong.
+// expressions are valid for some types, marked, unknown or invalid.
 var expressions = []string{
 	`null`, `"text"`, `12`, `"7"`, `true`, `[]`, `{}`, `v`, `two`, `unknown`, `secret`, `secrets`, `later`, `object`, `nothing`, `v.none`, `"${v}-${secret}"`,
 	`[v, later, null]`, `["a", 1]`, `{ a = v, b = 1 }`, `{ a = secret }`, `{ b = later, c = 2 }`, `[{ a = "x", b = 2 }]`, `[{ a = v }, { b = 3 }]`,

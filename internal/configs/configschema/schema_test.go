@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// sample has an item of every kind.
+// sample has at least one item of each kind.
 func sample() *Block {
 	inner := func(nesting NestingMode, max int) *NestedBlock {
 		return &NestedBlock{Nesting: nesting, MaxItems: max, Block: Block{Attributes: map[string]*Attribute{

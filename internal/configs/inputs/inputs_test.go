@@ -29,7 +29,8 @@ variable "old" {
 }
 `
 
-// Each test gives values in the order of strength. Want is the values, as type and value, and the diagnostics as "place severity summary".
+// The values of each test are in ascending precedence. Want holds the values, as type and value,
+// and the diagnostics as "position severity summary".
 var tests = []struct {
 	name  string
 	env   []string
@@ -125,7 +126,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesAreNotRepeated: what is wrong with an option is said without its value, which may be a password.
+// TestValuesAreNotRepeated checks that errors in options don't contain the value, which may be
+// secret.
 func TestValuesAreNotRepeated(t *testing.T) {
 	_, diags := Collect(configs.NewParser(nil), Options{Dir: t.TempDir(), Flags: []Flag{{Text: "my password=hunter2"}}})
 	if err := diags.Err(); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "my password") {
@@ -145,8 +147,8 @@ func texts(diags tfdiags.Diagnostics) []string {
 	return out
 }
 
-// FuzzValues reads whatever files, options and environment variables: they may be wrong, but each variable then has a value of its
-// type, or an error says why not.
+// FuzzValues reads arbitrary files, options and environment variables. Each variable must then have
+// a value of its type or an error.
 func FuzzValues(f *testing.F) {
 	for _, test := range tests {
 		var option, env string

@@ -72,13 +72,13 @@ func anyValue(depth int) *rapid.Generator[cty.Value] {
 	})
 }
 
-// TestAsLibrary converts values of all kinds as cty does.
+// TestAsLibrary compares conversions of random values with those of cty.
 func TestAsLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, want := anyValue(3).Draw(t, "value"), anyType(3).Draw(t, "type")
 		got, err := coerce.Convert(v, want)
 		expected, expectedErr := convert.Convert(v, want)
-		if (err == nil) != (expectedErr == nil) { // which of several mistakes is named is left to chance
+		if (err == nil) != (expectedErr == nil) { // the libraries may report different ones of several errors
 			t.Fatalf("%#v to %#v:\n got %v\nwant %v", v, want, err, expectedErr)
 		}
 		if err == nil && !got.RawEquals(expected) {

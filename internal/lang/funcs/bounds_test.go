@@ -13,7 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestBounds has small texts that would take the machine's memory, its stack or its time, and their harmless relatives.
+// TestBounds evaluates short expressions that would exhaust the memory, the stack or the CPU, and
+// similar harmless ones.
 func TestBounds(t *testing.T) {
 	repeat, text := strings.Repeat, cty.StringVal
 	million := text(repeat("a", 1_000_000))
@@ -29,7 +30,7 @@ func TestBounds(t *testing.T) {
 	for _, test := range []struct {
 		name, function string
 		args           []cty.Value
-		want           string // in the error; "" for none
+		want           string // expected error; "" for none
 	}{
 		{"aliases of aliases", "yamldecode", []cty.Value{text(aliases(12))}, "aliases counted"},
 		{"some aliases", "yamldecode", []cty.Value{text(aliases(3))}, ""},
@@ -66,7 +67,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// aliases is a document of n levels, each of which names the one before ten times.
+// aliases returns a document with n levels, each of which refers to the previous one ten times.
 func aliases(n int) string {
 	doc := "l0: &l0 [x]\n"
 	for i := range n {

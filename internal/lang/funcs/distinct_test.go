@@ -11,7 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// TestDistinctLikeLibrary compares results with those of the library for lists of random values of many types.
+// TestDistinctLikeLibrary compares the results with those of the library for lists of random values
+// of many types.
 func TestDistinctLikeLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	negativeZero := cty.NumberVal(new(big.Float).Neg(new(big.Float)))
@@ -49,7 +50,7 @@ func TestDistinctLikeLibrary(t *testing.T) {
 	}
 }
 
-// TestDistinctIsLinear needs hours if each element is compared with all others.
+// TestDistinctIsLinear would take hours with quadratic cost.
 func TestDistinctIsLinear(t *testing.T) {
 	values := make([]cty.Value, 200_000)
 	for i := range values {

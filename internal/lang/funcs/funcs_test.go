@@ -103,8 +103,8 @@ func TestImpure(t *testing.T) {
 	}
 }
 
-// TestUnicode checks that all functions follow one version of Unicode, that of Go's tables: the segmentation of text, its
-// normal form and its cases have tables of their own, for several versions.
+// TestUnicode checks that all functions use the Unicode version of Go's tables: segmentation,
+// normalization and case conversion have tables of their own.
 func TestUnicode(t *testing.T) {
 	if norm.Version != unicode.Version {
 		t.Errorf("the tables for normal forms are of Unicode %s, those of Go of %s", norm.Version, unicode.Version)
@@ -166,11 +166,12 @@ func TestRSADecrypt(t *testing.T) {
 	}
 }
 
-// TestTemplateDepth counts the levels: count.tftpl with n = 3 is four templates, three of them within others.
+// TestTemplateDepth counts levels: count.tftpl with n = 3 renders four templates, three of them
+// nested.
 func TestTemplateDepth(t *testing.T) {
 	tests := []struct {
 		limit, expr string
-		err         string // empty: the expression succeeds
+		err         string // empty if the expression must succeed
 	}{
 		{"5", `templatefile("count.tftpl", { n = 5 })`, ""},
 		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates nest deeper than 5, .*: count.tftpl, in it count.tftpl, in it count.tftpl, in it count.tftpl …\.$`},
@@ -197,7 +198,7 @@ func TestTemplateDepth(t *testing.T) {
 			t.Errorf("limit %q: %s: %s", test.limit, test.expr, diags[0].Detail)
 		}
 	}
-	// A failure must not stay with the table.
+	// The failure must not persist in the table.
 	if got := call(t, scope, `try(templatefile("inner.tftpl", { x = 1 }), "failed")`); got.AsString() != "failed" {
 		t.Errorf("with a wrong limit: %s", show(got))
 	}
@@ -205,7 +206,7 @@ func TestTemplateDepth(t *testing.T) {
 	call(t, scope, `[can(templatefile("loop.tftpl", {})), templatefile("inner.tftpl", { x = 1 })]`)
 }
 
-// TestConcurrent lets the race detector look at functions that share the table.
+// TestConcurrent calls functions of a shared table concurrently, for the race detector.
 func TestConcurrent(t *testing.T) {
 	scope := testScope(t, Options{})
 	var wg sync.WaitGroup
@@ -224,7 +225,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNestedTry fails by never ending if each level evaluates the next one more than once.
+// TestNestedTry would never end if each level evaluated the next one more than once.
 func TestNestedTry(t *testing.T) {
 	const depth = 200
 	expr := strings.Repeat("try(can(", depth) + "1" + strings.Repeat("))", depth)
@@ -233,7 +234,7 @@ func TestNestedTry(t *testing.T) {
 	}
 }
 
-// panicked returns the diagnostic of a function that panicked, if one did.
+// panicked returns the diagnostic of a function that panicked, or nil.
 func panicked(diags hcl.Diagnostics) *hcl.Diagnostic {
 	for _, diag := range diags {
 		extra, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag)
@@ -251,7 +252,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	scope := &hcl.EvalContext{Functions: Table(Options{BaseDir: f.TempDir()}), Variables: map[string]cty.Value{}}
 	f.Fuzz(func(t *testing.T, template, x string) {
-		if strings.Contains(template, "file") { // there are files that never end
+		if strings.Contains(template, "file") { // some files are endless
 			t.Skip()
 		}
 		variables := map[string]cty.Value{"template": cty.StringVal(template), "x": cty.StringVal(x)}
@@ -284,7 +285,7 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// FuzzStrings calls everything that takes only strings and reads no files.
+// FuzzStrings calls all functions that take only strings and read no files.
 func FuzzStrings(f *testing.F) {
 	for _, s := range []string{"", "a", "10.0.0.0/8", "fd00::/8", "aGVsbG8=", "{\"a\":1}", "a: [1]", "a,b\n1,2", "2018-01-02T23:12:01Z", "%41", "/a(b)?/", "UTF-16"} {
 		f.Add(s, s)
@@ -317,7 +318,7 @@ func FuzzStrings(f *testing.F) {
 	})
 }
 
-// What nests too deep for the stack must be an error, since nothing recovers from a stack that is used up.
+// Too deep nesting must be an error, because a stack overflow can't be recovered from.
 func TestTooDeep(t *testing.T) {
 	const n = 100_000
 	table := Table(Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// manyElements are expressions about collections of many elements.
+// manyElements holds expressions on collections with many elements.
 var manyElements = []string{
 	`sort(tuple)`,
 	`join(",", tuple)`,
@@ -52,7 +52,7 @@ func collections(n int) map[string]cty.Value {
 	return map[string]cty.Value{"tuple": cty.TupleVal(texts), "mixed": cty.TupleVal(mixed), "objects": cty.TupleVal(objects)}
 }
 
-// TestManyElements needs minutes where each element is compared with all others.
+// TestManyElements would take minutes with quadratic cost.
 func TestManyElements(t *testing.T) {
 	ctx := &hcl.EvalContext{Functions: Table(Options{}), Variables: collections(30_000)}
 	for _, text := range manyElements {

@@ -28,7 +28,8 @@ var planTime = time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600))
 //	expression => value
 //	expression ### "regular expression that the error matches"
 //
-// where the value is written as show writes it. The table is one for validation and planning: impure functions are unknown.
+// where the value has the format of show. The function table is the one for validation and
+// planning, in which impure functions are unknown.
 func TestLines(t *testing.T) {
 	scope := testScope(t, Options{PureOnly: true, PlanTimestamp: planTime})
 	files, err := filepath.Glob("testdata/*.txt")
@@ -59,7 +60,7 @@ func TestLines(t *testing.T) {
 
 var callName = regexp.MustCompile(`\b([a-z0-9_]+)\(`)
 
-// readLines returns the lines of a file that are no comments, by their place. It yields them in order.
+// readLines yields the lines of a file without comments, in order, by their position.
 func readLines(t *testing.T, name string) func(func(string, string) bool) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -109,8 +110,9 @@ func evaluate(expr string, scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 	return e.Value(scope)
 }
 
-// testScope is what the lines may use: the functions, over the files of testdata/files.txtar; the object unknown with an
-// unknown value of each kind; and the ephemeral values eph.string and eph.object.
+// testScope returns the scope of the lines: the functions, with the files of testdata/files.txtar;
+// the object unknown with an unknown value of each kind; and the ephemeral values eph.string and
+// eph.object.
 func testScope(t testing.TB, o Options) *hcl.EvalContext {
 	o.BaseDir = writeFiles(t)
 	t.Setenv("HOME", filepath.Join(o.BaseDir, "home"))
@@ -163,8 +165,8 @@ func writeFiles(t testing.TB) string {
 	return dir
 }
 
-// show writes a value so that all that matters can be seen: which kind of collection it is, its marks, and what is known
-// of an unknown value.
+// show formats a value with all relevant details: the kind of collection, marks, and refinements of
+// unknown values.
 func show(v cty.Value) string {
 	v, ms := v.Unmark()
 	s := showUnmarked(v)
@@ -245,7 +247,7 @@ func showUnknown(v cty.Value) string {
 	return s
 }
 
-// TestShow checks that different values never look the same.
+// TestShow checks that different values have different texts.
 func TestShow(t *testing.T) {
 	values := []cty.Value{
 		cty.StringVal("a"), cty.NumberIntVal(1), cty.StringVal("1"), cty.True, cty.NullVal(cty.String), cty.DynamicVal,

@@ -9,7 +9,7 @@ import (
 
 const n = 12_000
 
-// TestCheck has text that is refused and text that only looks like it.
+// TestCheck checks text that must be rejected and similar text that must not.
 func TestCheck(t *testing.T) {
 	const deep, long = "Configuration nested too deeply", "Number too long"
 	repeat := strings.Repeat
