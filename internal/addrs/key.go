@@ -43,18 +43,18 @@ func StringKey(s string) InstanceKey { return InstanceKey{kind: stringKey, s: s}
 func KeyFromValue(v cty.Value) (InstanceKey, error) {
 	switch {
 	case v.IsNull() || !v.IsKnown():
-		return NoKey, fmt.Errorf("an instance key is a known string or number")
+		return NoKey, fmt.Errorf("an instance key must be a known string or number")
 	case v.Type() == cty.String:
 		return StringKey(v.AsString()), nil
 	case v.Type() == cty.Number:
 		f := v.AsBigFloat()
 		n, acc := f.Int64()
 		if acc != 0 || n < 0 {
-			return NoKey, fmt.Errorf("an instance key that is a number is a whole one, 0 or more")
+			return NoKey, fmt.Errorf("a number used as an instance key must be a non-negative integer")
 		}
 		return IntKey(int(n)), nil
 	}
-	return NoKey, fmt.Errorf("an instance key is a string or a number")
+	return NoKey, fmt.Errorf("an instance key must be a string or a number")
 }
 
 // IsInt returns the integer of a count key.

@@ -51,7 +51,9 @@ func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
 	case text == "":
 		return ModuleSource{}, errors.New("the source is empty")
 	case local && versioned:
-		return ModuleSource{}, fmt.Errorf("%q is a local directory, which has no versions: only sources in a module registry take a version argument", text)
+		return ModuleSource{}, fmt.Errorf(
+			"%q is a local directory, which has no versions; a version argument is only allowed for sources "+
+				"in a module registry", text)
 	case local:
 		return ModuleSource{Kind: LocalModule, Address: cleanLocal(dotted)}, nil
 	}
@@ -92,23 +94,28 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	case 3:
 	case 4:
 		if !strings.ContainsAny(parts[0], ".:") && parts[0] != "localhost" {
-			return ModuleSource{}, fmt.Errorf("%q is no module registry host: it has no dot", parts[0])
+			return ModuleSource{}, fmt.Errorf("%q is not a module registry host, because it contains no dot", parts[0])
 		}
 		if host, err = ParseHost(parts[0]); err != nil {
-			return ModuleSource{}, fmt.Errorf("%q is no module registry host: %w", parts[0], err)
+			return ModuleSource{}, fmt.Errorf("%q is not a valid module registry host: %w", parts[0], err)
 		}
 		if host == "github.com" || host == "bitbucket.org" || host == "gitlab.com" {
-			return ModuleSource{}, fmt.Errorf("%s is no module registry", host)
+			return ModuleSource{}, fmt.Errorf("%s is not a module registry", host)
 		}
 		parts = parts[1:]
 	default:
-		return ModuleSource{}, fmt.Errorf("a module registry address is written as [host/]namespace/name/system, not %q", text)
+		return ModuleSource{}, fmt.Errorf(
+			"a module registry address must have the form [host/]namespace/name/system, unlike %q", text)
 	}
 	if len(strings.Split(address, "/")) == 3 && strings.Contains(parts[0], ".") {
-		return ModuleSource{}, fmt.Errorf("a module registry address has a namespace and not a host first, unlike %q", text)
+		return ModuleSource{}, fmt.Errorf(
+			"a module registry address without a host must start with a namespace, unlike %q", text)
 	}
-	if !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) || !registrySystem().MatchString(parts[2]) {
-		return ModuleSource{}, fmt.Errorf("%q is no module registry address: its parts are letters, digits, dashes and underscores, the last one lower-case letters and digits", text)
+	if !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) ||
+		!registrySystem().MatchString(parts[2]) {
+		return ModuleSource{}, fmt.Errorf(
+			"%q is not a module registry address: its parts must consist of letters, digits, dashes and "+
+				"underscores, the last one only of lower-case letters and digits", text)
 	}
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }
@@ -130,7 +137,7 @@ func splitSubdir(text string) (address, subdir string, err error) {
 	}
 	subdir = path.Clean(subdir)
 	if subdir == ".." || strings.HasPrefix(subdir, "../") {
-		return "", "", fmt.Errorf("the subdirectory %q leads out of the module package", subdir)
+		return "", "", fmt.Errorf("the subdirectory %q is outside of the module package", subdir)
 	}
 	if subdir == "." {
 		subdir = ""
@@ -166,7 +173,8 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	}
 	for _, s := range shorthands {
 		if match := s.match(); match.MatchString(address) {
-			return ModuleSource{Kind: RemoteModule, Address: match.ReplaceAllString(address, s.full), Subdir: subdir}, nil
+			return ModuleSource{Kind: RemoteModule, Address: match.ReplaceAllString(address, s.full),
+				Subdir: subdir}, nil
 		}
 	}
 	place := method().ReplaceAllString(address, "")
@@ -178,7 +186,9 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	case place != address && isShorthand(place): // git::/path, git::github.com/owner/name
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
 	}
-	return ModuleSource{}, fmt.Errorf("%q is not the address of a module package. For a directory relative to the calling module, write %q", text, "./"+text)
+	return ModuleSource{}, fmt.Errorf(
+		"%q is not the address of a module package. For a directory relative to the calling module, use %q",
+		text, "./"+text)
 }
 
 // isShorthand reports whether an address is in a short form.

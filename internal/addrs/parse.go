@@ -52,7 +52,8 @@ func ParseTarget(tr hcl.Traversal) (Target, tfdiags.Diagnostics) {
 	if len(rest) > 0 {
 		index, ok := rest[0].(hcl.TraverseIndex)
 		if !ok || len(rest) > 1 {
-			return Target{}, diags.Append(invalid(rest[len(rest)-1], "A resource address ends with its name or an instance key in brackets."))
+			return Target{}, diags.Append(invalid(rest[len(rest)-1],
+				"A resource address must end with its name or an instance key in brackets."))
 		}
 		key, kerr := KeyFromValue(index.Key)
 		if kerr != nil {
@@ -70,7 +71,8 @@ func ParseInstanceText(text string) (AbsInstance, tfdiags.Diagnostics) {
 		return AbsInstance{}, diags
 	}
 	if t.IsModule() {
-		return AbsInstance{}, diags.Append(tfdiags.Errorf("Invalid address", "%q names a module; a resource instance address is needed here.", text))
+		return AbsInstance{}, diags.Append(tfdiags.Errorf("Invalid address",
+			"%q is the address of a module. A resource instance address is required here.", text))
 	}
 	return AbsInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
 }
@@ -82,7 +84,8 @@ func ParseModuleInstanceText(text string) (ModuleInstance, tfdiags.Diagnostics) 
 	}
 	t, diags := ParseTargetText(text)
 	if !diags.HasErrors() && !t.IsModule() {
-		diags = diags.Append(tfdiags.Errorf("Invalid module address", "%q names a resource; a module address is needed here.", text))
+		diags = diags.Append(tfdiags.Errorf("Invalid module address",
+			"%q is the address of a resource. A module address is required here.", text))
 	}
 	return t.Module, diags
 }
@@ -149,7 +152,7 @@ func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diag
 	var module ModuleInstance
 	for len(tr) > 0 && StepName(tr[0]) == "module" {
 		if len(tr) < 2 || StepName(tr[1]) == "" {
-			d := invalid(tr[0], "The word \"module\" is followed by a module name.")
+			d := invalid(tr[0], "The keyword \"module\" must be followed by a module name.")
 			return "", nil, &d
 		}
 		name, key := StepName(tr[1]), NoKey
@@ -182,7 +185,7 @@ func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnost
 		tr = tr[1:]
 	}
 	if len(tr) < 2 || StepName(tr[0]) == "" || StepName(tr[1]) == "" {
-		d := invalid(first, "A resource address is a resource type and a name with a dot between them.")
+		d := invalid(first, "A resource address must consist of a resource type and a name, separated by a dot.")
 		return Resource{}, nil, &d
 	}
 	r.Type, r.Name = StepName(tr[0]), StepName(tr[1])

@@ -66,11 +66,13 @@ var testRoots = map[string]refParser{
 func named(subject func(name string) Referenceable) refParser {
 	return func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 		if len(tr) < 2 {
-			return nil, refError(tr[0].SourceRange(), "The %q object can't be used as a whole: write one of its attributes after a dot.", tr.RootName())
+			return nil, refError(tr[0].SourceRange(),
+				"The %q object can't be used as a whole. Select one of its attributes after a dot.", tr.RootName())
 		}
 		attr, ok := tr[1].(hcl.TraverseAttr)
 		if !ok {
-			return nil, refError(tr[1].SourceRange(), "The %q object is no list or map: write one of its attributes after a dot.", tr.RootName())
+			return nil, refError(tr[1].SourceRange(),
+				"The %q object is not a list or map. Select one of its attributes after a dot.", tr.RootName())
 		}
 		return reference(subject(attr.Name), tr, 2), nil
 	}
@@ -78,7 +80,8 @@ func named(subject func(name string) Referenceable) refParser {
 
 func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 	return nil, tfdiags.Errorf("Reserved symbol name",
-		"The name %q is reserved. To refer to a resource type of that name, write \"resource.%s\".", tr.RootName(), tr.RootName()).At(tr[0].SourceRange()).List()
+		"The name %q is reserved. To refer to a resource type with this name, use \"resource.%s\".",
+		tr.RootName(), tr.RootName()).At(tr[0].SourceRange()).List()
 }
 
 // parseResourceRef parses [WORD.]TYPE.NAME[KEY]. Skip is 1 if there is a WORD.
@@ -89,14 +92,16 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 		if len(tr) == 1 {
 			hint = fmt.Sprintf(" If %s is a string, write it in quotes: %q.", tr.RootName(), tr.RootName())
 		}
-		return nil, refError(tr.SourceRange(), "A reference to a %s consists of its type and its name, with a dot between them.%s", what, hint)
+		return nil, refError(tr.SourceRange(),
+			"A reference to a %s must consist of its type and its name, separated by a dot.%s", what, hint)
 	}
 	typ, name := StepName(tr[skip]), StepName(tr[skip+1])
 	if typ == "" {
-		return nil, refError(tr[skip].SourceRange(), "A reference to a %s starts with its type.", what)
+		return nil, refError(tr[skip].SourceRange(), "A reference to a %s must start with its type.", what)
 	}
 	if name == "" {
-		return nil, refError(tr[skip+1].SourceRange(), "A reference to a %s names it after its type, with a dot between them.", what)
+		return nil, refError(tr[skip+1].SourceRange(),
+			"A reference to a %s must have its name after its type, separated by a dot.", what)
 	}
 	res := Resource{Mode: mode, Type: typ, Name: name}
 	if len(tr) > skip+2 {
@@ -113,7 +118,8 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 
 func parseModuleRef(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 	if len(tr) < 2 || StepName(tr[1]) == "" {
-		return nil, refError(tr.SourceRange(), "The \"module\" object can't be used as a whole: write a module call's name after a dot.")
+		return nil, refError(tr.SourceRange(),
+			"The \"module\" object can't be used as a whole. Select a module call by its name after a dot.")
 	}
 	call := ModuleCallInstance{Name: StepName(tr[1])}
 	used := 2
@@ -139,7 +145,8 @@ func parseModuleRef(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
 }
 
 func reference(subject Referenceable, tr hcl.Traversal, used int) *Reference {
-	return &Reference{Subject: subject, Range: hcl.RangeBetween(tr[0].SourceRange(), tr[used-1].SourceRange()), Remaining: tr[used:]}
+	return &Reference{Subject: subject, Range: hcl.RangeBetween(tr[0].SourceRange(), tr[used-1].SourceRange()),
+		Remaining: tr[used:]}
 }
 
 func refError(at hcl.Range, format string, args ...any) tfdiags.Diagnostics {

@@ -89,7 +89,7 @@ func ParseProvider(source string) (Provider, error) {
 		}
 		p.Host, p.Namespace, p.Type = host, parts[1], parts[2]
 	default:
-		return Provider{}, fmt.Errorf("a provider source is written as [host/]namespace/type, not %q", source)
+		return Provider{}, fmt.Errorf("a provider source must have the form [host/]namespace/type, unlike %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
 		if part == &p.Namespace && *part == "-" { // in states from before namespaces
@@ -101,8 +101,10 @@ func ParseProvider(source string) (Provider, error) {
 		}
 		*part = name
 	}
-	if strings.HasPrefix(p.Type, "terraform-provider-") || strings.HasPrefix(p.Type, "terraform-") && p.Host == DefaultHost && p.Namespace == "hashicorp" {
-		return Provider{}, fmt.Errorf("invalid provider source %q: the type %q must not start with \"terraform-\"; write %q", source, p.Type,
+	if strings.HasPrefix(p.Type, "terraform-provider-") ||
+		strings.HasPrefix(p.Type, "terraform-") && p.Host == DefaultHost && p.Namespace == "hashicorp" {
+		return Provider{}, fmt.Errorf(
+			"invalid provider source %q: the type %q must not start with \"terraform-\"; use %q", source, p.Type,
 			strings.TrimPrefix(strings.TrimPrefix(p.Type, "terraform-"), "provider-"))
 	}
 	return p, nil
@@ -117,14 +119,14 @@ func ParseProviderPart(given string) (string, error) {
 		return "", fmt.Errorf("a part is longer than 255 characters")
 	}
 	if strings.HasPrefix(given, "-") || strings.HasSuffix(given, "-") || strings.Contains(given, "--") {
-		return "", fmt.Errorf("%q: dashes stand alone between letters and digits", given)
+		return "", fmt.Errorf("%q may contain only single dashes, between letters and digits", given)
 	}
 	ascii, err := idna.Lookup.ToUnicode(strings.ToLower(strings.ReplaceAll(given, "_", "")))
 	if err != nil || strings.ContainsAny(given, ".:/ ") {
 		return "", fmt.Errorf("%q must contain only letters, digits and dashes", given)
 	}
 	if strings.Contains(given, "_") {
-		return "", fmt.Errorf("%q must contain only letters, digits and dashes; no underscores", given)
+		return "", fmt.Errorf("%q must contain only letters, digits and dashes, no underscores", given)
 	}
 	return ascii, nil
 }
@@ -146,7 +148,7 @@ func ParseHost(given string) (string, error) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
 	case err != nil || n == 0:
-		return "", fmt.Errorf("%q is no port: a number from 1 to 65535 is", port)
+		return "", fmt.Errorf("%q is not a valid port: it must be a number from 1 to 65535", port)
 	case n == 443:
 		return ascii, nil
 	}

@@ -18,11 +18,11 @@ func TestProviderHost(t *testing.T) {
 	} {
 		p, err := addrs.ParseProvider(source)
 		if err != nil || p.String() != want {
-			t.Errorf("%s is written %s, %v", source, p, err)
+			t.Errorf("%s: got %s, %v", source, p, err)
 		}
 		again, err := addrs.ParseProvider(p.String())
 		if err != nil || again != p {
-			t.Errorf("%s is read as %#v, not %#v: %v", p, again, p, err)
+			t.Errorf("%s: got %#v, want %#v: %v", p, again, p, err)
 		}
 	}
 }
@@ -30,11 +30,11 @@ func TestProviderHost(t *testing.T) {
 // TestParseProviderRefuses checks that only a single dash is valid as an old namespace.
 func TestParseProviderRefuses(t *testing.T) {
 	if p, err := addrs.ParseProvider("-/tool"); err != nil || p.Namespace != "-" {
-		t.Errorf("-/tool is %v, %v", p, err)
+		t.Errorf("-/tool: got %v, %v", p, err)
 	}
 	for _, source := range []string{"-", "acme/-", "", "acme/", "/tool", "a/b/c/d", "acme/to_ol", "acme/-tool", "acme/to--ol", "acme/terraform-provider-tool", "--/tool"} {
 		if p, err := addrs.ParseProvider(source); err == nil {
-			t.Errorf("%q is taken for %s", source, p)
+			t.Errorf("%q: got %s, want an error", source, p)
 		}
 	}
 }

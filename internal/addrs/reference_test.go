@@ -21,7 +21,7 @@ func TestStepsText(t *testing.T) {
 		{hcl.Traversal{name, hcl.TraverseSplat{}}, "", false},
 	} {
 		if got, ok := StepsText(test.steps); got != test.want || ok != test.ok {
-			t.Errorf("%#v gives %q, %v; want %q, %v", test.steps, got, ok, test.want, test.ok)
+			t.Errorf("%#v: got %q, %v; want %q, %v", test.steps, got, ok, test.want, test.ok)
 		}
 	}
 }

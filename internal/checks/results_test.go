@@ -8,11 +8,11 @@ func TestSummaries(t *testing.T) {
 	var results Results
 	block := results.Declare(KindResource, "lab_object.a")
 	if block.Status != Unknown || results.Declare(KindResource, "lab_object.a") != block {
-		t.Errorf("a block that was declared is %s, and declared once", block.Status)
+		t.Errorf("declared block: status %s; want it declared once", block.Status)
 	}
 	block.Summarise()
 	if block.Status != Pass {
-		t.Errorf("a block without objects is %s", block.Status)
+		t.Errorf("block without objects: status %s", block.Status)
 	}
 	for _, step := range []struct {
 		addr         string
@@ -22,7 +22,7 @@ func TestSummaries(t *testing.T) {
 		{"lab_object.a[3]", Pass, Fail}, {"lab_object.a[2]", Pass, Unknown}, {"lab_object.a[1]", Pass, Pass},
 	} {
 		if block.Set(step.addr, step.status, nil); block.Status != step.want {
-			t.Errorf("with %s %s the block is %s, want %s", step.addr, step.status, block.Status, step.want)
+			t.Errorf("after %s %s: block status %s, want %s", step.addr, step.status, block.Status, step.want)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestSummaries(t *testing.T) {
 func TestStatusWords(t *testing.T) {
 	for word, want := range map[string]Status{"pass": Pass, "fail": Fail, "error": Error, "unknown": Unknown, "later": Unknown, "": Unknown} {
 		if got := ParseStatus(word); got != want {
-			t.Errorf("%q is %s, want %s", word, got, want)
+			t.Errorf("%q: got %s, want %s", word, got, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func load(t testing.TB, text string, opts *LoadOptions) *Config {
 func TestSharing(t *testing.T) {
 	root := load(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./m\"\n}\nmodule \"b\" {\n  source = \"./m/../m\"\n}\n-- m/main.tf --\n", nil)
 	if root.Children["a"].Module != root.Children["b"].Module {
-		t.Error("two calls, two modules")
+		t.Error("two calls do not share the module")
 	}
 	_, diags := loadArchive(txtar.Parse([]byte("-- main.tf --\nmodule \"a\" {\n  source = \"./\"\n}\n")), nil)
 	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "calls itself") {

@@ -136,10 +136,10 @@ resource "cloud_server" "s" {
 	body := m.Resources[addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}].Config
 	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "tag"}}})
 	if len(content.Blocks) > 0 {
-		t.Errorf("the block of the main file is left: %v", content.Blocks)
+		t.Errorf("the base block was not replaced: %v", content.Blocks)
 	}
 	schema := &configschema.Block{BlockTypes: map[string]*configschema.NestedBlock{"tag": {Nesting: configschema.NestingList}}}
 	if prepared := schema.Prepare(body); prepared != body {
-		t.Errorf("prepared as a body without blocks: %#v", prepared)
+		t.Errorf("prepared like a body without blocks: %#v", prepared)
 	}
 }

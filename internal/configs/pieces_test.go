@@ -27,18 +27,18 @@ func TestPieces(t *testing.T) {
 	}{
 		{"blocks", many(""), true},
 		{"empty lines", "\n\n" + many("\n\n\n") + "\n", true},
-		{"comments", many("# resource\n}\n// }\n"), false}, // a brace of its own is a mistake
+		{"comments", many("# resource\n}\n// }\n"), false}, // a lone brace is an error
 		{"comments between", "# first\n" + many("# next\n"), false},
-		{"without an end of line", strings.TrimSuffix(many(""), "\n"), true},
+		{"no final newline", strings.TrimSuffix(many(""), "\n"), true},
 		{"nested", many("locals {\n  x = {\n    y = [\n{\n}\n]\n  }\n}\n"), true},
-		{"other line ends", strings.ReplaceAll(many(""), "\n", "\r\n"), false},
-		{"a comment of several lines", many("") + "/*\n" + many("") + "*/\n", false},
-		{"a text that looks like code", "locals {\n  x = <<EOT\n" + many("") + "EOT\n}\n", false},
-		{"a text that ends like code", many("") + "locals {\n  x = <<EOT\n" + many("") + "EOT\n}\n", false},
-		{"an attribute", many("") + "x = 1\n", false},
-		{"a mistake", many("") + "}\n", false},
-		{"a mistake within", many("") + "locals {\n  x = \n}\n" + many(""), false},
-		{"a byte order mark", "\ufeff" + many(""), true},
+		{"CRLF", strings.ReplaceAll(many(""), "\n", "\r\n"), false},
+		{"block comment", many("") + "/*\n" + many("") + "*/\n", false},
+		{"heredoc with code", "locals {\n  x = <<EOT\n" + many("") + "EOT\n}\n", false},
+		{"heredoc that ends like code", many("") + "locals {\n  x = <<EOT\n" + many("") + "EOT\n}\n", false},
+		{"attribute", many("") + "x = 1\n", false},
+		{"error", many("") + "}\n", false},
+		{"nested error", many("") + "locals {\n  x = \n}\n" + many(""), false},
+		{"byte order mark", "\ufeff" + many(""), true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,16 +46,16 @@ func TestPieces(t *testing.T) {
 			want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
 			got := parsePieces("main.tf", cut(src, 100))
 			if (got != nil) != test.pieces {
-				t.Fatalf("%d pieces: got %v, and the whole has the problems %v", len(cut(src, 100)), got != nil, diags)
+				t.Fatalf("%d pieces: parsed in pieces = %v, diagnostics of the whole file: %v", len(cut(src, 100)), got != nil, diags)
 			}
 			if got == nil {
 				return
 			}
 			if diags.HasErrors() {
-				t.Fatal("pieces of a file with mistakes were put together:", diags)
+				t.Fatal("no error for a file with errors:", diags)
 			}
 			if !reflect.DeepEqual(got, want.Body) {
-				t.Errorf("the pieces are not the whole: %v and %v", got.SrcRange, want.Body.(*hclsyntax.Body).SrcRange)
+				t.Errorf("ranges differ: got %v, want %v", got.SrcRange, want.Body.(*hclsyntax.Body).SrcRange)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func FuzzPieces(f *testing.F) {
 		}
 		want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
 		if diags.HasErrors() || !reflect.DeepEqual(got.Blocks, want.Body.(*hclsyntax.Body).Blocks) {
-			t.Errorf("the pieces differ from the whole of %q: %v", text, diags)
+			t.Errorf("the pieces of %q differ from the whole file: %v", text, diags)
 		}
 	})
 }

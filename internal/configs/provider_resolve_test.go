@@ -169,7 +169,7 @@ module "sub" {
 	}
 	for _, want := range []string{" 1", "module.plain 1", "module.plain.module.sub 0", "module.plain.module.own 0", "module.west 1"} {
 		if !constraints[want] {
-			t.Errorf("no requirement of %q in %v", want, slices.Sorted(maps.Keys(constraints)))
+			t.Errorf("missing requirement of %q in %v", want, slices.Sorted(maps.Keys(constraints)))
 		}
 	}
 }

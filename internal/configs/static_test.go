@@ -46,7 +46,7 @@ func TestStatic(t *testing.T) {
 	root := load(t, staticText, &LoadOptions{Variables: map[string]Given{"where": {Text: "m"}}, Workspace: "w"})
 	below := root.Descendant("m.below")
 	if below == nil || below.Source != "./x" || below.Module.Dir != "m/x" || below.Module.Outputs["here"] == nil {
-		t.Fatalf("below: %+v", below)
+		t.Fatalf("child: %+v", below)
 	}
 	attrs, _ := root.Module.Backend.Config.JustAttributes()
 	v, diags := root.StaticEval(attrs["path"].Expr, cty.String, "backend.local")
@@ -64,7 +64,7 @@ func TestAsk(t *testing.T) {
 	load(t, staticText, opts)
 	load(t, staticText, opts)
 	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("prompted %d times", asked)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%d modules, %d files", len(first.Modules), len(first.Files))
 	}
 	if _, diags = LoadSnapshot(t.Context(), first, &LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}); !diags.HasErrors() {
-		t.Error("another source is found in the snapshot")
+		t.Error("found a module with another source in the snapshot")
 	}
 }
 
@@ -97,6 +97,6 @@ func TestStaticErrorsAreBounded(t *testing.T) {
 	b.WriteString("}\nmodule \"m\" {\n  source = local.a40\n}\n")
 	_, diags := loadArchive(txtar.Parse([]byte(b.String())), nil)
 	if len(diags) < 2 || len(diags) > 5000 {
-		t.Errorf("%d diagnostics", len(diags))
+		t.Errorf("got %d diagnostics", len(diags))
 	}
 }

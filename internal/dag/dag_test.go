@@ -63,14 +63,14 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 				want = Failed
 			}
 			if outcome[id] != want {
-				t.Fatalf("vertex %d ended with %d, want %d", id, outcome[id], want)
+				t.Fatalf("vertex %d: outcome %d, want %d", id, outcome[id], want)
 			}
 			if (visits[id] == 1) != (want != Skipped) {
 				t.Fatalf("vertex %d was visited %d times", id, visits[id])
 			}
 		}
 		if int(most.Load()) > workers {
-			t.Fatalf("%d at once, only %d workers", most.Load(), workers)
+			t.Fatalf("%d concurrent visits with %d workers", most.Load(), workers)
 		}
 	})
 }
@@ -88,10 +88,10 @@ func TestWalkStopsWithContext(t *testing.T) {
 		return true
 	})
 	if outcome[a] != Done || outcome[b] != Done {
-		t.Errorf("what was begun must be finished: %v", outcome)
+		t.Errorf("a started visit must be finished: %v", outcome)
 	}
 	if outcome[c] != Skipped {
-		t.Errorf("something was begun after the context had ended: %v", outcome)
+		t.Errorf("a visit started after the context ended: %v", outcome)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestOrderAndReduction(t *testing.T) {
 		g := randomDAG(t)
 		order, ok := g.Order()
 		if !ok || len(order) != g.Len() {
-			t.Fatal("no order for an acyclic graph")
+			t.Fatal("Order failed for an acyclic graph")
 		}
 		place := make([]int, g.Len())
 		for i, id := range order {
@@ -110,11 +110,11 @@ func TestOrderAndReduction(t *testing.T) {
 		for id := range ID(g.Len()) {
 			for _, need := range g.Needs(id) {
 				if place[need] >= place[id] {
-					t.Fatalf("%d comes before its need %d", id, need)
+					t.Fatalf("%d is ordered before its dependency %d", id, need)
 				}
 			}
 			if !slices.Equal(g.Reach(id), r.Reach(id)) {
-				t.Fatalf("the reduction changed what %d reaches", id)
+				t.Fatalf("the reduction changed the reachable vertices of %d", id)
 			}
 			for _, need := range r.Needs(id) {
 				others := slices.DeleteFunc(slices.Clone(r.Needs(id)), func(o ID) bool { return o == need })
@@ -142,14 +142,14 @@ func randomGraph(t *rapid.T) *Graph {
 	return g
 }
 
-func TestCyclesAreClosedWays(t *testing.T) {
+func TestCyclesAreClosedPaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomGraph(t)
 		cycles := g.Cycles()
 		for _, way := range cycles {
 			for i, id := range way {
 				if !slices.Contains(g.needs[id], way[(i+1)%len(way)]) {
-					t.Fatalf("%v is no way", way)
+					t.Fatalf("%v is not a closed path", way)
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func TestCyclesAreClosedWays(t *testing.T) {
 	})
 }
 
-func TestCyclicIsWhatCyclesReach(t *testing.T) {
+func TestCyclic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomGraph(t)
 		var on []ID // vertices that depend on themselves

@@ -35,7 +35,8 @@ type reduction struct {
 
 func (r *reduction) reduce(from ID) {
 	needs := slices.Clone(r.g.needs[from])
-	slices.SortFunc(needs, func(a, b ID) int { return int(r.rank[b] - r.rank[a]) }) // earlier vertices may imply later ones
+	// In descending rank, so that earlier vertices may imply later ones.
+	slices.SortFunc(needs, func(a, b ID) int { return int(r.rank[b] - r.rank[a]) })
 	mark := int32(from) + 1
 	last := len(needs)
 	for i, to := range needs {

@@ -461,7 +461,7 @@ func TestLoadErrors(t *testing.T) {
 		"state {\nenforced = true\n}":                                          `The state has no method`,
 		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, as "enforced" says, but method.unencrypted.open is one of its methods`,
 		open + "plan {\nmethod = \"x\"\n}":                                     `A reference to a method block is needed here`,
-		open + open:                                                            `has method.unencrypted.open at main.tf:2 already`,
+		open + open:                                                            `already has method.unencrypted.open at main.tf:2`,
 		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}":   `has no method`,
 		"states {}": `Blocks of type "states" are not expected here`,
 	} {
@@ -483,7 +483,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%s\n %v", config, diags.Err())
 		}
 	}
-	if _, diags := load(t, open+open); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "at TF_ENCRYPTION:2 already") {
+	if _, diags := load(t, open+open); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "already has method.unencrypted.open at TF_ENCRYPTION:2") {
 		t.Errorf("two methods of one name in the variable: %v", diags.Err())
 	}
 	if _, diags := load(t, "key_provider {"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_ENCRYPTION:1") {

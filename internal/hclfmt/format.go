@@ -133,7 +133,8 @@ func parenthesised(tokens hclwrite.Tokens) bool {
 
 // endsLine reports whether a token includes the end of its line, like a line comment.
 func endsLine(t *hclwrite.Token) bool {
-	return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment && bytes.HasSuffix(t.Bytes, []byte("\n"))
+	return t.Type == hclsyntax.TokenNewline ||
+		t.Type == hclsyntax.TokenComment && bytes.HasSuffix(t.Bytes, []byte("\n"))
 }
 
 func isNewline(t *hclwrite.Token) bool { return t.Type == hclsyntax.TokenNewline }

@@ -45,7 +45,7 @@ func TestFormat(t *testing.T) {
 				}
 				again, diags := Format(got, f.Name)
 				if diags.HasErrors() || string(again) != string(got) && f.Name != "nested" {
-					t.Errorf("formatted twice: %s %v", again, diags.Err())
+					t.Errorf("formatted again: %s %v", again, diags.Err())
 				}
 			})
 		}
@@ -65,7 +65,7 @@ func FuzzFormat(f *testing.F) {
 			return
 		}
 		if _, diags = Format(once, "fuzz.tf"); diags.HasErrors() {
-			t.Errorf("%q is formatted to %q, which is invalid: %v", src, once, diags.Err())
+			t.Errorf("%q is formatted as %q, which is invalid: %v", src, once, diags.Err())
 		}
 	})
 }

@@ -132,7 +132,8 @@ func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
 		ref.Func = addrs.ProviderFunction{Name: parts[1], Alias: parts[2], Function: parts[3]}
 	default:
 		f.diags = f.diags.Append(tfdiags.Errorf("Invalid function format",
-			"%q: a provider function is written as provider::NAME::FUNCTION or provider::NAME::ALIAS::FUNCTION.", call.Name).At(call.NameRange))
+			"%q is not a valid provider function name. The form is provider::NAME::FUNCTION or "+
+				"provider::NAME::ALIAS::FUNCTION.", call.Name).At(call.NameRange))
 		return
 	}
 	f.functions = append(f.functions, ref)

@@ -35,13 +35,13 @@ func FuzzFinder(f *testing.F) {
 		got.inExpr(expr)
 		funcs.VisitCallsInNode(expr, calls.call)
 		if diff := cmp.Diff(places(expr.Variables()), places(got.variables)); diff != "" {
-			t.Errorf("%s: names (-HCL +found):\n%s", src, diff)
+			t.Errorf("%s: variables (-HCL +got):\n%s", src, diff)
 		}
 		if diff := cmp.Diff(calls.functions, got.functions); diff != "" {
-			t.Errorf("%s: calls (-HCL +found):\n%s", src, diff)
+			t.Errorf("%s: calls (-HCL +got):\n%s", src, diff)
 		}
 		if len(calls.diags) != len(got.diags) {
-			t.Errorf("%s: problems %v, want %v", src, got.diags, calls.diags)
+			t.Errorf("%s: diagnostics %v, want %v", src, got.diags, calls.diags)
 		}
 	})
 }

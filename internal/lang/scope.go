@@ -104,7 +104,8 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 }
 
 // object returns the value of a referenced object.
-func (s *Scope) object(subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (s *Scope) object(subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey,
+	rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	if r, ok := subject.(addrs.Resource); ok && len(named[r]) > 0 {
 		if v, ok := s.Data.Instances(r, named[r]); ok {
 			return v, nil

@@ -17,7 +17,9 @@ const (
 )
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Value too large", "Written out, this value would take more than %d MB. Look for values that are repeated in one another.", maxWeight>>20).At(at)
+	return tfdiags.Errorf("Value too large",
+		"Written out, this value would have more than %d MB. Check for values that repeatedly contain other "+
+			"values.", maxWeight>>20).At(at)
 }
 
 // isWeighed reports whether an expression is only a reference to a variable or local value, whose

@@ -42,7 +42,7 @@ func TestDoubling(t *testing.T) {
 				x = v
 			}
 			if test.refused {
-				t.Error("not refused")
+				t.Error("no error")
 			}
 		})
 	}

@@ -101,7 +101,8 @@ func stepInto(expr hcl.Expression, step cty.PathStep) hcl.Expression {
 		return nil
 	}
 	for _, pair := range pairs {
-		if v, diags := pair.Key.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == key {
+		if v, diags := pair.Key.Value(nil); !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() &&
+			!v.IsNull() && v.AsString() == key {
 			return pair.Value
 		}
 	}

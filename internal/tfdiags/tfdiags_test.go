@@ -33,12 +33,12 @@ func TestFormatPath(t *testing.T) {
 // TestErrorsCarryDiagnostics checks that a list survives conversion to a wrapped error and back.
 func TestErrorsCarryDiagnostics(t *testing.T) {
 	in := Diagnostics{Warningf("Careful", "It may break."), Errorf("Broken", "It broke.")}
-	out := FromError(fmt.Errorf("doing it: %w", in.Err()))
+	out := FromError(fmt.Errorf("wrapped: %w", in.Err()))
 	if len(out) != 2 || out[0].Summary != "Careful" || out[1].Severity != Error {
 		t.Errorf("%v", out)
 	}
 	if err := in[:1].Err(); err != nil {
-		t.Errorf("warnings are no error: %v", err)
+		t.Errorf("Err() = %v for warnings, want nil", err)
 	}
 	if plain := (Diagnostics{}).AppendError(errors.New("it broke")); len(plain) != 1 || plain[0].Summary != "It broke" {
 		t.Errorf("%v", plain)
@@ -68,10 +68,10 @@ func TestWithout(t *testing.T) {
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
 	other.Address = "lab_object.a"
 	if left := (Diagnostics{same, elsewhere, other}).Without(same.List()); len(left) != 1 || left[0].Subject != nil {
-		t.Errorf("what is said of no object goes for all: %v", left)
+		t.Errorf("duplicates of a diagnostic without address: %v left", left)
 	}
 	if left := (Diagnostics{same, elsewhere, other}).Without(other.List()); len(left) != 2 || left[0].Address != "" {
-		t.Errorf("what is said of one object goes for that: %v", left)
+		t.Errorf("duplicates of a diagnostic with address: %v left", left)
 	}
 }
 

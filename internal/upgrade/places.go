@@ -72,15 +72,18 @@ func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 		}
 	}
 	slices.SortStableFunc(found.places, func(a, b Place) int {
-		return cmp.Or(strings.Compare(a.Range.Filename, b.Range.Filename), cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte))
+		return cmp.Or(strings.Compare(a.Range.Filename, b.Range.Filename),
+			cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte))
 	})
 	return found.places, diags
 }
 
 var (
-	topLevel      = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "terraform"}, {Type: "provider", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}}}}
-	terraformBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "required_providers"}}}
-	moduleBody    = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
+	topLevel = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "terraform"},
+		{Type: "provider", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}}}}
+	terraformBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}},
+		Blocks: []hcl.BlockHeaderSchema{{Type: "required_providers"}}}
+	moduleBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
 )
 
 // finder collects the constraints of one directory.
@@ -226,9 +229,9 @@ func (f *finder) add(p Place, expr hcl.Expression) {
 	p.Range = expr.Range()
 	text, ok := literal(expr)
 	if !ok {
-		p.Odd = "the version isn't written out as a string"
+		p.Odd = "the version is not a constant string"
 	} else if quoted := p.Range.SliceBytes(f.source); string(quoted) != `"`+text+`"` {
-		p.Odd = "the version isn't written as a plain string"
+		p.Odd = "the version is not a plain string"
 	} else {
 		p.Range.Start.Byte++
 		p.Range.Start.Column++

@@ -24,7 +24,7 @@ var partForm = regexp.MustCompile(`^(\s*)(=|!=|>=|<=|>|<|~>)?(\s*)(v?)([0-9]+(?:
 func parsePart(text string) (part, error) {
 	m := partForm.FindStringSubmatch(text)
 	if m == nil {
-		return part{}, fmt.Errorf("%q is no version constraint", strings.TrimSpace(text))
+		return part{}, fmt.Errorf("%q is not a version constraint", strings.TrimSpace(text))
 	}
 	core, rest := m[5], ""
 	if i := strings.IndexAny(core, "-+"); i >= 0 {
@@ -78,7 +78,7 @@ func (p part) beyond(v depsfile.Version) string {
 }
 
 // ErrNewer reports that a constraint requires a newer version than the new one.
-var ErrNewer = errors.New("it asks for a newer version already")
+var ErrNewer = errors.New("it already requires a newer version")
 
 // Raise returns the constraint changed to select v and the newer versions that its form allows:
 // exact versions and lower bounds become v, upper bounds are raised if necessary. Constraints that
@@ -109,7 +109,7 @@ func Raise(constraint string, v depsfile.Version) (string, error) {
 		return "", err
 	}
 	if !depsfile.Acceptable(c).Has(v) {
-		return "", fmt.Errorf("%s is not admitted in this form; write the constraint that you want in place of the version", v)
+		return "", fmt.Errorf("%s does not match the raised constraint; use a constraint instead of a version", v)
 	}
 	return raised, nil
 }

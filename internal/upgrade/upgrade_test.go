@@ -48,16 +48,16 @@ func TestRaise(t *testing.T) {
 		{">= 5.8", "5.7.0", "newer"},
 		{"> 5.7.0", "5.7.0", "newer"},
 		{">= 5.0, != 5.7.0", "5.7.0", "excludes"},
-		{"~> 5.6", "6.0.0-beta1", "not admitted"},
-		{"five", "5.7.0", "no version constraint"},
-		{">= 5.0,", "5.7.0", "no version constraint"},
+		{"~> 5.6", "6.0.0-beta1", "does not match"},
+		{"five", "5.7.0", "not a version constraint"},
+		{">= 5.0,", "5.7.0", "not a version constraint"},
 	} {
 		got, err := Raise(c.old, version(t, c.to))
 		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
 			continue
 		}
 		if err != nil || got != c.want {
-			t.Errorf("%q to %s: %q, %v", c.old, c.to, got, err)
+			t.Errorf("%q to %s: got %q, %v", c.old, c.to, got, err)
 		}
 	}
 }
@@ -78,10 +78,10 @@ func TestRaiseProperties(t *testing.T) {
 		}
 		c, err := depsfile.ParseConstraints(raised)
 		if err != nil || !depsfile.Acceptable(c).Has(v) {
-			t.Fatalf("%q does not admit %s: %v", raised, v, err)
+			t.Fatalf("%q does not match %s: %v", raised, v, err)
 		}
 		if again, err := Raise(raised, v); err != nil || again != raised {
-			t.Fatalf("%q again: %q, %v", raised, again, err)
+			t.Fatalf("%q raised again: %q, %v", raised, again, err)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestRaiseRef(t *testing.T) {
 			continue
 		}
 		if err != nil || got != c.want {
-			t.Errorf("%q to %s: %q, %v", c.old, c.to, got, err)
+			t.Errorf("%q to %s: got %q, %v", c.old, c.to, got, err)
 		}
 	}
 }
@@ -145,11 +145,11 @@ func TestPlaces(t *testing.T) {
 		}
 		for _, f := range files {
 			if got := string(Apply(f.Source, edits[f.Name])); got != want[f.Name] {
-				t.Errorf("%s: %s is now\n%s", name, f.Name, got)
+				t.Errorf("%s: %s after the edit:\n%s", name, f.Name, got)
 			}
 		}
 		if log.String() != want["log"] {
-			t.Errorf("%s: the places are\n%s", name, log.String())
+			t.Errorf("%s: got places\n%s", name, log.String())
 		}
 	}
 }
@@ -175,7 +175,7 @@ func FuzzPlaces(f *testing.F) {
 			}
 		}
 		if got := Apply(source, edits); string(got) != string(source) {
-			t.Errorf("putting the old texts back changes the file:\n%s", got)
+			t.Errorf("undoing the edits changed the file:\n%s", got)
 		}
 	})
 }

@@ -64,22 +64,22 @@ func TestDecodeConforms(t *testing.T) {
 		}
 		prepared := b.Prepare(parse(t, src))
 		if again, diags := b.Decode(prepared, evalCtx); diags.HasErrors() || !again.RawEquals(v) {
-			t.Errorf("%s\nis another thing when it is prepared: %#v %v", src, again, diags)
+			t.Errorf("%s\nprepared: %#v %v", src, again, diags)
 		}
 		if _, taken := prepared.(preparedBody); taken == strings.Contains(src, "{\n") {
-			t.Errorf("%s\ntaken apart: %v", src, taken)
+			t.Errorf("%s\nprepared as %v", src, taken)
 		}
 	}
 	// Errors in the body and in values.
 	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`, "name = []", "name = nothing", "name = v\nsettings = 1"} {
 		_, want := b.Decode(parse(t, src), evalCtx)
 		if _, got := b.Decode(b.Prepare(parse(t, src)), evalCtx); !want.HasErrors() || got.Error() != want.Error() {
-			t.Errorf("%s\nhas the problems %v, and %v when it is prepared", src, want, got)
+			t.Errorf("%s\ngot diagnostics %[3]v\nwant %[2]v", src, want, got)
 		}
 	}
 	_, diags := b.Decode(parse(t, "name = v\nlist {\n port = 1\n}\nlist {\n port = 1\n}\nlist {\n port = 1\n}"), evalCtx)
 	if !strings.Contains(diags.Error(), "Too many list blocks") {
-		t.Errorf("no complaint about the number of blocks: %v", diags)
+		t.Errorf("wrong diagnostics for the number of blocks: %v", diags)
 	}
 }
 
@@ -156,15 +156,15 @@ func TestAttributesAsBlocks(t *testing.T) {
 	required := legacySample()
 	required.Attributes["example"].Required = true
 	if _, diags := required.Decode(parse(t, ""), evalCtx); !strings.Contains(diags.Error(), `"example" is required`) {
-		t.Errorf("a required attribute may be left out: %v", diags)
+		t.Errorf("no error for a missing required attribute: %v", diags)
 	}
 	v, diags := legacySample().Decode(parse(t, "outer {\n example {\n foo = v\n }\n}"), evalCtx)
 	if diags.HasErrors() || v.GetAttr("outer").Index(cty.Zero).GetAttr("example").LengthInt() != 1 {
-		t.Errorf("not within a block: %#v %v", v, diags)
+		t.Errorf("in a nested block: %#v %v", v, diags)
 	}
 	body := parse(t, "")
 	if plain := sample(); plain.FixUpBody(body) != body {
-		t.Error("a schema without such attributes has its bodies wrapped")
+		t.Error("body wrapped for a schema without such attributes")
 	}
 }
 

@@ -35,10 +35,10 @@ func TestPrepare(t *testing.T) {
 		want, wantDiags := b.Decode(body, ctx)
 		got, diags := b.Decode(prepared, ctx)
 		if !got.RawEquals(want) {
-			t.Errorf("%s\n is %#v,\nand %#v when it is prepared", src, want, got)
+			t.Errorf("%s\nwant %#v\n got %#v", src, want, got)
 		}
 		if w, g := problems(wantDiags), problems(diags); !slices.Equal(g, w) {
-			t.Errorf("%s\nhas the problems %v,\nand %v when it is prepared", src, w, g)
+			t.Errorf("%s\nwant diagnostics %v\n got %v", src, w, g)
 		}
 		exprs, ok := Expressions(prepared)
 		if !ok {
@@ -50,11 +50,11 @@ func TestPrepare(t *testing.T) {
 			all = append(all, expr.Variables()...)
 		}
 		if w, g := names(b.Variables(body)), names(all); !slices.Equal(g, w) {
-			t.Errorf("%s\nrefers to %v,\nand to %v when it is prepared", src, w, g)
+			t.Errorf("%s\nwant references %v\n got %v", src, w, g)
 		}
 	})
 	if taken == 0 {
-		t.Error("no body was taken apart")
+		t.Error("no body was prepared")
 	}
 }
 

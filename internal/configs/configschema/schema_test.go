@@ -83,7 +83,7 @@ func TestPathLookups(t *testing.T) {
 		}
 	}
 	if got := b.BlockByPath(cty.GetAttrPath("list").Index(zero)); got != &b.BlockTypes["list"].Block {
-		t.Errorf("BlockByPath finds %v", got)
+		t.Errorf("BlockByPath = %v", got)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("wrong marks: %#v", marked)
 	}
 	if plain := (&Block{Attributes: map[string]*Attribute{"a": {Type: cty.String, Optional: true}}}); plain.ContainsSensitive() {
-		t.Error("a schema without sensitive attributes says it has some")
+		t.Error("ContainsSensitive = true for a schema without sensitive attributes")
 	}
 }
 
@@ -185,7 +185,7 @@ func TestCoerceValue(t *testing.T) {
 
 func TestInternalValidate(t *testing.T) {
 	if err := sample().InternalValidate(); err != nil {
-		t.Errorf("a good schema is refused: %v", err)
+		t.Errorf("error for a valid schema: %v", err)
 	}
 	bad := &Block{
 		Attributes: map[string]*Attribute{
@@ -205,7 +205,7 @@ func TestInternalValidate(t *testing.T) {
 	}
 	err := bad.InternalValidate()
 	if err == nil {
-		t.Fatal("a bad schema is accepted")
+		t.Fatal("no error for an invalid schema")
 	}
 	for _, want := range []string{"Upper: the name", "none: one of", "both: Required can", "empty: exactly one", "clash: there is both",
 		"mode: the nesting mode", "many: this nesting mode allows at most one", "set: blocks in a set"} {

@@ -39,7 +39,7 @@ var tests = []struct {
 	want  []string
 }{
 	{
-		name: "strength",
+		name: "precedence",
 		env:  []string{"TF_VAR_free=env", "TF_VAR_text=env", "TF_VAR_list=[\"env\"]", "TF_VAR_any=1", "PATH=/"},
 		files: map[string]string{
 			"terraform.tfvars":      "text = \"tfvars\"\nlist = [\"tfvars\"]\nany = 2\nsize = 2\n",
@@ -65,13 +65,13 @@ var tests = []struct {
 		want:  []string{"any cty.EmptyObjectVal", `free cty.StringVal("${1}")`, "list cty.EmptyTupleVal", `text cty.StringVal("%{x}")`},
 	},
 	{
-		name:  "json without the ending",
+		name:  "json without extension",
 		files: map[string]string{"v.txt": ` {"free": 1, "text": 1, "list": 1, "any": 1}`},
 		flags: []Flag{{File: true, Text: "v.txt"}},
 		want:  []string{"any cty.NumberIntVal(1)", "free cty.NumberIntVal(1)", "list cty.NumberIntVal(1)", "text cty.NumberIntVal(1)"},
 	},
 	{
-		name:  "mistakes",
+		name:  "errors",
 		env:   []string{"TF_VAR_nobody=1", "TF_VAR_free=x", "TF_VAR_text=x", "TF_VAR_list=[]"},
 		files: map[string]string{"f.tfvars": "any = max(1, 2)\n", "broken.tfvars": "any = = 1\n", "block.tfvars": "any = 1\nb {}\n", "decl.tfvars": "variable \"any\" {}\n"},
 		flags: []Flag{{File: true, Text: "f.tfvars"}, {File: true, Text: "broken.tfvars"}, {File: true, Text: "block.tfvars"}, {File: true, Text: "decl.tfvars"},

@@ -27,11 +27,12 @@ var assumenotnullFunc = function.New(&function.Spec{
 // assumeequalFunc returns its second argument. Marks of the first argument do not affect the
 // result.
 var assumeequalFunc = function.New(&function.Spec{
-	Description: "`assumeequal` returns its second argument, and fails if the first is known not to be equal to it.",
+	Description: "`assumeequal` returns its second argument, and fails if its first argument is known to " +
+		"differ from it.",
 	Params: append(anyValue("The value."), function.Parameter{
 		Name: "expected", Type: cty.DynamicPseudoType,
 		AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
-		Description: "What it is expected to be.",
+		Description: "The expected value.",
 	}),
 	Type: func(args []cty.Value) (cty.Type, error) { return args[1].Type(), nil },
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -40,7 +41,8 @@ var assumeequalFunc = function.New(&function.Spec{
 		actual, err := convert.Convert(actual, expected.Type())
 		if err != nil {
 			// The conversion error may quote a value that was marked.
-			return cty.NilVal, function.NewArgErrorf(0, "must be of the type of the second argument, %s", expected.Type().FriendlyName())
+			return cty.NilVal, function.NewArgErrorf(0,
+				"must be of the type of the second argument, %s", expected.Type().FriendlyName())
 		}
 		if differ(actual, expected) {
 			return cty.NilVal, function.NewArgErrorf(0, "is not equal to the second argument")
@@ -75,9 +77,11 @@ func differ(a, b cty.Value) bool {
 }
 
 var assumestringprefixFunc = function.New(&function.Spec{
-	Description: "`assumestringprefix` returns its first argument, and fails if that does not start with a given prefix.",
+	Description: "`assumestringprefix` returns its first argument, and fails if that does not start with a " +
+		"given prefix.",
 	Params: []function.Parameter{
-		{Name: "string", Type: cty.String, AllowUnknown: true, AllowNull: true, AllowMarked: true, Description: "The string."},
+		{Name: "string", Type: cty.String, AllowUnknown: true, AllowNull: true, AllowMarked: true,
+			Description: "The string."},
 		{Name: "expected_prefix", Type: cty.String, AllowUnknown: true, Description: "The prefix."},
 	},
 	Type: function.StaticReturnType(cty.String),
@@ -128,16 +132,17 @@ var (
 
 func (c lengthCheck) function(name string) function.Function {
 	params := []function.Parameter{{
-		Name: c.what, Type: c.ty, AllowUnknown: true, AllowNull: true, AllowMarked: true, Description: "The " + c.what + ".",
+		Name: c.what, Type: c.ty, AllowUnknown: true, AllowNull: true, AllowMarked: true,
+		Description: "The " + c.what + ".",
 	}}
 	bound := func(name, desc string) {
 		params = append(params, function.Parameter{Name: name, Type: cty.Number, AllowUnknown: true, Description: desc})
 	}
 	if c.min {
-		bound("min_length", "The least number of elements.")
+		bound("min_length", "The minimum number of elements.")
 	}
 	if c.max {
-		bound("max_length", "The greatest number of elements.")
+		bound("max_length", "The maximum number of elements.")
 	}
 	return function.New(&function.Spec{
 		Description: "`" + name + "` returns a " + c.what + ", and fails if its length is not within the given bounds.",

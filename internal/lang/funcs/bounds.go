@@ -67,11 +67,11 @@ func formatSize(args []cty.Value) error {
 	for _, arg := range args[1:] {
 		times = max(times, elements(arg))
 		if long(arg) {
-			return fmt.Errorf("one of the numbers has hundreds of thousands of digits")
+			return fmt.Errorf("one of the numbers has too many digits")
 		}
 	}
 	if total := padding(args[0].AsString()); float64(total)*float64(times) > maxText {
-		return fmt.Errorf("the widths and precisions of the specification would make a text of more than %d characters", maxText)
+		return fmt.Errorf("the widths and precisions in the format would produce more than %d characters", maxText)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func indentSize(args []cty.Value) error {
 	}
 	spaces, _ := args[0].AsBigFloat().Float64()
 	if lines := strings.Count(args[1].AsString(), "\n"); spaces*float64(max(lines, 1)) > maxText {
-		return function.NewArgErrorf(0, "so many spaces would make a text of more than %d characters", maxText)
+		return function.NewArgErrorf(0, "the indentation would produce more than %d characters", maxText)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func productSize(args []cty.Value) error {
 		total *= float64(elements(arg))
 	}
 	if total > maxElements {
-		return fmt.Errorf("the product would have %.0f elements; more than %d are too many", total, maxElements)
+		return fmt.Errorf("the product would have %.0f elements; the limit is %d", total, maxElements)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func elements(v cty.Value) int {
 
 func jsonSize(args []cty.Value) error {
 	if nesting.JSONDepth(args[0].AsString()) > maxDepth {
-		return function.NewArgErrorf(0, "the document nests more than %d levels deep", maxDepth)
+		return function.NewArgErrorf(0, "the document is nested more than %d levels deep", maxDepth)
 	}
 	if nesting.LongNumber(args[0].AsString()) {
 		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)

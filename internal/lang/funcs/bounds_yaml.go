@@ -22,7 +22,7 @@ const (
 func yamlSize(args []cty.Value) error {
 	src := args[0].AsString()
 	if yamlDeep(src) {
-		return function.NewArgErrorf(0, "the document nests more than %d levels deep", maxBrackets)
+		return function.NewArgErrorf(0, "the document is nested more than %d levels deep", maxBrackets)
 	}
 	if nesting.LongNumber(src) {
 		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)
@@ -32,7 +32,8 @@ func yamlSize(args []cty.Value) error {
 	}
 	ty, err := yaml.Standard.ImpliedType([]byte(src))
 	if err == nil && leaves(ty, maxElements) > maxElements {
-		return function.NewArgErrorf(0, "the document has more than %d elements, aliases counted as what they stand for", maxElements)
+		return function.NewArgErrorf(0,
+			"the document has more than %d elements after expanding its aliases", maxElements)
 	}
 	return nil // the function returns the error
 }

@@ -13,57 +13,57 @@ import (
 var (
 	chunklistFunc = described(stdlib.ChunklistFunc,
 		"`chunklist` splits a list into lists of a given size; the last one may be shorter.",
-		"The list.", "The greatest length of a chunk.")
+		"The list.", "The maximum length of a chunk.")
 	coalescelistFunc = described(stdlib.CoalesceListFunc,
-		"`coalescelist` returns the first list with any elements.",
+		"`coalescelist` returns the first list that is not empty.",
 		"The lists.")
 	compactFunc = described(stdlib.CompactFunc,
 		"`compact` returns a list of strings without those that are empty or null.",
 		"The list.")
 	concatFunc = described(stdlib.ConcatFunc,
-		"`concat` makes one list of two or more.",
+		"`concat` joins two or more lists into one.",
 		"The lists.")
 	distinctFunc = described(distinctByHash,
-		"`distinct` returns a list with only the first of equal elements, in the same order.",
+		"`distinct` returns a list without duplicates, in the order of their first occurrence.",
 		"The list.")
 	elementFunc = described(stdlib.ElementFunc,
 		"`element` returns one element of a list. An index outside the list wraps around.",
 		"The list.", "The index, from zero; negative ones count from the end.")
 	flattenFunc = described(stdlib.FlattenFunc,
-		"`flatten` replaces the elements of a list that are lists by their elements, at all depths.",
+		"`flatten` replaces nested lists in a list with their elements, at all depths.",
 		"The list.")
 	keysFunc = described(stdlib.KeysFunc,
 		"`keys` returns the keys of a map or the attribute names of an object, sorted.",
 		"The map or object.")
 	mergeFunc = described(stdlib.MergeFunc,
-		"`merge` makes one map or object of several. Of equal keys the last one wins.",
+		"`merge` combines several maps or objects into one. The last value of a key wins.",
 		"The maps or objects.")
 	rangeFunc = described(stdlib.RangeFunc,
-		"`range` counts from a start to before a limit, in steps.",
+		"`range` returns a list of numbers from a start up to, but not including, a limit.",
 		"The limit; or the start and the limit; or the start, the limit and the step.")
 	reverseFunc = described(stdlib.ReverseListFunc,
 		"`reverse` returns the elements of a list in reverse order.",
 		"The list.")
 	setintersectionFunc = described(stdlib.SetIntersectionFunc,
-		"`setintersection` returns what all sets have in common.",
+		"`setintersection` returns the elements that all sets have in common.",
 		"The first set.", "The other sets.")
 	setproductFunc = described(bounded(productOfLists, productSize, notNull),
 		"`setproduct` returns all combinations of an element of each of the given lists or sets.",
 		"The lists or sets.")
 	setsubtractFunc = described(stdlib.SetSubtractFunc,
-		"`setsubtract` returns the elements of the first set that the second does not have.",
-		"The set to take elements from.", "The set of the elements to leave out.")
+		"`setsubtract` returns the elements of the first set that are not in the second.",
+		"The set to take elements from.", "The set of elements to exclude.")
 	setunionFunc = described(unionAtOnce,
-		"`setunion` returns the elements of all sets together.",
+		"`setunion` returns the elements of all sets.",
 		"The first set.", "The other sets.")
 	sortFunc = described(stdlib.SortFunc,
-		"`sort` orders strings by their Unicode characters.",
+		"`sort` sorts strings by Unicode code points.",
 		"The list.")
 	valuesFunc = described(stdlib.ValuesFunc,
 		"`values` returns the values of a map or object, in the order of their sorted keys.",
 		"The map or object.")
 	zipmapFunc = described(stdlib.ZipmapFunc,
-		"`zipmap` makes a map of as many keys as values.",
+		"`zipmap` creates a map from a list of keys and a list of values of the same length.",
 		"The keys.", "The values.")
 )
 
@@ -71,7 +71,7 @@ var (
 // unknown element, while anytrue continues in case a later element is true.
 
 var alltrueFunc = function.New(&function.Spec{
-	Description:  "`alltrue` tells whether all elements of a list are true; an empty list counts as true.",
+	Description:  "`alltrue` reports whether all elements of a list are true. The result is true for an empty list.",
 	Params:       []function.Parameter{{Name: "list", Type: cty.List(cty.Bool), Description: "The list."}},
 	Type:         function.StaticReturnType(cty.Bool),
 	RefineResult: notNull,
@@ -89,7 +89,7 @@ var alltrueFunc = function.New(&function.Spec{
 })
 
 var anytrueFunc = function.New(&function.Spec{
-	Description:  "`anytrue` tells whether any element of a list is true; an empty list counts as false.",
+	Description:  "`anytrue` reports whether any element of a list is true. The result is false for an empty list.",
 	Params:       []function.Parameter{{Name: "list", Type: cty.List(cty.Bool), Description: "The list."}},
 	Type:         function.StaticReturnType(cty.Bool),
 	RefineResult: notNull,
@@ -113,7 +113,7 @@ var coalesceFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{
 		Name: "vals", Type: cty.DynamicPseudoType,
 		AllowNull: true, AllowUnknown: true, AllowDynamicType: true,
-		Description: "The values, of types that convert to one type.",
+		Description: "The values, which must be convertible to one type.",
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		types := make([]cty.Type, len(args))
@@ -122,7 +122,7 @@ var coalesceFunc = function.New(&function.Spec{
 		}
 		ty, _ := convert.UnifyUnsafe(types)
 		if ty == cty.NilType {
-			return cty.NilType, errors.New("the arguments have no type in common")
+			return cty.NilType, errors.New("the arguments have no common type")
 		}
 		return ty, nil
 	},
@@ -141,7 +141,7 @@ var coalesceFunc = function.New(&function.Spec{
 			}
 			return v, nil
 		}
-		return cty.NilVal, errors.New("no argument that is neither null nor an empty string")
+		return cty.NilVal, errors.New("all arguments are null or empty strings")
 	},
 })
 
@@ -159,7 +159,8 @@ var lengthFunc = function.New(&function.Spec{
 		case ty == cty.String, ty == cty.DynamicPseudoType, ty.IsCollectionType(), ty.IsTupleType(), ty.IsObjectType():
 			return cty.Number, nil
 		default:
-			return cty.NilType, fmt.Errorf("the argument must be a string, a collection or an object, not %s", ty.FriendlyName())
+			return cty.NilType, fmt.Errorf(
+				"the argument must be a string, a collection or an object, not %s", ty.FriendlyName())
 		}
 	},
 	RefineResult: notNull,
@@ -187,7 +188,8 @@ var lengthFunc = function.New(&function.Spec{
 
 // oneFunc converts the result of count or a splat to a value or null.
 var oneFunc = function.New(&function.Spec{
-	Description: "`one` returns the only element of a list or set, or null if it is empty. More than one element is an error.",
+	Description: "`one` returns the only element of a list or set, or null if it is empty. More than one " +
+		"element is an error.",
 	Params: []function.Parameter{
 		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list or set."},
 	},
@@ -202,7 +204,7 @@ var oneFunc = function.New(&function.Spec{
 			case 1:
 				return etys[0], nil
 			}
-			return cty.NilType, function.NewArgErrorf(0, "must have no element or one")
+			return cty.NilType, function.NewArgErrorf(0, "must have at most one element")
 		default:
 			return cty.NilType, function.NewArgErrorf(0, "must be a list or a set, not %s", ty.FriendlyName())
 		}
@@ -221,7 +223,7 @@ var oneFunc = function.New(&function.Spec{
 				return v, nil
 			}
 		}
-		return cty.NilVal, function.NewArgErrorf(0, "must have no element or one")
+		return cty.NilVal, function.NewArgErrorf(0, "must have at most one element")
 	},
 })
 
@@ -237,7 +239,8 @@ var sumFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		ty := args[0].Type()
 		if !ty.IsListType() && !ty.IsSetType() && !ty.IsTupleType() {
-			return cty.NilVal, function.NewArgErrorf(0, "must be a list, set or tuple of numbers, not %s", ty.FriendlyName())
+			return cty.NilVal, function.NewArgErrorf(0,
+				"must be a list, set or tuple of numbers, not %s", ty.FriendlyName())
 		}
 		if args[0].LengthInt() == 0 {
 			return cty.NilVal, function.NewArgErrorf(0, "cannot sum an empty list")
@@ -266,7 +269,7 @@ var sumFunc = function.New(&function.Spec{
 
 // transposeFunc returns lists in the order of the map's keys.
 var transposeFunc = function.New(&function.Spec{
-	Description: "`transpose` turns a map of lists around: the strings in the lists become the keys.",
+	Description: "`transpose` swaps the keys and values of a map of lists of strings.",
 	Params: []function.Parameter{
 		{Name: "values", Type: cty.Map(cty.List(cty.String)), Description: "The map."},
 	},
@@ -283,7 +286,7 @@ var transposeFunc = function.New(&function.Spec{
 			}
 			for _, v := range list.Elements() {
 				if v.IsNull() {
-					return cty.NilVal, function.NewArgErrorf(0, "the list of element %q has a null in it", key.AsString())
+					return cty.NilVal, function.NewArgErrorf(0, "the list of element %q contains null", key.AsString())
 				}
 				lists[v.AsString()] = append(lists[v.AsString()], key)
 			}

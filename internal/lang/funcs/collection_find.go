@@ -19,7 +19,8 @@ var containsFunc = function.New(&function.Spec{
 	Description: "`contains` reports whether a list or set has a given value, which may be null, as an element.",
 	Params: []function.Parameter{
 		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list or set."},
-		{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true, Description: "The value."},
+		{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true,
+			Description: "The value."},
 	},
 	Type:         function.StaticReturnType(cty.Bool),
 	RefineResult: notNull,
@@ -34,7 +35,8 @@ var containsFunc = function.New(&function.Spec{
 
 // indexFunc compares without conversion: 1 and "1" differ.
 var indexFunc = function.New(&function.Spec{
-	Description: "`index` returns the index of the first element of a list that is equal to a given value. No such element is an error.",
+	Description: "`index` returns the index of the first element of a list that is equal to a given value. If " +
+		"there is none, it fails.",
 	Params: []function.Parameter{
 		{Name: "list", Type: cty.DynamicPseudoType, Description: "The list."},
 		{Name: "value", Type: cty.DynamicPseudoType, Description: "The value."},
@@ -62,18 +64,20 @@ var indexFunc = function.New(&function.Spec{
 // lookupFunc marks its result with the marks of the map or object itself, the key, and the element
 // or default.
 var lookupFunc = function.New(&function.Spec{
-	Description: "`lookup` returns the value of a given key of a map or object, or a default if it does not have the key.",
+	Description: "`lookup` returns the value of a given key of a map or object, or a default if it does not " +
+		"have the key.",
 	Params: []function.Parameter{
 		{
-			Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, AllowDynamicType: true,
-			Description: "The map or object.",
+			Name: "inputMap", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true,
+			AllowDynamicType: true,
+			Description:      "The map or object.",
 		},
 		{Name: "key", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The key."},
 	},
 	VarParam: &function.Parameter{
 		Name: "default", Type: cty.DynamicPseudoType,
 		AllowUnknown: true, AllowDynamicType: true, AllowNull: true, AllowMarked: true,
-		Description: "The default, at most one. Without it a missing key is an error.",
+		Description: "The default value, at most one. Without it, a missing key is an error.",
 	},
 	Type: lookupType,
 	Impl: lookup,
@@ -83,7 +87,7 @@ var lookupFunc = function.New(&function.Spec{
 // the default must be convertible to the element type.
 func lookupType(args []cty.Value) (cty.Type, error) {
 	if len(args) > 3 {
-		return cty.NilType, errors.New("there can be only one default")
+		return cty.NilType, errors.New("only one default is allowed")
 	}
 	switch ty := args[0].Type(); {
 	case ty == cty.DynamicPseudoType:
@@ -91,7 +95,8 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 	case ty.IsMapType():
 		if len(args) == 3 && convert.GetConversionUnsafe(args[2].Type(), ty.ElementType()) == nil &&
 			!args[2].Type().Equals(ty.ElementType()) {
-			return cty.NilType, function.NewArgErrorf(2, "the default must have the type of the map's elements, %s", ty.ElementType().FriendlyName())
+			return cty.NilType, function.NewArgErrorf(2,
+				"the default must have the type of the map's elements, %s", ty.ElementType().FriendlyName())
 		}
 		return ty.ElementType(), nil
 	case ty.IsObjectType():
@@ -133,22 +138,24 @@ func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
 		return def.WithMarks(collMarks, keyMarks), nil
 	}
 	if len(keyMarks) > 0 {
-		return cty.NilVal, errors.New("the map has no such element")
+		return cty.NilVal, errors.New("the map does not contain the key")
 	}
 	return cty.NilVal, fmt.Errorf("the map has no element %q", key)
 }
 
 // matchkeysFunc is unknown if anything in its arguments is: an unknown key may match.
 var matchkeysFunc = function.New(&function.Spec{
-	Description: "`matchkeys` returns the elements of a list whose counterparts in a list of keys are among the given keys.",
+	Description: "`matchkeys` returns the elements of a list whose counterparts in a list of keys are among " +
+		"the given keys.",
 	Params: []function.Parameter{
-		{Name: "values", Type: cty.List(cty.DynamicPseudoType), Description: "The list to take elements from."},
-		{Name: "keys", Type: cty.List(cty.DynamicPseudoType), Description: "The key of each element, in the same order."},
-		{Name: "searchset", Type: cty.List(cty.DynamicPseudoType), Description: "The keys of the elements to take."},
+		{Name: "values", Type: cty.List(cty.DynamicPseudoType), Description: "The list of values."},
+		{Name: "keys", Type: cty.List(cty.DynamicPseudoType),
+			Description: "The key of each element, in the same order."},
+		{Name: "searchset", Type: cty.List(cty.DynamicPseudoType), Description: "The keys to search for."},
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if ty, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()}); ty == cty.NilType {
-			return cty.NilType, errors.New("keys and searchset have no type in common")
+			return cty.NilType, errors.New("keys and searchset have no common type")
 		}
 		return args[0].Type(), nil
 	},
@@ -198,7 +205,7 @@ var sliceFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "list", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, Description: "The list."},
 		{Name: "start_index", Type: cty.Number, Description: "The index of the first element."},
-		{Name: "end_index", Type: cty.Number, Description: "The index after that of the last element."},
+		{Name: "end_index", Type: cty.Number, Description: "The index after the last element."},
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if ty := args[0].Type(); ty.IsListType() && !args[0].IsKnown() {

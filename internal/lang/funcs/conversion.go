@@ -20,17 +20,17 @@ import (
 // Conversions to collections accept any element type to which all elements can be converted.
 var (
 	toboolFunc = toFunc(cty.Bool,
-		"`tobool` makes a boolean of true, false, \"true\", \"false\" or null.")
+		"`tobool` converts true, false, \"true\", \"false\" or null to a boolean.")
 	tolistFunc = toFunc(cty.List(cty.DynamicPseudoType),
-		"`tolist` makes a list of a collection; its elements get one type.")
+		"`tolist` converts a collection to a list with elements of one type.")
 	tomapFunc = toFunc(cty.Map(cty.DynamicPseudoType),
-		"`tomap` makes a map of a map or object; its elements get one type.")
+		"`tomap` converts a map or object to a map with elements of one type.")
 	tonumberFunc = toFunc(cty.Number,
-		"`tonumber` makes a number of a number or of its digits in a string.")
+		"`tonumber` converts a string to a number.")
 	tosetFunc = toFunc(cty.Set(cty.DynamicPseudoType),
-		"`toset` makes a set of a collection: its elements get one type, and lose their order and repetitions.")
+		"`toset` converts a collection to a set with elements of one type, without order and duplicates.")
 	tostringFunc = toFunc(cty.String,
-		"`tostring` makes a string of a string, number or boolean.")
+		"`tostring` converts a number or boolean to a string.")
 )
 
 // toFunc returns a function that converts to one type. Unlike the function of the standard library
@@ -63,7 +63,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
 			if want == cty.Number && long(v) {
-				return cty.NilVal, function.NewArgErrorf(0, "written out, the number would have hundreds of thousands of digits")
+				return cty.NilVal, function.NewArgErrorf(0, "the number has too many digits")
 			}
 			return v, nil
 		},
@@ -73,7 +73,8 @@ func toFunc(want cty.Type, desc string) function.Function {
 // conversionError returns the error for a value that can't be converted although its type can.
 func conversionError(v cty.Value, want cty.Type, err error) error {
 	if v.Type() != cty.String {
-		return fmt.Errorf("cannot convert %s to %s: %s", v.Type().FriendlyName(), want.FriendlyNameForConstraint(), tfdiags.FormatError(err))
+		return fmt.Errorf("cannot convert %s to %s: %s", v.Type().FriendlyName(), want.FriendlyNameForConstraint(),
+			tfdiags.FormatError(err))
 	}
 	what := "the given string"
 	if !v.IsMarked() && v.IsKnown() && !v.IsNull() {
@@ -101,7 +102,7 @@ var tryFunc = function.New(&function.Spec{
 	Type: function.StaticReturnType(cty.DynamicPseudoType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if len(args) == 0 {
-			return cty.NilVal, errors.New("it needs an argument")
+			return cty.NilVal, errors.New("at least one argument is required")
 		}
 		var failures hcl.Diagnostics
 		for _, arg := range args {
@@ -138,7 +139,7 @@ func tryError(failures hcl.Diagnostics) error {
 
 // canFunc is unknown for unknown values: the expression may fail once they are known.
 var canFunc = function.New(&function.Spec{
-	Description: "`can` evaluates an expression and tells whether it has a result rather than errors.",
+	Description: "`can` reports whether an expression can be evaluated without errors.",
 	Params: []function.Parameter{
 		{Name: "expression", Type: customdecode.ExpressionClosureType, Description: "The expression."},
 	},
@@ -198,8 +199,8 @@ var nonsensitiveFunc = function.New(&function.Spec{
 })
 
 var issensitiveFunc = function.New(&function.Spec{
-	Description: "`issensitive` tells whether its argument is marked as sensitive.",
-	Params:      anyValue("The value to look at."),
+	Description: "`issensitive` reports whether its argument is marked as sensitive.",
+	Params:      anyValue("The value to check."),
 	Type:        function.StaticReturnType(cty.Bool),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if !args[0].IsKnown() {
@@ -211,7 +212,7 @@ var issensitiveFunc = function.New(&function.Spec{
 })
 
 var ephemeralasnullFunc = function.New(&function.Spec{
-	Description: "`ephemeralasnull` returns its argument with null in place of everything in it that is ephemeral.",
+	Description: "`ephemeralasnull` returns its argument with all ephemeral values in it replaced by null.",
 	Params:      anyValue("The value."),
 	Type:        sameType,
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -241,16 +242,16 @@ var (
 // goneFunc returns a function that fails with a hint at its replacement.
 func goneFunc(name, instead string) function.Function {
 	return function.New(&function.Spec{
-		Description: fmt.Sprintf("`%s` no longer exists; write `%s`.", name, instead),
+		Description: fmt.Sprintf("`%s` no longer exists; use `%s`.", name, instead),
 		VarParam: &function.Parameter{
 			Name: "vals", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowDynamicType: true,
 			Description: "Ignored.",
 		},
 		Type: func([]cty.Value) (cty.Type, error) {
-			return cty.NilType, fmt.Errorf("the function %q no longer exists; write %s instead", name, instead)
+			return cty.NilType, fmt.Errorf("the function %q no longer exists; use %s instead", name, instead)
 		},
 		Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
-			return cty.NilVal, fmt.Errorf("the function %q no longer exists; write %s instead", name, instead)
+			return cty.NilVal, fmt.Errorf("the function %q no longer exists; use %s instead", name, instead)
 		},
 	})
 }

@@ -53,7 +53,7 @@ func newTypeConstraintType() cty.Type {
 
 // convertFunc has a dynamic return type: the type of a result with defaults depends on the value.
 var convertFunc = function.New(&function.Spec{
-	Description: "`convert` converts a value to a type constraint, which is written as in the declaration of a variable.",
+	Description: "`convert` converts a value to a type constraint, with the same syntax as in a variable declaration.",
 	Params: append(anyValue("The value."),
 		function.Parameter{Name: "type", Type: typeConstraintType, Description: "The type constraint."}),
 	Type: function.StaticReturnType(cty.DynamicPseudoType),

@@ -42,7 +42,7 @@ var (
 // of the language are.
 func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) function.Function {
 	return stringFunc(
-		fmt.Sprintf("`%s` computes the %s hash of the UTF-8 form of a string, written in %s.", name, algorithm, form(name)),
+		fmt.Sprintf("`%s` computes the %s hash of a string in UTF-8, encoded in %s.", name, algorithm, form(name)),
 		"str", "The string.",
 		func(s string) (string, error) {
 			h := newHash()
@@ -52,8 +52,9 @@ func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]by
 }
 
 // fileHashFunc is like hashFunc for the bytes of a file, which need not be text.
-func fileHashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) func(*binding) function.Function {
-	desc := fmt.Sprintf("`%s` computes the %s hash of a file, written in %s.", name, algorithm, form(name))
+func fileHashFunc(name, algorithm string, newHash func() hash.Hash,
+	encode func([]byte) string) func(*binding) function.Function {
+	desc := fmt.Sprintf("`%s` computes the %s hash of a file, encoded in %s.", name, algorithm, form(name))
 	return func(b *binding) function.Function {
 		return pathFunc(desc, cty.String, func(path shownPath) (cty.Value, error) {
 			f, err := b.open(path) // files may be larger than memory
@@ -80,19 +81,19 @@ func form(name string) string {
 
 // bcryptFunc uses a random salt. A cost below the minimum becomes the default.
 var bcryptFunc = function.New(&function.Spec{
-	Description: "`bcrypt` computes a hash of a string with the Blowfish cipher: another one in each call.",
+	Description: "`bcrypt` computes a hash of a string with the Blowfish cipher. Each call returns a different hash.",
 	Params: []function.Parameter{
 		{Name: "str", Type: cty.String, Description: "The string, of at most 72 bytes."},
 	},
 	VarParam: &function.Parameter{
-		Name: "cost", Type: cty.Number, Description: "The cost, at most one; 10 without it.",
+		Name: "cost", Type: cty.Number, Description: "The cost; the default is 10.",
 	},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		cost := bcrypt.DefaultCost
 		if len(args) > 2 {
-			return cty.NilVal, function.NewArgErrorf(2, "there can be only one cost")
+			return cty.NilVal, function.NewArgErrorf(2, "only one cost is allowed")
 		}
 		if len(args) == 2 {
 			if err := gocty.FromCtyValue(args[1], &cost); err != nil {
@@ -100,7 +101,8 @@ var bcryptFunc = function.New(&function.Spec{
 			}
 		}
 		if cost > maxCost {
-			return cty.NilVal, function.NewArgErrorf(1, "must be at most %d: each step doubles the time, which would be minutes to days", maxCost)
+			return cty.NilVal, function.NewArgErrorf(1,
+				"must be at most %d, because each increment doubles the time", maxCost)
 		}
 		h, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
 		if err != nil {
@@ -112,9 +114,9 @@ var bcryptFunc = function.New(&function.Spec{
 
 // rsadecryptFunc accepts private keys in the formats PKCS #1, PKCS #8 and OpenSSH.
 var rsadecryptFunc = function.New(&function.Spec{
-	Description: "`rsadecrypt` decrypts what was encrypted with RSA and padded as PKCS #1 v1.5 says.",
+	Description: "`rsadecrypt` decrypts a ciphertext encrypted with RSA and PKCS #1 v1.5 padding.",
 	Params: []function.Parameter{
-		{Name: "ciphertext", Type: cty.String, Description: "The encrypted text, in Base64."},
+		{Name: "ciphertext", Type: cty.String, Description: "The ciphertext, in Base64."},
 		{Name: "privatekey", Type: cty.String, Description: "The private RSA key, in PEM format without a password."},
 	},
 	Type:         function.StaticReturnType(cty.String),
@@ -146,7 +148,7 @@ var rsadecryptFunc = function.New(&function.Spec{
 })
 
 var uuidFunc = function.New(&function.Spec{
-	Description:  "`uuid` returns a random UUID: another one in each call.",
+	Description:  "`uuid` returns a random UUID. Each call returns a different UUID.",
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
 	Impl: func([]cty.Value, cty.Type) (cty.Value, error) {

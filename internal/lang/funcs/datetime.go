@@ -11,16 +11,18 @@ import (
 
 var (
 	formatdateFunc = described(stdlib.FormatDateFunc,
-		"`formatdate` writes an RFC 3339 timestamp in another form.",
-		"The form: runs of letters stand for parts of the time, text in single quotes for itself.", "The timestamp.")
+		"`formatdate` converts an RFC 3339 timestamp to another format.",
+		"The format: sequences of letters represent parts of the time, text in single quotes is literal.",
+		"The timestamp.")
 	timeaddFunc = described(stdlib.TimeAddFunc,
 		"`timeadd` adds a duration to an RFC 3339 timestamp.",
-		"The timestamp.", "The duration, like -1h30m.")
+		"The timestamp.", "The duration, such as -1h30m.")
 )
 
 // timecmpFunc compares instants: the same instant in different time zones is equal.
 var timecmpFunc = function.New(&function.Spec{
-	Description: "`timecmp` compares two RFC 3339 timestamps: -1, 0 or 1 if the first is earlier than, the same instant as, or later than the second.",
+	Description: "`timecmp` compares two RFC 3339 timestamps: -1, 0 or 1 if the first is earlier than, the " +
+		"same instant as, or later than the second.",
 	Params: []function.Parameter{
 		{Name: "timestamp_a", Type: cty.String, Description: "The first timestamp."},
 		{Name: "timestamp_b", Type: cty.String, Description: "The second timestamp."},
@@ -44,7 +46,7 @@ var timecmpFunc = function.New(&function.Spec{
 func parseTimestamp(s string) (time.Time, error) {
 	ts, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return ts, errors.New("not a valid RFC 3339 timestamp, like 2006-01-02T15:04:05Z")
+		return ts, errors.New("not a valid RFC 3339 timestamp such as 2006-01-02T15:04:05Z")
 	}
 	return ts, nil
 }
@@ -66,7 +68,8 @@ func plantimestampFunc(b *binding) function.Function {
 		result = cty.StringVal(b.PlanTimestamp.UTC().Format(time.RFC3339))
 	}
 	return function.New(&function.Spec{
-		Description:  "`plantimestamp` returns the time of the plan in UTC as an RFC 3339 timestamp: the same while the plan is applied.",
+		Description: "`plantimestamp` returns the time of the plan in UTC as an RFC 3339 timestamp. It " +
+			"returns the same time during apply.",
 		Type:         function.StaticReturnType(cty.String),
 		RefineResult: notNull,
 		Impl:         func([]cty.Value, cty.Type) (cty.Value, error) { return result, nil },

@@ -44,7 +44,7 @@ func TestDistinctLikeLibrary(t *testing.T) {
 			want, wantErr := stdlib.DistinctFunc.Call(args)
 			got, err := distinctFunc.Call(args)
 			if (err == nil) != (wantErr == nil) || err == nil && !got.RawEquals(want) {
-				t.Fatalf("%s: distinct of %#v is %#v (%v), not %#v (%v)", name, args[0], got, err, want, wantErr)
+				t.Fatalf("%s: distinct(%#v) = %#v (%v), want %#v (%v)", name, args[0], got, err, want, wantErr)
 			}
 		}
 	}
@@ -62,6 +62,6 @@ func TestDistinctIsLinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	if spent := time.Since(start); spent > time.Minute {
-		t.Errorf("it took %v", spent)
+		t.Errorf("took %v", spent)
 	}
 }

@@ -20,19 +20,20 @@ import (
 
 var (
 	csvdecodeFunc = described(stdlib.CSVDecodeFunc,
-		"`csvdecode` reads a string of comma-separated values and returns a list of objects, whose attributes the first line names.",
-		"The lines.")
+		"`csvdecode` parses comma-separated values and returns a list of objects. The first line contains the "+
+			"attribute names.",
+		"The CSV text.")
 	jsondecodeFunc = described(bounded(stdlib.JSONDecodeFunc, jsonSize, nil),
-		"`jsondecode` reads a string as JSON and returns the value it stands for.",
+		"`jsondecode` parses a string as JSON and returns the value.",
 		"The JSON text.")
 	jsonencodeFunc = described(stdlib.JSONEncodeFunc,
-		"`jsonencode` writes a value as JSON.",
+		"`jsonencode` encodes a value as JSON.",
 		"The value.")
 	yamldecodeFunc = described(bounded(yaml.YAMLDecodeFunc, yamlSize, nil),
-		"`yamldecode` reads a string as a subset of YAML and returns the value it stands for.",
-		"The YAML text: one document.")
+		"`yamldecode` parses a string as a subset of YAML and returns the value.",
+		"The YAML text, a single document.")
 	yamlencodeFunc = described(yaml.YAMLEncodeFunc,
-		"`yamlencode` writes a value as YAML 1.2 in block style.",
+		"`yamlencode` encodes a value as YAML 1.2 in block style.",
 		"The value.")
 )
 
@@ -53,21 +54,21 @@ func stringFunc(desc, param, paramDesc string, impl func(string) (string, error)
 // Errors of the decoders. They don't contain the text, which may be long or secret.
 var (
 	errNotBase64 = errors.New("the text is not valid Base64, standard alphabet with padding")
-	errNotUTF8   = errors.New("what the text encodes is not text in UTF-8")
-	errNotGzip   = errors.New("what the text encodes is not complete data in gzip format")
-	errLargeGzip = fmt.Errorf("what the text encodes has more than %d bytes when it is decompressed", maxText)
+	errNotUTF8   = errors.New("the decoded data is not valid UTF-8 text")
+	errNotGzip   = errors.New("the decoded data is not complete gzip data")
+	errLargeGzip = fmt.Errorf("the decompressed data has more than %d bytes", maxText)
 )
 
 // The functions with the prefix base64 accept and return text. Arbitrary bytes must never become a
 // string: the language would normalize them to NFC.
 
 var base64encodeFunc = stringFunc(
-	"`base64encode` writes the UTF-8 form of a string in Base64.",
+	"`base64encode` encodes a string in UTF-8 as Base64.",
 	"str", "The string.",
 	func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil })
 
 var base64decodeFunc = stringFunc(
-	"`base64decode` reads a string in Base64, which must be the UTF-8 form of the result.",
+	"`base64decode` decodes a Base64 string. The decoded data must be UTF-8 text.",
 	"str", "The Base64 text.",
 	func(s string) (string, error) {
 		data, err := base64.StdEncoding.DecodeString(s)
@@ -81,7 +82,7 @@ var base64decodeFunc = stringFunc(
 	})
 
 var base64gzipFunc = stringFunc(
-	"`base64gzip` compresses the UTF-8 form of a string with gzip and writes the result in Base64.",
+	"`base64gzip` compresses a string in UTF-8 with gzip and encodes the result as Base64.",
 	"str", "The string.",
 	func(s string) (string, error) {
 		var b bytes.Buffer
@@ -100,7 +101,7 @@ var base64gzipFunc = stringFunc(
 	})
 
 var base64gunzipFunc = stringFunc(
-	"`base64gunzip` reads a string in Base64 and decompresses the result with gzip.",
+	"`base64gunzip` decodes a Base64 string and decompresses the result with gzip.",
 	"str", "The Base64 text.",
 	func(s string) (string, error) {
 		data, err := base64.StdEncoding.DecodeString(s)
@@ -127,7 +128,7 @@ var urlencodeFunc = stringFunc(
 	func(s string) (string, error) { return url.QueryEscape(s), nil })
 
 var urldecodeFunc = stringFunc(
-	"`urldecode` reads a string with percent-encoded characters.",
+	"`urldecode` decodes a string with percent-encoded characters.",
 	"str", "The encoded text.",
 	func(s string) (string, error) {
 		text, err := url.QueryUnescape(s)
@@ -140,10 +141,10 @@ var urldecodeFunc = stringFunc(
 // textencodebase64 and textdecodebase64 handle text in other encodings as Base64.
 
 var textencodebase64Func = function.New(&function.Spec{
-	Description: "`textencodebase64` writes a string in a given character encoding, and the result in Base64.",
+	Description: "`textencodebase64` converts a string to a given character encoding and encodes the result as Base64.",
 	Params: []function.Parameter{
 		{Name: "string", Type: cty.String, Description: "The string."},
-		{Name: "encoding", Type: cty.String, Description: "The IANA name of the encoding, like UTF-16LE."},
+		{Name: "encoding", Type: cty.String, Description: "The IANA name of the encoding, such as UTF-16LE."},
 	},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
@@ -154,17 +155,18 @@ var textencodebase64Func = function.New(&function.Spec{
 		}
 		data, err := enc.NewEncoder().Bytes([]byte(args[0].AsString()))
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(0, "has characters that do not exist in the encoding %s", args[1].AsString())
+			return cty.NilVal, function.NewArgErrorf(0,
+				"contains characters that can't be represented in the encoding %s", args[1].AsString())
 		}
 		return cty.StringVal(base64.StdEncoding.EncodeToString(data)), nil
 	},
 })
 
 var textdecodebase64Func = function.New(&function.Spec{
-	Description: "`textdecodebase64` reads a string in Base64, and the result as text in a given character encoding.",
+	Description: "`textdecodebase64` decodes a Base64 string and converts the result from a given character encoding.",
 	Params: []function.Parameter{
 		{Name: "source", Type: cty.String, Description: "The Base64 text."},
-		{Name: "encoding", Type: cty.String, Description: "The IANA name of the encoding, like UTF-16LE."},
+		{Name: "encoding", Type: cty.String, Description: "The IANA name of the encoding, such as UTF-16LE."},
 	},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
@@ -179,7 +181,8 @@ var textdecodebase64Func = function.New(&function.Spec{
 		}
 		text, err := enc.NewDecoder().Bytes(data)
 		if err != nil || bytes.ContainsRune(text, utf8.RuneError) { // decoders replace invalid input by this character
-			return cty.NilVal, function.NewArgErrorf(0, "what the text encodes is not text in the encoding %s", args[1].AsString())
+			return cty.NilVal, function.NewArgErrorf(0,
+				"the decoded data is not valid text in the encoding %s", args[1].AsString())
 		}
 		return cty.StringVal(string(text)), nil
 	},

@@ -18,7 +18,8 @@ func matchingFiles(pattern string) ([]string, error) {
 		return doublestar.FilepathGlob(pattern, doublestar.WithFilesOnly())
 	}
 	base, rest := doublestar.SplitPattern(filepath.ToSlash(filepath.Clean(pattern)))
-	tree := &acyclicTree{StatFS: os.DirFS(base).(fs.StatFS), base: base, repeats: namedSegments(rest), dirs: make(map[string]fs.FileInfo)}
+	tree := &acyclicTree{StatFS: os.DirFS(base).(fs.StatFS), base: base, repeats: namedSegments(rest),
+		dirs: make(map[string]fs.FileInfo)}
 	matches, err := doublestar.Glob(tree, rest, doublestar.WithFilesOnly())
 	if tree.err != nil {
 		err = tree.err // Glob ignores it like an unreadable directory
@@ -59,7 +60,8 @@ func (t *acyclicTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	entries, err := fs.ReadDir(t.StatFS, name)
 	if t.entries += len(entries); t.entries > maxElements {
-		t.err = fmt.Errorf("more than %d names lie below %s; use a pattern that goes through fewer directories", maxElements, t.base)
+		t.err = fmt.Errorf(
+			"there are more than %d files below %s; use a pattern that matches fewer directories", maxElements, t.base)
 		return nil, t.err
 	}
 	return entries, err

@@ -46,7 +46,7 @@ func TestFilesetLoops(t *testing.T) {
 			got = append(got, v.AsString())
 		}
 		if text := strings.Join(got, " "); text != want {
-			t.Errorf("%s matches\n%s, not\n%s", pattern, text, want)
+			t.Errorf("%s: got\n%s\nwant\n%s", pattern, text, want)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, er
 // no dependency on a resource that writes the file.
 
 func fileFunc(b *binding) function.Function {
-	return pathFunc("`file` returns the content of a file, which must be text in UTF-8.", cty.String,
+	return pathFunc("`file` returns the content of a file, which must be UTF-8 text.", cty.String,
 		func(path shownPath) (cty.Value, error) {
 			text, err := b.readText(path)
 			if err != nil {
@@ -100,7 +100,9 @@ func filebase64Func(b *binding) function.Function {
 }
 
 func fileexistsFunc(b *binding) function.Function {
-	return pathFunc("`fileexists` tells whether there is a file at a path. Something else there, like a directory, is an error.", cty.Bool,
+	return pathFunc(
+		"`fileexists` reports whether a file exists at a path. It fails for other objects such as directories.",
+		cty.Bool,
 		func(path shownPath) (cty.Value, error) {
 			name, err := b.resolve(path.path)
 			if err != nil {
@@ -111,7 +113,7 @@ func fileexistsFunc(b *binding) function.Function {
 			case errors.Is(err, fs.ErrNotExist):
 				return cty.False, nil
 			case err != nil:
-				return cty.NilVal, fmt.Errorf("cannot look at %s", path)
+				return cty.NilVal, fmt.Errorf("cannot get information about %s", path)
 			case info.IsDir():
 				return cty.NilVal, fmt.Errorf("%s is a directory, not a file", path)
 			case !info.Mode().IsRegular():
@@ -131,7 +133,8 @@ func (b *binding) open(path shownPath) (*os.File, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no file exists at %s; "+
-			"the file must exist before the run starts, so take the content of a file that a resource creates from an attribute of that resource", path)
+			"the file must exist before the run starts. To use a file that a resource creates, refer to an "+
+			"attribute of that resource instead", path)
 	case err != nil:
 		return nil, path.failed("cannot open", err)
 	}
@@ -167,7 +170,9 @@ func (b *binding) readText(path shownPath) (string, error) {
 		return "", function.NewArgError(0, err)
 	}
 	if !utf8.Valid(data) {
-		return "", fmt.Errorf("the content of %s is not text in UTF-8; use filebase64 or a function like filesha256 for other files", path)
+		return "", fmt.Errorf(
+			"the content of %s is not valid UTF-8; use filebase64 or functions such as filesha256 for other "+
+				"files", path)
 	}
 	return string(data), nil
 }
@@ -195,13 +200,13 @@ func expandHome(path string) (string, error) {
 		return path, nil
 	}
 	if len(path) > 1 && !os.IsPathSeparator(path[1]) {
-		return "", errors.New("the home directories of other users are not known; write the whole path")
+		return "", errors.New("home directories of other users can't be resolved; use the full path")
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		u, userErr := user.Current()
 		if userErr != nil {
-			return "", fmt.Errorf("the home directory is not known: %w", err)
+			return "", fmt.Errorf("the home directory is unknown: %w", err)
 		}
 		home = u.HomeDir
 	}
@@ -211,7 +216,7 @@ func expandHome(path string) (string, error) {
 // abspath, basename, dirname and pathexpand do not access the file system.
 
 var pathexpandFunc = function.New(&function.Spec{
-	Description:  "`pathexpand` replaces a ~ at the start of a path by the home directory of the current user.",
+	Description:  "`pathexpand` replaces a leading ~ in a path with the home directory of the current user.",
 	Params:       []function.Parameter{{Name: "path", Type: cty.String, Description: "The path."}},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
@@ -223,7 +228,7 @@ var pathexpandFunc = function.New(&function.Spec{
 
 func abspathFunc(b *binding) function.Function {
 	return stringFunc(
-		"`abspath` turns a path into an absolute one. It does not look at the files: links in it stay.",
+		"`abspath` converts a path to an absolute path. It does not resolve symbolic links.",
 		"path", "The path.",
 		func(path string) (string, error) {
 			abs, err := filepath.Abs(b.fromBase(path))
@@ -244,9 +249,9 @@ var dirnameFunc = stringFunc(
 // filesetFunc does not expand ~, unlike functions with a path of one file.
 func filesetFunc(b *binding) function.Function {
 	return function.New(&function.Spec{
-		Description: "`fileset` returns the names of the files under a path that match a pattern.",
+		Description: "`fileset` returns the names of the files below a directory that match a pattern.",
 		Params: []function.Parameter{
-			{Name: "path", Type: cty.String, Description: "The directory, from which the names in the result start."},
+			{Name: "path", Type: cty.String, Description: "The directory. The resulting names are relative to it."},
 			{Name: "pattern", Type: cty.String, Description: "The pattern, with *, **, ?, [class] and {a,b}."},
 		},
 		Type:         function.StaticReturnType(cty.Set(cty.String)),
@@ -281,7 +286,7 @@ func glob(dir, pattern string) ([]cty.Value, error) {
 		pattern = strings.ReplaceAll(pattern, "**/**", "**")
 	}
 	if alternatives(pattern) > maxAlternatives {
-		return nil, fmt.Errorf("the alternatives in braces make more than %d patterns", maxAlternatives)
+		return nil, fmt.Errorf("the braces expand to more than %d patterns", maxAlternatives)
 	}
 	matches, err := matchingFiles(filepath.Join(dir, pattern))
 	if err != nil {
@@ -291,14 +296,14 @@ func glob(dir, pattern string) ([]cty.Value, error) {
 	for _, match := range matches {
 		info, err := os.Stat(match) // follows links
 		if err != nil {
-			return nil, fmt.Errorf("cannot look at a file that matches %q: %w", pattern, err)
+			return nil, fmt.Errorf("cannot get information about a file that matches %q: %w", pattern, err)
 		}
 		if !info.Mode().IsRegular() {
 			continue
 		}
 		name, err := filepath.Rel(dir, match)
 		if err != nil {
-			return nil, fmt.Errorf("cannot name a file that matches %q: %w", pattern, err)
+			return nil, fmt.Errorf("cannot make the path of a file that matches %q relative: %w", pattern, err)
 		}
 		names = append(names, cty.StringVal(filepath.ToSlash(name)))
 	}

@@ -25,12 +25,12 @@ import (
 func TestTableHasNamespace(t *testing.T) {
 	table := Table(Options{})
 	if len(table) != 2*len(rows) {
-		t.Errorf("%d names for %d functions; a name is there twice", len(table), len(rows))
+		t.Errorf("%d names for %d functions: duplicate names", len(table), len(rows))
 	}
 	for _, r := range rows {
 		for _, name := range []string{r.name, "core::" + r.name} {
 			if fn, ok := table[name]; !ok || fn == (function.Function{}) {
-				t.Errorf("there is no function %s", name)
+				t.Errorf("missing function %s", name)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func TestTableHasNamespace(t *testing.T) {
 func TestDocs(t *testing.T) {
 	docs := Docs()
 	if len(docs) != 134 {
-		t.Errorf("%d functions; the language has 134", len(docs))
+		t.Errorf("got %d functions, want 134", len(docs))
 	}
 	for i, doc := range docs {
 		if i > 0 && docs[i-1].Theme == doc.Theme && docs[i-1].Name >= doc.Name {
@@ -107,7 +107,7 @@ func TestImpure(t *testing.T) {
 // normalization and case conversion have tables of their own.
 func TestUnicode(t *testing.T) {
 	if norm.Version != unicode.Version {
-		t.Errorf("the tables for normal forms are of Unicode %s, those of Go of %s", norm.Version, unicode.Version)
+		t.Errorf("normalization uses Unicode %s, Go's tables %s", norm.Version, unicode.Version)
 	}
 	scope := testScope(t, Options{})
 	want := map[string]string{`length("\u0915\u094d\u0937")`: "2", `upper("\u0264")`: `"\u0264"`}
@@ -159,10 +159,10 @@ func TestRSADecrypt(t *testing.T) {
 		}
 	}
 	if v, diags := evaluate("rsadecrypt(text, other)", scope); !diags.HasErrors() {
-		t.Errorf("decrypted with another key: %s", show(v))
+		t.Errorf("no error for the wrong key: %s", show(v))
 	}
 	if _, diags := evaluate(`rsadecrypt("AAAA", pkcs1)`, scope); !diags.HasErrors() {
-		t.Error("decrypted three bytes")
+		t.Error("no error for three bytes")
 	}
 }
 
@@ -174,16 +174,16 @@ func TestTemplateDepth(t *testing.T) {
 		err         string // empty if the expression must succeed
 	}{
 		{"5", `templatefile("count.tftpl", { n = 5 })`, ""},
-		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates nest deeper than 5, .*: count.tftpl, in it count.tftpl, in it count.tftpl, in it count.tftpl …\.$`},
+		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates are nested more than 5 levels deep; .*: count.tftpl, which renders count.tftpl, which renders count.tftpl, which renders count.tftpl …\.$`},
 		{"6", `templatefile("count.tftpl", { n = 6 })`, ""},
 		{"0", `templatefile("inner.tftpl", { x = 1 })`, ""},
-		{"0", `templatefile("nested.tftpl", { x = 1 })`, "nest deeper than 0"},
+		{"0", `templatefile("nested.tftpl", { x = 1 })`, "nested more than 0 levels"},
 		{"2", `templatestring("$${templatefile(\"count.tftpl\", { n = 1 })}", {})`, ""},
-		{"2", `templatestring("$${templatefile(\"count.tftpl\", { n = 2 })}", {})`, "nest deeper than 2"},
-		{"3", `templatefile("twice.tftpl", {})`, "nest deeper than 3"},
+		{"2", `templatestring("$${templatefile(\"count.tftpl\", { n = 2 })}", {})`, "nested more than 2 levels"},
+		{"3", `templatefile("twice.tftpl", {})`, "nested more than 3 levels"},
 		{"", `templatefile("count.tftpl", { n = 1000 })`, ""},
-		{"many", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "many"; it must be a whole number`},
-		{"-1", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "-1"; it must be a whole number`},
+		{"many", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "many"; it must be an integer`},
+		{"-1", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "-1"; it must be an integer`},
 	}
 	scope := testScope(t, Options{})
 	for _, test := range tests {
@@ -200,7 +200,7 @@ func TestTemplateDepth(t *testing.T) {
 	}
 	// The failure must not persist in the table.
 	if got := call(t, scope, `try(templatefile("inner.tftpl", { x = 1 }), "failed")`); got.AsString() != "failed" {
-		t.Errorf("with a wrong limit: %s", show(got))
+		t.Errorf("with an invalid limit: %s", show(got))
 	}
 	t.Setenv("TF_TEMPLATE_RECURSION_DEPTH", "1")
 	call(t, scope, `[can(templatefile("loop.tftpl", {})), templatefile("inner.tftpl", { x = 1 })]`)

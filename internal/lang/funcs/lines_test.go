@@ -34,7 +34,7 @@ func TestLines(t *testing.T) {
 	scope := testScope(t, Options{PureOnly: true, PlanTimestamp: planTime})
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files of lines: ", err)
+		t.Fatal("no test data: ", err)
 	}
 	called := make(map[string]bool)
 	for _, name := range files {
@@ -47,13 +47,13 @@ func TestLines(t *testing.T) {
 			} else if expr, want, ok := strings.Cut(line, " => "); ok {
 				checkValue(t, scope, where, expr, want)
 			} else {
-				t.Errorf("%s: neither => nor ### in the line", where)
+				t.Errorf("%s: the line contains neither => nor ###", where)
 			}
 		}
 	}
 	for _, r := range rows {
 		if !called[r.name] {
-			t.Errorf("no line calls %s", r.name)
+			t.Errorf("no test calls %s", r.name)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestShow(t *testing.T) {
 	seen := make(map[string]cty.Value)
 	for _, v := range values {
 		if other, ok := seen[show(v)]; ok {
-			t.Errorf("%#v and %#v look the same", v, other)
+			t.Errorf("%#v and %#v have the same text", v, other)
 		}
 		seen[show(v)] = v
 	}

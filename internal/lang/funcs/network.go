@@ -20,7 +20,7 @@ var cidrhostFunc = function.New(&function.Spec{
 	Description: "`cidrhost` returns the address of a host by its number in a network.",
 	Params: []function.Parameter{
 		prefixParam,
-		{Name: "hostnum", Type: cty.Number, Description: "The number; negative ones count from the end."},
+		{Name: "hostnum", Type: cty.Number, Description: "The number; negative numbers count from the end."},
 	},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
@@ -52,18 +52,18 @@ var cidrnetmaskFunc = function.New(&function.Spec{
 			return cty.NilVal, err
 		}
 		if network.IP.To4() == nil {
-			return cty.NilVal, errors.New("an IPv6 network has no subnet mask; give an IPv4 one")
+			return cty.NilVal, errors.New("an IPv6 network has no subnet mask; use an IPv4 network")
 		}
 		return cty.StringVal(net.IP(network.Mask).String()), nil
 	},
 })
 
 var cidrsubnetFunc = function.New(&function.Spec{
-	Description: "`cidrsubnet` returns a network within another by its number, as a prefix in CIDR notation.",
+	Description: "`cidrsubnet` returns a subnet of a network by its number, in CIDR notation.",
 	Params: []function.Parameter{
 		prefixParam,
-		{Name: "newbits", Type: cty.Number, Description: "How many bits the prefix gets longer."},
-		{Name: "netnum", Type: cty.Number, Description: "The number that fills these bits."},
+		{Name: "newbits", Type: cty.Number, Description: "The number of bits to add to the prefix."},
+		{Name: "netnum", Type: cty.Number, Description: "The value of these bits."},
 	},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
@@ -94,7 +94,8 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	prefixLen, addrLen := network.Mask.Size()
 	length := prefixLen + newbits
 	if length > addrLen {
-		return nil, fmt.Errorf("a prefix of %d bits cannot be extended by %d: an address has %d", prefixLen, newbits, addrLen)
+		return nil, fmt.Errorf(
+			"a prefix of %d bits cannot be extended by %d, because an address has %d bits", prefixLen, newbits, addrLen)
 	}
 	if length < 0 {
 		return nil, fmt.Errorf("a prefix of %d bits cannot be shortened by %d", prefixLen, -newbits)
@@ -115,11 +116,11 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 // cidrsubnetsFunc allocates the networks in order, each at the first suitable address after the
 // previous one.
 var cidrsubnetsFunc = function.New(&function.Spec{
-	Description: "`cidrsubnets` returns consecutive networks within another.",
+	Description: "`cidrsubnets` returns consecutive subnets of a network.",
 	Params:      []function.Parameter{prefixParam},
 	VarParam: &function.Parameter{
 		Name: "newbits", Type: cty.Number,
-		Description: "How many bits longer the prefix of each network is.",
+		Description: "The number of bits to add to the prefix, for each subnet.",
 	},
 	Type:         function.StaticReturnType(cty.List(cty.String)),
 	RefineResult: notNull,
@@ -158,7 +159,8 @@ func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 		return 0, function.NewArgErrorf(i, "must extend the prefix by at least one bit")
 	}
 	if newbits > addrLen-startLen {
-		return 0, function.NewArgErrorf(i, "must not extend the prefix of %d bits by more than %d: an address has %d bits",
+		return 0, function.NewArgErrorf(i,
+			"must not extend the prefix of %d bits by more than %d, because an address has %d bits",
 			startLen, addrLen-startLen, addrLen)
 	}
 	return startLen + newbits, nil
@@ -174,7 +176,7 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	// After the last address, NextSubnet wraps around.
 	next, wrapped := cidr.NextSubnet(current, length)
 	if wrapped || !network.Contains(next.IP) {
-		return nil, fmt.Errorf("there is no room left for a network with a prefix of %d bits in %s", length, network)
+		return nil, fmt.Errorf("there is no space left for a subnet with a prefix of %d bits in %s", length, network)
 	}
 	return next, nil
 }
@@ -182,7 +184,7 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 // cidrcontainsFunc checks the first and last address of the second network, so a larger one is not
 // contained.
 var cidrcontainsFunc = function.New(&function.Spec{
-	Description: "`cidrcontains` tells whether a network contains a given address or network.",
+	Description: "`cidrcontains` reports whether a network contains a given address or network.",
 	Params: []function.Parameter{
 		{Name: "containing_prefix", Type: cty.String, Description: "The network, in CIDR notation."},
 		{Name: "contained_ip_or_prefix", Type: cty.String, Description: "An address, or a network in CIDR notation."},
@@ -198,7 +200,7 @@ var cidrcontainsFunc = function.New(&function.Spec{
 			return cty.NilVal, err
 		}
 		if (first.To4() == nil) != (outer.IP.To4() == nil) {
-			return cty.NilVal, errors.New("the two must be both IPv4 or both IPv6")
+			return cty.NilVal, errors.New("both arguments must be IPv4, or both IPv6")
 		}
 		return cty.BoolVal(outer.Contains(first) && outer.Contains(last)), nil
 	},
@@ -221,7 +223,7 @@ func parseRange(s string) (first, last net.IP, err error) {
 	return ip, ip, nil
 }
 
-var errNotPrefix = errors.New("the prefix is not a network in CIDR notation, like 10.0.0.0/8 or 2001:db8::/32")
+var errNotPrefix = errors.New("the prefix is not a network in CIDR notation such as 10.0.0.0/8 or 2001:db8::/32")
 
 func parsePrefix(s string) (*net.IPNet, error) {
 	_, network, err := net.ParseCIDR(withoutZeros(s))
@@ -259,11 +261,11 @@ const maxBits = 1024 // maximum size of a number that is added to an address of 
 func wholeNumber(v cty.Value) (*big.Int, error) {
 	f := v.AsBigFloat()
 	if f.MantExp(nil) > maxBits {
-		return nil, errors.New("the number is larger than any address")
+		return nil, errors.New("the number is too large for an address")
 	}
 	n, accuracy := f.Int(nil)
 	if n == nil || accuracy != big.Exact {
-		return nil, errors.New("the number must be a whole number")
+		return nil, errors.New("the number must be an integer")
 	}
 	return n, nil
 }

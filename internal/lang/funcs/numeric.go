@@ -5,16 +5,16 @@ import "github.com/zclconf/go-cty/cty/function/stdlib"
 // Numbers have arbitrary precision, except that log and pow use 64-bit floating point.
 var (
 	absFunc = described(stdlib.AbsoluteFunc,
-		"`abs` returns a number without its sign.",
+		"`abs` returns the absolute value of a number.",
 		"The number.")
 	ceilFunc = described(stdlib.CeilFunc,
-		"`ceil` rounds a number up to a whole one.",
+		"`ceil` rounds a number up to the nearest integer.",
 		"The number.")
 	floorFunc = described(stdlib.FloorFunc,
-		"`floor` rounds a number down to a whole one.",
+		"`floor` rounds a number down to the nearest integer.",
 		"The number.")
-	logFunc = described(withoutPanic(stdlib.LogFunc, "there is no logarithm of this number in this base"),
-		"`log` returns the power of a base that gives a number.",
+	logFunc = described(withoutPanic(stdlib.LogFunc, "the logarithm of this number is not defined for this base"),
+		"`log` returns the logarithm of a number in a given base.",
 		"The number.", "The base of the logarithm.")
 	maxFunc = described(stdlib.MaxFunc,
 		"`max` returns the greatest of its arguments.",
@@ -23,11 +23,11 @@ var (
 		"`min` returns the smallest of its arguments.",
 		"The numbers.")
 	parseintFunc = described(bounded(stdlib.ParseIntFunc, digitsSize, notNull),
-		"`parseint` reads a string as a whole number in a base from 2 to 62.",
+		"`parseint` parses a string as an integer in a base from 2 to 62.",
 		"The digits, after an optional sign.", "The base.")
-	powFunc = described(withoutPanic(stdlib.PowFunc, "there is no such power of this number"),
-		"`pow` returns a power of a number.",
-		"The number to raise.", "The power.")
+	powFunc = described(withoutPanic(stdlib.PowFunc, "this power of the number is not defined"),
+		"`pow` raises a number to a power.",
+		"The base.", "The power.")
 	signumFunc = described(stdlib.SignumFunc,
 		"`signum` returns -1, 0 or 1 for a number that is less than, equal to or greater than zero.",
 		"The number.")

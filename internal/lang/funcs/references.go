@@ -76,13 +76,15 @@ func visitCallsInJSON(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExp
 		return
 	}
 	raw, diags := expr.Value(nil) // without an evaluation context the result is the source text
-	if diags.HasErrors() || raw.Type() != cty.String || !raw.IsKnown() || raw.IsNull() || !strings.Contains(raw.AsString(), "(") {
+	if diags.HasErrors() || raw.Type() != cty.String || !raw.IsKnown() || raw.IsNull() ||
+		!strings.Contains(raw.AsString(), "(") {
 		return
 	}
 	start := expr.Range().Start
 	start.Byte++ // the opening quote
 	start.Column++
-	if template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, start); !diags.HasErrors() {
+	template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, start)
+	if !diags.HasErrors() {
 		VisitCallsInNode(template, visit)
 	}
 }

@@ -50,8 +50,10 @@ func (r *rendering) fileFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatefile` reads a file and renders it as a template with the given variables.",
 		Params: []function.Parameter{
-			{Name: "path", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The path of the file."},
-			{Name: "vars", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, Description: "The variables: a map or an object."},
+			{Name: "path", Type: cty.String, AllowMarked: true, AllowUnknown: true,
+				Description: "The path of the file."},
+			{Name: "vars", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true,
+				Description: "The variables: a map or an object."},
 		},
 		// The result type is known only after rendering. Rendering once more for the type would
 		// double the work at each level.
@@ -83,7 +85,8 @@ func (r *rendering) stringFunc() function.Function {
 		Description: "`templatestring` renders a string as a template with the given variables.",
 		Params: []function.Parameter{
 			{Name: "data", Type: cty.String, AllowMarked: true, AllowUnknown: true, Description: "The template."},
-			{Name: "vars", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, AllowDynamicType: true, Description: "The variables: a map or an object."},
+			{Name: "vars", Type: cty.DynamicPseudoType, AllowMarked: true, AllowUnknown: true, AllowDynamicType: true,
+				Description: "The variables: a map or an object."},
 		},
 		Type: function.StaticReturnType(cty.DynamicPseudoType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -111,7 +114,9 @@ func (r *rendering) nest(name string) (*rendering, error) {
 	if s := os.Getenv(depthEnv); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("the environment variable %s is %q; it must be a whole number, or unset for %d", depthEnv, s, defaultDepth)
+			return nil, fmt.Errorf(
+				"the environment variable %s is %q; it must be an integer; the default is %d",
+				depthEnv, s, defaultDepth)
 		}
 		limit = min(n, maxRendered)
 	}
@@ -122,7 +127,7 @@ func (r *rendering) nest(name string) (*rendering, error) {
 	return nested, nil
 }
 
-// A depthError reports that templates nest too deeply. It is returned to the configuration
+// A depthError reports that templates nested too deeplyly. It is returned to the configuration
 // unwrapped, without one prefix for each level.
 type depthError struct {
 	limit int
@@ -130,8 +135,10 @@ type depthError struct {
 }
 
 func (e *depthError) Error() string {
-	return fmt.Sprintf("templates nest deeper than %d, the limit that the environment variable %s may raise: %s …",
-		e.limit, depthEnv, strings.Join(e.names, ", in it "))
+	return fmt.Sprintf(
+		"templates are nested more than %d levels deep; set the environment variable %s to raise the limit: "+
+			"%s …",
+		e.limit, depthEnv, strings.Join(e.names, ", which renders "))
 }
 
 // depthError returns the error for r, which exceeds the limit. It names only the outermost
@@ -146,7 +153,7 @@ func (r *rendering) depthError(limit int) error {
 	for i := len(names) - 1; i >= 0 && len(err.names) < shown; i-- {
 		err.names = append(err.names, names[i])
 	}
-	slog.Debug("templates nest too deep", "limit", limit, "innermost first", names)
+	slog.Debug("templates nested too deeply", "limit", limit, "innermost first", names)
 	return err
 }
 
@@ -168,7 +175,8 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	for _, traversal := range Variables(expr) {
 		name := traversal.RootName()
 		if _, ok := variables[name]; !ok {
-			return cty.DynamicVal, function.NewArgErrorf(1, "there is no variable %q, which the template uses at %s", name, traversal[0].SourceRange())
+			return cty.DynamicVal, function.NewArgErrorf(1,
+				"the template uses the variable %q at %s, which is not set", name, traversal[0].SourceRange())
 		}
 	}
 	v, diags := expr.Value(r.scope(variables))
@@ -193,7 +201,9 @@ func templateVars(vars cty.Value) (map[string]cty.Value, error) {
 	for key, v := range vars.Elements() {
 		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
-			return nil, function.NewArgErrorf(1, "%q is no name for a variable: write a letter, then letters, digits and underscores", name)
+			return nil, function.NewArgErrorf(1,
+				"%q is not a valid variable name, which is a letter followed by letters, digits and "+
+					"underscores", name)
 		}
 		ret[name] = v
 	}

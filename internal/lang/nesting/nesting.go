@@ -147,7 +147,7 @@ func tooLong(at hcl.Range) *hcl.Diagnostic {
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  "Number too long",
-		Detail:   "Written out, this number has more than a hundred thousand digits.",
+		Detail:   "This number has more than 100,000 digits.",
 		Subject:  &at,
 	}
 }
@@ -156,8 +156,9 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  "Configuration nested too deeply",
-		Detail:   "Brackets, blocks or templates nest more than 1000 levels deep here, or more than 10000 operators follow each other. Split the expression into several local values.",
-		Subject:  &at,
+		Detail: "Brackets, blocks or templates are nested more than 1000 levels deep, or there is a " +
+			"sequence of more than 10000 operators. Split the expression into several local values.",
+		Subject: &at,
 	}
 }
 
@@ -228,7 +229,8 @@ func mayBeDeep(src []byte) bool {
 	for _, c := range src {
 		switch c {
 		case '[':
-			if last == ']' || last == ')' || last == '}' || last == '"' || last == '*' || last >= '0' && last <= '9' || last|0x20 >= 'a' || last == '_' {
+			if last == ']' || last == ')' || last == '}' || last == '"' || last == '*' || last >= '0' && last <= '9' ||
+				last|0x20 >= 'a' || last == '_' {
 				operators++
 			}
 			depth += levelWeight
@@ -256,18 +258,21 @@ func mayBeDeep(src []byte) bool {
 // opening, closing and operator hold the tokens for which parser and evaluator recurse.
 var (
 	opening = map[hclsyntax.TokenType]bool{
-		hclsyntax.TokenOParen: true, hclsyntax.TokenOBrace: true, hclsyntax.TokenOBrack: true, hclsyntax.TokenOQuote: true,
+		hclsyntax.TokenOParen: true, hclsyntax.TokenOBrace: true, hclsyntax.TokenOBrack: true,
+		hclsyntax.TokenOQuote:   true,
 		hclsyntax.TokenOHeredoc: true, hclsyntax.TokenTemplateInterp: true, hclsyntax.TokenTemplateControl: true,
 	}
 	closing = map[hclsyntax.TokenType]bool{
-		hclsyntax.TokenCParen: true, hclsyntax.TokenCBrace: true, hclsyntax.TokenCBrack: true, hclsyntax.TokenCQuote: true,
+		hclsyntax.TokenCParen: true, hclsyntax.TokenCBrace: true, hclsyntax.TokenCBrack: true,
+		hclsyntax.TokenCQuote:   true,
 		hclsyntax.TokenCHeredoc: true, hclsyntax.TokenTemplateSeqEnd: true,
 	}
 	operator = map[hclsyntax.TokenType]bool{
 		hclsyntax.TokenPlus: true, hclsyntax.TokenMinus: true, hclsyntax.TokenStar: true, hclsyntax.TokenSlash: true,
 		hclsyntax.TokenPercent: true, hclsyntax.TokenBang: true, hclsyntax.TokenAnd: true, hclsyntax.TokenOr: true,
 		hclsyntax.TokenLessThan: true, hclsyntax.TokenLessThanEq: true, hclsyntax.TokenGreaterThan: true,
-		hclsyntax.TokenGreaterThanEq: true, hclsyntax.TokenEqualOp: true, hclsyntax.TokenNotEqual: true, hclsyntax.TokenQuestion: true,
+		hclsyntax.TokenGreaterThanEq: true, hclsyntax.TokenEqualOp: true, hclsyntax.TokenNotEqual: true,
+		hclsyntax.TokenQuestion: true,
 	}
 )
 
@@ -300,7 +305,8 @@ func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 		case operator[t.Type]:
 			top.operators++
 			total++
-		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenEqual, t.Type == hclsyntax.TokenNewline && top.lines:
+		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenEqual,
+			t.Type == hclsyntax.TokenNewline && top.lines:
 			total -= top.operators
 			top.operators = 0
 		}

@@ -29,9 +29,9 @@ func TestCheck(t *testing.T) {
 		"heredoc":          {native, "x = <<E\n" + repeat("%{ if true }", n) + repeat("%{ endif }", n) + "\nE\n", deep},
 		"directives":       {template, repeat("%{ if true }", n) + repeat("%{ endif }", n), deep},
 		"loops":            {template, repeat("%{ for a in b }", n) + repeat("%{ endfor }", n), deep},
-		"one by one":       {template, repeat("%{ if true }a%{ else }b%{ endif }", n), ""},
+		"sequence":       {template, repeat("%{ if true }a%{ else }b%{ endif }", n), ""},
 		"interpolations":   {template, repeat("${[", n) + repeat("]}", n), deep},
-		"no template":      {template, repeat("([{", n), ""},
+		"not a template":      {template, repeat("([{", n), ""},
 		"json":             {json, repeat("[", n) + repeat("]", n), deep},
 		"template in json": {json, `{"a": "${` + repeat("(", n) + repeat(")", n) + `}"}`, deep},
 		"text in json":     {json, `{"a": "` + repeat("(", n) + `"}`, ""},
@@ -39,13 +39,13 @@ func TestCheck(t *testing.T) {
 		"small number":     {native, "x = 1.5E-0600000000", long},
 		"many digits":      {native, "x = " + repeat("9", 10*n), long},
 		"digits in json":   {json, `{"x": ` + repeat("9", 10*n) + `}`, long},
-		"digits as text":   {native, `x = "` + repeat("9", 10*n) + `"`, ""},
+		"digits in a string":   {native, `x = "` + repeat("9", 10*n) + `"`, ""},
 		"number in json":   {json, `{"x": 1e+999999}`, long},
 		"in a template":    {json, `{"x": "${1e999999}"}`, long},
 		"in a string":      {native, `x = "1e999999"`, ""},
 		"in json text":     {json, `{"x": "1e999999"}`, ""},
 		"large number":     {native, "x = 1e99999", ""},
-		"an identifier":    {native, "x = a1e999999", ""},
+		"identifier":    {native, "x = a1e999999", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
