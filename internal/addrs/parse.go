@@ -30,7 +30,7 @@ func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
 		return Target{}, diags
 	}
 	t, more := ParseTarget(tr)
-	return t, more.Each(func(d *tfdiags.Diagnostic) {
+	return t, more.Map(func(d *tfdiags.Diagnostic) {
 		d.Subject, d.Detail = nil, fmt.Sprintf("The address %q can't be used. %s", text, d.Detail)
 	})
 }

@@ -103,7 +103,7 @@ func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, 
 		workspace = w.AsString()
 	}
 	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(), workspace, backend)
-	diags = diags.Each(func(d *tfdiags.Diagnostic) { d.Placeless = true }) // what is wrong is not the configuration
+	diags = diags.Map(func(d *tfdiags.Diagnostic) { d.Placeless = true }) // what is wrong is not the configuration
 	if !found && !diags.HasErrors() {
 		diags = diags.Append(at("workspace", "Unable to find remote state",
 			"The backend has no state for the workspace. Apply the configuration that it belongs to first."))

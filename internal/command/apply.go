@@ -138,15 +138,15 @@ func applyAndReport(op *session.Operation, ctx context.Context, plan *plans.Plan
 		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
 	}
 	if plan.Mode != plans.RefreshOnly { // whose conditions of resources are for planning
-		diags = diags.Except(func(d tfdiags.Diagnostic) bool { // the other conditions are evaluated again
+		diags = diags.Filter(func(d tfdiags.Diagnostic) bool { // the other conditions are evaluated again
 			_, condition := d.Extra.(tfdiags.CheckRule)
-			return condition
+			return !condition
 		})
 	}
 	st, tally, more := op.Apply(ctx, plan, planID, &engine.ApplyOptions{
 		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
-	diags = diags.Without(more).Append(more...) // what holds before and after is said once
+	diags = diags.Dedup(more).Append(more...) // what holds before and after is said once
 	if diags.HasErrors() {
 		return diags.Err()
 	}

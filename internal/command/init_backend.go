@@ -70,7 +70,7 @@ func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Dia
 	if root.Module.Backend == nil {
 		return diags
 	}
-	return diags.Each(func(d *tfdiags.Diagnostic) {
+	return diags.Map(func(d *tfdiags.Diagnostic) {
 		if d.Path != nil {
 			*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
 		}

@@ -70,7 +70,7 @@ func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
 	if word == "" {
 		return val, diags
 	}
-	return val, diags.Each(func(d *tfdiags.Diagnostic) {
+	return val, diags.Map(func(d *tfdiags.Diagnostic) {
 		d.Detail += fmt.Sprintf(" If %s is a string, write it in quotes: %q.", word, word)
 	})
 }

@@ -82,7 +82,7 @@ func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
 func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary,
 	what string) {
 	if before, dup := into[key]; dup {
-		a.errorf(at(decl), summary, "%s was already declared at %s. Rename one of them.", tfdiags.Capital(what),
+		a.errorf(at(decl), summary, "%s was already declared at %s. Rename one of them.", tfdiags.Capitalize(what),
 			tfdiags.Place(at(before)))
 		return
 	}

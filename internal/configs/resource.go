@@ -135,6 +135,6 @@ func (d *decoder) managedOnly(kind *resourceKind, block *hcl.Block) bool {
 	}
 	d.errorf(block.DefRange, "Invalid configuration block for "+kind.noun,
 		"%s can't have %q blocks, which are only supported for managed resources (\"resource\" blocks).",
-		tfdiags.Capital(kind.plural), block.Type)
+		tfdiags.Capitalize(kind.plural), block.Type)
 	return false
 }

@@ -131,7 +131,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	for inner := b; inner != nil; inner = inner.fallback {
 		attr := inner.attrs["method"]
 		if attr == nil {
-			l.errorf(inner.rng, "Missing encryption method", "%s has no method. Add one: method = method.TYPE.NAME.", tfdiags.Capital(what))
+			l.errorf(inner.rng, "Missing encryption method", "%s has no method. Add one: method = method.TYPE.NAME.", tfdiags.Capitalize(what))
 			return nil
 		}
 		m := l.method(attr.Expr)
@@ -150,7 +150,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	if enforced {
 		for _, m := range t.methods {
 			if m.cipher == nil {
-				l.errorf(b.rng, "Encryption is enforced", "%s must be encrypted, as \"enforced\" says, but %s is one of its methods.", tfdiags.Capital(what), m.addr)
+				l.errorf(b.rng, "Encryption is enforced", "%s must be encrypted, as \"enforced\" says, but %s is one of its methods.", tfdiags.Capitalize(what), m.addr)
 				return nil
 			}
 		}

@@ -184,7 +184,7 @@ func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, conf
 	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name),
 		object: inInstance(p.c.in.addr, name)}
 	w.out.recordCheck(set, status, messages)
-	outcome = outcome.Each(func(d *tfdiags.Diagnostic) {
+	outcome = outcome.Map(func(d *tfdiags.Diagnostic) {
 		if d.Severity == tfdiags.Error {
 			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
 		}

@@ -77,9 +77,9 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 
 // withoutDeprecations returns diags without warnings about deprecations.
 func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.Except(func(d tfdiags.Diagnostic) bool {
+	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, ok := d.Extra.(tfdiags.Deprecation)
-		return ok
+		return !ok
 	})
 }
 

@@ -108,7 +108,7 @@ func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 		if child == nil || child.Outputs[s.Output] != nil {
 			continue
 		}
-		diags = diags.Each(func(d *tfdiags.Diagnostic) {
+		diags = diags.Map(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
 				d.Detail = fmt.Sprintf("The module has no output named %q.%s", s.Output, suggest.DidYouMean(s.Output,
 					slices.Sorted(maps.Keys(child.Outputs))))
@@ -159,7 +159,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	}
 	// Undeclared objects get here only if no graph with the references was built before.
 	diags := graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})
-	return cty.DynamicVal, diags.Each(func(d *tfdiags.Diagnostic) { *d = d.At(rng) })
+	return cty.DynamicVal, diags.Map(func(d *tfdiags.Diagnostic) { *d = d.At(rng) })
 }
 
 func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {

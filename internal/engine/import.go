@@ -75,7 +75,7 @@ func importPlace(t *graph.Import) string {
 // explainImport adds the import block to the details of diagnostics. It does not set their range,
 // because the block is usually not the cause.
 func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.Each(func(d *tfdiags.Diagnostic) {
+	return diags.Map(func(d *tfdiags.Diagnostic) {
 		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis error occurred during an import (%s).", d.Detail,
 			importPlace(t)))
 	})

@@ -353,8 +353,8 @@ const (
 // withoutForgetting returns diags without warnings that do not matter to a destroy plan: those
 // about forgotten objects and about conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.Except(func(d tfdiags.Diagnostic) bool {
+	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, condition := d.Extra.(tfdiags.CheckRule)
-		return condition || d.Summary == willForget || d.Summary == onlyTargets
+		return !condition && d.Summary != willForget && d.Summary != onlyTargets
 	})
 }

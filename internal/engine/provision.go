@@ -61,7 +61,7 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdia
 			connection, out)
 	})
 	w.out.observe(ProvisionDone{what, prov.Config.Type, more.HasErrors()})
-	more = more.Each(func(d *tfdiags.Diagnostic) {
+	more = more.Map(func(d *tfdiags.Diagnostic) {
 		if d.Subject == nil {
 			d.Subject = &prov.Config.Range
 		}

@@ -106,9 +106,9 @@ func failedObject(d tfdiags.Diagnostic) string {
 
 // withoutPending leaves out what planning says of conditions that applying decides.
 func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.Except(func(d tfdiags.Diagnostic) bool {
+	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, rule := d.Extra.(tfdiags.CheckRule)
-		return rule && d.Severity == tfdiags.Warning && strings.HasSuffix(d.Summary, "known after apply")
+		return !rule || d.Severity != tfdiags.Warning || !strings.HasSuffix(d.Summary, "known after apply")
 	})
 }
 

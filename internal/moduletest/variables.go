@@ -207,7 +207,7 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 
 // placed gives a place to diagnostics that have none. What was found before stays as it is: each use of it has a place of its own.
 func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
-	return diags.Each(func(d *tfdiags.Diagnostic) {
+	return diags.Map(func(d *tfdiags.Diagnostic) {
 		if d.Subject == nil {
 			d.Subject = &at
 		}

@@ -148,8 +148,8 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	opts.Variables = op.Variables
 	plan, more := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, opts)
-	said := diags.Each(func(d *tfdiags.Diagnostic) { d.Address = "" }) // of whole resources, where planning names instances
-	diags = diags.Append(more.Without(said)...)
+	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" }) // of whole resources, where planning names instances
+	diags = diags.Append(more.Dedup(said)...)
 	if !diags.HasErrors() {
 		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State()))...)
 		if diags.HasErrors() {

@@ -79,7 +79,7 @@ func (d Diagnostics) AppendError(err error) Diagnostics {
 	if errors.As(err, &carried) {
 		return append(d, carried.diags...)
 	}
-	return append(d, Diagnostic{Severity: Error, Summary: Capital(err.Error())})
+	return append(d, Diagnostic{Severity: Error, Summary: Capitalize(err.Error())})
 }
 
 // FromHCL converts HCL diagnostics.
@@ -134,8 +134,8 @@ func (d Diagnostics) Err() error {
 	return &diagnosticsError{d}
 }
 
-// Each returns a copy of the list with a change made to each diagnostic.
-func (d Diagnostics) Each(change func(*Diagnostic)) Diagnostics {
+// Map returns a copy of the list with a change made to each diagnostic.
+func (d Diagnostics) Map(change func(*Diagnostic)) Diagnostics {
 	d = slices.Clone(d)
 	for i := range d {
 		change(&d[i])
@@ -143,52 +143,53 @@ func (d Diagnostics) Each(change func(*Diagnostic)) Diagnostics {
 	return d
 }
 
-// Except returns the diagnostics for which such returns false.
-func (d Diagnostics) Except(such func(Diagnostic) bool) Diagnostics {
-	if !slices.ContainsFunc(d, such) {
+// Filter returns the diagnostics for which keep returns true.
+func (d Diagnostics) Filter(keep func(Diagnostic) bool) Diagnostics {
+	drop := func(one Diagnostic) bool { return !keep(one) }
+	if !slices.ContainsFunc(d, drop) {
 		return d
 	}
-	return slices.DeleteFunc(slices.Clone(d), such)
+	return slices.DeleteFunc(slices.Clone(d), drop)
 }
 
 // AsWarnings returns the list with all errors changed to warnings.
 func (d Diagnostics) AsWarnings() Diagnostics {
-	return d.Each(func(one *Diagnostic) { one.Severity = Warning })
+	return d.Map(func(one *Diagnostic) { one.Severity = Warning })
 }
 
 // WithAddress returns the list with addr on all diagnostics without an address.
 func (d Diagnostics) WithAddress(addr string) Diagnostics {
-	return d.Each(func(one *Diagnostic) {
+	return d.Map(func(one *Diagnostic) {
 		if one.Address == "" {
 			one.Address = addr
 		}
 	})
 }
 
-// Without returns the diagnostics that others does not contain: with the same text and source
-// range, and the same address or none.
-func (d Diagnostics) Without(others Diagnostics) Diagnostics {
-	type said struct {
+// Dedup returns the diagnostics that others does not contain: with the same text and source range,
+// and the same address or none.
+func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
+	type identity struct {
 		severity                 Severity
 		summary, detail, address string
-		place                    hcl.Range
+		subject                  hcl.Range
 	}
-	key := func(one Diagnostic) said {
-		k := said{severity: one.Severity, summary: one.Summary, detail: one.Detail, address: one.Address}
+	key := func(one Diagnostic) identity {
+		k := identity{severity: one.Severity, summary: one.Summary, detail: one.Detail, address: one.Address}
 		if one.Subject != nil {
-			k.place = *one.Subject
+			k.subject = *one.Subject
 		}
 		return k
 	}
-	again := make(map[said]bool, len(others))
+	known := make(map[identity]bool, len(others))
 	for _, one := range others {
-		again[key(one)] = true
+		known[key(one)] = true
 	}
-	return d.Except(func(one Diagnostic) bool {
+	return d.Filter(func(one Diagnostic) bool {
 		k := key(one)
-		ofNone := k
-		ofNone.address = ""
-		return again[k] || again[ofNone]
+		withoutAddress := k
+		withoutAddress.address = ""
+		return !known[k] && !known[withoutAddress]
 	})
 }
 

@@ -47,7 +47,7 @@ func CrashOf(problem any) Crash {
 // range of the attribute in body, or the body's missing-item range if it is not set. Diagnostics
 // with a range keep it, and placeless ones have the position in their text.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
-	return d.Each(func(one *Diagnostic) {
+	return d.Map(func(one *Diagnostic) {
 		if one.Address == "" {
 			one.Address = addr
 		}

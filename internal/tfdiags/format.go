@@ -19,10 +19,10 @@ func FormatError(err error) string {
 }
 
 // Sentence returns the text of an error as a sentence, with a capital letter and a full stop.
-func Sentence(err error) string { return Capital(strings.TrimSuffix(err.Error(), ".")) + "." }
+func Sentence(err error) string { return Capitalize(strings.TrimSuffix(err.Error(), ".")) + "." }
 
-// Capital returns the text with an upper-case first letter. Only ASCII letters change.
-func Capital(text string) string {
+// Capitalize returns the text with an upper-case first letter. Only ASCII letters change.
+func Capitalize(text string) string {
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
 		return text
 	}

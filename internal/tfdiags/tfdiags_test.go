@@ -61,16 +61,16 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestWithout checks that only diagnostics with the same range, and the same address or none, are
+// TestDedup checks that only diagnostics with the same range, and the same address or none, are
 // duplicates.
-func TestWithout(t *testing.T) {
+func TestDedup(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
 	other.Address = "lab_object.a"
-	if left := (Diagnostics{same, elsewhere, other}).Without(same.List()); len(left) != 1 || left[0].Subject != nil {
+	if left := (Diagnostics{same, elsewhere, other}).Dedup(same.List()); len(left) != 1 || left[0].Subject != nil {
 		t.Errorf("duplicates of a diagnostic without address: %v left", left)
 	}
-	if left := (Diagnostics{same, elsewhere, other}).Without(other.List()); len(left) != 2 || left[0].Address != "" {
+	if left := (Diagnostics{same, elsewhere, other}).Dedup(other.List()); len(left) != 2 || left[0].Address != "" {
 		t.Errorf("duplicates of a diagnostic with address: %v left", left)
 	}
 }
@@ -82,7 +82,7 @@ func TestListsAreCopied(t *testing.T) {
 	if a[0].Address != "lab_object.a" || b[0].Address != "lab_object.b" || b[0].Subject == nil {
 		t.Errorf("%v, %v", a, b)
 	}
-	warned, none := kept.AsWarnings(), kept.Except(func(d Diagnostic) bool { return d.Severity == Error })
+	warned, none := kept.AsWarnings(), kept.Filter(func(d Diagnostic) bool { return d.Severity != Error })
 	if warned.HasErrors() || len(none) != 0 {
 		t.Errorf("%v, %v", warned, none)
 	}

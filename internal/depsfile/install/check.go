@@ -19,7 +19,7 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
 			if err := checkBuiltin(p, reqs[p]); err != nil {
-				diags = diags.Append(tfdiags.Errorf("Missing required provider", "%s.", tfdiags.Capital(err.Error())))
+				diags = diags.Append(tfdiags.Errorf("Missing required provider", "%s.", tfdiags.Capitalize(err.Error())))
 			}
 		}
 	}

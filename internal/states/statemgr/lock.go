@@ -84,7 +84,7 @@ func lockFailed(err error) tfdiags.Diagnostics {
 		advice = fmt.Sprintf("The process on this machine that acquired the lock is no longer running. It was probably killed "+
 			"before it could release the lock. To remove the lock, run \"tofu force-unlock %s\".", held.Info.ID)
 	}
-	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", tfdiags.Capital(err.Error()), advice)
+	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", tfdiags.Capitalize(err.Error()), advice)
 	if isHeld {
 		d.Extra = held.Info
 	}
