@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// layers says, by the longest prefix that fits, on which layer a package lies. A package imports its own layer and those below.
+// layers maps package paths to layers. The longest matching prefix counts. A package may import its
+// own layer and lower ones.
 var layers = map[string]int{
 	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0, "testenv": 0,
 	"addrs":                1,
@@ -29,7 +30,8 @@ var layers = map[string]int{
 	"arch": 8,
 }
 
-// forbidden lists what a package (and those below it) must not import, beyond what the layers say.
+// forbidden lists imports that a package and its subpackages must not have, in addition to the
+// layers.
 var forbidden = map[string][]string{
 	"dag":             {"tofu/", "github.com/"},
 	"memo":            {"tofu/", "github.com/"},
@@ -57,13 +59,14 @@ var forbidden = map[string][]string{
 	"ui":              {"tofu/internal/command", "tofu/internal/plugin", "tofu/internal/backend"},
 }
 
-// exempt are tests' own tools, which may do what their package may not.
+// exempt lists test tools that may import what their parent package may not.
 var exempt = map[string]bool{"engine/enginetest": true}
 
-// vague names say nothing of what a package is.
+// vague lists package names that don't describe a package.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "impl", "misc", "base"}
 
-// methodLimit is how many methods an interface may have; providers.Interface is a protocol.
+// methodLimit is the maximum number of methods of an interface. providers.Interface is exempt,
+// because it follows the plugin protocol.
 const methodLimit = 7
 
 type pkg struct {
@@ -94,10 +97,11 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// httpShortcuts are what package httpclient alone may use of net/http: anything else would send requests by rules of its own.
+// httpShortcuts lists the parts of net/http that only package httpclient may use: others would send
+// requests that don't follow its policy.
 var httpShortcuts = []string{"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Head", "Post", "PostForm"}
 
-// TestHTTPClients: requests are sent by the clients of package httpclient alone.
+// TestHTTPClients checks that only the clients of package httpclient send requests.
 func TestHTTPClients(t *testing.T) {
 	found := false
 	for _, p := range load(t) {
@@ -195,7 +199,7 @@ func TestPackages(t *testing.T) {
 
 func generated(file *ast.File) bool { return ast.IsGenerated(file) }
 
-// load parses every package below internal, without tests.
+// load parses all packages below internal, without tests.
 func load(t *testing.T) []*pkg {
 	t.Helper()
 	byDir := map[string]*pkg{}

@@ -1,6 +1,6 @@
-// Package arch holds tests only: which package may import which, the few rules of style that a program can hold, and that what
-// documents name is there.
+// Package arch contains only tests. They check which packages import which, a few style rules, and
+// that everything named in the documents exists.
 //
-// It is for whoever adds a package: a new one needs a row in the table of layers, a package comment, a place on the map in
-// docs/ARCHITECTURE.md, and nothing that the rules forbid.
+// A new package needs a row in the table of layers, a package comment, an entry in the list of
+// packages in docs/ARCHITECTURE.md, and no forbidden import.
 package arch

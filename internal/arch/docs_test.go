@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// documents are those that name parts of the program.
+// documents lists the documents whose names of files, tests and make targets are checked.
 var documents = []string{"README.md", "docs/ARCHITECTURE.md", "docs/DESIGN.md", "docs/HACKING.md"}
 
-const top = "../.." // of the repository
+const top = "../.." // the root of the repository
 
 func read(t *testing.T, name string) string {
 	t.Helper()
@@ -24,7 +24,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestPackagesAreOnTheMap: the map of packages in ARCHITECTURE.md has all of them.
+// TestPackagesAreOnTheMap checks that the list of packages in ARCHITECTURE.md is complete.
 func TestPackagesAreOnTheMap(t *testing.T) {
 	_, after, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "## Packages")
 	listed, _, _ := strings.Cut(after, "\n| Layer")
@@ -35,7 +35,8 @@ func TestPackagesAreOnTheMap(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameWhatThereIs: the files, tests and make targets that documents name exist.
+// TestDocumentsNameWhatThereIs checks that the files, tests and make targets named in the documents
+// exist.
 func TestDocumentsNameWhatThereIs(t *testing.T) {
 	targets, tests := read(t, "Makefile"), testNames(t)
 	code := regexp.MustCompile("`([^`\n]+)`")
@@ -90,7 +91,8 @@ func TestLifeOfAPlan(t *testing.T) {
 	}
 }
 
-// functionNames returns the names of all functions, as "name" and "package.Name", and of methods, as "Type.Name".
+// functionNames returns the names of all functions, as "name" and "package.Name", and of methods,
+// as "Type.Name".
 func functionNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)
@@ -118,7 +120,7 @@ func functionNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// testNames are those of all tests below internal.
+// testNames returns the names of all tests below internal.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	declared := regexp.MustCompile(`(?m)^func ((Test|Fuzz)\w+)\(`)
@@ -139,7 +141,8 @@ func testNames(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestRequirementsAreJustified: DESIGN.md says what each module that is required directly is for, and names no others.
+// TestRequirementsAreJustified checks that DESIGN.md states the purpose of each direct requirement
+// in go.mod, and names no others.
 func TestRequirementsAreJustified(t *testing.T) {
 	_, entry, found := strings.Cut(read(t, "docs/DESIGN.md"), "### Requirements and their purpose (2026-11-22)\n")
 	if !found {

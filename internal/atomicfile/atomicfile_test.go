@@ -12,7 +12,7 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// names lists a folder.
+// names returns the names of the files in dir.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -60,7 +60,7 @@ type failing struct{}
 
 func (failing) Read(p []byte) (int, error) { return copy(p, "some"), errFailing }
 
-// TestRewrite: what a user has arranged stays as it is.
+// TestRewrite checks that links and permissions are kept.
 func TestRewrite(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "f"), filepath.Join(dir, "link")
@@ -89,7 +89,8 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestOverwrite: what is left of a longer content goes, and a file that isn't there isn't made.
+// TestOverwrite checks that the rest of longer content is removed, and that a missing file is not
+// created.
 func TestOverwrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := atomicfile.Overwrite(path, []byte("new")); !errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +107,8 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-// TestRemoveStale: what killed processes left goes; what somebody works on stays, and so does everything that isn't the program's.
+// TestRemoveStale checks that leftovers of killed processes are removed, but not directories in use
+// and those of other programs.
 func TestRemoveStale(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "a", "b")
 	dead, err := atomicfile.Folder(parent)

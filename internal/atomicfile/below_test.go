@@ -33,7 +33,7 @@ func TestCheckBelow(t *testing.T) {
 		{"linked", "linked/out", out},
 		{"missing", "missing/x", ""},
 		{".", "data/own", ""},
-		{".", "data/out", ""}, // it stays below the root
+		{".", "data/out", ""}, // still below the root
 		{"./data/", "data/own", ""},
 		{"data", "data/out", out},
 		{"data", "data/out/x/y", out},
@@ -49,7 +49,8 @@ func TestCheckBelow(t *testing.T) {
 	}
 }
 
-// TestWriteOverLinks writes where a link leads to a file and to a pipe, which would never return from being opened.
+// TestWriteOverLinks writes to paths that are links to a file and to a device. The links must be
+// replaced.
 func TestWriteOverLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, write := range map[string]func(path string, content []byte, perm os.FileMode) error{

@@ -8,17 +8,20 @@ import (
 	"path/filepath"
 )
 
-// Copying says how a folder is copied.
+// Copying holds options for copying a directory.
 type Copying struct {
-	// LeaveOut tells by its name what isn't copied; nil leaves nothing out.
+	// LeaveOut reports whether the file or directory with that name is omitted. If it is nil,
+	// everything is copied.
 	LeaveOut func(name string) bool
-	// KeepLinks copies symbolic links as such. Without it what they lead to is copied, which must be files.
+	// KeepLinks copies symbolic links as links. Otherwise their targets are copied, which must be
+	// files.
 	KeepLinks bool
-	// Link is for files that nobody writes to: see CopyFile.
+	// Link allows hard links instead of copies, for files that are never written to. See CopyFile.
 	Link bool
 }
 
-// Tree copies a folder with all that is in it. If it is a symbolic link, that is what is copied or followed.
+// Tree copies the directory from, with everything in it, to the directory to. If from is a symbolic
+// link, the link itself is copied or followed.
 func (c Copying) Tree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -48,8 +51,9 @@ func (c Copying) Tree(from, to string) error {
 	})
 }
 
-// CopyFile makes a new file with the content of another one, and its permissions. Where the file system can, the two share their blocks
-// until one is written to; with link they may be one file with two names, which suits what nobody writes to.
+// CopyFile creates the file to with the content and permissions of from. If the file system
+// supports it, the two share their blocks until one of them is written to. With link, to may be a
+// hard link, which is suitable for files that are never written to.
 func CopyFile(from, to string, link bool) error {
 	src, err := os.Open(from)
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 	"strconv"
 )
 
-// Write makes the file at path, in place of a file or symbolic link that is there. The system's mask applies to its permissions.
+// Write writes content to the file at path. It replaces an existing file or symbolic link. The
+// umask applies to perm.
 func Write(path string, content []byte, perm fs.FileMode) error {
 	return put(path, bytes.NewReader(content), perm, nil)
 }
 
-// WriteSynced is Write for what must survive a power cut too.
+// WriteSynced is like Write, and the file also survives a power failure.
 func WriteSynced(path string, content []byte, perm fs.FileMode) error {
 	err := put(path, bytes.NewReader(content), perm, (*os.File).Sync)
 	if err == nil {
@@ -26,13 +27,13 @@ func WriteSynced(path string, content []byte, perm fs.FileMode) error {
 	return err
 }
 
-// Copy is Write for content that is too large for the memory.
+// Copy is like Write, for content that is too large for memory.
 func Copy(path string, content io.Reader, perm fs.FileMode) error {
 	return put(path, content, perm, nil)
 }
 
-// Rewrite replaces a file that the user knows and may have arranged: a symbolic link is followed, and owner and permissions stay as they
-// are. It survives a power cut.
+// Rewrite replaces a file of the user: it follows a symbolic link and keeps owner and permissions.
+// The new content survives a power failure.
 func Rewrite(path string, content []byte) error {
 	path, err := Resolve(path)
 	if err != nil {
@@ -61,8 +62,9 @@ func Rewrite(path string, content []byte) error {
 	return err
 }
 
-// Overwrite writes into a file that is there, for one whose folder doesn't let us do better: a folder that can't be written while the file
-// can, or a single file that is mounted into a container. A crash half way leaves a file with the start of the new content.
+// Overwrite writes content into an existing file. It is for files that can't be replaced: files in
+// a directory that is not writable, and single files mounted into a container. A crash during the
+// write leaves a part of the new content.
 func Overwrite(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -85,7 +87,8 @@ func Overwrite(path string, content []byte) error {
 	return f.Sync()
 }
 
-// SyncFolder makes renames in a folder survive a power cut. Not every system can; they have happened either way.
+// SyncFolder makes renames in a directory survive a power failure. Errors are ignored, because not
+// every system supports it and the renames are done in any case.
 func SyncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -93,7 +96,8 @@ func SyncFolder(dir string) {
 	}
 }
 
-// WriteNamed is WriteSynced for a path that the user gave: a symbolic link is followed, also one to a device.
+// WriteNamed is like WriteSynced, for a path given by the user: it follows a symbolic link, also
+// one to a device.
 func WriteNamed(path string, content []byte, perm fs.FileMode) error {
 	path, err := Resolve(path)
 	if err != nil {
@@ -105,8 +109,9 @@ func WriteNamed(path string, content []byte, perm fs.FileMode) error {
 	return WriteSynced(path, content, perm)
 }
 
-// Resolve follows symbolic links, so that the file they lead to is replaced and not the link. The file need not exist. A link to a
-// device or a pipe stays as it is: what /dev/stdout leads to has no path of its own.
+// Resolve follows symbolic links and returns the path of the target, so that the target is replaced
+// and not the link. The target need not exist. The path of a link to a device or pipe is returned
+// unchanged: the target of /dev/stdout may have no path.
 func Resolve(path string) (string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return path, nil
@@ -115,7 +120,7 @@ func Resolve(path string) (string, error) {
 	for range 40 {
 		link, err := os.Readlink(target)
 		if err != nil {
-			return target, nil // no link, or nothing there
+			return target, nil // not a link, or missing
 		}
 		if !filepath.IsAbs(link) {
 			link = filepath.Join(filepath.Dir(target), link)
@@ -125,8 +130,8 @@ func Resolve(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
-// put writes a file, lets finish look after it before it is closed, and gives it its name. A device or a pipe is written to: a file
-// in the place of /dev/null would break the machine.
+// put writes content to a temporary file, calls finish on it, and renames it to path. If path is a
+// device or a pipe, put writes to it: replacing /dev/null with a file would break the system.
 func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File) error) error {
 	if isDevice(os.Lstat(path)) {
 		return pour(path, content)
@@ -149,7 +154,7 @@ func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File)
 	return err
 }
 
-// isDevice reports whether a path that was looked up is a device, a pipe or the like.
+// isDevice reports whether info, the result of a stat, describes a device, a pipe or a socket.
 func isDevice(info fs.FileInfo, err error) bool {
 	return err == nil && info.Mode().Type()&^(fs.ModeSymlink|fs.ModeDir) != 0
 }
@@ -163,7 +168,7 @@ func pour(path string, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// create makes a file with a temporary name. Unlike os.CreateTemp it takes the permissions of the file to be.
+// create creates a file with a temporary name. Unlike os.CreateTemp, it applies perm.
 func create(dir string, perm fs.FileMode) (*os.File, error) {
 	for {
 		name := filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36))

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// prefix begins all temporary names. It is the program's own, since files of others may lie beside them.
+// prefix starts all temporary names. It is specific to this program, because files of other
+// programs may be in the same directory.
 const prefix = ".tofu-tmp-"
 
-// Folder makes a temporary folder in a folder, from where what is in it can be renamed to its place. The caller removes it.
+// Folder creates a temporary directory in parent, from which files can be renamed to their final
+// paths. The caller removes it.
 func Folder(parent string) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
@@ -19,11 +21,11 @@ func Folder(parent string) (string, error) {
 	return os.MkdirTemp(parent, prefix)
 }
 
-// staleAge is how long nothing may have happened to what is removed.
+// staleAge is how long a leftover must have been unchanged before it is removed.
 const staleAge = 6 * time.Hour
 
-// RemoveStale removes from a folder what processes that were killed hours ago left there. It is a service to the disk: what can't be
-// removed stays.
+// RemoveStale removes what killed processes left in dir hours ago. It only frees space on the disk,
+// so errors are ignored.
 func RemoveStale(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -36,7 +38,8 @@ func RemoveStale(dir string) {
 	}
 }
 
-// stale tells whether nobody works on it any more: a slow download into a folder changes the file in it, not the folder.
+// stale reports whether path has not been in use for staleAge. It checks the files in a directory
+// too, because a slow download changes the file and not the directory.
 func stale(path string) bool {
 	paths := []string{path}
 	if entries, err := os.ReadDir(path); err == nil {

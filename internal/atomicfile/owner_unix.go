@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// KeepOwner gives the file the owner of the one it replaces, as far as this user may.
+// KeepOwner sets the owner of f to that of the file it replaces, if the user is permitted to.
 func KeepOwner(f *os.File, before fs.FileInfo) {
 	if st, ok := before.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}
 }
 
-// IsMountPoint tells whether a rename failed because the target is mounted by itself.
+// IsMountPoint reports whether a rename failed because the target is a mount point.
 func IsMountPoint(err error) bool {
 	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV)
 }

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// TestOwnerStays: a file that an administrator rewrites for somebody stays theirs.
+// TestOwnerStays checks that a file rewritten by the superuser keeps its owner.
 func TestOwnerStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// KeepOwner does nothing: a new file belongs to who makes it.
+// KeepOwner does nothing: a new file belongs to the user who creates it.
 func KeepOwner(*os.File, fs.FileInfo) {}
 
-// IsMountPoint tells that there are no files that are mounted by themselves.
+// IsMountPoint returns false: Windows cannot mount single files.
 func IsMountPoint(error) bool { return false }

@@ -1,12 +1,14 @@
-// Package filelock takes locks on open files, for processes of this machine that must not write the same thing at once.
+// Package filelock locks open files, so that processes on the same machine don't write the same
+// data at once. [Lock] acquires an exclusive lock, [LockShared] a shared one.
 //
-// A lock belongs to the descriptor that took it and ends when that is closed, at the latest with the process. It is advisory:
-// it keeps out those who ask.
+// A lock belongs to the file descriptor that acquired it. It is released when the descriptor is
+// closed, at the latest when the process ends. It is advisory: it excludes only processes that lock
+// the file too.
 //
-// Invariants: nothing here waits.
+// Invariant: no function waits for a lock.
 package filelock
 
 import "errors"
 
-// ErrHeld is what Lock and LockShared give when somebody else has a lock that excludes theirs.
+// ErrHeld is returned by Lock and LockShared if another process holds a conflicting lock.
 var ErrHeld = errors.New("locked by another process")

@@ -8,10 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock takes the lock on the whole file or gives ErrHeld. It excludes process-wide locks (fcntl) as well, such as OpenTofu takes.
+// Lock acquires an exclusive lock on the file, or returns ErrHeld. The lock also conflicts with
+// locks that belong to a process (fcntl), such as OpenTofu's.
 func Lock(f *os.File) error { return take(f, unix.F_WRLCK) }
 
-// LockShared takes a lock that others may have at the same time, though not together with Lock's, or gives ErrHeld.
+// LockShared acquires a lock that excludes exclusive locks but not other shared ones, or returns
+// ErrHeld.
 func LockShared(f *os.File) error { return take(f, unix.F_RDLCK) }
 
 func take(f *os.File, kind int16) error {

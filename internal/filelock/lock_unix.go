@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock takes the lock on the whole file or gives ErrHeld.
+// Lock acquires an exclusive lock on the file, or returns ErrHeld.
 func Lock(f *os.File) error { return take(f, unix.LOCK_EX) }
 
-// LockShared takes a lock that others may have at the same time, though not together with Lock's, or gives ErrHeld.
+// LockShared acquires a lock that excludes exclusive locks but not other shared ones, or returns
+// ErrHeld.
 func LockShared(f *os.File) error { return take(f, unix.LOCK_SH) }
 
 func take(f *os.File, kind int) error {

@@ -7,10 +7,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes the lock on the whole file or gives ErrHeld. The locked byte lies far behind any content, so that others can read.
+// Lock acquires an exclusive lock on the file, or returns ErrHeld. The locked byte is far beyond
+// the content, so that other processes can read the file.
 func Lock(f *os.File) error { return take(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// LockShared takes a lock that others may have at the same time, though not together with Lock's, or gives ErrHeld.
+// LockShared acquires a lock that excludes exclusive locks but not other shared ones, or returns
+// ErrHeld.
 func LockShared(f *os.File) error { return take(f, 0) }
 
 func take(f *os.File, kind uint32) error {

@@ -1,12 +1,22 @@
-// Package jsonscan goes through JSON text that is in memory, once and from front to back, and gives its parts without building
-// anything of them.
+// Package jsonscan scans JSON text in memory, once and from front to back, and returns its parts
+// without building values.
 //
-// It is for what is read whole by every command and is large: state files and the values in them. encoding/json looks at each byte
-// of such a file twice, and at those of its raw parts four times.
+// It is for large texts that every command reads completely: state files and the values in them.
+// encoding/json visits each byte of such a file twice, and each byte of its raw parts four times.
 //
-// Invariants: what [Scanner.Raw] gives is valid JSON, by the rules of encoding/json; the text is never changed, and what is given of
-// it shares its memory; no text makes a method panic or recurse without bound. Methods say false where the text isn't what was asked
-// for, and leave the position there; what is wrong with it, encoding/json can say better.
+//	s := jsonscan.Scanner{Data: data}
+//	ok := s.Members(func(name []byte) bool {
+//		if string(name) == "serial" {
+//			serial, ok = s.Number()
+//			return ok
+//		}
+//		return s.Skip()
+//	}) && s.End()
+//
+// Invariants: the results of [Scanner.Raw] are valid JSON by the rules of encoding/json. The text
+// is never modified, and results share its memory. No text makes a method panic or recurse without
+// bound. A method returns false if the text is not of the requested kind, and leaves the position
+// there; encoding/json reports the details of an error better.
 package jsonscan
 
 import (
@@ -15,16 +25,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep arrays and objects may be nested: the limit of encoding/json.
+// maxDepth is the maximum nesting depth of arrays and objects, as in encoding/json.
 const maxDepth = 10000
 
-// Scanner is a position in a text. The zero value with Data is at its start.
+// Scanner is a position in a text. A Scanner with only Data set is at the start.
 type Scanner struct {
 	Data []byte
 	Pos  int
 }
 
-// Space skips white space and gives the next byte, 0 at the end.
+// Space skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) Space() byte {
 	for ; s.Pos < len(s.Data); s.Pos++ {
 		switch c := s.Data[s.Pos]; c {
@@ -36,10 +46,10 @@ func (s *Scanner) Space() byte {
 	return 0
 }
 
-// End tells whether nothing but white space is left.
+// End reports whether only white space is left.
 func (s *Scanner) End() bool { return s.Space() == 0 && s.Pos == len(s.Data) }
 
-// Word takes a word, one of true, false and null, if it is the next thing.
+// Word consumes word, one of true, false and null, if it comes next.
 func (s *Scanner) Word(word string) bool {
 	s.Space()
 	if len(s.Data)-s.Pos < len(word) || string(s.Data[s.Pos:s.Pos+len(word)]) != word {
@@ -49,7 +59,7 @@ func (s *Scanner) Word(word string) bool {
 	return true
 }
 
-// take skips one byte if it is the next.
+// take skips white space and consumes c if it comes next.
 func (s *Scanner) take(c byte) bool {
 	if s.Space() != c {
 		return false
@@ -58,7 +68,8 @@ func (s *Scanner) take(c byte) bool {
 	return true
 }
 
-// Members goes through an object; read is called behind the colon of each member and passes over its value.
+// Members consumes an object. It calls read after the colon of each member; read must consume the
+// value.
 func (s *Scanner) Members(read func(name []byte) bool) bool {
 	if !s.take('{') {
 		return false
@@ -80,7 +91,7 @@ func (s *Scanner) Members(read func(name []byte) bool) bool {
 	}
 }
 
-// Elements goes through an array; read passes over an element.
+// Elements consumes an array. It calls read at each element; read must consume the element.
 func (s *Scanner) Elements(read func() bool) bool {
 	if !s.take('[') {
 		return false
@@ -101,13 +112,13 @@ func (s *Scanner) Elements(read func() bool) bool {
 	}
 }
 
-// Text takes a string and gives what it means.
+// Text consumes a string and returns its value.
 func (s *Scanner) Text() (string, bool) {
 	text, ok := s.bytes()
 	return string(text), ok
 }
 
-// bytes takes a string and gives what it means: a part of the text where it is written as it is.
+// bytes consumes a string and returns its value, without copying if the string has no escapes.
 func (s *Scanner) bytes() ([]byte, bool) {
 	literal, plain, ok := s.literal()
 	if !ok {
@@ -118,11 +129,11 @@ func (s *Scanner) bytes() ([]byte, bool) {
 		return inner, true
 	}
 	var text string
-	err := json.Unmarshal(literal, &text) // which puts U+FFFD for what is not UTF-8
+	err := json.Unmarshal(literal, &text) // replaces invalid UTF-8 by U+FFFD
 	return []byte(text), err == nil
 }
 
-// ends has the bytes at which a run of plain characters of a string ends.
+// ends holds the bytes that end a run of plain characters in a string.
 var ends = func() (ends [256]bool) {
 	for c := range 256 {
 		ends[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf
@@ -130,7 +141,8 @@ var ends = func() (ends [256]bool) {
 	return ends
 }()
 
-// literal takes a string with its quotes. It is plain if it has no escapes and ASCII only.
+// literal consumes a string and returns it with its quotes. It is plain if it has only ASCII
+// characters and no escapes.
 func (s *Scanner) literal() (literal []byte, plain, ok bool) {
 	if s.Space() != '"' {
 		return nil, false, false
@@ -164,7 +176,7 @@ func (s *Scanner) literal() (literal []byte, plain, ok bool) {
 	}
 }
 
-// escape gives the length of the escape sequence at the start of a text, 0 if it is none.
+// escape returns the length of the escape sequence at the start of text, or 0 if it is invalid.
 func escape(text []byte) int {
 	if len(text) < 2 {
 		return 0
@@ -184,7 +196,7 @@ func hex(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// Number takes a number as it is written.
+// Number consumes a number and returns its text.
 func (s *Scanner) Number() ([]byte, bool) {
 	s.Space()
 	start := s.Pos
@@ -200,7 +212,7 @@ func (s *Scanner) Number() ([]byte, bool) {
 	return s.Data[start:s.Pos:s.Pos], ok
 }
 
-// byte takes a byte if it comes next, without space before it.
+// byte consumes c if it comes next, without skipping white space.
 func (s *Scanner) byte(c byte) bool {
 	if s.Pos == len(s.Data) || s.Data[s.Pos] != c {
 		return false
@@ -209,7 +221,7 @@ func (s *Scanner) byte(c byte) bool {
 	return true
 }
 
-// digits takes one digit or more.
+// digits consumes one or more digits.
 func (s *Scanner) digits() bool {
 	start := s.Pos
 	for s.Pos < len(s.Data) && digit(s.Data[s.Pos]) {
@@ -218,7 +230,7 @@ func (s *Scanner) digits() bool {
 	return s.Pos > start
 }
 
-// Raw takes a value of any kind and gives its text.
+// Raw consumes a value of any kind and returns its text.
 func (s *Scanner) Raw() ([]byte, bool) {
 	s.Space()
 	start := s.Pos
@@ -226,10 +238,10 @@ func (s *Scanner) Raw() ([]byte, bool) {
 	return s.Data[start:s.Pos:s.Pos], ok
 }
 
-// Skip takes a value of any kind.
+// Skip consumes a value of any kind.
 func (s *Scanner) Skip() bool { return s.skip(0) }
 
-// skip passes over a value inside as many arrays and objects.
+// skip consumes a value that is nested in depth arrays and objects.
 func (s *Scanner) skip(depth int) (ok bool) {
 	switch s.Space() {
 	case '{':

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/jsonscan"
 )
 
-// values are texts of one value, right and wrong.
+// values holds valid and invalid texts of one value each.
 var values = []string{
 	`null`, `true`, `false`, `nul`, `True`, `truex`, ``, ` `, `{`, `}`, `[`, `]`, `{}`, `[]`, ` [ ] `, `[,]`, `[1,]`, `[1 2]`, `[1,2]`, `{"a"}`,
 	`{"a":}`, `{"a":1,}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1,"a":2}`, ` { "a" : [ { } , null ] } `, `[[[[[]]]]]`, `[[[[[]]]]`, `[}`, `{]`,
@@ -22,7 +22,7 @@ var values = []string{
 	strings.Repeat(`{"a":`, 10001) + `1` + strings.Repeat("}", 10001),
 }
 
-// check compares what is made of a text with what encoding/json makes of it.
+// check compares the results for a text with those of encoding/json.
 func check(t *testing.T, data []byte) {
 	t.Helper()
 	s := jsonscan.Scanner{Data: data}

@@ -1,19 +1,22 @@
-// Package memo remembers what functions gave, by a key: many goroutines may ask for the same thing, and it is done once.
+// Package memo caches the results of functions by key. Concurrent calls for one key share one
+// execution.
 //
-// It is for what a run asks of others and what must not change while it runs: lists of versions, packages, a host's services.
+// It is for data that a run requests from elsewhere and that must not change during the run:
+// version lists, packages, the services of a host.
 //
-// Invariants: a function runs once per key, whatever it gives, errors too; functions of different keys don't wait for each other.
+// Invariants: a function runs once per key, whether it fails or not. Functions of different keys
+// don't wait for each other.
 package memo
 
 import "sync"
 
-// Map is what is known. The zero value knows nothing; a Map must not be copied after its first use.
+// Map holds results by key. The zero value is empty. A Map must not be copied after first use.
 type Map[K comparable, V any] struct {
 	mu    sync.Mutex
 	calls map[K]func() (V, error)
 }
 
-// Do gives what run gave the first time that somebody asked for the key.
+// Do returns the result of run, or of an earlier call's run for the same key.
 func (m *Map[K, V]) Do(key K, run func() (V, error)) (V, error) {
 	m.mu.Lock()
 	call, ok := m.calls[key]

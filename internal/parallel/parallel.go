@@ -1,9 +1,8 @@
-// Package parallel runs the turns of a loop at the same time.
+// Package parallel runs the iterations of a loop concurrently. The iterations must be independent;
+// dependent work is a graph, which package dag walks.
 //
-// It is for loops whose turns don't depend on each other; where some do, they are a graph, which package dag walks.
-//
-// Invariants: nothing still runs when Each has returned; a panic reaches the caller of Each, as it would from a plain loop, with the
-// stack that it happened on.
+// Invariants: when Each returns, no call is still running. A panic reaches the caller of Each, as
+// from a plain loop, with the stack on which it occurred.
 package parallel
 
 import (
@@ -13,7 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Each calls do for 0 to n-1, at most workers at a time, and returns when all calls have. After a panic no further call begins.
+// Each calls do for 0 to n-1, at most workers at a time, and returns when all calls have returned.
+// After a panic no further call begins.
 func Each(n, workers int, do func(i int)) {
 	var next atomic.Int64
 	var crash atomic.Pointer[tfdiags.Crash]

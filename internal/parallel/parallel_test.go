@@ -32,7 +32,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachAtOneTime: all of them run at one time when there are workers enough.
+// TestEachAtOneTime checks that all calls run concurrently if there are enough workers. Otherwise
+// it never returns.
 func TestEachAtOneTime(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(5)
@@ -42,7 +43,8 @@ func TestEachAtOneTime(t *testing.T) {
 	})
 }
 
-// TestPanic: a panic is the caller's, with the place where it happened, however deep, and nothing begins after it.
+// TestPanic checks that a panic in nested calls reaches the caller with its stack, and that no call
+// begins after it.
 func TestPanic(t *testing.T) {
 	calls := 0
 	defer func() {

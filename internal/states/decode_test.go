@@ -16,7 +16,8 @@ var decodedType = cty.Object(map[string]cty.Type{
 	"pair":  cty.Tuple([]cty.Type{cty.String, cty.Bool}), "free": cty.DynamicPseudoType, "mixed": cty.Map(cty.DynamicPseudoType),
 })
 
-// agree returns an error unless Unmarshal and ctyjson return the same value for a text, or both fail.
+// agree returns an error unless Unmarshal and ctyjson return the same value for a text, or both
+// fail.
 func agree(text string, ty cty.Type) error {
 	got, gotErr := Unmarshal([]byte(text), ty)
 	want, wantErr := unmarshalUnusual([]byte(text), ty)

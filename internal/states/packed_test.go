@@ -8,8 +8,8 @@ import (
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// invalid holds data that no correct encoder writes: elements of different types, extreme nesting, sizes
-// larger than the data.
+// invalid holds data that no correct encoder writes: elements of different types, extreme nesting,
+// sizes larger than the data.
 var invalid = map[string][]byte{
 	"mixed list":    {0x92, 0x92, 0xc4, 8, '"', 's', 't', 'r', 'i', 'n', 'g', '"', 0xa1, 'x', 0x92, 0xc4, 8, '"', 'n', 'u', 'm', 'b', 'e', 'r', '"', 1},
 	"mixed map":     {0x82, 0xa1, 'a', 0x92, 0xc4, 6, '"', 'b', 'o', 'o', 'l', '"', 0xc3, 0xa1, 'b', 0x92, 0xc4, 8, '"', 'n', 'u', 'm', 'b', 'e', 'r', '"', 1},

@@ -112,7 +112,8 @@ type dependencyRepair struct {
 	// keeps holds the resources whose objects take over lost dependencies: those that depend on
 	// such a resource need not.
 	keeps map[addrs.ConfigResource]bool
-	// old holds the former dependencies of each resource, lost those that its objects no longer have.
+	// old holds the former dependencies of each resource, lost those that its objects no longer
+	// have.
 	old, lost map[addrs.ConfigResource][]addrs.ConfigResource
 
 	configuredMemo, lostMemo map[addrs.ConfigResource][]addrs.ConfigResource

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Each state is a list of "resource: dependencies", where "old>new" is a resource that was moved. The
-// mark ! stands for a resource that is up to date, ? for dependencies in the configuration.
+// Each state is a list of "resource: dependencies", where "old>new" is a resource that was moved.
+// The mark ! stands for a resource that is up to date, ? for dependencies in the configuration.
 func TestRepairDependencies(t *testing.T) {
 	for _, test := range []struct{ name, before, now, want string }{
 		{"nothing changes", "a: b, b: c, c:", "a: b, b: c, c:", "a: b, b: c, c:"},

@@ -10,9 +10,9 @@ import (
 )
 
 // Select returns the addresses of the instances that the targets cover, in the order of the module
-// tree; without targets, of all instances. A module written without a key covers all of its instances
-// if it is the whole target, but only the instance without a key if a resource follows: a command that
-// changes the state must not change more than was named.
+// tree; without targets, of all instances. A module written without a key covers all of its
+// instances if it is the whole target, but only the instance without a key if a resource follows: a
+// command that changes the state must not change more than was named.
 func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
 	for r := range s.Resources() {
@@ -36,8 +36,8 @@ func (s *State) NotFound(addr fmt.Stringer) tfdiags.Diagnostic {
 		"The state does not contain %s.%s `tofu state list` shows what it contains.", addr, s.Suggestion(addr))
 }
 
-// Suggestion returns a sentence that names the resource or instance with the most similar address, or
-// "" if none is similar.
+// Suggestion returns a sentence that names the resource or instance with the most similar address,
+// or "" if none is similar.
 func (s *State) Suggestion(addr fmt.Stringer) string {
 	var names []string
 	for _, a := range s.Select(nil) {

@@ -24,8 +24,8 @@ func Glob(t testing.TB, pattern string) []string {
 	return files
 }
 
-// Golden runs a subtest for each archive. run returns the archive as it should be: a difference is an error, or
-// is written to the file with the flag -update.
+// Golden runs a subtest for each archive. run returns the expected archive: if it differs from the
+// file, the test fails, or the flag -update writes it to the file.
 func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *txtar.Archive) {
 	t.Helper()
 	for _, path := range files {
@@ -40,7 +40,7 @@ func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *
 	}
 }
 
-// GoldenText compares a text with a file, or writes it to the file with the flag -update.
+// GoldenText compares text with the content of a file. The flag -update writes it to the file.
 func GoldenText(t testing.TB, path, text string) {
 	t.Helper()
 	want, err := os.ReadFile(path)

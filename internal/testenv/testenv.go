@@ -1,8 +1,8 @@
-// Package testenv helps tests with what differs between machines, such as servers, tools and file
-// systems that can't be installed everywhere, and with golden files.
+// Package testenv helps tests that need servers, tools or file systems which are not available on
+// every machine, and tests with golden files.
 //
 // Invariant: if REQUIRE_SERVICES is set, as in continuous integration, a test that would be skipped
-// fails instead.
+// fails.
 package testenv
 
 import (
@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what says what is missing, remedy
-// how to install it.
+// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what describes what is missing,
+// and remedy how to install it.
 func Missing(t testing.TB, what, remedy string) {
 	t.Helper()
 	if problem := Problem(what, remedy); problem != "" {
@@ -20,7 +20,7 @@ func Missing(t testing.TB, what, remedy string) {
 	t.Skipf("%s; %s", what, remedy)
 }
 
-// Problem returns the text of the failure if REQUIRE_SERVICES is set, and "" if the test may be
+// Problem returns the message of the failure if REQUIRE_SERVICES is set, and "" if the test may be
 // skipped.
 func Problem(what, remedy string) string {
 	if os.Getenv("REQUIRE_SERVICES") == "" {

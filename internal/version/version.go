@@ -1,11 +1,11 @@
-// Package version says which version this program is, for everybody who writes it into a file, a request or onto a screen.
-//
-// Invariants: constants only.
+// Package version holds the version of this program and the OpenTofu version with which it is
+// compatible.
 package version
 
 const (
-	// String is the version of the language, the file formats and the command line that this program is compatible with. It is
-	// what required_version is checked against and what state files and lock information name as their writer.
+	// String is the OpenTofu version with which this program is compatible in language, file
+	// formats and command line. required_version is checked against it, and state files and lock
+	// information name it as their writer.
 	String = "1.12.6"
 
 	// Own is the version of the program itself.

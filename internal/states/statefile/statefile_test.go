@@ -219,8 +219,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The type and name of a resource may come after its instances, an instance may have the provider, and null
-// is the same as a missing field.
+// The type and name of a resource may come after its instances, an instance may have the provider,
+// and null is the same as a missing field.
 func TestUnusualLayout(t *testing.T) {
 	const text = `{"resources": [{"instances": [{"index_key": null, "attributes": {"id": "1"}, "provider": "provider[\"x/y\"][\"k\"]", "private": null,
 		"dependencies": null, "status": null}], "name": "b", "type": "a", "mode": "managed", "module": "module.m"}], "outputs": null, "version": 4, "check_results": null}`
@@ -348,8 +348,8 @@ func large(tb testing.TB, n int) []byte {
 	return data
 }
 
-// TestEncodeLarge checks that a state of several chunks has the layout of encoding/json, also when it is encoded
-// again.
+// TestEncodeLarge checks that a state of several chunks has the layout of encoding/json, also when
+// it is encoded again.
 func TestEncodeLarge(t *testing.T) {
 	data := large(t, 1000)
 	var indented bytes.Buffer

@@ -18,7 +18,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// codec returns the encryption of a state with the given methods; n, m have fixed keys and open is unencrypted.
+// codec returns the encryption of a state with the given methods; n, m have fixed keys and open is
+// unencrypted.
 func codec(t *testing.T, methods string) *encryption.Target {
 	t.Helper()
 	f, hdiags := hclsyntax.ParseConfig([]byte(`

@@ -169,7 +169,8 @@ func TestInterruptedStepsAreKept(t *testing.T) {
 	}
 }
 
-// Steps that a run did not wait for are reported, although it saved the state, until another run ends successfully.
+// Steps that a run did not wait for are reported, although it saved the state, until another run
+// ends successfully.
 func TestOpenStepsAreKept(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)

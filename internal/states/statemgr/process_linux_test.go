@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runForever creates, changes and deletes objects in several goroutines. It prints each step before and after it.
+// runForever creates, changes and deletes objects in several goroutines. It prints each step before
+// and after it.
 func runForever() {
 	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Interval: 15 * time.Millisecond})
 	if diags := m.Lock(context.Background(), "OperationTypeApply", 0, nil); diags.HasErrors() {
@@ -155,8 +156,8 @@ func killedRun(t *testing.T) {
 	}
 }
 
-// checkObject compares the state and the interrupted steps with the last output of the killed run, which may have been
-// a step further.
+// checkObject compares the state and the interrupted steps with the last output of the killed run,
+// which may have been a step further.
 func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last printed) {
 	t.Helper()
 	known := ""
@@ -199,8 +200,8 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk fills up the disk during an operation. The steps in progress are recorded in the reserved space, the run is
-// stopped, and nothing is lost.
+// TestFullDisk fills up the disk during an operation. The steps in progress are recorded in the
+// reserved space, the run is stopped, and nothing is lost.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t, "8m")
 	t.Chdir(dir)

@@ -178,8 +178,8 @@ func (m *Manager) takeJournal(ctx context.Context, r *Repair) error {
 	return nil
 }
 
-// WriteRepair replaces the damaged state by the repaired one. It returns the path of the file in which
-// it keeps the damaged state. The caller must hold the lock.
+// WriteRepair replaces the damaged state by the repaired one. It returns the path of the file in
+// which it keeps the damaged state. The caller must hold the lock.
 func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()

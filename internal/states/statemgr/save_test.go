@@ -46,7 +46,8 @@ func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {
 	return ctx.Err()
 }
 
-// A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes without.
+// A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes
+// without.
 func TestAbort(t *testing.T) {
 	for _, aborted := range []bool{true, false} {
 		t.Run(fmt.Sprint(aborted), func(t *testing.T) {

@@ -102,7 +102,8 @@ func check(t *testing.T, diags tfdiags.Diagnostics) {
 	}
 }
 
-// crash changes to a copy of the working directory. Its journal looks like that of a killed process, as nothing locks it.
+// crash changes to a copy of the working directory. Its journal looks like that of a killed
+// process, as nothing locks it.
 func crash(t *testing.T) {
 	t.Helper()
 	to := t.TempDir()
