@@ -108,6 +108,9 @@ func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			if s.Status != 0 {
 				line += " FAILED"
+				if len(s.Exceptions) == 1 && s.Exceptions[0] == s.Message {
+					line += ": " + s.Message
+				}
 			}
 			text.WriteString(line + "\n")
 		}

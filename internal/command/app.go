@@ -165,10 +165,15 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	if err != nil {
 		return a.fail(err, path)
 	}
-	defer func() { endMeasure(status) }()
+	var problem error
+	defer func() { endMeasure(problem) }()
 	ctx, _, cancel := a.Interrupts.Contexts(context.Background())
 	defer cancel()
-	return a.fail(run(ctx, a, fs.Args()), path)
+	err = run(ctx, a, fs.Args())
+	if status = a.fail(err, path); status == 1 { // others are results, not errors
+		problem = err
+	}
+	return status
 }
 
 // fail prints a command's error and gives the exit status.

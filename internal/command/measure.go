@@ -27,14 +27,14 @@ func (f *measureFlags) add(fs *options) {
 	fs.BoolVar(&f.Timings, "timings", f.Timings, "")
 }
 
-// measure begins what the options and the environment ask for, for a command of this name. The function that it gives ends it and
-// prints what was found, once.
-func (a *App) measure(f measureFlags, command string) (end func(status int), err error) {
+// measure begins what the options and the environment ask for, for a command of this name. The returned function ends it and prints
+// the results, once. Its argument is the command's error.
+func (a *App) measure(f measureFlags, command string) (end func(error), err error) {
 	endProfile, err := a.profile(f.Profile)
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlp.New(a.Env, version.Own)
+	exporter, err := otlp.New(a.Env, version.Own, a.Logs.Core)
 	if err != nil {
 		endProfile()
 		return nil, tfdiags.Errorf("Tracing can't be set up", "%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err).Err()
@@ -42,17 +42,17 @@ func (a *App) measure(f measureFlags, command string) (end func(status int), err
 	if f.Timings || exporter != nil {
 		a.Timings = timings.New()
 	}
-	endTrace := func(bool) {}
+	endTrace := func(error) {}
 	if exporter != nil {
 		a.Timings.Trace(exporter.Trace(), exporter.Span)
 		endTrace = a.Timings.Command("tofu "+command, exporter.Parent())
 	}
-	return func(status int) {
+	return func(problem error) {
 		endProfile()
 		if f.Timings {
 			a.Timings.Report(a.Err)
 		}
-		endTrace(status == 1)
+		endTrace(problem)
 		if exporter != nil {
 			a.endTrace(exporter)
 		}

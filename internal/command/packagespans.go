@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"strings"
 
 	"tofu/internal/depsfile/install"
@@ -53,14 +54,17 @@ func (s *packageSpans) begin(what string, pkg ...string) {
 
 func (s *packageSpans) done(pkg ...string) {
 	key := strings.Join(pkg, " ")
-	s.open[key].End(false)
+	s.open[key].End(nil)
 	delete(s.open, key)
 }
+
+// errNotInstalled is the error of a package whose installation was begun and not completed.
+var errNotInstalled = errors.New("the package was not installed")
 
 // end ends what was begun and not done: it failed.
 func (s *packageSpans) end() {
 	for key, span := range s.open {
-		span.End(true)
+		span.End(errNotInstalled)
 		delete(s.open, key)
 	}
 }

@@ -233,7 +233,7 @@ func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(*tfdiags
 		return func(*tfdiags.Diagnostics) {}
 	}
 	ended := w.op.env.Timings.Work(what, addr)
-	return func(diags *tfdiags.Diagnostics) { ended(diags.HasErrors()) }
+	return func(diags *tfdiags.Diagnostics) { ended(diags.Err()) }
 }
 
 // halted reports whether nothing new may start.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -168,13 +169,13 @@ func dataKey(t *testing.T, at *url.URL) error {
 
 func trace(t *testing.T, at *url.URL) error {
 	variables := map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": at.String(), "OTEL_EXPORTER_OTLP_HEADERS": "x-key=" + secret}
-	e, err := otlp.New(func(name string) string { return variables[name] }, "test")
+	e, err := otlp.New(func(name string) string { return variables[name] }, "test", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := timings.New()
 	r.Trace(e.Trace(), e.Span)
-	r.Command("x", e.Parent())(false)
+	r.Command("x", e.Parent())(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	return e.Close(ctx)

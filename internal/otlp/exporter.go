@@ -3,8 +3,10 @@ package otlp
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -22,6 +24,7 @@ const (
 type Exporter struct {
 	settings *settings
 	version  string
+	log      *slog.Logger
 	trace    timings.TraceID
 	send     sender
 
@@ -42,13 +45,14 @@ type sender interface {
 	close()
 }
 
-// New makes the exporter that the environment asks for; nil when no trace is wanted. Version is this program's.
-func New(getenv func(string) string, version string) (*Exporter, error) {
+// New returns the exporter that the environment asks for, or nil if no trace is wanted. Version is that of this program.
+// The exporter logs what it does.
+func New(getenv func(string) string, version string, log *slog.Logger) (*Exporter, error) {
 	s, err := readSettings(getenv, version)
 	if s == nil {
 		return nil, err
 	}
-	e := &Exporter{settings: s, version: version, trace: s.parent.trace,
+	e := &Exporter{settings: s, version: version, log: log, trace: s.parent.trace,
 		waiting: make(chan timings.Span, queue), closing: make(chan struct{}), closed: make(chan struct{})}
 	if e.trace == (timings.TraceID{}) {
 		_, _ = rand.Read(e.trace[:]) // never fails
@@ -62,8 +66,30 @@ func New(getenv func(string) string, version string) (*Exporter, error) {
 		return nil, err
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.logSettings(getenv)
 	go e.run()
 	return e, nil
+}
+
+// logSettings logs where the trace is sent and what it continues.
+func (e *Exporter) logSettings(getenv func(string) string) {
+	protocol := "http/protobuf"
+	if e.settings.grpc {
+		protocol = "grpc"
+	}
+	e.log.Debug("OpenTelemetry: sending a trace", "endpoint", httpclient.Redact(e.settings.endpoint), "protocol", protocol,
+		"trace", hex.EncodeToString(e.trace[:]))
+	parent := getenv("TRACEPARENT")
+	switch {
+	case parent == "":
+	case e.settings.parent.span == (timings.ID{}):
+		e.log.Warn("OpenTelemetry: TRACEPARENT is not a trace context and is ignored", "value", parent)
+	default:
+		e.log.Debug("OpenTelemetry: found trace parent in environment: " + parent)
+		if state := e.settings.parent.state; state != "" {
+			e.log.Debug("OpenTelemetry: found trace state in environment: " + state)
+		}
+	}
 }
 
 // Trace returns the ID of the trace.
@@ -148,8 +174,10 @@ func (e *Exporter) deliver(spans []timings.Span) {
 	for wait := time.Second; ; wait *= 2 {
 		err := e.send.send(ctx, message)
 		if err == nil {
+			e.log.Debug("OpenTelemetry: delivered spans", "count", len(spans), "bytes", len(message))
 			return
 		}
+		e.log.Debug("OpenTelemetry: spans were not delivered", "count", len(spans), "error", err)
 		var busy busyError
 		if errors.As(err, &busy) && sleep(ctx, max(wait, busy.after)) {
 			continue

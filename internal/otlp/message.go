@@ -1,6 +1,8 @@
 package otlp
 
 import (
+	"strings"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"tofu/internal/timings"
@@ -30,9 +32,15 @@ const (
 	spanBegan      = 7
 	spanEnded      = 8
 	spanAttributes = 9
+	spanEvents     = 11
 	spanStatus     = 15
 
-	statusCode = 3
+	statusMessage = 2
+	statusCode    = 3
+
+	eventTime       = 1
+	eventName       = 2
+	eventAttributes = 3
 
 	pairKey   = 1
 	pairValue = 2
@@ -85,10 +93,27 @@ func (s *settings) span(trace [16]byte, span *timings.Span) []byte {
 	for _, a := range span.Attributes {
 		b = appendMessage(b, spanAttributes, attribute(a))
 	}
-	if span.Failed {
-		b = appendMessage(b, spanStatus, appendNumber(nil, statusCode, statusError))
+	if span.Err != nil {
+		text := errorText(span.Err)
+		event := appendTime(nil, eventTime, span.Ended.UnixNano())
+		event = appendText(event, eventName, "exception")
+		event = appendMessage(event, eventAttributes, attribute(timings.Attribute{Key: "exception.message", Value: text}))
+		b = appendMessage(b, spanEvents, event)
+		b = appendMessage(b, spanStatus, appendNumber(appendText(nil, statusMessage, text), statusCode, statusError))
 	}
 	return b
+}
+
+// maxErrorText is the number of bytes that are sent of an error.
+const maxErrorText = 4 << 10
+
+// errorText returns the text of an error, shortened, in valid UTF-8.
+func errorText(err error) string {
+	text := err.Error()
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText] + "…"
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 func attribute(a timings.Attribute) []byte {

@@ -2,6 +2,8 @@ package otlp_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,7 +26,7 @@ func environment(pairs ...string) func(string) string {
 // session sends the trace of a small run and gives what Close says.
 func session(t *testing.T, getenv func(string) string) error {
 	t.Helper()
-	e, err := otlp.New(getenv, "9.9")
+	e, err := otlp.New(getenv, "9.9", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +36,10 @@ func session(t *testing.T, getenv func(string) string) error {
 	phase := r.Phase("walk")
 	work := r.Work("plan", name("a.b"))
 	r.Call(timings.Call{Provider: "x/y", Method: "ReadResource"}, name("a.b"))()
-	work(true)
-	r.Begin("install provider", timings.Attribute{Key: "k", Value: "v"}).End(false)
+	work(errors.New("lost \xff" + strings.Repeat("x", 5000)))
+	r.Begin("install provider", timings.Attribute{Key: "k", Value: "v"}).End(nil)
 	phase()
-	end(false)
+	end(nil)
 	return e.Close(t.Context())
 }
 
@@ -97,6 +99,10 @@ func check(t *testing.T, spans []otlptest.Span) {
 		byName["install provider"].Parent != walk.ID {
 		t.Errorf("the spans have other parents: %+v", spans)
 	}
+	if text := "lost xxx"; len(plan.Exceptions) != 1 || plan.Message != plan.Exceptions[0] || !strings.HasPrefix(plan.Message, text) ||
+		len(plan.Message) > 4200 || len(whole.Exceptions) > 0 || whole.Message != "" {
+		t.Errorf("the spans have other errors: %+v", spans)
+	}
 	if plan.Status != 2 || whole.Status != 0 || plan.Kind != 1 || read.Kind != 3 {
 		t.Errorf("the spans have another status or kind: %+v", spans)
 	}
@@ -127,7 +133,7 @@ func TestNothingWanted(t *testing.T) {
 	for _, getenv := range []func(string) string{
 		func(string) string { return "" }, environment("OTEL_TRACES_EXPORTER", "none"), environment("OTEL_SDK_DISABLED", "true"),
 	} {
-		if e, err := otlp.New(getenv, ""); e != nil || err != nil {
+		if e, err := otlp.New(getenv, "", nil); e != nil || err != nil {
 			t.Errorf("%v, %v", e, err)
 		}
 	}
@@ -143,13 +149,13 @@ func TestMistakes(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_HEADERS", "hunter2", "name=value"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "a=%zz", "name=value"},
 	} {
-		if _, err := otlp.New(environment(c[0], c[1]), ""); err == nil || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := otlp.New(environment(c[0], c[1]), "", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s=%s: %v", c[0], c[1], err)
 		}
 	}
 	for _, parent := range []string{"", "00-1-2-01", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"} {
-		e, err := otlp.New(environment("TRACEPARENT", parent), "")
+		e, err := otlp.New(environment("TRACEPARENT", parent), "", slog.New(slog.DiscardHandler))
 		if err != nil || e.Parent() != (timings.ID{}) || e.Close(t.Context()) != nil {
 			t.Errorf("%q: %v", parent, err)
 		}
@@ -204,7 +210,7 @@ func TestSilence(t *testing.T) {
 		<-released
 		return true
 	}
-	e, err := otlp.New(environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL), "")
+	e, err := otlp.New(environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL), "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

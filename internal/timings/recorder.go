@@ -75,7 +75,7 @@ func (r *Recorder) Phase(name string) (end func()) {
 	r.current = o.id()
 	r.mu.Unlock()
 	return func() {
-		o.End(false)
+		o.End(nil)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.phases[at].took = time.Since(start)

@@ -14,8 +14,8 @@ type Span struct {
 	ID, Parent   ID // no parent: the zero ID
 	Name         string
 	Attributes   []Attribute
-	Remote       bool // another process did the work
-	Failed       bool
+	Remote       bool  // another process did the work
+	Err          error // nil if the work succeeded
 	Began, Ended time.Time
 }
 
@@ -48,10 +48,10 @@ func (r *Recorder) begin(parent ID, name string, about ...Attribute) *Open {
 	return o
 }
 
-// End ends the span.
-func (o *Open) End(failed bool) {
+// End ends the span of work that returned err.
+func (o *Open) End(err error) {
 	if o != nil {
-		o.span.Ended, o.span.Failed = time.Now(), failed
+		o.span.Ended, o.span.Err = time.Now(), err
 		o.recorder.sink(o.span)
 	}
 }
@@ -65,9 +65,9 @@ func (o *Open) id() ID {
 }
 
 // Command begins the span of the whole run; parent is that of the program that started this one, if any.
-func (r *Recorder) Command(name string, parent ID) (end func(failed bool)) {
+func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	if r == nil || r.sink == nil {
-		return func(bool) {}
+		return func(error) {}
 	}
 	o := r.begin(parent, name)
 	r.mu.Lock()
@@ -77,9 +77,9 @@ func (r *Recorder) Command(name string, parent ID) (end func(failed bool)) {
 }
 
 // Work begins the work on an instance; its result ends it. What is plan, create, …; a call about the same instance is a part of it.
-func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(failed bool)) {
+func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(error)) {
 	if r == nil {
-		return func(bool) {}
+		return func(error) {}
 	}
 	var o *Open
 	if r.sink != nil {
@@ -89,8 +89,8 @@ func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(failed bool)) 
 		r.mu.Unlock()
 	}
 	began := time.Now()
-	return func(failed bool) {
-		o.End(failed)
+	return func(err error) {
+		o.End(err)
 		took := time.Since(began)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *Recorder) Call(c Call, about fmt.Stringer) (end func()) {
 	}
 	began := time.Now()
 	return func() {
-		o.End(false)
+		o.End(nil)
 		r.called(c, time.Since(began))
 	}
 }

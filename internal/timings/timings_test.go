@@ -1,6 +1,7 @@
 package timings
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,9 +19,9 @@ func TestNobodyAsked(t *testing.T) {
 	r.Phase("plan")()
 	r.Call(Call{"p", "m"}, nil)()
 	r.Waited("x", time.Second)
-	r.Work("plan", nil)(false)
-	r.Begin("init").End(true)
-	r.Command("plan", ID{})(true)
+	r.Work("plan", nil)(nil)
+	r.Begin("init").End(errors.New("failed"))
+	r.Command("plan", ID{})(nil)
 	w := r.Walk("plan", 1)
 	w.Visit(0)()
 	w.End(nil, nil)

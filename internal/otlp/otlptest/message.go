@@ -11,7 +11,9 @@ import (
 type Span struct {
 	Trace, ID, Parent, State, Name string // IDs in hexadecimal digits
 	Kind, Status                   uint64
-	Began, Ended                   uint64 // nanoseconds
+	Message                        string   // of the status
+	Exceptions                     []string // messages of exception events
+	Began, Ended                   uint64   // nanoseconds
 	Attributes, Resource           map[string]string
 }
 
@@ -131,8 +133,18 @@ func readSpan(m message) (Span, error) {
 	if s.Attributes, err = m.attributes(9); err != nil {
 		return s, err
 	}
+	err = m.each(11, func(event message) error {
+		attributes, err := event.attributes(3)
+		if string(event.bytes(2)) == "exception" && event.number(1) == s.Ended {
+			s.Exceptions = append(s.Exceptions, attributes["exception.message"])
+		}
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
 	return s, m.each(15, func(status message) error {
-		s.Status = status.number(3)
+		s.Status, s.Message = status.number(3), string(status.bytes(2))
 		return nil
 	})
 }
