@@ -78,7 +78,7 @@ func TestLayers(t *testing.T) {
 	for _, p := range load(t) {
 		own, ok := layerOf(p.path)
 		if !ok {
-			t.Errorf("internal/%s has no row in the table of layers", p.path)
+			t.Errorf("internal/%s is missing in the table of layers", p.path)
 			continue
 		}
 		for name, file := range p.files {
@@ -86,11 +86,11 @@ func TestLayers(t *testing.T) {
 				path, _ := strconv.Unquote(imp.Path.Value)
 				if rest, inside := strings.CutPrefix(path, "tofu/internal/"); inside {
 					if other, ok := layerOf(rest); ok && other > own {
-						t.Errorf("%s imports %s, which lies on a higher layer", name, path)
+						t.Errorf("%s imports %s, which is in a higher layer", name, path)
 					}
 				}
-				if rule := broken(p.path, path); rule != "" && !exempt[p.path] {
-					t.Errorf("%s imports %s: %s must not", name, path, rule)
+				if rule := forbiddenFor(p.path, path); rule != "" && !exempt[p.path] {
+					t.Errorf("%s imports %s, which is forbidden for %s", name, path, rule)
 				}
 			}
 		}
@@ -117,14 +117,14 @@ func TestHTTPClients(t *testing.T) {
 				if p.path == "httpclient" {
 					found = true
 				} else {
-					t.Errorf("%s uses http.%s; a client comes from httpclient.New", name, sel.Sel.Name)
+					t.Errorf("%s uses http.%s; use a client from httpclient.New", name, sel.Sel.Name)
 				}
 				return true
 			})
 		}
 	}
 	if !found {
-		t.Error("package httpclient itself isn't found")
+		t.Error("found no use in package httpclient: the check is broken")
 	}
 }
 
@@ -145,7 +145,8 @@ func layerOf(path string) (int, bool) {
 	}
 }
 
-func broken(path, imported string) string {
+// forbiddenFor returns the package for which the import is forbidden: path or one of its parents.
+func forbiddenFor(path, imported string) string {
 	for {
 		for _, bad := range forbidden[path] {
 			if imported == bad || strings.HasSuffix(bad, "/") && strings.HasPrefix(imported, bad) || strings.HasPrefix(imported, bad+"/") && strings.HasPrefix(bad, "tofu/") {
@@ -168,7 +169,7 @@ func broken(path, imported string) string {
 func TestPackages(t *testing.T) {
 	for _, p := range load(t) {
 		if slices.Contains(vague, filepath.Base(p.path)) {
-			t.Errorf("internal/%s: the name says nothing", p.path)
+			t.Errorf("internal/%s: the name is too vague", p.path)
 		}
 		documented := false
 		for name, file := range p.files {

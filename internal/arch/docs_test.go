@@ -24,25 +24,25 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestPackagesAreOnTheMap checks that the list of packages in ARCHITECTURE.md is complete.
-func TestPackagesAreOnTheMap(t *testing.T) {
+// TestArchitectureListsPackages checks that the list of packages in ARCHITECTURE.md is complete.
+func TestArchitectureListsPackages(t *testing.T) {
 	_, after, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "## Packages")
 	listed, _, _ := strings.Cut(after, "\n| Layer")
 	for _, p := range load(t) {
 		if !regexp.MustCompile(`(^|[\s/])` + filepath.Base(p.path) + `/`).MatchString(listed) {
-			t.Errorf("the map in docs/ARCHITECTURE.md lacks internal/%s", p.path)
+			t.Errorf("the list of packages in docs/ARCHITECTURE.md lacks internal/%s", p.path)
 		}
 	}
 }
 
-// TestDocumentsNameWhatThereIs checks that the files, tests and make targets named in the documents
+// TestNamesInDocuments checks that the files, tests and make targets named in the documents
 // exist.
-func TestDocumentsNameWhatThereIs(t *testing.T) {
+func TestNamesInDocuments(t *testing.T) {
 	targets, tests := read(t, "Makefile"), testNames(t)
 	code := regexp.MustCompile("`([^`\n]+)`")
 	file := regexp.MustCompile(`^[a-z][\w./-]*\.(go|md|sh|txtar)$`)
 	test := regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w+$`)
-	looked := 0
+	checked := 0
 	for _, doc := range documents {
 		for _, match := range code.FindAllStringSubmatch(read(t, doc), -1) {
 			name := match[1]
@@ -64,14 +64,14 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 			default:
 				continue
 			}
-			looked++
+			checked++
 			if !found {
-				t.Errorf("%s names `%s`, which is not there", doc, name)
+				t.Errorf("%s names `%s`, which does not exist", doc, name)
 			}
 		}
 	}
-	if looked < 40 {
-		t.Errorf("only %d names were looked at", looked)
+	if checked < 40 {
+		t.Errorf("found only %d names", checked)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestLifeOfAPlan(t *testing.T) {
 		}
 	}
 	if len(names) < 25 {
-		t.Errorf("only %d functions are named", len(names))
+		t.Errorf("found only %d functions", len(names))
 	}
 }
 
@@ -157,12 +157,12 @@ func TestRequirementsAreJustified(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(read(t, "go.mod"), -1) {
 		required[match[1]] = true
 		if !named[match[1]] {
-			t.Errorf("docs/DESIGN.md does not say what %s is for", match[1])
+			t.Errorf("docs/DESIGN.md does not list the requirement %s", match[1])
 		}
 	}
 	for path := range named {
 		if !required[path] {
-			t.Errorf("docs/DESIGN.md says what %s is for, which is not required", path)
+			t.Errorf("docs/DESIGN.md lists %s, which is not a requirement", path)
 		}
 	}
 }

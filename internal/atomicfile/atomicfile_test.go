@@ -44,13 +44,13 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	if err := atomicfile.Copy(path, failing{}, 0o600); !errors.Is(err, errFailing) {
-		t.Errorf("an error of the content is lost: %v", err)
+		t.Errorf("Copy with a failing reader: %v", err)
 	}
 	if got, err := os.ReadFile(path); err != nil || len(got) == 0 || names(t, dir) != "f" {
 		t.Errorf("%q, %v, %s", got, err, names(t, dir))
 	}
 	if err := atomicfile.Write(filepath.Join(dir, "f", "below"), nil, 0o600); err == nil {
-		t.Error("a file below a file")
+		t.Error("writing below a file succeeded")
 	}
 }
 
@@ -82,10 +82,10 @@ func TestRewrite(t *testing.T) {
 		t.Errorf("%q %v %v %v", got, info.Mode(), err, statErr)
 	}
 	if to, err := os.Readlink(link); err != nil || to != "f" {
-		t.Errorf("the link is %q: %v", to, err)
+		t.Errorf("the link has the target %q, %v", to, err)
 	}
 	if err := atomicfile.Rewrite(dir, nil); err == nil || names(t, dir) != "f link" {
-		t.Errorf("a folder was written: %v, %s", err, names(t, dir))
+		t.Errorf("writing to a directory: %v, %s", err, names(t, dir))
 	}
 }
 
@@ -111,11 +111,11 @@ func TestOverwrite(t *testing.T) {
 // and those of other programs.
 func TestRemoveStale(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "a", "b")
-	dead, err := atomicfile.Folder(parent)
+	dead, err := atomicfile.TempDir(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy, err := atomicfile.Folder(parent)
+	busy, err := atomicfile.TempDir(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func TestRemoveStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fresh, err := atomicfile.Folder(parent)
+	fresh, err := atomicfile.TempDir(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dead); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what a dead process left is still there: %v", err)
+		t.Errorf("leftovers of a killed process were not removed: %v", err)
 	}
 	for _, path := range []string{busy, other, fresh} {
 		if _, err := os.Stat(path); err != nil {

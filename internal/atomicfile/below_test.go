@@ -68,7 +68,7 @@ func TestWriteOverLinks(t *testing.T) {
 				t.Errorf("%s over a link to %s: %v", name, target, err)
 			}
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-				t.Errorf("%s over a link to %s: it is %v, %v", name, target, info, err)
+				t.Errorf("%s over a link to %s: got %v, %v", name, target, info, err)
 			}
 			if got, err := os.ReadFile(filepath.Join(dir, "victim")); err != nil || string(got) != "precious" {
 				t.Errorf("%s wrote %q into the target, %v", name, got, err)

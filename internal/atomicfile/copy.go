@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Copying holds options for copying a directory.
-type Copying struct {
-	// LeaveOut reports whether the file or directory with that name is omitted. If it is nil,
+// CopyOptions holds options for copying a directory.
+type CopyOptions struct {
+	// Exclude reports whether the file or directory with that name is omitted. If it is nil,
 	// everything is copied.
-	LeaveOut func(name string) bool
+	Exclude func(name string) bool
 	// KeepLinks copies symbolic links as links. Otherwise their targets are copied, which must be
 	// files.
 	KeepLinks bool
@@ -20,9 +20,9 @@ type Copying struct {
 	Link bool
 }
 
-// Tree copies the directory from, with everything in it, to the directory to. If from is a symbolic
+// CopyTree copies the directory from, with everything in it, to the directory to. If from is a symbolic
 // link, the link itself is copied or followed.
-func (c Copying) Tree(from, to string) error {
+func (c CopyOptions) CopyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func (c Copying) Tree(from, to string) error {
 		}
 		target := filepath.Join(to, rel)
 		switch {
-		case rel != "." && c.LeaveOut != nil && c.LeaveOut(d.Name()):
+		case rel != "." && c.Exclude != nil && c.Exclude(d.Name()):
 			if d.IsDir() {
 				return filepath.SkipDir
 			}

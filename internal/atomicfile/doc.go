@@ -1,7 +1,7 @@
 // Package atomicfile writes files and directories atomically: it fills them under a temporary name
 // beside their final path and renames them, so that readers see either the old content or the new
 // one, and a killed process leaves the old one. [Write] creates a file of the program, [Rewrite]
-// replaces a file of the user, and [Folder] creates a temporary directory.
+// replaces a file of the user, and [TempDir] creates a temporary directory.
 //
 // The program writes everything with it except states, which have rules of their own (package
 // backend/local).

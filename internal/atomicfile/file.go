@@ -15,21 +15,21 @@ import (
 // Write writes content to the file at path. It replaces an existing file or symbolic link. The
 // umask applies to perm.
 func Write(path string, content []byte, perm fs.FileMode) error {
-	return put(path, bytes.NewReader(content), perm, nil)
+	return write(path, bytes.NewReader(content), perm, nil)
 }
 
 // WriteSynced is like Write, and the file also survives a power failure.
 func WriteSynced(path string, content []byte, perm fs.FileMode) error {
-	err := put(path, bytes.NewReader(content), perm, (*os.File).Sync)
+	err := write(path, bytes.NewReader(content), perm, (*os.File).Sync)
 	if err == nil {
-		SyncFolder(filepath.Dir(path))
+		SyncDir(filepath.Dir(path))
 	}
 	return err
 }
 
 // Copy is like Write, for content that is too large for memory.
 func Copy(path string, content io.Reader, perm fs.FileMode) error {
-	return put(path, content, perm, nil)
+	return write(path, content, perm, nil)
 }
 
 // Rewrite replaces a file of the user: it follows a symbolic link and keeps owner and permissions.
@@ -44,9 +44,9 @@ func Rewrite(path string, content []byte) error {
 		return WriteSynced(path, content, 0o666)
 	}
 	if isDevice(before, nil) {
-		return pour(path, bytes.NewReader(content))
+		return writeInto(path, bytes.NewReader(content))
 	}
-	err = put(path, bytes.NewReader(content), before.Mode().Perm(), func(f *os.File) error {
+	err = write(path, bytes.NewReader(content), before.Mode().Perm(), func(f *os.File) error {
 		if err := f.Chmod(before.Mode().Perm()); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func Rewrite(path string, content []byte) error {
 	case errors.Is(err, fs.ErrPermission) || IsMountPoint(err):
 		return Overwrite(path, content)
 	case err == nil:
-		SyncFolder(filepath.Dir(path))
+		SyncDir(filepath.Dir(path))
 	}
 	return err
 }
@@ -87,9 +87,9 @@ func Overwrite(path string, content []byte) error {
 	return f.Sync()
 }
 
-// SyncFolder makes renames in a directory survive a power failure. Errors are ignored, because not
+// SyncDir makes renames in a directory survive a power failure. Errors are ignored, because not
 // every system supports it and the renames are done in any case.
-func SyncFolder(dir string) {
+func SyncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -104,7 +104,7 @@ func WriteNamed(path string, content []byte, perm fs.FileMode) error {
 		return err
 	}
 	if isDevice(os.Stat(path)) {
-		return pour(path, bytes.NewReader(content))
+		return writeInto(path, bytes.NewReader(content))
 	}
 	return WriteSynced(path, content, perm)
 }
@@ -130,11 +130,11 @@ func Resolve(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
-// put writes content to a temporary file, calls finish on it, and renames it to path. If path is a
-// device or a pipe, put writes to it: replacing /dev/null with a file would break the system.
-func put(path string, content io.Reader, perm fs.FileMode, finish func(*os.File) error) error {
+// write writes content to a temporary file, calls finish on it, and renames it to path. A device or
+// a pipe is written to directly: replacing /dev/null with a file would break the system.
+func write(path string, content io.Reader, perm fs.FileMode, finish func(*os.File) error) error {
 	if isDevice(os.Lstat(path)) {
-		return pour(path, content)
+		return writeInto(path, content)
 	}
 	f, err := create(filepath.Dir(path), perm)
 	if err != nil {
@@ -159,7 +159,7 @@ func isDevice(info fs.FileInfo, err error) bool {
 	return err == nil && info.Mode().Type()&^(fs.ModeSymlink|fs.ModeDir) != 0
 }
 
-func pour(path string, content io.Reader) error {
+func writeInto(path string, content io.Reader) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err

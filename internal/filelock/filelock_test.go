@@ -22,12 +22,12 @@ func TestLock(t *testing.T) {
 	if err := filelock.Lock(a); err != nil {
 		t.Fatal(err)
 	}
-	c.Close() // closing another descriptor of the same file changes nothing
+	c.Close() // closing another descriptor of the same file does not release the lock
 	if err := filelock.Lock(b); !errors.Is(err, filelock.ErrHeld) {
-		t.Errorf("locking what is locked: %v", err)
+		t.Errorf("locking a locked file: %v", err)
 	}
 	if err := filelock.LockShared(b); !errors.Is(err, filelock.ErrHeld) {
-		t.Errorf("sharing what is locked: %v", err)
+		t.Errorf("a shared lock on a locked file: %v", err)
 	}
 	a.Close()
 	if err := filelock.Lock(b); err != nil {
@@ -41,11 +41,11 @@ func TestLock(t *testing.T) {
 	d.Close()
 	f := open()
 	if err := filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) {
-		t.Errorf("locking what is shared: %v", err)
+		t.Errorf("locking a file with a shared lock: %v", err)
 	}
 	e.Close()
 	if err := filelock.Lock(f); err != nil {
-		t.Errorf("after the last one closed: %v", err)
+		t.Errorf("after the last holder closed: %v", err)
 	}
 	f.Close()
 }

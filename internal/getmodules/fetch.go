@@ -88,7 +88,7 @@ var methods = map[string]method{
 // into puts the package that is asked for into a folder, in place of what is there. That goes first, as in OpenTofu: nobody goes on with a
 // package that isn't the one that is asked for.
 func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
-	tmp, err := atomicfile.Folder(filepath.Dir(dir))
+	tmp, err := atomicfile.TempDir(filepath.Dir(dir))
 	if err != nil {
 		return found{}, err
 	}
@@ -106,7 +106,7 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	case known && out.err != nil:
 		return found{}, &againError{out.err}
 	case known && out.dir != dir:
-		err = atomicfile.Copying{KeepLinks: true}.Tree(out.dir, fresh)
+		err = atomicfile.CopyOptions{KeepLinks: true}.CopyTree(out.dir, fresh)
 	default:
 		out = found{dir: dir}
 		out.subdir, err = f.watch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address)

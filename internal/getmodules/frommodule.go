@@ -44,7 +44,7 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err erro
 			undo()
 		}
 	}()
-	if err := (atomicfile.Copying{KeepLinks: true, LeaveOut: isPrivate}).Tree(from, dir); err != nil {
+	if err := (atomicfile.CopyOptions{KeepLinks: true, Exclude: isPrivate}).CopyTree(from, dir); err != nil {
 		return err
 	}
 	return in.write()

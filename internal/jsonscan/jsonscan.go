@@ -4,15 +4,6 @@
 // It is for large texts that every command reads completely: state files and the values in them.
 // encoding/json visits each byte of such a file twice, and each byte of its raw parts four times.
 //
-//	s := jsonscan.Scanner{Data: data}
-//	ok := s.Members(func(name []byte) bool {
-//		if string(name) == "serial" {
-//			serial, ok = s.Number()
-//			return ok
-//		}
-//		return s.Skip()
-//	}) && s.End()
-//
 // Invariants: the results of [Scanner.Raw] are valid JSON by the rules of encoding/json. The text
 // is never modified, and results share its memory. No text makes a method panic or recurse without
 // bound. A method returns false if the text is not of the requested kind, and leaves the position

@@ -29,20 +29,20 @@ func check(t *testing.T, data []byte) {
 	raw, ok := s.Raw()
 	ok = ok && s.End()
 	if ok != json.Valid(data) {
-		t.Fatalf("%.80q is taken for valid: %v", data, ok)
+		t.Fatalf("%.80q: valid is %v", data, ok)
 	}
 	if !ok {
 		return
 	}
 	if want := bytes.Trim(data, " \t\r\n"); !bytes.Equal(raw, want) || cap(raw) != len(raw) {
-		t.Fatalf("of %.80q it gives %.80q", data, raw)
+		t.Fatalf("%.80q: Raw returns %.80q", data, raw)
 	}
 	var text string
 	s = jsonscan.Scanner{Data: data}
 	if got, ok := s.Text(); ok != (raw[0] == '"') {
-		t.Fatalf("%.80q is taken for a string: %v", data, ok)
+		t.Fatalf("%.80q: Text reports %v", data, ok)
 	} else if ok && (json.Unmarshal(data, &text) != nil || text != got) {
-		t.Fatalf("the string %q becomes %q", data, got)
+		t.Fatalf("%q: Text returns %q", data, got)
 	}
 	members := make(map[string]json.RawMessage)
 	s = jsonscan.Scanner{Data: data}
@@ -52,7 +52,7 @@ func check(t *testing.T, data []byte) {
 		members[text] = value
 		return ok
 	}); ok != (raw[0] == '{') {
-		t.Fatalf("%.80q is taken for an object: %v", data, ok)
+		t.Fatalf("%.80q: Members reports %v", data, ok)
 	} else if want := make(map[string]json.RawMessage); ok && json.Unmarshal(data, &want) == nil {
 		for name, value := range want {
 			if !bytes.Equal(members[name], value) {
@@ -65,13 +65,13 @@ func check(t *testing.T, data []byte) {
 	}
 }
 
-func TestAsEncodingJSON(t *testing.T) {
+func TestAgreesWithEncodingJSON(t *testing.T) {
 	for _, text := range values {
 		check(t, []byte(text))
 	}
 }
 
-func FuzzAsEncodingJSON(f *testing.F) {
+func FuzzAgreesWithEncodingJSON(f *testing.F) {
 	for _, text := range values {
 		if len(text) < 1000 {
 			f.Add([]byte(text))
@@ -93,7 +93,7 @@ func BenchmarkRaw(b *testing.B) {
 	for b.Loop() {
 		s := jsonscan.Scanner{Data: data}
 		if _, ok := s.Raw(); !ok {
-			b.Fatal("not valid")
+			b.Fatal("Raw reports invalid JSON")
 		}
 	}
 }

@@ -32,6 +32,6 @@ func TestDo(t *testing.T) {
 	}
 	group.Wait()
 	if n := runs.Load(); n != 10 {
-		t.Errorf("%d runs", n)
+		t.Errorf("%d runs, want 10", n)
 	}
 }

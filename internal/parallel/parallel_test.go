@@ -23,18 +23,18 @@ func TestEach(t *testing.T) {
 		})
 		for i := range seen {
 			if got := seen[i].Load(); got != 1 {
-				t.Errorf("of %d: %d was done %d times", n, i, got)
+				t.Errorf("n = %d: do(%d) was called %d times", n, i, got)
 			}
 		}
 		if most.Load() > 4 {
-			t.Errorf("of %d: %d ran at a time", n, most.Load())
+			t.Errorf("n = %d: %d calls at a time", n, most.Load())
 		}
 	}
 }
 
-// TestEachAtOneTime checks that all calls run concurrently if there are enough workers. Otherwise
+// TestEachIsConcurrent checks that all calls run concurrently if there are enough workers. Otherwise
 // it never returns.
-func TestEachAtOneTime(t *testing.T) {
+func TestEachIsConcurrent(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(5)
 	parallel.Each(5, 8, func(int) {
@@ -49,18 +49,18 @@ func TestPanic(t *testing.T) {
 	calls := 0
 	defer func() {
 		crash, ok := recover().(tfdiags.Crash)
-		if !ok || crash.Problem != "on purpose" || !strings.Contains(string(crash.Stack), "slip") {
+		if !ok || crash.Problem != "on purpose" || !strings.Contains(string(crash.Stack), "fail") {
 			t.Errorf("recovered %v", crash)
 		}
 		if calls != 11 {
-			t.Errorf("there were %d calls", calls)
+			t.Errorf("%d calls, want 11", calls)
 		}
 	}()
 	parallel.Each(1000, 1, func(i int) {
 		if calls++; i == 10 {
-			parallel.Each(2, 2, func(int) { slip() })
+			parallel.Each(2, 2, func(int) { fail() })
 		}
 	})
 }
 
-func slip() { panic("on purpose") }
+func fail() { panic("on purpose") }

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/states"
 )
 
-// TestRemovedAttributes: what a schema lost without a new version is dropped from stored objects,
-// wherever it is (S87).
+// TestRemovedAttributes checks that attributes removed from a schema without a new version are
+// dropped from stored objects, also in nested values (S87).
 func TestRemovedAttributes(t *testing.T) {
 	rule := cty.Object(map[string]cty.Type{"port": cty.Number})
 	ty := cty.Object(map[string]cty.Type{

@@ -58,7 +58,7 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 		os.Remove(f.Name())
 		return nil, err
 	}
-	atomicfile.SyncFolder(filepath.Dir(target))
+	atomicfile.SyncDir(filepath.Dir(target))
 	if !keep {
 		return nil, nil
 	}

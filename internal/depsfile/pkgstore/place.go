@@ -22,12 +22,12 @@ func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
 	}
-	tmp, err := atomicfile.Folder(filepath.Dir(target))
+	tmp, err := atomicfile.TempDir(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	err = s.relinked(c.Dir, func() error { return copying.Tree(c.Dir, filepath.Join(tmp, "package")) })
+	err = s.relinked(c.Dir, func() error { return copying.CopyTree(c.Dir, filepath.Join(tmp, "package")) })
 	if err != nil {
 		return fmt.Errorf("copying the package to %s: %w", target, err)
 	}
@@ -79,7 +79,7 @@ func (s *Store) Link(dir, target string) error {
 	if now, err := os.Readlink(target); err == nil && now == abs {
 		return nil
 	}
-	tmp, err := atomicfile.Folder(filepath.Dir(target))
+	tmp, err := atomicfile.TempDir(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Store) Link(dir, target string) error {
 		if rerr != nil {
 			return rerr
 		}
-		if err := copying.Tree(real, fresh); err != nil {
+		if err := copying.CopyTree(real, fresh); err != nil {
 			return fmt.Errorf("copying the package to %s: %w", target, err)
 		}
 	}
@@ -117,4 +117,4 @@ func exchange(fresh, target, old string) error {
 }
 
 // copying is how packages are copied, which are never written to.
-var copying = atomicfile.Copying{Link: runtime.GOOS != "windows"}
+var copying = atomicfile.CopyOptions{Link: runtime.GOOS != "windows"}

@@ -80,7 +80,7 @@ func (s *Store) Explain(err error) error {
 }
 
 // TempDir makes a folder for a download, on the store's disk. The caller removes it.
-func (s *Store) TempDir() (string, error) { return atomicfile.Folder(filepath.Join(s.root, "tmp")) }
+func (s *Store) TempDir() (string, error) { return atomicfile.TempDir(filepath.Join(s.root, "tmp")) }
 
 // Find gives the stored package that has one of the hashes, if there is one and it is intact.
 func (s *Store) Find(hashes []depsfile.Hash) (Content, bool) {

@@ -11,9 +11,9 @@ import (
 // programs may be in the same directory.
 const prefix = ".tofu-tmp-"
 
-// Folder creates a temporary directory in parent, from which files can be renamed to their final
+// TempDir creates a temporary directory in parent, from which files can be renamed to their final
 // paths. The caller removes it.
-func Folder(parent string) (string, error) {
+func TempDir(parent string) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}
