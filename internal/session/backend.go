@@ -14,22 +14,22 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// backendSettings are a backend with its complete settings.
+// BackendSettings are a backend and its complete settings.
 type BackendSettings struct {
 	Driver *backend.Driver
 	Schema *configschema.Block
-	Block  cty.Value // what the block says; an object of nulls without a block
-	Config cty.Value // with what the command line gave besides
+	Block  cty.Value // settings of the block; an object of nulls without one
+	Config cty.Value // including settings of the command line
 }
 
-// localSettings are those of a root module without a backend block.
+// LocalSettings returns the settings of a root module without a backend block.
 func LocalSettings() *BackendSettings {
 	schema := backend.Schema(local.Driver.Config())
 	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(), Config: schema.EmptyValue()}
 }
 
-// decodeBackend gives the settings of a configuration's backend block as it stands there. The second result is false when there
-// is no block.
+// DecodeBackend returns the settings in the configuration's backend block, without those of the
+// command line. The second result is false if there is no block.
 func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	block := cfg.Module.Backend
@@ -66,7 +66,7 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, diags
 }
 
-// open opens the backend's store.
+// open opens the store of the backend.
 func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePaths) (backend.Store, tfdiags.Diagnostics) {
 	config := s.Driver.Config()
 	diags := backend.Decode(s.Config, config, app.Env)
@@ -88,8 +88,8 @@ func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePat
 	return store, diags
 }
 
-// currentBackend gives the settings of the backend that the working directory is initialized for. A block that says something
-// else than init noted is an error.
+// CurrentBackend returns the settings of the backend that the working directory is initialized for.
+// It is an error if the block differs from the one that init recorded.
 func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, tfdiags.Diagnostics) {
 	settings, hasBlock, diags := DecodeBackend(cfg)
 	if diags.HasErrors() {
@@ -126,7 +126,8 @@ func needInit(reason string, args ...any) tfdiags.Diagnostic {
 		fmt.Sprintf(reason, args...))
 }
 
-// optionalSchema is a schema without required arguments: what a block leaves out may be given elsewhere.
+// OptionalSchema returns schema with all arguments optional, because arguments that a block omits
+// may be set elsewhere.
 func OptionalSchema(schema *configschema.Block) *configschema.Block {
 	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)), BlockTypes: schema.BlockTypes}
 	for name, attr := range schema.Attributes {

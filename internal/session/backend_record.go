@@ -14,15 +14,17 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// backendRecord is what init notes about the backend, in the data directory: its settings with everything that was given on the
-// command line, and a hash of the block itself, by which later commands see that the block was changed.
+// BackendRecord is what init records about the backend in the data directory: its settings,
+// including those of the command line, and a hash of the block, by which later commands detect that
+// the block was changed.
 type BackendRecord struct {
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
 	Hash   uint64          `json:"hash"`
 }
 
-// backendFile is the record's file. Its form is that of a very old state file, version 3, in which the record was one property.
+// backendFile is the form of the record's file: a state file of version 3, in which the record was
+// one property.
 type backendFile struct {
 	Version int            `json:"version"`
 	Backend *BackendRecord `json:"backend,omitempty"`
@@ -30,7 +32,7 @@ type backendFile struct {
 
 func (s *Session) backendRecordPath() string { return filepath.Join(s.DataDir, "terraform.tfstate") }
 
-// readBackendRecord gives the record, nil when there is none.
+// ReadBackendRecord returns the record, or nil if there is none.
 func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 	src, err := os.ReadFile(s.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +56,7 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 	return file.Backend, nil
 }
 
-// writeBackendRecord replaces the record; nil removes it.
+// WriteBackendRecord replaces the record. A nil record removes it.
 func (s *Session) WriteBackendRecord(r *BackendRecord) error {
 	path := s.backendRecordPath()
 	if r == nil {
@@ -67,10 +69,10 @@ func (s *Session) WriteBackendRecord(r *BackendRecord) error {
 	if err != nil {
 		return fmt.Errorf("writing down the backend's settings: %w", err)
 	}
-	return s.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may hold secrets
+	return s.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may contain secrets
 }
 
-// writeDataFile writes a file of the data directory with one rename.
+// WriteDataFile writes a file in the data directory atomically.
 func (s *Session) WriteDataFile(name string, content []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(s.DataDir, 0o755); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
@@ -81,12 +83,13 @@ func (s *Session) WriteDataFile(name string, content []byte, perm fs.FileMode) e
 	return nil
 }
 
-// backendHash is the record's hash of a backend block.
+// BackendHash returns the hash of a backend block for its record.
 func BackendHash(typ string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(typ), config}).Hash())
 }
 
-// newBackendRecord makes the record of a backend with its block's own settings and the complete ones.
+// NewBackendRecord returns the record of a backend with the settings of its block and its complete
+// settings.
 func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, error) {
 	text, err := ctyjson.Marshal(complete, complete.Type())
 	if err != nil {
@@ -95,7 +98,8 @@ func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, er
 	return &BackendRecord{Type: typ, Config: text, Hash: BackendHash(typ, block)}, nil
 }
 
-// value gives the recorded settings in the type of the backend's schema; settings it does not know any more are left out.
+// Value returns the recorded settings as a value of the backend's schema. It drops settings that
+// the schema no longer has.
 func (r *BackendRecord) Value(ty cty.Type) (cty.Value, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(r.Config, &given); err != nil {

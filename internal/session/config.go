@@ -13,14 +13,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// loaded is a configuration with the values that its root variables were given.
+// Config is a configuration with the given values of its root variables.
 type Config struct {
 	*configs.Config
 	Given map[string]configs.Given
-	Tests *moduletest.Suite // nil where it wasn't asked for
+	Tests *moduletest.Suite // nil if not requested
 }
 
-// loadConfig loads the root module and all installed modules. There is a configuration unless the diagnostics have errors.
+// LoadConfig loads the root module and all installed modules. The configuration is nil only if
+// there are errors.
 func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, tfdiags.Diagnostics) {
 	given, diags := s.Collect(vars)
 	if diags.HasErrors() {
@@ -30,7 +31,7 @@ func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, tfdi
 	return cfg, diags.Append(more...)
 }
 
-// loadConfigGiven is loadConfig with values that were collected before.
+// LoadConfigWith is [Session.LoadConfig] with values that were collected before.
 func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, tfdiags.Diagnostics) {
 	resolve, diags := getmodules.Installed(s.ModulesDir())
 	if diags.HasErrors() {
@@ -40,8 +41,9 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 	return cfg, diags.Append(more...)
 }
 
-// loadRootModule loads the root module alone: enough for the backend, the encryption and the variables. Its warnings are left to the
-// commands that are about the configuration itself; others would print them among values that programs read.
+// LoadRootModule loads the root module only, which is enough for the backend, encryption and
+// variables. It returns no warnings: commands that are about the configuration report them, and
+// others print values that programs read.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, tfdiags.Diagnostics) {
 	given, diags := s.Collect(vars)
 	if diags.HasErrors() {
@@ -54,12 +56,12 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 	return cfg, nil
 }
 
-// collect finds the values that are given for root variables.
+// Collect returns the given values of root variables.
 func (s *Session) Collect(vars Variables) (map[string]configs.Given, tfdiags.Diagnostics) {
 	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
 }
 
-// Load loads a configuration with the modules that resolve finds.
+// Load loads a configuration with the modules that resolve returns.
 func (s *Session) Load(ctx context.Context, given map[string]configs.Given, resolve configs.Resolver) (*Config, tfdiags.Diagnostics) {
 	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
 		opts.Resolve = resolve
@@ -67,15 +69,15 @@ func (s *Session) Load(ctx context.Context, given map[string]configs.Given, reso
 	})
 }
 
-// LoadRootModuleWith loads the root module alone, with values that were collected before.
+// LoadRootModuleWith loads the root module only, with values that were collected before.
 func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, tfdiags.Diagnostics) {
 	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
 		return configs.LoadRootModule(s.RootDir, opts)
 	})
 }
 
-// load loads a configuration. Values that static evaluation asks for are added to given, so that each is asked for
-// just once.
+// load loads a configuration. It adds the values that static evaluation asks the user for to given,
+// so that the user is asked only once.
 func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	from func(*configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics)) (*Config, tfdiags.Diagnostics) {
 	defer s.Timings.Phase("configuration")()
@@ -101,10 +103,10 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 
 func (s *Session) ModulesDir() string { return filepath.Join(s.DataDir, "modules") }
 
-// requireConfig is the error of a command that needs a configuration in a directory that has none.
+// RequireConfig returns an error if the directory has no configuration.
 func (s *Session) RequireConfig() error { return s.requireConfigBut("") }
 
-// requireConfigFor is the same for a plan. One that is to destroy everything needs none.
+// RequireConfigFor is RequireConfig for a plan. A destroy plan needs no configuration.
 func (s *Session) RequireConfigFor(mode plans.Mode) error {
 	if mode == plans.Destroy {
 		return nil
@@ -124,7 +126,7 @@ func (s *Session) requireConfigBut(advice string) error {
 		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir, advice).Err()
 }
 
-// source gives the text of a configuration file for excerpts in diagnostics.
+// Source returns the text of a configuration file for excerpts in diagnostics.
 func (s *Session) Source(name string) []byte {
 	if src, ok := s.Snapshot[name]; ok {
 		return src
@@ -134,7 +136,7 @@ func (s *Session) Source(name string) []byte {
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return nil // an excerpt is a convenience
+		return nil // excerpts are optional
 	}
 	return src
 }

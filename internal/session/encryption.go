@@ -13,7 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// encryptionFor gives what the root module and TF_ENCRYPTION say of encryption. Keys are made once per command.
+// encryptionFor returns the encryption settings of the root module and TF_ENCRYPTION. It derives
+// keys once per command.
 func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, tfdiags.Diagnostics) {
 	if s.Encrypted != nil {
 		return s.Encrypted, nil
@@ -31,7 +32,7 @@ func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, tfdiags.Diagno
 	return config, diags
 }
 
-// stateCodec gives the encryption of states, nil for none.
+// StateCodec returns the encryption of states, or nil if there is none.
 func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, tfdiags.Diagnostics) {
 	config, diags := s.encryptionFor(cfg)
 	if diags.HasErrors() || config.State() == nil {
@@ -40,8 +41,8 @@ func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, tfdiags.Diagnostics) 
 	return config.State(), diags
 }
 
-// lateCodec asks for keys when something turns out to be encrypted, so that commands which may have nothing to decrypt don't need the
-// variables that keys are made of.
+// lazyCodec derives keys only when it finds encrypted data, so that commands without encrypted data
+// don't require the variables that the keys depend on.
 type lazyCodec struct {
 	session *Session
 	cfg     *Config
@@ -60,16 +61,17 @@ func (c lazyCodec) Decrypt(ctx context.Context, data []byte) (plain []byte, migr
 
 func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is for reading") }
 
-// encryptionWarnings are those about what the configuration says of encryption.
+// EncryptionWarnings returns warnings about the encryption settings.
 func (s *Session) EncryptionWarnings(cfg *Config) tfdiags.Diagnostics {
 	config, diags := s.encryptionFor(cfg)
 	if diags.HasErrors() {
-		return nil // told by whoever needs the encryption
+		return nil // reported where the encryption is used
 	}
 	return config.Warnings()
 }
 
-// fileEncryption gives the encryption for a file that is named on the command line, whose configuration is the working directory's.
+// FileEncryption returns the encryption for a file named on the command line, as configured in the
+// working directory.
 func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encryption.Config, tfdiags.Diagnostics) {
 	if !s.Parser.IsModuleDir(s.RootDir) && strings.TrimSpace(s.Env("TF_ENCRYPTION")) == "" {
 		return &encryption.Config{}, nil
@@ -81,7 +83,8 @@ func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encrypti
 	return s.encryptionFor(cfg)
 }
 
-// decryptFile gives a file's content in clear text. Without encryption it is the file itself, unless that is encrypted.
+// DecryptFile returns the decrypted content of a file. Without encryption it returns data, or an
+// error if data is encrypted.
 func DecryptFile(ctx context.Context, t *encryption.Target, data []byte) ([]byte, error) {
 	if t == nil {
 		return data, nil

@@ -14,14 +14,14 @@ import (
 	"tofu/internal/ui"
 )
 
-// The names of operations, as lock information has them.
+// Names of operations in lock information.
 const (
 	OperationPlan    = "OperationTypePlan"
 	OperationApply   = "OperationTypeApply"
 	OperationRefresh = "OperationTypeRefresh"
 )
 
-// operation is a run of the engine: a configuration, the state it starts from, and the providers.
+// Operation is a run of the engine with a configuration, its initial state, and providers.
 type Operation struct {
 	Session   *Session
 	Config    *Config
@@ -32,15 +32,16 @@ type Operation struct {
 	Variables map[string]engine.Variable
 }
 
-// OperationOptions are the options that all operations have in common.
+// OperationOptions are the options that all operations share.
 type OperationOptions struct {
 	Variables Variables
 	Paths     StatePaths
 	Lock      LockOptions
 }
 
-// startOperation does what comes before planning: it loads the configuration, gets the variables' values, opens the backend, locks
-// and reads the state, and checks the providers. The caller closes the operation, which gives back the lock, unless there are errors.
+// StartOperation prepares an operation: it loads the configuration, reads the values of variables,
+// opens the backend, locks and reads the state, and checks the providers. Unless there are errors,
+// the caller must close the operation, which releases the lock.
 func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, tfdiags.Diagnostics) {
 	root, diags := s.LoadRootModule(ctx, opts.Variables)
 	if diags.HasErrors() {
@@ -63,7 +64,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	op := &Operation{Session: s, Location: p}
 	op.Config, more = s.LoadConfigWith(ctx, root.Given)
 	diags = diags.Append(more...)
-	if more.HasErrors() { // in a directory that was never initialized, packages are missing as well as modules
+	if more.HasErrors() { // packages may be missing as well as modules: report both
 		return nil, diags.Append(s.missingPackages()...)
 	}
 	op.Variables, more = op.Config.Variables(ctx, s, NeedValues)
@@ -82,7 +83,8 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	return op, diags
 }
 
-// open locks and reads the state and checks the providers. With errors it leaves nothing open.
+// Open locks and reads the state and checks the providers. It leaves nothing open if there are
+// errors.
 func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnostics {
 	var diags, more tfdiags.Diagnostics
 	op.State, diags = op.Session.ReadState(ctx, op.Location, req)
@@ -90,7 +92,8 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnos
 		return diags
 	}
 	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
-	// Providers that only the state needs are checked after planning, which is more to the point about what they serve.
+	// Providers that only the state needs are checked after planning, where the error can say which
+	// objects need them.
 	op.Providers, more = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
 	diags = diags.Append(more...)
 	if more.HasErrors() {
@@ -101,7 +104,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnos
 	return diags
 }
 
-// environment is what the engine finds around it.
+// Environment returns the environment of the engine.
 func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
@@ -110,7 +113,7 @@ func (s *Session) Environment(running *Providers, workspace string) *engine.Env 
 	}
 }
 
-// close ends the providers and gives back the lock.
+// Close ends the providers and releases the lock.
 func (op *Operation) Close() {
 	if op.Providers != nil {
 		op.Providers.Close(op.Session)
@@ -120,8 +123,9 @@ func (op *Operation) Close() {
 	}
 }
 
-// plan checks the configuration, plans and shows the plan. A plan with errors is shown too as far as it got, and given back; when it got
-// to no object, that is shown to those who want nothing but a plan.
+// Plan validates the configuration, plans, and prints the plan. It also prints and returns a plan
+// with errors, except that a plan without any objects is printed only if it is not going to be
+// applied.
 func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
 	plan, diags := op.PlanQuietly(ctx, opts)
 	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
@@ -133,14 +137,15 @@ func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions, toApply
 	return plan, diags
 }
 
-// quietEnv is for what is worked out without being shown.
+// QuietEnv returns an environment without progress output.
 func (op *Operation) QuietEnv() *engine.Env {
 	quiet := *op.Env
 	quiet.Observe = nil
 	return &quiet
 }
 
-// planQuietly checks the configuration and plans. What is wrong in the configuration itself is said before anything is read.
+// PlanQuietly validates the configuration and plans without printing. Errors in the configuration
+// are returned before anything is read.
 func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
 	diags := engine.Validate(EngineContext(ctx), op.Config.Config, op.QuietEnv())
 	if diags.HasErrors() {
@@ -148,7 +153,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	opts.Variables = op.Variables
 	plan, more := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, opts)
-	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" }) // of whole resources, where planning names instances
+	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" }) // validation names resources, planning names instances
 	diags = diags.Append(more.Dedup(said)...)
 	if !diags.HasErrors() {
 		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State()))...)
@@ -159,7 +164,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	return plan, diags
 }
 
-// hasChanges tells whether something would be done to an object.
+// HasChanges reports whether the plan changes any object.
 func HasChanges(plan *plans.Plan) bool {
 	for _, c := range plan.Changes.Instances {
 		if c.Action != plans.NoOp {
@@ -171,13 +176,13 @@ func HasChanges(plan *plans.Plan) bool {
 
 func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool) {
 	defer op.Session.Timings.Phase("output")()
-	var ignored tfdiags.Diagnostics // whatever is planned has its schema
+	var ignored tfdiags.Diagnostics // every planned resource has a schema
 	op.Session.Printer.Plan(&ui.PlanView{
 		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(EngineContext(ctx), &ignored), Saved: saved,
 	})
 }
 
-// apply applies a plan and saves the state, which it does in any case: after errors and interrupts there is something to save too.
+// Apply applies a plan and saves the state, even after errors and interrupts.
 func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
 	defer op.Session.Interrupts.Record()()
 	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
@@ -196,12 +201,12 @@ func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string,
 		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted. What was done before is in the state; plan again to see what is left."))
 	}
 	if st == plan.Prior && diags.HasErrors() {
-		return st, tally, diags // refused before anything was begun; unlocking ends the record of it
+		return st, tally, diags // refused before the first change; unlocking removes the journal
 	}
 	return st, tally, diags.Append(op.Save(ctx, st)...)
 }
 
-// save writes the final state. When it can be saved nowhere it is printed, as the last thing that can be done for it.
+// Save writes the final state. If it can't be saved anywhere, Save prints it as a last resort.
 func (op *Operation) Save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
 	end := op.Session.Timings.Phase("saving the state")
 	diags := op.State.Store(ctx, st)
@@ -214,7 +219,7 @@ func (op *Operation) Save(ctx context.Context, st *states.State) tfdiags.Diagnos
 	return diags
 }
 
-// journal records what must not be forgotten, before anybody else hears of it.
+// journal records events durably before other observers receive them.
 func journal(m *statemgr.Manager, e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyStart:
@@ -227,16 +232,18 @@ func journal(m *statemgr.Manager, e engine.Event) {
 	case engine.ObjectMoved:
 		m.Moved(e.Addr, e.From, e.To, e.Object, e.Provider)
 	case engine.ApplyDone:
-		if !e.Abandoned { // else it stays open, for the next command to tell
+		if !e.Abandoned { // an abandoned call stays in the journal for the next command
 			m.Ended(e.Addr, e.Deposed)
 		}
 	}
 }
 
-// engineContext frees an operation from the context that ends with the first interrupt: the engine ends what runs in its own way.
+// EngineContext returns a context that the first interrupt does not cancel, because the engine ends
+// running calls itself.
 func EngineContext(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// lockPlan locks for a plan, which only reads: another plan's lock does not keep it from running.
+// lockPlan locks the state for a plan. Plans only read, so another plan's lock does not prevent
+// them.
 func (s *Session) lockPlan(ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting)) tfdiags.Diagnostics {
 	diags := m.Lock(ctx, OperationPlan, 0, nil)
 	for _, d := range diags {
@@ -250,7 +257,7 @@ func (s *Session) lockPlan(ctx context.Context, m *statemgr.Manager, timeout tim
 	return diags
 }
 
-// outputs are the root outputs of a state by name.
+// Outputs returns the root outputs of a state by name.
 func Outputs(st *states.State) map[string]*states.Output {
 	out := make(map[string]*states.Output)
 	for _, name := range st.OutputNames() {

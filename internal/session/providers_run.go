@@ -24,22 +24,23 @@ import (
 	"tofu/internal/ui"
 )
 
-// runningProviders starts the providers of one command and ends them.
+// Providers starts and ends the providers of one command.
 type Providers struct {
 	*plugin.Pool
 	Locks *depsfile.Locks
 	store *pkgstore.Store
-	// check tells what of some requirements is not locked or not installed.
+	// check reports requirements that are not locked or not installed.
 	check        func(depsfile.Requirements) tfdiags.Diagnostics
 	provisioners *provisioners
 }
 
-// missingPackages reports providers of the lock file whose packages are not installed, whatever the configuration requires.
+// missingPackages reports providers of the lock file whose packages are not installed, whatever the
+// configuration requires.
 func (s *Session) missingPackages() tfdiags.Diagnostics {
 	locks, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if diags = diags.AppendError(err); diags.HasErrors() {
-		return nil // reported by whatever opens the providers
+		return nil // reported by OpenProviders
 	}
 	locked := make(depsfile.Requirements)
 	for _, p := range locks.Providers() {
@@ -48,7 +49,8 @@ func (s *Session) missingPackages() tfdiags.Diagnostics {
 	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached))
 }
 
-// openProviders checks that what is required is locked and installed, and gives the pool that starts it. Nothing is started yet.
+// OpenProviders checks that the required providers are locked and installed, and returns the pool
+// that starts them. It starts none.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags.Diagnostics) {
 	defer s.Timings.Phase("lock file and packages")()
 	locks, diags := depsfile.Load(depsfile.FileName)
@@ -93,7 +95,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags
 		provisioners: &provisioners{dirs: s.provisionerDirs(), log: s.Logs.Provider}}, diags
 }
 
-// close ends what still runs.
+// Close ends the providers that are still running.
 func (r *Providers) Close(a *Session) {
 	if err := r.Pool.Close(); err != nil {
 		a.Logs.Core.Warn("ending providers", "error", err)
@@ -106,7 +108,8 @@ func (r *Providers) Close(a *Session) {
 	}
 }
 
-// schemas gives schemas to the printers and documents. What can't be had is shown without one; the failure is kept in diags.
+// Schemas returns a function that returns schemas for printing. Objects without a schema are
+// printed without one; errors are added to diags.
 func (r *Providers) Schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.Schemas {
 	known := make(map[addrs.Provider]*providers.Schema)
 	return func(p addrs.Provider) *providers.Schema {
@@ -120,7 +123,7 @@ func (r *Providers) Schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.
 	}
 }
 
-// loadSchemas gets the schemas of the providers that a state needs, at the same time.
+// LoadSchemas loads the schemas of the providers that a state needs, concurrently.
 func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schemas, tfdiags.Diagnostics) {
 	used := make(map[addrs.Provider]bool)
 	for _, c := range st.Providers() {
@@ -129,7 +132,7 @@ func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schem
 	return r.FetchSchemas(ctx, slices.SortedFunc(maps.Keys(used), addrs.Provider.Compare))
 }
 
-// fetchSchemas gets the schemas of some providers.
+// FetchSchemas loads the schemas of the given providers.
 func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, tfdiags.Diagnostics) {
 	found := make([]*providers.Schema, len(list))
 	problems := make([]tfdiags.Diagnostics, len(list))
@@ -145,14 +148,14 @@ func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui
 
 func (s *Session) ProvidersDir() string { return filepath.Join(s.DataDir, "providers") }
 
-// elsewhere are the providers that are neither installed nor locked.
+// elsewhere returns the providers that are neither installed nor locked.
 func (s *Session) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
 	out := Unmanaged(attached)
 	maps.Copy(out, s.Overridden())
 	return out
 }
 
-// requirements are the providers that a configuration and a state need.
+// Requirements returns the providers that a configuration and a state require.
 func Requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 	reqs := make(depsfile.Requirements)
 	if cfg != nil {
@@ -166,7 +169,7 @@ func Requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 	return reqs
 }
 
-// addRequirements adds what a configuration needs.
+// AddRequirements adds the requirements of a configuration.
 func AddRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 	for p, list := range cfg.ProviderRequirements() {
 		all := reqs[p]
@@ -177,7 +180,8 @@ func AddRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 	}
 }
 
-// addTestRequirements adds what a configuration and its tests need: the modules of runs, and the providers that test files configure.
+// AddTestRequirements adds the requirements of a configuration and its tests: those of the modules
+// of runs, and providers that test files configure.
 func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	for _, c := range suite.Configs() {
 		AddRequirements(reqs, c)
@@ -191,7 +195,8 @@ func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	}
 }
 
-// overrideWarning tells that development builds are used, which the lock file knows nothing of.
+// OverrideWarning returns a warning if development builds are used, which the lock file does not
+// cover.
 func (s *Session) OverrideWarning() tfdiags.Diagnostics {
 	var used []string
 	for _, p := range slices.SortedFunc(maps.Keys(s.CLI.DevOverrides), addrs.Provider.Compare) {
@@ -206,8 +211,9 @@ func (s *Session) OverrideWarning() tfdiags.Diagnostics {
 		strings.Join(used, "")).List()
 }
 
-// switches gives a hash of what in the environment may change a provider's schema, since schemas are kept from run to run: some
-// providers have features that a variable turns on. Such a variable has a short value, unlike secrets and paths.
+// switches returns a hash of the environment variables that may change the schema of a provider,
+// because schemas are cached between runs and some providers have features that a variable turns
+// on. Such variables have short values, unlike secrets and paths.
 func switches(environ []string) string {
 	var found []string
 	for _, entry := range environ {
@@ -220,13 +226,13 @@ func switches(environ []string) string {
 	return fmt.Sprintf(" %x", sha256.Sum256([]byte(strings.Join(found, "\n"))))
 }
 
-// maxSwitch is the length of the longest value that may be a switch's: "enabled", "disabled".
+// maxSwitch is the maximum length of a switch's value: "enabled", "disabled".
 const maxSwitch = 8
 
-// noSwitches are variables with short values that differ from shell to shell and turn nothing on.
+// noSwitches are variables with short values that differ between shells and change no schema.
 var noSwitches = []string{"SHLVL", "LINES", "COLUMNS", "WINDOWID", "TMUX_PANE", "TERM", "_"}
 
-// unmanaged are the providers that run already, started by somebody else.
+// Unmanaged returns the providers that already run and were not started by this program.
 func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
 	out := make(map[addrs.Provider]bool, len(attached))
 	for p := range attached {
@@ -235,7 +241,7 @@ func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]
 	return out
 }
 
-// overridden are the providers of which a development build is used.
+// Overridden returns the providers that development overrides replace.
 func (s *Session) Overridden() map[addrs.Provider]bool {
 	out := make(map[addrs.Provider]bool, len(s.CLI.DevOverrides))
 	for p := range s.CLI.DevOverrides {

@@ -12,16 +12,16 @@ import (
 	"tofu/internal/provisioner"
 )
 
-// provisioners finds provisioners by their types: those that are built in, and plugins, which it starts and ends.
+// provisioners finds provisioners by type: built-in ones, and plugins, which it starts and ends.
 type provisioners struct {
-	dirs []string // where plugins may lie
+	dirs []string // searched for plugins
 	log  *slog.Logger
 
 	mu      sync.Mutex
-	plugins map[string]*plugin.Provisioner // nil: there is none of that name
+	plugins map[string]*plugin.Provisioner // nil if there is no plugin of that name
 }
 
-// byType gives a provisioner, nil when there is none of that name.
+// byType returns a provisioner, or nil if there is none of that type.
 func (p *provisioners) byType(typ string) engine.Provisioner {
 	if builtin := provisioner.Builtin(typ); builtin != nil {
 		return builtin
@@ -42,7 +42,7 @@ func (p *provisioners) byType(typ string) engine.Provisioner {
 	return found
 }
 
-// close ends the plugins that were started.
+// close ends the started plugins.
 func (p *provisioners) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,8 @@ func (p *provisioners) close() error {
 	return first
 }
 
-// provisionerDirs are the directories of provisioner plugins: the working directory, this program's own, and those of the user.
+// provisionerDirs returns the directories of provisioner plugins: the working directory, the
+// directory of this program, and those of the user.
 func (s *Session) provisionerDirs() []string {
 	dirs := []string{"."}
 	if self, err := os.Executable(); err == nil {

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// remoteState is how terraform_remote_state reads the states of other configurations.
+// remoteState returns the reader of other configurations' states for terraform_remote_state.
 func (s *Session) remoteState() builtin.RemoteState {
 	return builtin.RemoteState{
 		Schema: func(name string) (*configschema.Block, error) {
@@ -34,7 +34,8 @@ func (s *Session) remoteState() builtin.RemoteState {
 	}
 }
 
-// remoteOutputs reads the outputs of a workspace's latest snapshot. It takes no lock: a snapshot is whole whenever it is read.
+// remoteOutputs reads the outputs of the latest snapshot of a workspace. It takes no lock, because
+// a snapshot is always complete.
 func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(name)
 	if diags.HasErrors() {
@@ -46,7 +47,7 @@ func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, nam
 	if diags.HasErrors() {
 		return nil, false, diags
 	}
-	if c, ok := store.(io.Closer); ok { // there may be many such data sources, and a server takes so many connections
+	if c, ok := store.(io.Closer); ok { // many data sources would use up the connections of a server
 		defer func() { _ = c.Close() }()
 	}
 	data, err := store.Get(ctx, workspace)

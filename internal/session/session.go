@@ -17,14 +17,14 @@ type Session struct {
 	Interrupts *terminal.Interrupts
 	Logs       *terminal.Logs
 
-	Env     func(name string) string // the environment
-	Environ []string                 // all of it, "NAME=value"
+	Env     func(name string) string // returns an environment variable
+	Environ []string                 // the whole environment as "NAME=value"
 	CLI     *cliconfig.Config
 
-	WorkDir string // where the program was started, before -chdir: path.cwd; all other paths are relative to the current directory
-	DataDir string // the working directory's own data, usually ".terraform"
+	WorkDir string // initial working directory, before -chdir (path.cwd)
+	DataDir string // usually ".terraform"
 	RootDir string // the root module
-	Input   bool   // values may be asked for
+	Input   bool   // the user may be asked for values
 
 	Parser  *configs.Parser
 	Timings *timings.Recorder // nil without -timings

@@ -19,45 +19,48 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// stateRequest says which state is to be opened and what for.
+// StateRequest says which state to open and what for.
 type StateRequest struct {
 	Vars  Variables
 	Paths StatePaths
 	Lock  LockOptions
-	// operation is what the lock's information calls it; "" for reading only, which takes no lock.
+	// Operation is the operation in the lock information. If it is "", the state is only read, and
+	// not locked.
 	Operation string
-	// timedBackup keeps what is replaced in a file with the time in its name.
+	// TimedBackup makes the backup file's name include the time.
 	TimedBackup bool
-	// lateKeys evaluates the configuration of encryption only when there is something to decrypt. It is for reading.
+	// LazyKeys evaluates the encryption settings only if there is something to decrypt. It is for
+	// reading.
 	LazyKeys bool
 }
 
-// openedState is a workspace's state, read and, for a change, locked.
+// OpenedState is the state of a workspace, read and, for a change, locked.
 type OpenedState struct {
 	*statemgr.Manager
 	Snapshot *statemgr.Snapshot
-	backup   string // where save puts the previous state by itself; "" when the store does that
+	backup   string // file for the previous state; "" if the store makes backups
 	out      string // -state-out
 
 	store     backend.Store
 	workspace string
 }
 
-// State is the state as it was read; it must not be changed.
+// State returns the state that was read. It must not be changed.
 func (o *OpenedState) State() *states.State { return o.Snapshot.State }
 
-// use makes a state the one that was read, so that saving writes what is different in it.
+// Replace makes st the state that was read, so that Store writes only the differences from it.
 func (o *OpenedState) Replace(st *states.State) {
 	read := *o.Snapshot
 	read.State = st
 	o.Snapshot = &read
 }
 
-// exists tells whether there is a state file or snapshot at all.
+// Exists reports whether there is a state file or snapshot.
 func (o *OpenedState) Exists() bool { return o.Snapshot.Exists }
 
-// create gives a workspace that isn't there yet its first snapshot, without objects, so that it is listed and can be selected from now
-// on. The default one is always there, and stores that are Makers made theirs before it was locked.
+// CreateIfMissing writes an empty first snapshot of a workspace that has none, so that the
+// workspace is listed and can be selected. The default workspace always exists, and stores that
+// implement backend.Maker create workspaces before they are locked.
 func (o *OpenedState) CreateIfMissing(ctx context.Context) tfdiags.Diagnostics {
 	if _, made := o.store.(backend.Maker); made || o.Exists() || o.workspace == backend.DefaultWorkspace {
 		return nil
@@ -69,8 +72,8 @@ func (o *OpenedState) CreateIfMissing(ctx context.Context) tfdiags.Diagnostics {
 	return diags
 }
 
-// openState opens the state that a request names: a file, or that of the current workspace. The caller closes it unless there are
-// errors.
+// OpenState opens the requested state: a file, or that of the current workspace. The caller must
+// close it unless there are errors.
 func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState, tfdiags.Diagnostics) {
 	p, diags := s.LocateState(ctx, &req)
 	if diags.HasErrors() {
@@ -80,7 +83,7 @@ func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState
 	return open, diags.Append(more...)
 }
 
-// statePlace finds out where the state that a request names is kept.
+// LocateState returns the location of the requested state.
 func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location, tfdiags.Diagnostics) {
 	if req.Paths.State != "" {
 		config, diags := s.FileEncryption(ctx, req.Vars)
@@ -97,10 +100,10 @@ func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return s.Locate(ctx, cfg, *req) // what the configuration is warned of is no matter of who reads states
+	return s.Locate(ctx, cfg, *req) // warnings about the configuration are irrelevant here
 }
 
-// fileStore is the store of a state file that was named.
+// fileStore returns the store of a state file that the command line names.
 func (s *Session) fileStore(req *StateRequest) backend.Store {
 	if req.TimedBackup && req.Paths.Backup == "" {
 		req.Paths.Backup = TimedBackupName(req.Paths.State)
@@ -108,16 +111,16 @@ func (s *Session) fileStore(req *StateRequest) backend.Store {
 	return local.New(nil, &local.Options{State: req.Paths.State, StateOut: req.Paths.StateOut, Backup: req.Paths.Backup})
 }
 
-// place is where a working directory's states are kept.
+// Location is where the states of a working directory are stored.
 type Location struct {
 	Settings  *BackendSettings
 	Store     backend.Store
 	Workspace string
 	codec     statemgr.Codec
-	Paths     StatePaths // what the command line says of files
+	Paths     StatePaths // path options of the command line
 }
 
-// openPlace opens the backend that the working directory is initialized for.
+// Locate opens the backend that the working directory is initialized for.
 func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*Location, tfdiags.Diagnostics) {
 	settings, diags := s.CurrentBackend(cfg)
 	if diags.HasErrors() {
@@ -149,7 +152,7 @@ func (s *Session) OpenSettings(ctx context.Context, cfg *Config, settings *Backe
 
 func localConfig(s *BackendSettings) *local.Config {
 	config := local.Driver.Config()
-	_ = backend.Decode(s.Config, config, func(string) string { return "" }) // was decoded before without errors
+	_ = backend.Decode(s.Config, config, func(string) string { return "" }) // decoded before without errors
 	return config.(*local.Config)
 }
 
@@ -161,7 +164,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 
 // Manager returns the state manager of the current workspace.
 func (p *Location) Manager(a *Session) *statemgr.Manager {
-	interval, _ := a.persistInterval() // readState says what is wrong with it
+	interval, _ := a.persistInterval() // ReadState reports an invalid value
 	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.Add() },
 		Abort: a.Interrupts.Kill}
 	if p.Settings != nil {
@@ -171,7 +174,7 @@ func (p *Location) Manager(a *Session) *statemgr.Manager {
 	return statemgr.Open(p.Store, p.Workspace, opts)
 }
 
-// persistInterval reads TF_STATE_PERSIST_INTERVAL, which can make the time between snapshots longer.
+// persistInterval reads TF_STATE_PERSIST_INTERVAL, which can extend the time between snapshots.
 func (s *Session) persistInterval() (time.Duration, tfdiags.Diagnostics) {
 	const shortest = 20 * time.Second
 	text := s.Env("TF_STATE_PERSIST_INTERVAL")
@@ -185,7 +188,7 @@ func (s *Session) persistInterval() (time.Duration, tfdiags.Diagnostics) {
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
 
-// readState locks a place's state where it is to be changed, and reads it.
+// ReadState reads the state at a location, and locks it before if it is to be changed.
 func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, tfdiags.Diagnostics) {
 	if _, diags := s.persistInterval(); diags.HasErrors() {
 		return nil, diags
@@ -211,7 +214,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 	return open, diags
 }
 
-// lock locks a state, unless nothing is to be changed or no lock is wanted.
+// Lock locks a state, unless it is only read or locking is disabled.
 func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation string, f LockOptions) tfdiags.Diagnostics {
 	if operation == "" || !f.Lock {
 		return nil
@@ -230,7 +233,7 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	return m.Lock(ctx, operation, f.Timeout, progress)
 }
 
-// save writes a changed state.
+// Store writes a changed state.
 func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagnostics {
 	if o.backup != "" {
 		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage, State: o.Snapshot.State})
@@ -249,7 +252,7 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagn
 	return diags.AppendError(o.copyOut(ctx, st))
 }
 
-// copyOut writes the state to the file of -state-out where saving it didn't, because it is the same as in the file that was read.
+// copyOut writes the state to the -state-out file if Store did not, because the state is unchanged.
 func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -264,10 +267,10 @@ func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	return nil
 }
 
-// close gives the lock back.
+// Close releases the lock.
 func (o *OpenedState) Close() tfdiags.Diagnostics { return o.Unlock() }
 
-// timedBackupName gives a name that isn't taken yet.
+// TimedBackupName returns an unused name with the time for the backup of path.
 func TimedBackupName(path string) string {
 	for at := time.Now().Unix(); ; at++ {
 		name := fmt.Sprintf("%s.%d.backup", path, at)

@@ -7,14 +7,16 @@ import (
 	"tofu/internal/states"
 )
 
-// States that Terraform wrote name the providers of its default registry. The same releases are in the default registry of this
-// program, and the configuration means those, so what works with providers takes the one for the other. Commands that only look at
-// the state, or move things about in it, leave the names alone.
+// States written by Terraform name the providers of its default registry. The same releases are in
+// the default registry of this program, and configurations mean those, so operations with providers
+// replace the one by the other. Commands that only show the state or rename addresses leave
+// provider names unchanged.
 
-// noTranslation is the environment variable that, as "0", leaves all names as they are.
+// noTranslation is the environment variable whose value "0" disables the replacement.
 const noTranslation = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION"
 
-// adopted gives the state with the providers that a configuration means. Those that it names with Terraform's host stay.
+// Adopt returns the state with the providers that the configuration means. Providers that the
+// configuration names with Terraform's registry host are kept.
 func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
 	return s.translated(st, func() func(addrs.Provider) bool {
 		named := cfg.ProviderRequirements()
@@ -22,7 +24,8 @@ func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
 	})
 }
 
-// shown is the same where there is no configuration to ask: what is locked by that name stays.
+// ForDisplay is Adopt for commands without a configuration. Providers that are locked under their
+// stored name are kept.
 func (s *Session) ForDisplay(st *states.State) *states.State {
 	return s.translated(st, func() func(addrs.Provider) bool {
 		locks, diags := depsfile.Load(depsfile.FileName)
@@ -36,7 +39,8 @@ func (s *Session) ForDisplay(st *states.State) *states.State {
 	})
 }
 
-// translated makes the function that tells which names stay only when it is needed.
+// translated replaces providers. It calls stays, which returns the function that reports which
+// providers are kept, only if needed.
 func (s *Session) translated(st *states.State, stays func() func(addrs.Provider) bool) *states.State {
 	if s.Env(noTranslation) == "0" {
 		return st
@@ -57,8 +61,9 @@ func (s *Session) translated(st *states.State, stays func() func(addrs.Provider)
 	return st
 }
 
-// withProviders gives a copy of a state in which resources belong to the providers that change gives for theirs, and the addresses of
-// those for which it gave another one. It is the state itself when there are none.
+// WithProviders returns a copy of a state with the provider of each resource replaced by the result
+// of change, and the addresses of changed resources. It returns the state itself if nothing
+// changes.
 func WithProviders(st *states.State, change func(addrs.Provider) addrs.Provider) (*states.State, []string) {
 	other := make(map[addrs.Provider]addrs.Provider)
 	for _, c := range st.Providers() {

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// askVariable asks for the value of a root variable.
+// askVariable asks the user for the value of a root variable.
 func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs.Given, error) {
 	if !s.Input {
 		return configs.Given{}, terminal.ErrNoInput
@@ -28,8 +28,8 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 	return configs.Given{Text: answer, From: "the answer to the prompt"}, nil
 }
 
-// planVariables interprets the values that are given again for a saved plan: those of ephemeral variables, which no plan holds, are
-// asked for.
+// PlanVariables returns the values that are given again for a saved plan. It asks the user for
+// missing ephemeral ones, which plans do not store.
 func (l *Config) PlanVariables(ctx context.Context, app *Session, plan *plans.Plan) (map[string]engine.Variable, tfdiags.Diagnostics) {
 	values, diags := inputs.Values(l.Given, l.Module.Variables)
 	out := make(map[string]engine.Variable, len(values))
@@ -38,7 +38,7 @@ func (l *Config) PlanVariables(ctx context.Context, app *Session, plan *plans.Pl
 	}
 	for _, v := range inputs.Missing(values, l.Module.Variables) {
 		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !app.Input {
-			continue // the engine tells what is missing
+			continue // the engine reports missing values
 		}
 		given, err := app.askVariable(ctx, v)
 		if err != nil {
@@ -53,7 +53,7 @@ func (l *Config) PlanVariables(ctx context.Context, app *Session, plan *plans.Pl
 	return out, diags
 }
 
-// variableNeed says what to do about required variables that have no value.
+// variableNeed is how to handle required variables without a value.
 type variableNeed uint8
 
 const (
@@ -61,7 +61,7 @@ const (
 	AllowUnknown                     // let them be unknown
 )
 
-// variables interprets the values given for the root module's variables, and asks for those that are missing.
+// Variables returns the values of the root module's variables, and asks the user for missing ones.
 func (l *Config) Variables(ctx context.Context, app *Session, need variableNeed) (map[string]engine.Variable, tfdiags.Diagnostics) {
 	declared := l.Module.Variables
 	values, diags := inputs.Values(l.Given, declared)
@@ -70,7 +70,7 @@ func (l *Config) Variables(ctx context.Context, app *Session, need variableNeed)
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, declared) {
-		if _, broken := l.Given[v.Name]; broken { // what is wrong with its value was said
+		if _, broken := l.Given[v.Name]; broken { // reported when the value was parsed
 			if need == NeedValues {
 				diags = diags.Append(v.NoValue())
 			}
@@ -96,7 +96,7 @@ func (l *Config) Variables(ctx context.Context, app *Session, need variableNeed)
 	return out, diags
 }
 
-// convertible reports values that do not fit the types of their variables.
+// Convertible returns errors for values that do not fit the types of their variables.
 func (l *Config) Convertible(values map[string]engine.Variable) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -12,7 +12,8 @@ import (
 	"tofu/internal/backend"
 )
 
-// workspace gives the name of the selected workspace; TF_WORKSPACE, which overrides the selection, is checked.
+// Workspace returns the name of the selected workspace. TF_WORKSPACE overrides the selection; its
+// value is validated.
 func (s *Session) Workspace() (string, error) {
 	if name := s.Env("TF_WORKSPACE"); name != "" {
 		if !ValidWorkspaceName(name) {
@@ -32,7 +33,7 @@ func (s *Session) Workspace() (string, error) {
 
 func (s *Session) environmentPath() string { return filepath.Join(s.DataDir, "environment") }
 
-// selectWorkspace makes a workspace the selected one.
+// SelectWorkspace selects a workspace.
 func (s *Session) SelectWorkspace(name string) error {
 	return s.WriteDataFile("environment", []byte(name), 0o644)
 }
