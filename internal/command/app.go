@@ -24,7 +24,7 @@ import (
 // App runs commands. Each process has one.
 type App struct {
 	*session.Session
-	Automated bool // no hints on what to run next
+	Automated bool // print no hints on what to run next
 	view      viewFlags
 }
 
@@ -36,12 +36,12 @@ func NewApp(streams *terminal.Streams, environ []string) *App {
 	return a
 }
 
-// exitStatus ends a command with a status and nothing to say.
+// exitStatus is an error that only sets the exit status.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// usageError is a mistake in how a command was called.
+// usageError is an error in how a command was called.
 type usageError struct{ tfdiags.Diagnostic }
 
 func (e usageError) Error() string { return e.Summary + ": " + e.Detail }
@@ -50,16 +50,17 @@ func badUsage(summary, detail string, args ...any) error {
 	return usageError{tfdiags.Errorf(summary, detail, args...)}
 }
 
-// noArguments is the error for arguments where a command takes none.
+// noArguments returns an error if a command that takes no arguments has some.
 func noArguments(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	return badUsage("Too many command line arguments",
-		"The command takes no arguments besides its options; got %q. To specify a working directory, use the global -chdir option.", args[0])
+		"The command takes no arguments besides its options; got %q. To specify a working directory, use the "+
+			"global -chdir option.", args[0])
 }
 
-// Run runs the program with its arguments and gives its exit status.
+// Run runs the program with its arguments and returns the exit status.
 func (a *App) Run(args []string) int {
 	status := a.run(args)
 	for _, w := range []io.Writer{a.Out, a.Err} {
@@ -99,7 +100,7 @@ func (a *App) run(args []string) int {
 	switch {
 	case global.version:
 		cmd, path = cmdVersion, []string{"version"}
-	case asksFor(args, "-v", "-version", "--version"): // whatever the command
+	case asksFor(args, "-v", "-version", "--version"): // with any command
 		cmd, path, rest = cmdVersion, []string{"version"}, nil
 	case cmd == nil && (global.help || len(args) == 0):
 		printHelp(a.Out, table)
@@ -119,7 +120,7 @@ func (a *App) run(args []string) int {
 		printCommandHelp(a.Out, cmd, path)
 		return 0
 	}
-	if len(cmd.Sub) > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") { // groups take no other arguments
+	if len(cmd.Sub) > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") { // groups take no arguments
 		a.unknownCommand(cmd.Sub, path, rest[0])
 		return 1
 	}
@@ -130,7 +131,8 @@ func (a *App) run(args []string) int {
 	return a.runCommand(cmd, path, rest, global.measure)
 }
 
-// plainIfAsked leaves out colours from now on if an option says so, also in complaints about the options themselves.
+// plainIfAsked disables colours if an option requests that, so that errors in the options are
+// printed without colours too.
 func (a *App) plainIfAsked(args []string) {
 	if slices.Contains(args, "-no-color") || slices.Contains(args, "--no-color") {
 		a.setView(viewFlags{NoColor: true, ConsolidateWarnings: true})
@@ -139,7 +141,7 @@ func (a *App) plainIfAsked(args []string) {
 
 // runCommand parses the options, runs the command and reports its error.
 func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) (status int) {
-	a.plainIfAsked(args) // the environment may have added to them
+	a.plainIfAsked(args) // the environment may have added some
 	fs := newOptions(cmd.Name)
 	run := cmd.New(fs)
 	measured.add(fs)
@@ -155,7 +157,8 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		parseErr = errors.Join(parseErr, err)
 	}
 	if parseErr != nil {
-		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr), optionMeant(parseErr, fs.FlagSet)), path)
+		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr),
+			optionMeant(parseErr, fs.FlagSet)), path)
 	}
 
 	unwatch := a.Interrupts.Watch()
@@ -176,7 +179,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	return status
 }
 
-// fail prints a command's error and gives the exit status.
+// fail prints the error of a command and returns the exit status.
 func (a *App) fail(err error, path []string) int {
 	var status exitStatus
 	var usage usageError
@@ -199,7 +202,8 @@ func (a *App) fail(err error, path []string) int {
 	return 1
 }
 
-// done prints diagnostics without errors and gives nil; those with errors it gives as an error, to be printed by the caller.
+// done prints diagnostics without errors and returns nil. It returns diagnostics with errors as an
+// error for the caller to print.
 func (a *App) done(diags tfdiags.Diagnostics) error {
 	if !diags.HasErrors() {
 		a.Printer.Diagnostics(diags)
@@ -207,8 +211,8 @@ func (a *App) done(diags tfdiags.Diagnostics) error {
 	return diags.Err()
 }
 
-// useOptions sets the printer and whether questions may be asked, as the command's options require. The
-// returned function closes the printer.
+// useOptions sets the printer and whether the user may be asked, according to the options of the
+// command. The returned function closes the printer.
 func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	closeView = func() error { return nil }
 	a.Input = true
@@ -240,7 +244,7 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 
 func (a *App) setView(view viewFlags) {
 	a.view = view
-	// As scripts and CI logs expect, a pipe gets colours too.
+	// Scripts and CI logs expect colours in pipes too.
 	a.Colour = !view.NoColor && !view.JSON && a.Env("NO_COLOR") == ""
 	a.Scripted = view.JSON
 	if view.JSON {
@@ -254,47 +258,54 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 	return ui.Options{
 		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Colour: a.Colour, ErrColour: a.Colour,
 		Version: version.String, Sources: a.Source,
-		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings, GroupErrors: a.view.ConsolidateErrors,
-		Concise: a.view.Concise, ShowSensitive: a.view.ShowSensitive,
+		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings,
+		GroupErrors: a.view.ConsolidateErrors,
+		Concise:     a.view.Concise, ShowSensitive: a.view.ShowSensitive,
 	}
 }
 
 func (a *App) tellInterrupt(count int) {
-	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt ends tofu at once.\n"
+	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt " +
+		"ends tofu at once.\n"
 	switch {
 	case count > 1 && a.Interrupts.Recording.Load() > 0:
-		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that still run are not waited for.\n"
+		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that " +
+			"still run are not waited for.\n"
 	case count > 1:
-		text = "\nSecond interrupt received: tofu ends now. A third one ends it whatever it is\nat; there is nothing to save.\n"
+		text = "\nSecond interrupt received: tofu ends now. A third one ends it whatever it is\nat; there is " +
+			"nothing to save.\n"
 	}
 	a.Printer.Message(ui.Text{Text: text})
 }
 
-// unknownCommand says that a table of commands, which path leads to, has no such word.
+// unknownCommand returns the error for a word that is not in a table of commands. path leads to the
+// table.
 func (a *App) unknownCommand(table []*Command, path []string, word string) {
 	whole := func(word string) string { return strings.Join(append(slices.Clone(path), word), " ") }
 	hint := ""
 	if near := nearestCommand(table, word); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", whole(near))
 	}
-	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu %s\n", whole(word), hint, whole("-help"))
+	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu %s\n", whole(word), hint,
+		whole("-help"))
 }
 
-// enter opens the logs and changes to the directory that -chdir names.
+// enter opens the logs and changes to the -chdir directory.
 func (a *App) enter(chdir string) error {
 	a.Logs = terminal.OpenLogs(a.Env, a.Err)
-	slog.SetDefault(a.Logs.Core) // for packages that no logger is handed to
+	slog.SetDefault(a.Logs.Core) // for packages without a logger
 	var err error
 	if a.WorkDir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("finding out the working directory: %w", err)
 	}
 	cli, diags := cliconfig.Load()
 	a.CLI = cli
-	if len(diags) > 0 { // on the error stream whatever they are: standard output may be a document that a program reads
+	if len(diags) > 0 { // always to standard error: standard output may be a document
 		a.warn(diags)
 	}
-	if diags.HasErrors() { // the rest of it holds, and most commands need none of it
-		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else than you want.\n\n")
+	if diags.HasErrors() { // continue: the other settings are valid, and most commands use none
+		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else "+
+			"than you want.\n\n")
 	}
 	a.Logs.Core.Info("OpenTofu version: "+version.String, "own_version", version.Own)
 	a.Logs.Core.Info("Go runtime version: " + runtime.Version())
@@ -307,11 +318,11 @@ func (a *App) enter(chdir string) error {
 	return nil
 }
 
-// globals are what may stand before the command.
+// globals are the options before the command.
 type globals struct {
 	chdir         string
 	help, version bool
-	completion    *bool // install or uninstall it; nil for neither
+	completion    *bool // whether to install or uninstall it; nil for neither
 	measure       measureFlags
 }
 
@@ -337,19 +348,19 @@ func parseGlobal(args []string) (globals, []string, error) {
 		case name == "version" || name == "v":
 			g.version = true
 		case args[0] == "--":
-			return g, nil, nil // what follows isn't a command either
+			return g, nil, nil // what follows is not a command either
 		case name == "install-autocomplete" || name == "uninstall-autocomplete":
 			install := name[0] == 'i'
 			g.completion = &install
 		default:
-			return g, nil, misplaced(args) // alone it shows the list of commands
+			return g, nil, misplaced(args) // without a command it lists the commands
 		}
 		args = args[1:]
 	}
 	return g, args, nil
 }
 
-// misplaced is the error for an option of a command that stands before it.
+// misplaced returns the error for an option of a command that precedes the command.
 func misplaced(args []string) error {
 	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 	if i < 0 {
@@ -362,22 +373,23 @@ func misplaced(args []string) error {
 	right := slices.Concat([]string{"tofu"}, path, args[:i], rest)
 	name, _, _ := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
 	if near := suggest.Nearest(name, globalNames); near != "" {
-		return fmt.Errorf("there is no global option -%s. Did you mean -%s? To list the options, run: tofu -help", name, near)
+		return fmt.Errorf("there is no global option -%s. Did you mean -%s? To list the options, run: "+
+			"tofu -help", name, near)
 	}
 	return fmt.Errorf("there is no global option %s. Write the options of a command after it: %s",
 		args[0], strings.Join(right, " "))
 }
 
-// globalNames are the options that may stand before a command.
+// globalNames are the names of the options before the command.
 var globalNames = []string{"chdir", "help", "version", "timings", "profile"}
 
-// optionMeant is the sentence that offers the option that was meant, if err is that there is none of a name, on a line of its own.
+// optionMeant returns a line that suggests the nearest option if err reports an unknown one.
 func optionMeant(err error, fs *flag.FlagSet) string {
 	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !ok {
 		return ""
 	}
-	name, _, _ = strings.Cut(name, "\n") // of joined errors
+	name, _, _ = strings.Cut(name, "\n") // the first of joined errors
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	near := suggest.Nearest(name, names)
@@ -387,7 +399,7 @@ func optionMeant(err error, fs *flag.FlagSet) string {
 	return "\nDid you mean -" + near + "?"
 }
 
-// asksFor tells whether one of the words is among the arguments, before "--".
+// asksFor reports whether one of the words is among the arguments before "--".
 func asksFor(args []string, words ...string) bool {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]

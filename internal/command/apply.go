@@ -36,7 +36,8 @@ Destroys everything that the configuration manages. It is the same as
 	}, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
 		switch {
 		case len(args) > 0:
-			return badUsage("Too many command line arguments", "The destroy command takes no plan: use \"tofu apply\" for a plan made with -destroy.")
+			return badUsage("Too many command line arguments",
+				"The destroy command takes no plan: use \"tofu apply\" for a plan made with -destroy.")
 		case f.given("destroy"):
 			return badUsage("Invalid option", "The destroy command takes no -destroy option.")
 		case f.given("refresh-only"):
@@ -50,7 +51,7 @@ Destroys everything that the configuration manages. It is the same as
 type applyFlags struct {
 	planFlags
 	AutoApprove bool
-	command     bool // it is the destroy command
+	command     bool // the command is destroy
 	given       func(option string) bool
 }
 
@@ -94,7 +95,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return diags.Err()
 	}
 	if !f.AutoApprove && plan.Applyable {
-		app.Printer.Diagnostics(diags) // before the question
+		app.Printer.Diagnostics(diags) // before asking the user
 		diags = nil
 		if err := approve(op, ctx, plan); err != nil {
 			return err
@@ -103,7 +104,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	return applyAndReport(op, ctx, plan, "", f, diags)
 }
 
-// approve asks whether a plan may be carried out.
+// approve asks the user whether to apply a plan.
 func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error {
 	where := ""
 	if op.Location.Workspace != backend.DefaultWorkspace {
@@ -115,7 +116,8 @@ func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error
 		q = terminal.Question{Title: "Destroy all of this" + where + "?", Text: "This can't be undone."}
 	case plans.RefreshOnly:
 		if !session.HasChanges(plan) {
-			q = terminal.Question{Title: "Record these changes in the state" + where + "?", Text: "The objects themselves stay as they are."}
+			q = terminal.Question{Title: "Record these changes in the state" + where + "?",
+				Text: "The objects themselves stay as they are."}
 		}
 	}
 	ok, err := op.Session.Confirm(ctx, q)
@@ -132,13 +134,17 @@ func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error
 	return nil
 }
 
-// applyAndReport applies a plan and says how it went.
-func applyAndReport(op *session.Operation, ctx context.Context, plan *plans.Plan, planID string, f *applyFlags, diags tfdiags.Diagnostics) error {
+// applyAndReport applies a plan and prints the result.
+func applyAndReport(
+	op *session.Operation, ctx context.Context, plan *plans.Plan, planID string, f *applyFlags,
+	diags tfdiags.Diagnostics,
+) error {
 	if op.Session.Interrupts.Stopped() {
-		return diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")).Err()
+		return diags.Append(tfdiags.Errorf("Execution halted",
+			"The operation was interrupted before anything was applied.")).Err()
 	}
-	if plan.Mode != plans.RefreshOnly { // whose conditions of resources are for planning
-		diags = diags.Filter(func(d tfdiags.Diagnostic) bool { // the other conditions are evaluated again
+	if plan.Mode != plans.RefreshOnly { // a refresh-only plan evaluates the conditions of resources
+		diags = diags.Filter(func(d tfdiags.Diagnostic) bool { // apply evaluates the other conditions again
 			_, condition := d.Extra.(tfdiags.CheckRule)
 			return !condition
 		})
@@ -146,7 +152,7 @@ func applyAndReport(op *session.Operation, ctx context.Context, plan *plans.Plan
 	st, tally, more := op.Apply(ctx, plan, planID, &engine.ApplyOptions{
 		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
-	diags = diags.Dedup(more).Append(more...) // what holds before and after is said once
+	diags = diags.Dedup(more).Append(more...) // report problems of both plan and apply once
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// argsFromEnv gives args with the arguments that TF_CLI_ARGS and TF_CLI_ARGS_<command> hold put right after the command's words.
+// argsFromEnv returns args with the arguments in TF_CLI_ARGS and TF_CLI_ARGS_<command> inserted
+// after the words of the command.
 func argsFromEnv(getenv func(string) string, path, args []string) ([]string, error) {
 	names := []string{"TF_CLI_ARGS"}
-	if len(path) > 0 { // the general ones come later and win, as they always have
+	if len(path) > 0 { // the general ones come later and win
 		names = slices.Insert(names, 0, "TF_CLI_ARGS_"+strings.ReplaceAll(strings.Join(path, "_"), "-", "_"))
 	}
 	var extra []string
@@ -24,8 +25,9 @@ func argsFromEnv(getenv func(string) string, path, args []string) ([]string, err
 	return append(extra, args...), nil
 }
 
-// splitWords splits a line into words as a shell does: quotes keep spaces together, a backslash takes the next character as it
-// is (within double quotes only before a quote, a backslash, a dollar sign or a backquote). Nothing is substituted.
+// splitWords splits a line into words like a shell: quotes preserve spaces, and a backslash escapes
+// the next character (within double quotes only a quote, a backslash, a dollar sign or a
+// backquote). It substitutes nothing.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

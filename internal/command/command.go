@@ -10,30 +10,31 @@ import (
 	"tofu/internal/suggest"
 )
 
-// Command is one word of the command line.
+// Command is a command or a group of commands.
 type Command struct {
 	Name    string
 	Aliases []string
-	Args    string // the arguments after the options, as help shows them
+	Args    string // arguments after the options, as shown in help
 	Short   string // one line for the list of commands
-	Long    string // the help page's text, wrapped already
+	Long    string // text of the help page, already wrapped
 	Hidden  bool   // not listed
 	Main    bool   // listed among the main commands
 
-	// New declares the command's options and returns the function that runs the command with them; nil
-	// for a group of commands. See with.
+	// New declares the options of the command and returns the function that runs it with them. It
+	// is nil for a group of commands. See with.
 	New func(*options) runFunc
 	Sub []*Command
-	// Complete gives what the argument may be, for shells; nil leaves it to the shell, which knows files.
+	// Complete returns the possible values of the argument for shell completion. If it is nil,
+	// shells complete file names.
 	Complete func(ctx context.Context, app *App) []string
 }
 
-// options is the set of a command's options. Groups of options that concern how commands are run
+// options is the set of a command's options. Groups of options that affect how a command is run
 // register themselves when they are declared.
 type options struct {
 	*flag.FlagSet
-	view  *viewFlags // nil: nothing to say about how output looks
-	input *inputFlag // nil: the command asks no questions
+	view  *viewFlags // nil if output has no options
+	input *inputFlag // nil if the command never asks the user
 }
 
 func newOptions(name string) *options {
@@ -52,9 +53,11 @@ func (o *options) given(name string) bool {
 // runFunc runs a command with its arguments.
 type runFunc func(ctx context.Context, app *App, args []string) error
 
-// with returns the New function of a command with options of type F: declare adds them to the set, and
-// run runs the command with their values.
-func with[F any](declare func(*F, *options), run func(context.Context, *App, *F, []string) error) func(*options) runFunc {
+// with returns the New function of a command with options of type F: declare adds them to the set,
+// and run runs the command with their values.
+func with[F any](
+	declare func(*F, *options), run func(context.Context, *App, *F, []string) error,
+) func(*options) runFunc {
 	return func(o *options) runFunc {
 		f := new(F)
 		declare(f, o)
@@ -66,15 +69,18 @@ func with[F any](declare func(*F, *options), run func(context.Context, *App, *F,
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdConsole, cmdEnv, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout, cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint, cmdUpdate, cmdVersion,
+		cmdConsole, cmdEnv, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout,
+		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
+		cmdUpdate, cmdVersion,
 		cmdWorkspace,
 	}
 }
 
-// find gives the command that args begin with, the words that led to it, and what is left of args.
+// find returns the command that args begin with, its path, and the remaining args.
 func find(table []*Command, args []string) (cmd *Command, path, rest []string) {
 	for len(args) > 0 {
-		i := slices.IndexFunc(table, func(c *Command) bool { return c.Name == args[0] || slices.Contains(c.Aliases, args[0]) })
+		i := slices.IndexFunc(table,
+			func(c *Command) bool { return c.Name == args[0] || slices.Contains(c.Aliases, args[0]) })
 		if i < 0 {
 			break
 		}

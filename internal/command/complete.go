@@ -17,16 +17,17 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// patience is how long a shell may wait for what a backend has to be asked for.
-const patience = 3 * time.Second
+// completionTimeout is the maximum time that a completion may spend on requests to a backend.
+const completionTimeout = 3 * time.Second
 
-// complete prints what the last word of a command line may become: commands, options after a dash, arguments. Shells ask for it by
-// starting the program with the line in COMP_LINE. Where nothing is printed, they offer files.
+// complete prints the completions of the last word of a command line: commands, options after a
+// dash, or arguments. Shells start the program with the line in COMP_LINE, and complete file names
+// if nothing is printed.
 func (a *App) complete(table []*Command, line string) {
-	const cursor = "|" // so that there is a last word where the line ends with a space
+	const cursor = "|" // makes a last word even if the line ends with a space
 	words, err := splitWords(line + cursor)
 	if err != nil {
-		return // within quotes shells offer files
+		return // within quotes shells complete file names
 	}
 	last := strings.TrimSuffix(words[len(words)-1], cursor)
 	words = words[:len(words)-1]
@@ -49,7 +50,7 @@ func (a *App) complete(table []*Command, line string) {
 	case cmd == nil && len(rest) == 0:
 		candidates = commandNames(table)
 	case cmd != nil && cmd.Complete != nil && atArgument(cmd, rest):
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 		defer cancel()
 		candidates = cmd.Complete(ctx, a)
 	case cmd != nil && len(rest) == 0:
@@ -62,7 +63,8 @@ func (a *App) complete(table []*Command, line string) {
 	}
 }
 
-// atArgument tells whether the next word is the command's first argument: there are only options before it, each with its value.
+// atArgument reports whether the next word is the first argument of the command, that is whether
+// only options with their values precede it.
 func atArgument(cmd *Command, before []string) bool {
 	set := newOptions(cmd.Name)
 	cmd.New(set)
@@ -74,21 +76,22 @@ func atArgument(cmd *Command, before []string) bool {
 		case !strings.HasPrefix(word, "-"):
 			return false
 		default:
-			f := set.Lookup(strings.TrimLeft(word, "-")) // not found with its value behind an equals sign
+			f := set.Lookup(strings.TrimLeft(word, "-")) // nil for -name=value
 			valueNext = f != nil && !isBoolFlag(f)
 		}
 	}
 	return !valueNext
 }
 
-// optionWords are a command's options. Shells put a space after each, so a value comes as the next word, where they offer files.
+// optionWords returns the options of a command. Shells add a space after each, so values are
+// separate words, for which shells complete file names.
 func optionWords(cmd *Command) []string {
 	var words []string
 	set := newOptions(cmd.Name)
 	cmd.New(set)
 	set.VisitAll(func(f *flag.Flag) {
 		switch {
-		case f.Usage == "": // help does not tell of it either
+		case f.Usage == "": // not shown in help either
 		case isBoolFlag(f) && f.DefValue == "true":
 			words = append(words, "-"+f.Name+"=false")
 		default:
@@ -108,8 +111,8 @@ func commandNames(table []*Command) []string {
 	return names
 }
 
-// completions are the lines that make a shell ask this program, by the file that the shell reads when it starts. %s is a command that
-// starts the program, within the quotes of the line.
+// completions are the lines that enable completion, by the file that the shell reads when it
+// starts. %s is the command that starts this program, quoted for the line.
 var completions = []struct {
 	file, line string
 	quote      func(command string) string
@@ -117,13 +120,15 @@ var completions = []struct {
 	{".bashrc", "complete -o default -C '%[1]s' tofu", inShellQuotes},
 	{".zshrc", "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }; " +
 		"autoload -Uz bashcompinit && bashcompinit; complete -o default -C '%[1]s' tofu", inShellQuotes},
-	{".config/fish/completions/tofu.fish", "complete -c tofu -f -a '(set -l found (env COMP_LINE=(commandline -cp) %[1]s); " +
-		"and count $found >/dev/null; and string join -- \\n $found; or __fish_complete_path (commandline -ct))'", strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace},
+	{".config/fish/completions/tofu.fish", "complete -c tofu -f -a '(set -l found (env COMP_LINE=(commandline " +
+		"-cp) %[1]s); " +
+		"and count $found >/dev/null; and string join -- \\n $found; or __fish_complete_path (commandline " +
+		"-ct))'", strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace},
 }
 
 func inShellQuotes(command string) string { return strings.ReplaceAll(command, "'", `'\''`) }
 
-// shellWord gives text as one word of a command, for any shell.
+// shellWord quotes text as one word of a command for any shell.
 func shellWord(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -135,7 +140,7 @@ func shellWord(text string) string {
 	return b.String()
 }
 
-// setCompletion puts the lines into the files of the shells that the user has, or takes them out again.
+// setCompletion adds the lines to the files of the user's shells, or removes them.
 func (a *App) setCompletion(install bool) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -154,7 +159,7 @@ func (a *App) setCompletion(install bool) error {
 		old, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !(install && strings.HasSuffix(c.file, ".fish")):
-			continue // not a shell this user has set up
+			continue // the user does not use this shell
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("reading the shell's start file: %w", err)
 		}
@@ -172,7 +177,8 @@ func (a *App) setCompletion(install bool) error {
 		done++
 	}
 	if done == 0 {
-		return fmt.Errorf("no shell's start file was found in %s: neither .bashrc nor .zshrc nor fish's folder for completions", home)
+		return fmt.Errorf("no shell's start file was found in %s: neither .bashrc nor .zshrc nor fish's "+
+			"folder for completions", home)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func TestCompletionLines(t *testing.T) {
 					continue
 				}
 				file := filepath.Join(dir, "lines")
-				if err := os.WriteFile(file, []byte(fmt.Sprintf(c.line, c.quote(shellWord(program)))+"\n"), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(fmt.Sprintf(c.line, c.quote(shellWord(program)))+"\n"),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 				out, err := exec.Command(path, "-c", run, file).CombinedOutput()

@@ -88,7 +88,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	if app.InTerminal {
 		app.Printer.Diagnostics(diags)
 	} else {
-		app.warn(diags) // standard output is for values
+		app.warn(diags) // standard output holds values only
 	}
 	scope.Functions = maps.Clone(scope.Functions)
 	scope.Functions["plantimestamp"] = noPlanTimestamp
@@ -99,16 +99,18 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	return c.run(ctx)
 }
 
-// noPlanTimestamp takes the place of a function that has an answer only where there is a plan.
+// noPlanTimestamp replaces a function that has a result only during a plan.
 var noPlanTimestamp = function.New(&function.Spec{
 	Description: "`plantimestamp` has no value in the console.",
 	Type:        function.StaticReturnType(cty.String),
 	Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
-		return cty.NilVal, errors.New("plantimestamp is the time at which a plan is made, and the console makes none; use timestamp() for the current time")
+		return cty.NilVal,
+			errors.New("plantimestamp is the time at which a plan is made, and the console makes none; use " +
+				"timestamp() for the current time")
 	},
 })
 
-// consoleHelp is what the console says when it is asked for help.
+// consoleHelp is the help text of the console.
 const consoleHelp = `Type an expression as it would stand in the configuration, and its value is
 shown: terraform_data.example.id, length(var.names), [for k, v in local.all : k].
 It may go on over several lines as long as a bracket is open. type(EXPRESSION)
@@ -118,11 +120,11 @@ shows the type of a value, and "exit" ends the console.`
 type console struct {
 	app    *App
 	scope  *lang.Scope
-	next   func(context.Context) (string, error) // reads a line where there is no editor
-	editor *lineEditor                           // nil: nobody sits at a terminal
+	next   func(context.Context) (string, error) // reads a line without an editor
+	editor *lineEditor                           // nil without a terminal
 }
 
-// line reads a line, the first of an expression or another one.
+// line reads the first or a further line of an expression.
 func (c *console) line(ctx context.Context, first bool) (string, error) {
 	prompt := ": "
 	if first {
@@ -171,13 +173,14 @@ func (c *console) run(ctx context.Context) error {
 			}
 			c.app.Printer.Diagnostics(diags)
 		} else if !c.app.InTerminal {
-			c.app.Printer.Message(ui.Text{}) // a line for a line
+			c.app.Printer.Message(ui.Text{}) // an empty line for an empty line
 		}
 		e.reset()
 	}
 }
 
-// print evaluates an expression and prints its value. type(x), which only the console has, prints x's type.
+// print evaluates an expression and prints its value. The function type(x), which exists only in
+// the console, prints the type of x.
 func (c *console) print(text string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if d := nesting.Check("<console-input>", []byte(text)); d != nil {
@@ -204,7 +207,8 @@ func (c *console) print(text string) tfdiags.Diagnostics {
 	return diags
 }
 
-// typeText writes a type as the console does: objects and tuples on lines of their own, collections around them on one.
+// typeText formats a type as the console prints it: objects and tuples take several lines, and
+// collections are on one line with their element type.
 func typeText(ty cty.Type, indent string) string {
 	inner := indent + "    "
 	switch {

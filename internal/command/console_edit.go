@@ -16,7 +16,8 @@ import (
 	"tofu/internal/terminal"
 )
 
-// lineEditor reads lines from a terminal: they can be edited, earlier ones come back with the arrow keys, and Tab completes names.
+// lineEditor reads lines from a terminal with editing, a history on the arrow keys, and completion
+// of names with Tab.
 type lineEditor struct {
 	in       *os.File
 	terminal *term.Terminal
@@ -42,11 +43,12 @@ func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
 	return e
 }
 
-// next reads a line. The terminal is in its ordinary state again when it returns, so that values are printed as always.
+// next reads a line. It restores the terminal's mode before it returns, so that values are printed
+// as usual.
 func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 	fd := int(e.in.Fd())
 	if width, height, err := term.GetSize(fd); err == nil && width > 0 {
-		_ = e.terminal.SetSize(width, height) // a wrong width costs nothing but a crooked line
+		_ = e.terminal.SetSize(width, height) // a wrong width only misplaces the cursor
 	}
 	e.terminal.SetPrompt(prompt)
 	return terminal.ReadTerminal(ctx, e.in, func() (string, error) {
@@ -59,12 +61,14 @@ func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 	})
 }
 
-// maxChoices is how many names are worth showing.
+// maxChoices is the maximum number of completions to show.
 const maxChoices = 60
 
-// completeName makes the name before pos as long as all words that begin with it agree. When that adds nothing it gives these words.
+// completeName extends the name before pos by the longest common prefix of all words that begin
+// with it. If that adds nothing, it returns these words.
 func completeName(words []string, line string, pos int) (newLine string, newPos int, choices []string) {
-	start := strings.LastIndexFunc(line[:pos], func(r rune) bool { return !strings.ContainsRune("._-:", r) && !isWordRune(r) }) + 1
+	start := strings.LastIndexFunc(line[:pos],
+		func(r rune) bool { return !strings.ContainsRune("._-:", r) && !isWordRune(r) }) + 1
 	prefix := line[start:pos]
 	if prefix == "" {
 		return line, pos, nil
@@ -93,7 +97,7 @@ func isWordRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127
 }
 
-// consoleWords are the names that mean something in the console.
+// consoleWords returns the names that have a meaning in the console.
 func consoleWords(cfg *configs.Config, scope *lang.Scope) []string {
 	words := []string{"path.cwd", "path.module", "path.root", "terraform.workspace", "tofu.workspace", "type(", "exit"}
 	for name := range scope.Functions {

@@ -27,7 +27,8 @@ func TestComplete(t *testing.T) {
 	} {
 		line, pos, choices := completeName(words, test.line, test.pos)
 		if line != test.want || pos != test.wantPos || !slices.Equal(choices, test.choices) {
-			t.Errorf("%q at %d: got %q at %d with %q, want %q at %d with %q", test.line, test.pos, line, pos, choices, test.want, test.wantPos, test.choices)
+			t.Errorf("%q at %d: got %q at %d with %q, want %q at %d with %q", test.line, test.pos, line, pos,
+				choices, test.want, test.wantPos, test.choices)
 		}
 	}
 }

@@ -8,19 +8,20 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// entry collects the lines of an expression and knows what is open at their end, so that a new line costs what it is long, however many
-// lie before it.
+// entry collects the lines of an expression. It tracks the constructs that are open at their end,
+// so that adding a line costs time in proportion to that line only.
 type entry struct {
 	text strings.Builder
-	// open has the brackets, quotes, heredocs, interpolations and comments that have begun and not ended, as they were written. To read
-	// them and then the next line leads to the same place as to read all lines so far.
+	// open holds the tokens that started the brackets, quotes, heredocs, interpolations and
+	// comments that are still open. Scanning them and then the next line leads to the same state as
+	// scanning all lines so far.
 	open []string
 }
 
-// maxOpen is where looking for an end is given up: the language nests less than that.
+// maxOpen is the maximum number of open constructs. The language does not nest that deeply.
 const maxOpen = 5_000
 
-// add takes a line and tells whether the expression goes on in the next one.
+// add adds a line and reports whether the expression continues on the next one.
 func (e *entry) add(line string) bool {
 	if e.text.Len() > 0 {
 		e.text.WriteByte('\n')
@@ -28,7 +29,7 @@ func (e *entry) add(line string) bool {
 	e.text.WriteString(line)
 	tokens, _ := hclsyntax.LexExpression([]byte(strings.Join(e.open, "")+line+"\n"), "<console-input>", hcl.InitialPos)
 	e.open = e.open[:0]
-	brackets := 0 // of what is open, what makes an expression go on
+	brackets := 0 // open constructs that continue an expression
 	pop := func() {
 		if len(e.open) > 0 {
 			e.open = e.open[:len(e.open)-1]
@@ -36,7 +37,8 @@ func (e *entry) add(line string) bool {
 	}
 	for i, t := range tokens {
 		switch t.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp,
+			hclsyntax.TokenTemplateControl:
 			e.open = append(e.open, string(t.Bytes))
 			brackets++
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
@@ -48,7 +50,7 @@ func (e *entry) add(line string) bool {
 			pop()
 		case hclsyntax.TokenStar:
 			if i > 0 && tokens[i-1].Type == hclsyntax.TokenSlash && tokens[i-1].Range.End == t.Range.Start {
-				e.open = append(e.open, "/*") // a comment that ends would be a token of its own
+				e.open = append(e.open, "/*") // a closed comment would be a token
 				return brackets > 0
 			}
 		}
@@ -56,9 +58,11 @@ func (e *entry) add(line string) bool {
 	return brackets > 0 && len(e.open) < maxOpen
 }
 
-// inTemplate tells whether a template is open, which makes a lone expression wrong and not just unfinished.
+// inTemplate reports whether a template is open, in which a lone expression is invalid rather than
+// incomplete.
 func (e *entry) inTemplate() bool {
-	return slices.ContainsFunc(e.open, func(began string) bool { return strings.HasPrefix(began, `"`) || strings.HasPrefix(began, "<<") })
+	return slices.ContainsFunc(e.open,
+		func(began string) bool { return strings.HasPrefix(began, `"`) || strings.HasPrefix(began, "<<") })
 }
 
 func (e *entry) reset() {

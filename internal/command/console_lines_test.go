@@ -57,7 +57,8 @@ func goesOn(text string) bool {
 	open := 0
 	for i, t := range tokens {
 		switch t.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp,
+			hclsyntax.TokenTemplateControl:
 			open++
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
 			open--
@@ -70,8 +71,8 @@ func goesOn(text string) bool {
 	return open > 0
 }
 
-// FuzzEntry leaves out text of which there is no telling what it leaves open: brackets that don't match, and quotes that a line's end
-// cuts off.
+// FuzzEntry leaves out text of which there is no telling what it leaves open: brackets that don't
+// match, and quotes that a line's end cuts off.
 func FuzzEntry(f *testing.F) {
 	for _, text := range entries {
 		f.Add(text)
@@ -85,7 +86,8 @@ func FuzzEntry(f *testing.F) {
 
 // opener has for each closing token the ones that it may close.
 var opener = map[hclsyntax.TokenType][]hclsyntax.TokenType{
-	hclsyntax.TokenCBrace: {hclsyntax.TokenOBrace}, hclsyntax.TokenCBrack: {hclsyntax.TokenOBrack}, hclsyntax.TokenCParen: {hclsyntax.TokenOParen},
+	hclsyntax.TokenCBrace: {hclsyntax.TokenOBrace}, hclsyntax.TokenCBrack: {hclsyntax.TokenOBrack},
+	hclsyntax.TokenCParen:         {hclsyntax.TokenOParen},
 	hclsyntax.TokenTemplateSeqEnd: {hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl},
 	hclsyntax.TokenCQuote:         {hclsyntax.TokenOQuote}, hclsyntax.TokenCHeredoc: {hclsyntax.TokenOHeredoc},
 }

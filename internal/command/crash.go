@@ -8,7 +8,7 @@ import (
 	"tofu/internal/version"
 )
 
-// crashStatus is the exit status of a program that came upon a mistake of its own.
+// crashStatus is the exit status after a crash of this program.
 const crashStatus = 11
 
 const crashText = `
@@ -21,13 +21,13 @@ version %s
 %s
 `
 
-// ReportCrash tells of a panic and gives the exit status.
+// ReportCrash reports a panic and returns the exit status.
 func ReportCrash(to io.Writer, crash tfdiags.Crash) (status int) {
 	fmt.Fprintf(to, crashText, crash.Problem, version.Own, crash.Stack)
 	return crashStatus
 }
 
-// crashOf finds the first crash among the problems of an error.
+// crashOf returns the first crash in the diagnostics of an error.
 func crashOf(err error) (tfdiags.Crash, bool) {
 	var diags tfdiags.Diagnostics
 	for _, d := range diags.AppendError(err) {

@@ -15,7 +15,8 @@ func TestCrashReport(t *testing.T) {
 	app := NewApp(&terminal.Streams{Out: &out, Err: &problems}, nil)
 	err := tfdiags.Diagnostics{
 		tfdiags.Errorf("Other problem", "Something else."),
-		{Severity: tfdiags.Error, Summary: "Crash", Extra: tfdiags.Crash{Problem: "lost my way", Stack: []byte("the stack")}},
+		{Severity: tfdiags.Error, Summary: "Crash", Extra: tfdiags.Crash{Problem: "lost my way",
+			Stack: []byte("the stack")}},
 	}.Err()
 	if status := app.fail(fmt.Errorf("applying: %w", err), nil); status != crashStatus {
 		t.Errorf("the status is %d", status)

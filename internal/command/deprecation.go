@@ -8,14 +8,14 @@ import (
 	"tofu/internal/ui"
 )
 
-// lessDeprecation leaves out warnings of deprecated outputs, variables and attributes for people who asked for fewer of them. Programs
-// get them all.
+// lessDeprecation is a printer that drops warnings about deprecated outputs, variables and
+// attributes as -deprecation requests. JSON output keeps them all.
 type lessDeprecation struct {
 	ui.Printer
-	local bool // show those of modules with a relative path, and of providers
+	local bool // show those of local modules and providers
 }
 
-// withDeprecation gives the printer that -deprecation asks for.
+// withDeprecation returns the printer for a -deprecation mode.
 func withDeprecation(p ui.Printer, mode string) ui.Printer {
 	switch mode {
 	case "module:local":

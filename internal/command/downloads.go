@@ -12,31 +12,31 @@ import (
 	"tofu/internal/getmodules"
 )
 
-// downloads shows on a terminal how far the downloads of providers and modules are: one line at the bottom that is written again and
-// again. What else is said while they run is said within around.
+// downloads shows the progress of provider and module downloads in one line at the bottom of a
+// terminal. Other output during downloads must be printed within around.
 type downloads struct {
-	out   io.Writer // nil shows nothing
+	out   io.Writer // nil to show nothing
 	width int
 	now   func() time.Time
-	spans *packageSpans // told the same events
+	spans *packageSpans // receives the same events
 
 	mu      sync.Mutex
-	running map[string]download // by what is downloaded
-	note    string              // what stands before them
+	running map[string]download // by name
+	note    string              // text before the downloads
 	visible bool
 	last    time.Time
 }
 
-// download is how far one is.
+// download is the progress of one download.
 type download struct {
-	done, total int64  // bytes; total is 0 when it isn't known
-	step        string // in place of bytes
+	done, total int64  // bytes; total is 0 if unknown
+	step        string // shown instead of bytes
 }
 
-// refreshed is how often the line may change.
-const refreshed = 100 * time.Millisecond
+// refreshInterval is the minimum time between two updates of the line.
+const refreshInterval = 100 * time.Millisecond
 
-// newDownloads shows nothing unless a person looks at a terminal.
+// newDownloads returns a progress line, which shows nothing without a terminal.
 func (a *App) newDownloads() *downloads {
 	d := &downloads{width: a.Width, now: time.Now, spans: a.newPackageSpans(), running: make(map[string]download)}
 	if a.OutTerminal && !a.view.JSON {
@@ -45,7 +45,7 @@ func (a *App) newDownloads() *downloads {
 	return d
 }
 
-// providers makes an observer of one that prints lines.
+// providers returns an observer that updates the line and calls tell, which prints lines.
 func (d *downloads) providers(tell func(install.Event)) func(install.Event) {
 	return func(e install.Event) {
 		switch e := e.(type) {
@@ -68,7 +68,7 @@ func packageName(p addrs.Provider, v depsfile.Version, platform depsfile.Platfor
 	return fmt.Sprintf("%s %s for %s", p.ForDisplay(), v, platform)
 }
 
-// modules makes an observer of one that prints lines.
+// modules returns an observer that updates the line and calls tell, which prints lines.
 func (d *downloads) modules(tell func(getmodules.Event)) func(getmodules.Event) {
 	return func(e getmodules.Event) {
 		if p, ok := e.(getmodules.Progress); ok {
@@ -90,7 +90,7 @@ func (d *downloads) module(p getmodules.Progress) {
 	}
 }
 
-// update notes how far a download is; one that is complete is over.
+// update records the progress of a download, and drops it if it is complete.
 func (d *downloads) update(name string, now download) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,14 +100,14 @@ func (d *downloads) update(name string, now download) {
 	d.draw()
 }
 
-// forget drops what is complete, also where nobody knew how much it would be.
+// forget drops a completed download, including one of unknown size.
 func (d *downloads) forget(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.running, name)
 }
 
-// around takes the line away while something else is printed.
+// around removes the line while print runs.
 func (d *downloads) around(print func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,7 +115,7 @@ func (d *downloads) around(print func()) {
 	print()
 }
 
-// remark sets what stands before the downloads.
+// remark sets the text before the downloads.
 func (d *downloads) remark(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *downloads) remark(text string) {
 	d.draw()
 }
 
-// end takes the line away for good.
+// end removes the line.
 func (d *downloads) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,16 +139,16 @@ func (d *downloads) clear() {
 	}
 }
 
-// draw writes the line anew, unless it has just been.
+// draw redraws the line, unless it was drawn a moment ago.
 func (d *downloads) draw() {
 	now := d.now()
-	if d.out == nil || now.Sub(d.last) < refreshed {
+	if d.out == nil || now.Sub(d.last) < refreshInterval {
 		return
 	}
 	d.last = now
 	d.clear()
 	line := d.line()
-	if d.width > 1 && len(line) >= d.width { // a longer line could not be taken away again
+	if d.width > 1 && len(line) >= d.width { // a longer line could not be erased
 		line = line[:d.width-1]
 	}
 	if line != "" {

@@ -12,9 +12,10 @@ import (
 	"tofu/internal/session"
 )
 
-// The structs below are groups of options that several commands share. Each has an add method that declares them.
+// The structs below are groups of options that several commands share. Each has an add method that
+// declares them.
 
-// viewFlags say how a command's output looks.
+// viewFlags control the output of a command.
 type viewFlags struct {
 	JSON                bool
 	JSONInto            string
@@ -27,7 +28,7 @@ type viewFlags struct {
 	Deprecation         string
 }
 
-// add declares what every command takes.
+// add declares the options that every command has.
 func (f *viewFlags) add(fs *options) {
 	fs.view = f
 	f.ConsolidateWarnings = true
@@ -38,13 +39,15 @@ func (f *viewFlags) add(fs *options) {
 		f.NoColor = true
 		return nil
 	})
-	fs.BoolVar(&f.CompactWarnings, "compact-warnings", false, "Show warnings as one line each, unless there are errors too.")
+	fs.BoolVar(&f.CompactWarnings, "compact-warnings", false,
+		"Show warnings as one line each, unless there are errors too.")
 	fs.BoolVar(&f.ConsolidateWarnings, "consolidate-warnings", true, "Do not group similar warnings.")
 	fs.BoolVar(&f.ConsolidateErrors, "consolidate-errors", false, "Group similar errors.")
 	fs.BoolVar(&f.Concise, "concise", false, "Leave out progress messages.")
-	fs.Func("deprecation", "Which deprecation warnings to show: `module:all` (the default), module:local (of modules with a relative path) or module:none.",
+	fs.Func("deprecation", "Which deprecation warnings to show: `module:all` (the default), module:local (of "+
+		"modules with a relative path) or module:none.",
 		func(text string) error {
-			if !strings.HasPrefix(text, "module:") { // what else follows is as good as all
+			if !strings.HasPrefix(text, "module:") { // all other values mean all
 				return errors.New("must be module:all, module:local or module:none")
 			}
 			f.Deprecation = text
@@ -52,10 +55,12 @@ func (f *viewFlags) add(fs *options) {
 		})
 }
 
-// displayFlags are what may stand behind the arguments of a command too, as people append it to what they have typed already.
-var displayFlags = []string{"no-color", "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation"}
+// displayFlags are options that may also follow the arguments of a command, because users append
+// them to typed commands.
+var displayFlags = []string{"no-color", "compact-warnings", "consolidate-warnings", "consolidate-errors",
+	"concise", "deprecation"}
 
-// displayFirst puts such options before everything else.
+// displayFirst moves such options to the front.
 func displayFirst(args []string) []string {
 	var display, rest []string
 	for i, arg := range args {
@@ -73,14 +78,15 @@ func displayFirst(args []string) []string {
 	return append(display, rest...)
 }
 
-// addJSON declares besides what commands take that print events.
+// addJSON also declares the options of commands that print events.
 func (f *viewFlags) addJSON(fs *options) {
 	f.add(fs)
 	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
-	fs.StringVar(&f.JSONInto, "json-into", "", "Write the output of -json to `out.json`, beside the human-readable output.")
+	fs.StringVar(&f.JSONInto, "json-into", "",
+		"Write the output of -json to `out.json`, beside the human-readable output.")
 }
 
-// documentFlags choose JSON for commands that print one document and no events.
+// documentFlags select JSON for commands that print one document rather than events.
 type documentFlags struct {
 	Document     bool
 	DocumentInto string
@@ -88,10 +94,12 @@ type documentFlags struct {
 
 func (f *documentFlags) add(fs *options) {
 	fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
-	fs.StringVar(&f.DocumentInto, "json-into", "", "Write the JSON document to `out.json`, beside the human-readable output.")
+	fs.StringVar(&f.DocumentInto, "json-into", "",
+		"Write the JSON document to `out.json`, beside the human-readable output.")
 }
 
-// open opens the file of -json-into, nil when there is none. Only the user may read it: it may hold secrets.
+// open opens the -json-into file, or returns nil if there is none. Only the user can read the file,
+// because it may contain secrets.
 func (f *documentFlags) open() (*os.File, error) {
 	switch {
 	case f.DocumentInto == "":
@@ -114,7 +122,7 @@ func (f *viewFlags) addSensitive(fs *options) {
 	fs.BoolVar(&f.ShowSensitive, "show-sensitive", false, "Show sensitive values.")
 }
 
-// varFlags are the values for input variables, in the order in which they were given.
+// varFlags are the values of input variables in command-line order.
 type varFlags struct{ session.Variables }
 
 func (f *varFlags) add(fs *options) {
@@ -122,31 +130,36 @@ func (f *varFlags) add(fs *options) {
 		f.Vars = append(f.Vars, inputs.Flag{Text: text})
 		return nil
 	})
-	fs.Func("var-file", "Read values of input variables from `filename`, besides terraform.tfvars and *.auto.tfvars. May be repeated.",
+	fs.Func("var-file", "Read values of input variables from `filename`, besides terraform.tfvars and "+
+		"*.auto.tfvars. May be repeated.",
 		func(path string) error {
 			f.Vars = append(f.Vars, inputs.Flag{File: true, Text: path})
 			return nil
 		})
 }
 
-// lockFlags say how the state is locked.
+// lockFlags control the state lock.
 type lockFlags struct{ session.LockOptions }
 
 func (f *lockFlags) add(fs *options) {
-	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the same workspace.")
-	fs.DurationVar(&f.Timeout, "lock-timeout", 0, "Wait up to this `duration` for a state lock that somebody else holds, such as 30s.")
+	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the "+
+		"same workspace.")
+	fs.DurationVar(&f.Timeout, "lock-timeout", 0,
+		"Wait up to this `duration` for a state lock that somebody else holds, such as 30s.")
 }
 
-// stateFlags are the local backend's old path options.
+// stateFlags are the path options of the local backend.
 type stateFlags struct{ session.StatePaths }
 
 func (f *stateFlags) add(fs *options) {
 	f.addIn(fs)
-	fs.StringVar(&f.StateOut, "state-out", "", "Write the state to `path` instead of -state. For the local backend only.")
+	fs.StringVar(&f.StateOut, "state-out", "",
+		"Write the state to `path` instead of -state. For the local backend only.")
 	f.addBackup(fs)
 }
 
-// addUnused declares those that a command takes, and always took, though it writes no state.
+// addUnused declares the path options that a command accepts for compatibility, although it writes
+// no state.
 func (f *stateFlags) addUnused(fs *options) {
 	fs.String("state-out", "", "")
 	fs.String("backup", "", "")
@@ -157,15 +170,18 @@ func (f *stateFlags) addIn(fs *options) {
 }
 
 func (f *stateFlags) addBackup(fs *options) {
-	fs.StringVar(&f.Backup, "backup", "", `Keep the previous state in `+"`path`"+`; "-" keeps none. For the local backend only.`)
+	fs.StringVar(&f.Backup, "backup", "", `Keep the previous state in `+"`path`"+
+		`; "-" keeps none. For the local backend only.`)
 }
 
-// addRemoteVersion declares an option of backends that check the versions of both sides; others ignore it.
+// addRemoteVersion declares an option of backends that compare versions with a server. Others
+// ignore it.
 func addRemoteVersion(fs *options) {
-	fs.Bool("ignore-remote-version", false, "Has no effect: no backend of this program checks the versions of both sides.")
+	fs.Bool("ignore-remote-version", false, "Has no effect: no backend of this program checks the versions of "+
+		"both sides.")
 }
 
-// operationFlags are what plan, apply, destroy, refresh and import have in common.
+// operationFlags are common to plan, apply, destroy, refresh and import.
 type operationFlags struct {
 	viewFlags
 	varFlags
@@ -194,17 +210,21 @@ func (f *operationFlags) add(fs *options) {
 	})
 }
 
-// targetFlags limit an operation to a part of the configuration.
+// targetFlags limit an operation to parts of the configuration.
 type targetFlags struct{ Targets, Excludes, TargetFiles, ExcludeFiles []string }
 
 func (f *targetFlags) add(fs *options) {
-	fs.Var((*list)(&f.Targets), "target", "Only this `address` (module, resource or instance) and what it depends on. May be repeated.")
-	fs.Var((*list)(&f.TargetFiles), "target-file", "The addresses in this `file`, one a line, as if each was given with -target.")
-	fs.Var((*list)(&f.Excludes), "exclude", "All but this `address` and what depends on it. May be repeated; not together with -target.")
-	fs.Var((*list)(&f.ExcludeFiles), "exclude-file", "The addresses in this `file`, one a line, as if each was given with -exclude.")
+	fs.Var((*list)(&f.Targets), "target", "Only this `address` (module, resource or instance) and what it "+
+		"depends on. May be repeated.")
+	fs.Var((*list)(&f.TargetFiles), "target-file",
+		"The addresses in this `file`, one a line, as if each was given with -target.")
+	fs.Var((*list)(&f.Excludes), "exclude", "All but this `address` and what depends on it. May be repeated; "+
+		"not together with -target.")
+	fs.Var((*list)(&f.ExcludeFiles), "exclude-file",
+		"The addresses in this `file`, one a line, as if each was given with -exclude.")
 }
 
-// inputFlag is -input: whether questions may be asked.
+// inputFlag is -input: whether the user may be asked.
 type inputFlag struct{ Allowed bool }
 
 func (f *inputFlag) add(fs *options) {

@@ -30,10 +30,12 @@ whose formatted text is written to standard output. So is that of files with
 -list=false and -write=false.`,
 	New: with(func(f *fmtFlags, fs *options) {
 		f.viewFlags.add(fs)
-		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for standard input.")
+		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for "+
+			"standard input.")
 		fs.BoolVar(&f.Write, "write", true, "Do not write to the files. Always so for standard input and with -check.")
 		fs.BoolVar(&f.Diff, "diff", false, "Show what formatting changes.")
-		fs.BoolVar(&f.Check, "check", false, "Only check: the exit status is 0 when everything is formatted, 3 otherwise.")
+		fs.BoolVar(&f.Check, "check", false, "Only check: the exit status is 0 when everything is formatted, "+
+			"3 otherwise.")
 		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories.")
 	}, runFmt),
 }
@@ -80,7 +82,7 @@ func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
 	return nil
 }
 
-// target formats what the user named.
+// target formats a path that the user named.
 func (f *formatter) target(path string) {
 	info, err := os.Stat(path)
 	switch {
@@ -106,7 +108,8 @@ func (f *formatter) dir(path string) {
 		name := e.Name()
 		inside := filepath.Join(path, name)
 		switch {
-		case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"):
+		case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") &&
+			strings.HasSuffix(name, "#"):
 		case e.IsDir():
 			if f.Recursive {
 				f.dir(inside)
@@ -127,7 +130,7 @@ func (f *formatter) file(path string) {
 	f.source(file, path)
 }
 
-// source formats one text and does with it what the options say.
+// source formats one text and handles the result as the options say.
 func (f *formatter) source(r io.Reader, path string) {
 	src, err := io.ReadAll(r)
 	if err != nil {
@@ -154,12 +157,12 @@ func (f *formatter) source(r io.Reader, path string) {
 			fmt.Fprint(f.out, unifiedDiff("old/"+path, "new/"+path, string(src), string(result)))
 		}
 	}
-	if !f.List && !f.Write && !f.Diff && !f.Check { // nothing else would come of it; so it is for standard input
+	if !f.List && !f.Write && !f.Diff && !f.Check { // print the result, as for standard input
 		_, _ = f.out.Write(result)
 	}
 }
 
-// rewrite replaces a file whole, unless the user protected it from that.
+// rewrite replaces a file atomically, unless it is write-protected.
 func rewrite(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

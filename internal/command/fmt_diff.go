@@ -9,13 +9,14 @@ import (
 // diffContext is how many unchanged lines surround a change.
 const diffContext = 3
 
-// unifiedDiff gives the differences between two texts in the form of `diff -u`; "" when there are none.
+// unifiedDiff returns the differences between two texts in the format of `diff -u`, or "" if there
+// are none.
 func unifiedDiff(oldName, newName, before, after string) string {
 	a, b := diffLines(before), diffLines(after)
 	edits := lineEdits(a, b)
 	var out strings.Builder
 	for len(edits) > 0 {
-		last := 0 // the edits up to here are near enough to share a hunk
+		last := 0 // edits before last share a hunk
 		for last+1 < len(edits) && edits[last+1].a0-edits[last].a1 <= 2*diffContext {
 			last++
 		}
@@ -28,13 +29,14 @@ func unifiedDiff(oldName, newName, before, after string) string {
 	return out.String()
 }
 
-// lineEdit says that lines a0 to a1 of the old text became lines b0 to b1 of the new one.
+// lineEdit is a change of lines a0 to a1 of the old text into lines b0 to b1 of the new text.
 type lineEdit struct{ a0, a1, b0, b1 int }
 
 func writeHunk(out *strings.Builder, a, b []string, edits []lineEdit) {
 	first, last := edits[0], edits[len(edits)-1]
 	from, to := max(0, first.a0-diffContext), min(len(a), last.a1+diffContext)
-	fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n", from+1, to-from, first.b0-(first.a0-from)+1, to-from+(last.b1-last.a1)-(first.b0-first.a0))
+	fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n", from+1, to-from, first.b0-(first.a0-from)+1, to-from+
+		(last.b1-last.a1)-(first.b0-first.a0))
 	line := func(mark, text string) {
 		out.WriteString(mark + text)
 		if !strings.HasSuffix(text, "\n") {
@@ -66,8 +68,9 @@ func diffLines(text string) []string {
 	return lines
 }
 
-// lineEdits finds the changed places. Lines that occur once in each text are anchors; the longest run of anchors in the same
-// order in both is kept and grown, so the cost stays near the number of lines. What lies between two of them is compared line by line.
+// lineEdits returns the changed lines. Lines that occur once in each text are anchors. The longest
+// common subsequence of anchors is kept and extended, so the cost is close to linear. The lines
+// between two anchors are compared line by line.
 func lineEdits(a, b []string) []lineEdit {
 	var edits []lineEdit
 	ai, bi := 0, 0
@@ -78,7 +81,7 @@ func lineEdits(a, b []string) []lineEdit {
 	}
 	for _, p := range append(anchors(a, b), [2]int{len(a), len(b)}) {
 		if p[0] < ai || p[1] < bi {
-			continue // a grown anchor went past this one
+			continue // an extended anchor covers this one
 		}
 		a0, b0 := p[0], p[1]
 		for a0 > ai && b0 > bi && a[a0-1] == b[b0-1] {
@@ -96,11 +99,11 @@ func lineEdits(a, b []string) []lineEdit {
 	return slide(edits, a, b)
 }
 
-// slide moves lines that were only put in, or only taken out, as far down as equal lines allow, like diff does.
+// slide moves pure insertions and deletions down as far as equal lines allow, like diff does.
 func slide(edits []lineEdit, a, b []string) []lineEdit {
 	out := edits[:0]
 	for i, e := range edits {
-		end := len(a) // up to where lines are the same in both
+		end := len(a) // start of the equal lines after the edit
 		if i+1 < len(edits) {
 			end = edits[i+1].a0
 		}
@@ -116,19 +119,21 @@ func slide(edits []lineEdit, a, b []string) []lineEdit {
 	return out
 }
 
-// mostPairs is up to how many pairs of lines shortestEdits compares.
-const mostPairs = 1 << 22
+// maxPairs is the maximum number of pairs of lines that shortestEdits compares.
+const maxPairs = 1 << 22
 
-// shortestEdits finds the fewest lines to take out and put in; of two texts that are too long for that, all lines.
+// shortestEdits returns the smallest set of deletions and insertions, or a replacement of all lines
+// if the texts are too long for that.
 func shortestEdits(a, b []string) []lineEdit {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
 	}
-	if len(a)*len(b) == 0 || len(a)*len(b) > mostPairs {
+	if len(a)*len(b) == 0 || len(a)*len(b) > maxPairs {
 		return []lineEdit{{0, len(a), 0, len(b)}}
 	}
 	width := len(b) + 1
-	common := make([]int32, (len(a)+1)*width) // how many lines a[:i] and b[:j] share at most, at i*width+j
+	// length of the longest common subsequence of a[:i] and b[:j], at i*width+j
+	common := make([]int32, (len(a)+1)*width)
 	for i := range a {
 		for j := range b {
 			if a[i] == b[j] {
@@ -138,7 +143,7 @@ func shortestEdits(a, b []string) []lineEdit {
 			}
 		}
 	}
-	var edits []lineEdit // from the last to the first: of equal lines the last ones stay
+	var edits []lineEdit // in reverse: of equal lines the last ones are kept
 	e := lineEdit{len(a), len(a), len(b), len(b)}
 	for e.a0 > 0 || e.b0 > 0 {
 		switch {
@@ -160,7 +165,8 @@ func shortestEdits(a, b []string) []lineEdit {
 	return edits
 }
 
-// anchors gives the positions of lines that are unique in both texts, in the longest order that both share.
+// anchors returns the positions of lines that are unique in both texts, in their longest common
+// order.
 func anchors(a, b []string) [][2]int {
 	type seen struct{ inA, inB, atA, atB int }
 	lines := make(map[string]*seen)
@@ -177,7 +183,7 @@ func anchors(a, b []string) [][2]int {
 			s.inB, s.atB = s.inB+1, i
 		}
 	}
-	var pairs [][2]int // in the old text's order
+	var pairs [][2]int // in the order of the old text
 	for i, l := range a {
 		if s := lines[l]; s.inA == 1 && s.inB == 1 {
 			pairs = append(pairs, [2]int{i, s.atB})

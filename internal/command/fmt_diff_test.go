@@ -43,7 +43,8 @@ func TestUnifiedDiff(t *testing.T) {
 	})
 }
 
-// TestSmallDifferences: what is the same between two changes stays, and what was put in between equal lines stands behind the first.
+// TestSmallDifferences: what is the same between two changes stays, and what was put in between
+// equal lines stands behind the first.
 func TestSmallDifferences(t *testing.T) {
 	for _, tc := range []struct{ before, after, want string }{
 		{"a\n\nb\n", "A\n\nB\n", "@@ -1,3 +1,3 @@\n-a\n+A\n \n-b\n+B\n"},

@@ -16,14 +16,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// generateTarget checks the file that -generate-config-out names.
+// generateTarget checks the -generate-config-out file.
 func generateTarget(path string, mode plans.Mode) tfdiags.Diagnostics {
 	if path == "" {
 		return nil
 	}
 	if mode != plans.Normal {
 		return tfdiags.Errorf("Invalid generate-config-out flag",
-			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy or -refresh-only.").List()
+			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy "+
+				"or -refresh-only.").List()
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return tfdiags.Errorf("Target generated file already exists",
@@ -38,7 +39,8 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 		return nil
 	}
 	var text bytes.Buffer
-	text.WriteString("# __generated__ by OpenTofu\n# Please review these resources and move them into your main configuration files.\n")
+	text.WriteString("# __generated__ by OpenTofu\n# Please review these resources and move them into your " +
+		"main configuration files.\n")
 	for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
 		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
 	}

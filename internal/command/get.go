@@ -15,7 +15,8 @@ import (
 	"tofu/internal/version"
 )
 
-const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which every later init and get keeps to until the file is removed."
+const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which every " +
+	"later init and get keeps to until the file is removed."
 
 var cmdGet = &Command{
 	Name: "get", Short: "Install the modules",
@@ -25,7 +26,8 @@ so you rarely need this command.`,
 	New: with(func(f *getFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
-		fs.BoolVar(&f.Update, "update", false, "Take the newest acceptable versions of modules that are installed already.")
+		fs.BoolVar(&f.Update, "update", false,
+			"Take the newest acceptable versions of modules that are installed already.")
 		fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	}, func(ctx context.Context, app *App, f *getFlags, args []string) error {
@@ -36,7 +38,8 @@ so you rarely need this command.`,
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		want := &moduleWants{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory, Pin: f.PinModules}
+		want := &installOptions{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory,
+			Pin: f.PinModules}
 		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
 		return app.done(diags.Append(more...))
 	}),
@@ -49,18 +52,21 @@ type getFlags struct {
 	TestDirectory      string
 }
 
-// moduleWants say which modules are installed, and how.
-type moduleWants struct {
-	Get           bool // else what is installed is only looked at
-	Always        bool // note also that no module is called
+// installOptions say which modules to install, and how.
+type installOptions struct {
+	Get           bool // otherwise installed modules are only read
+	Always        bool // also record that no module is called
 	Upgrade       bool
-	TestDirectory string // modules that tests in this directory name are wanted too
-	Pin           bool   // begin to pin what isn't local
-	ReadOnly      bool   // refuse to pin anything else than what is pinned
+	TestDirectory string // include modules of the tests in this directory
+	Pin           bool   // start pinning modules that are not local
+	ReadOnly      bool   // refuse to change pins
 }
 
-// installModules installs what the configuration calls, and what its tests name, and gives the whole configuration.
-func (a *App) installModules(ctx context.Context, given map[string]configs.Given, want *moduleWants, client *registry.Client) (*session.Config, tfdiags.Diagnostics) {
+// installModules installs the modules that the configuration and its tests call, and returns the
+// whole configuration.
+func (a *App) installModules(
+	ctx context.Context, given map[string]configs.Given, want *installOptions, client *registry.Client,
+) (*session.Config, tfdiags.Diagnostics) {
 	if !want.Get {
 		resolve, diags := getmodules.Installed(a.ModulesDir())
 		if diags.HasErrors() {
@@ -78,7 +84,8 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 	progress := a.newDownloads()
 	defer progress.end()
 	in, more := getmodules.NewInstaller(&getmodules.Options{
-		Dir: a.ModulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks, Always: want.Always,
+		Dir: a.ModulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
+		Always: want.Always,
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
 				announced = true
@@ -91,7 +98,7 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 		return nil, diags
 	}
 	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
-	// What was installed is recorded also when something is wrong with it, so that other commands can tell what.
+	// Record the installed modules even after errors, so that other commands can report the errors.
 	if diags = diags.Append(more...).AppendError(in.Finish()); diags.HasErrors() {
 		return nil, diags
 	}
@@ -101,14 +108,15 @@ func (a *App) installModules(ctx context.Context, given map[string]configs.Given
 	return cfg, diags
 }
 
-// savePins writes the file that pins modules where it changed, or is new.
+// savePins writes the module lock file if it is new or changed.
 func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tfdiags.Diagnostics {
 	if !fresh && slices.Equal(old, locks) {
 		return nil
 	}
 	if readonly {
 		return tfdiags.Errorf("Module dependency changes detected",
-			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps it as it is. "+
+			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps "+
+				"it as it is. "+
 				withoutReadonly, depsfile.ModulesFileName).List()
 	}
 	if err := locks.Save(depsfile.ModulesFileName); err != nil {
@@ -116,16 +124,18 @@ func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tf
 	}
 	switch {
 	case fresh && len(locks) == 0:
-		a.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
+		a.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.",
+			depsfile.ModulesFileName)
 	case fresh:
-		a.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.", depsfile.ModulesFileName)
+		a.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.",
+			depsfile.ModulesFileName)
 	default:
 		a.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, pinChanges(old, locks))
 	}
 	return nil
 }
 
-// pinChanges lists what is pinned otherwise than before, with as much of each as tells them apart.
+// pinChanges lists the changed pins, with enough of each revision to tell them apart.
 func pinChanges(old, locks depsfile.ModuleLocks) string {
 	type name struct{ source, version string }
 	before := make(map[name]depsfile.ModuleLock, len(old))
@@ -155,10 +165,11 @@ func pinChanges(old, locks depsfile.ModuleLocks) string {
 }
 
 func pinText(lock depsfile.ModuleLock) string {
-	return strings.Join(slices.DeleteFunc([]string{lock.Source, lock.Version, short(lock.Revision)}, func(s string) bool { return s == "" }), " ")
+	return strings.Join(slices.DeleteFunc([]string{lock.Source, lock.Version, short(lock.Revision)},
+		func(s string) bool { return s == "" }), " ")
 }
 
-// short is the beginning of a commit or digest, as git shows it.
+// short returns the beginning of a commit or digest as git shows it.
 func short(revision string) string {
 	revision = strings.TrimPrefix(revision, "sha256:")
 	return revision[:min(len(revision), 12)]
@@ -169,7 +180,8 @@ func (a *App) tellModule(e getmodules.Event) {
 	case getmodules.InPlace:
 		a.Say("- %s in %s", e.Key, e.Dir)
 	case getmodules.Changed:
-		a.Say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir, depsfile.ModulesFileName, e.Key)
+		a.Say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir,
+			depsfile.ModulesFileName, e.Key)
 	case getmodules.Downloading:
 		if e.Version != "" {
 			a.Say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)

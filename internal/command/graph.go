@@ -25,8 +25,11 @@ and many other programs read.`,
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.Plan, "plan", "", "Draw the graph of the saved plan in `file`.")
-		fs.StringVar(&f.Type, "type", "", "The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default with -plan).")
-		fs.Bool("draw-cycles", false, "Has no effect: a configuration with a cycle has no graph, but an error that names its references.")
+		fs.StringVar(&f.Type, "type", "",
+			"The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default "+
+				"with -plan).")
+		fs.Bool("draw-cycles", false, "Has no effect: a configuration with a cycle has no graph, but an error "+
+			"that names its references.")
 		fs.Int("module-depth", -1, "Has no effect, and has had none for a long time.")
 		fs.Bool("verbose", false, "")
 	}, runGraph),
@@ -39,7 +42,8 @@ type graphFlags struct {
 }
 
 var graphKinds = map[string]engine.GraphKind{
-	"plan": engine.GraphPlan, "plan-refresh-only": engine.GraphPlan, "plan-destroy": engine.GraphPlanDestroy, "apply": engine.GraphApply,
+	"plan": engine.GraphPlan, "plan-refresh-only": engine.GraphPlan, "plan-destroy": engine.GraphPlanDestroy,
+	"apply": engine.GraphApply,
 }
 
 func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error {
@@ -51,7 +55,8 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	}
 	kind, ok := graphKinds[f.Type]
 	if !ok {
-		return badUsage("Graph type not available", "The graph type %q is none of %s.", f.Type, strings.Join(slices.Sorted(maps.Keys(graphKinds)), ", "))
+		return badUsage("Graph type not available", "The graph type %q is none of %s.", f.Type,
+			strings.Join(slices.Sorted(maps.Keys(graphKinds)), ", "))
 	}
 	var cfg *session.Config
 	var prior *states.State
@@ -85,8 +90,9 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	}
 	env := app.Environment(running, workspace)
 	env.Observe = nil
-	if kind == engine.GraphApply && plan == nil { // an apply follows from a plan, so what can't be planned has no such graph
-		if _, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, engine.GraphPlan, nil)); more.HasErrors() {
+	if kind == engine.GraphApply && plan == nil { // an apply requires a plan, so without a plan there is no such graph
+		if _, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env,
+			engine.GraphPlan, nil)); more.HasErrors() {
 			return diags.Append(more...).Err()
 		}
 	}

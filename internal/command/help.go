@@ -22,7 +22,7 @@ Global options, which stand before the command:
   -version      Do the same as the command "version".
 `
 
-// printHelp writes the page that lists all commands.
+// printHelp prints the list of all commands.
 func printHelp(w io.Writer, table []*Command) {
 	fmt.Fprint(w, usageLine+"COMMAND [options] [arguments]\n\nMain commands:\n")
 	listCommands(w, "  ", table, func(c *Command) bool { return c.Main })
@@ -45,7 +45,8 @@ func listCommands(w io.Writer, indent string, table []*Command, want func(*Comma
 	}
 }
 
-// printCommandHelp writes one command's page. The options come from the flag set, so that they can't be out of date.
+// printCommandHelp prints the help of one command. The options come from its flag set, so they are
+// always up to date.
 func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	line := usageLine + strings.Join(path, " ")
 	if cmd.New == nil {
@@ -69,7 +70,8 @@ func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	}
 }
 
-// printOptions writes the options in two columns. A usage text may name the option's value in backquotes.
+// printOptions prints the options in two columns. A usage text may name the option's value in
+// backquotes.
 func printOptions(w io.Writer, fs *flag.FlagSet) {
 	type option struct{ left, usage string }
 	var all []option
@@ -77,7 +79,7 @@ func printOptions(w io.Writer, fs *flag.FlagSet) {
 	fs.VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
 		if usage == "" {
-			return // an alias or a legacy option without a line of its own
+			return // an undocumented alias or legacy option
 		}
 		left := "-" + f.Name
 		switch {
@@ -105,7 +107,7 @@ func isBoolFlag(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// wrap breaks a text into lines of at most width characters where words allow it.
+// wrap breaks a text into lines of at most width characters at spaces.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -40,11 +40,13 @@ type importFlags struct {
 
 func runImport(ctx context.Context, app *App, f *importFlags, args []string) error {
 	if len(args) != 2 {
-		return badUsage("Wrong number of arguments", "The import command expects two arguments: the address of a resource instance and the object's ID.")
+		return badUsage("Wrong number of arguments",
+			"The import command expects two arguments: the address of a resource instance and the object's ID.")
 	}
 	addr, diags := addrs.ParseInstanceText(args[0])
 	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
-		diags = diags.Append(tfdiags.Errorf("Invalid address for import", "Only managed resources can be imported, and %s is none.", addr))
+		diags = diags.Append(tfdiags.Errorf("Invalid address for import",
+			"Only managed resources can be imported, and %s is none.", addr))
 	}
 	if diags.HasErrors() {
 		return diags.Err()
@@ -71,11 +73,12 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	}
 	imported := plan.Prior.Instance(addr)
 	if imported == nil || imported.Current == nil {
-		return diags.Append(tfdiags.Errorf("Nothing was imported", "The provider gave no object for the ID %q.", args[1])).Err()
+		return diags.Append(tfdiags.Errorf("Nothing was imported", "The provider gave no object for the ID %q.",
+			args[1])).Err()
 	}
 	provider := addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: imported.ProviderKey}
 	object := *imported.Current
-	object.Dependencies = nil // the next apply finds out what it depends on
+	object.Dependencies = nil // the next apply sets them
 	st := op.State.State().Clone()
 	st.SetCurrent(addr, &object, provider)
 	st = engine.WithOutputs(session.EngineContext(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
@@ -87,8 +90,11 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	return app.done(diags)
 }
 
-// planImport plans with nothing but the import. The configuration isn't validated first: the block to import to may be empty as yet.
-func planImport(op *session.Operation, ctx context.Context, addr addrs.AbsInstance, id string) (*plans.Plan, tfdiags.Diagnostics) {
+// planImport plans the import only. It does not validate the configuration first, because the block
+// may still be empty.
+func planImport(
+	op *session.Operation, ctx context.Context, addr addrs.AbsInstance, id string,
+) (*plans.Plan, tfdiags.Diagnostics) {
 	start := op.Env.Provider
 	op.Env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {
 		running, err := start(ctx, p)
@@ -99,23 +105,28 @@ func planImport(op *session.Operation, ctx context.Context, addr addrs.AbsInstan
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
 	return engine.Plan(session.EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
-		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target}, Imports: []graph.CommandImport{{Addr: addr, ID: id}},
+		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target},
+		Imports: []graph.CommandImport{{Addr: addr, ID: id}},
 	})
 }
 
-// knownConfig is a provider that must not be configured with unknown values: an import asks it for a real object.
+// knownConfig is a provider that must not be configured with unknown values, because an import
+// reads a real object.
 type knownConfig struct{ providers.Interface }
 
 // Configure implements providers.Interface.
 func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	if !config.IsWhollyKnown() {
-		return tfdiags.Errorf("Invalid provider configuration", "The configuration of the provider depends on values that "+
-			"are known only after an apply, so nothing can be imported with it. Apply what it depends on first, or write the values out.").List()
+		return tfdiags.Errorf("Invalid provider configuration",
+			"The configuration of the provider depends on values that "+
+				"are known only after an apply, so nothing can be imported with it. Apply what it depends on "+
+				"first, or write the values out.").List()
 	}
 	return k.Interface.Configure(ctx, config)
 }
 
-// canImport makes sure that the configuration has the resource and the state hasn't.
+// canImport returns an error unless the configuration declares the resource and the state has no
+// object for it.
 func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
 		return tfdiags.Errorf("Resource already managed by OpenTofu",
@@ -130,8 +141,10 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 		if module := addr.Module.Module(); module != "" {
 			where = " in " + module.String()
 		}
-		return tfdiags.Errorf("Resource not in the configuration", "The configuration has no block for %s. Before importing, write one%s:\n\n"+
-			"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type, addr.Resource.Name).Err()
+		return tfdiags.Errorf("Resource not in the configuration",
+			"The configuration has no block for %s. Before importing, write one%s:\n\n"+
+				"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type,
+			addr.Resource.Name).Err()
 	}
 	if (block.Count != nil || block.ForEach != nil) && addr.Key == addrs.NoKey {
 		example := addr
@@ -139,8 +152,9 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 		if block.ForEach != nil {
 			example.Key = addrs.StringKey("key")
 		}
-		return tfdiags.Errorf("Missing instance key", "The resource %s has several instances, so the address needs the key of one, "+
-			"such as %s.", addr, example).Err()
+		return tfdiags.Errorf("Missing instance key",
+			"The resource %s has several instances, so the address needs the key of one, "+
+				"such as %s.", addr, example).Err()
 	}
 	return nil
 }

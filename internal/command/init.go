@@ -50,15 +50,20 @@ func (f *initFlags) declare(fs *options) {
 	fs.BoolVar(&f.Backend, "backend", true, "Leave the backend as it was initialized before.")
 	fs.BoolVar(&f.Cloud, "cloud", true, "The same as -backend=false.")
 	fs.Var((*list)(&f.BackendConfig), "backend-config",
-		"Backend settings besides those of the backend block: name=value, or the `path` of a file with such lines. May be repeated.")
-	fs.BoolVar(&f.ForceCopy, "force-copy", false, "Answer the questions about copying the state to a new backend with yes.")
+		"Backend settings besides those of the backend block: name=value, or the `path` of a file with such "+
+			"lines. May be repeated.")
+	fs.BoolVar(&f.ForceCopy, "force-copy", false,
+		"Answer the questions about copying the state to a new backend with yes.")
 	fs.StringVar(&f.FromModule, "from-module", "", "Copy the module at `source` into the directory first.")
 	fs.BoolVar(&f.Get, "get", true, "Do not install modules.")
-	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers from this `directory` and from nowhere else. May be repeated.")
+	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers from this `directory` and from nowhere else. "+
+		"May be repeated.")
 	fs.BoolVar(&f.Reconfigure, "reconfigure", false, "Set up the backend anew and ignore what it was before.")
 	fs.BoolVar(&f.Migrate, "migrate-state", false, "Set up the backend anew and copy the state that is in the old one.")
-	fs.BoolVar(&f.Upgrade, "upgrade", false, "Take the newest acceptable versions of modules and providers, whatever the lock file says.")
-	fs.StringVar(&f.LockFile, "lockfile", "", "How to treat the lock file. The only `mode` is readonly: check it and do not write it.")
+	fs.BoolVar(&f.Upgrade, "upgrade", false, "Take the newest acceptable versions of modules and providers, "+
+		"whatever the lock file says.")
+	fs.StringVar(&f.LockFile, "lockfile", "", "How to treat the lock file. The only `mode` is readonly: check "+
+		"it and do not write it.")
 	fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
 	fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	addRemoteVersion(fs)
@@ -113,13 +118,14 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		app.Say("\n%s", app.emphasis("Initializing the backend..."))
 		diags = diags.Append(app.initBackend(ctx, root, f)...)
 		if !diags.HasErrors() {
-			diags = diags.Append(app.makeWorkspaceOfEnv(ctx, f)...)
+			diags = diags.Append(app.createWorkspaceOfEnv(ctx, f)...)
 		}
 		if diags.HasErrors() {
 			return diags.Err()
 		}
 	}
-	cfg, more := app.installModules(ctx, given, &moduleWants{Get: f.Get, Upgrade: f.Upgrade, TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.LockFile == "readonly"}, client)
+	cfg, more := app.installModules(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
+		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.LockFile == "readonly"}, client)
 	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -141,13 +147,13 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	return nil
 }
 
-// emphasis gives a text in bold letters.
+// emphasis returns text in bold.
 func (a *App) emphasis(text string) string {
 	on, off := a.Bold()
 	return on + text + off
 }
 
-// copyFromModule starts a working directory with a copy of a module.
+// copyFromModule initializes a working directory with a copy of a module.
 func (a *App) copyFromModule(ctx context.Context, source string, client *registry.Client) error {
 	present, err := os.ReadDir(".")
 	if err != nil {
@@ -156,14 +162,16 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	for _, entry := range present {
 		if !mayPrecedeModule[entry.Name()] {
 			return tfdiags.Errorf("Can't populate a directory that isn't empty",
-				"The option -from-module copies a module into the working directory, which already has %s. Use an empty directory, or leave out the option to initialize the configuration that is here.",
+				"The option -from-module copies a module into the working directory, which already has %s. "+
+					"Use an empty directory, or leave out the option to initialize the configuration that is here.",
 				strconv.Quote(entry.Name())).Err()
 		}
 	}
 	a.Say("Copying configuration from %q...", source)
 	progress := a.newDownloads()
 	defer progress.end()
-	in, diags := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client, Observe: progress.modules(a.tellModule)})
+	in, diags := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client,
+		Observe: progress.modules(a.tellModule)})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -171,9 +179,10 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 		return tfdiags.Errorf("Failed to copy the module",
 			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err).Err()
 	}
-	a.Parser = configs.NewParser(nil) // it had read the empty directory
+	a.Parser = configs.NewParser(nil) // the old parser has read the empty directory
 	return a.done(diags)
 }
 
-// mayPrecedeModule has what a directory may have before a module is copied into it. A module's own are not copied.
+// mayPrecedeModule holds the names that a directory may contain before a module is copied into it.
+// The module's own entries of these names are not copied.
 var mayPrecedeModule = map[string]bool{".terraform": true, ".git": true, ".hg": true}

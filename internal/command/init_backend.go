@@ -16,7 +16,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// initBackend makes the backend that the configuration names the one that is used, and notes that.
+// initBackend starts using the backend that the configuration declares, and records it.
 func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlags) tfdiags.Diagnostics {
 	defer a.Timings.Phase("backend")()
 	wanted, hasBlock, diags := session.DecodeBackend(root)
@@ -29,14 +29,15 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	}
 	if !hasBlock && len(f.BackendConfig) > 0 {
 		diags = diags.Append(tfdiags.Warningf("Missing backend configuration",
-			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such as `backend \"pg\" {}`."))
+			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such "+
+				"as `backend \"pg\" {}`."))
 	}
 	if hasBlock {
 		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)...); diags.HasErrors() {
 			return diags
 		}
 	}
-	var current *session.BackendSettings // nil: nothing was initialized before
+	var current *session.BackendSettings // nil if nothing was initialized before
 	if record != nil && !f.Reconfigure {
 		var more tfdiags.Diagnostics
 		if current, more = recordedSettings(record); more.HasErrors() {
@@ -53,8 +54,10 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
 		wanted.Config = current.Config
 	case !f.Migrate:
-		return diags.Append(tfdiags.Errorf("Backend configuration changed", "The directory was initialized for another backend or other settings of it. "+
-			"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it is, use \"tofu init -reconfigure\"."))
+		return diags.Append(tfdiags.Errorf("Backend configuration changed",
+			"The directory was initialized for another backend or other settings of it. "+
+				"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it "+
+				"is, use \"tofu init -reconfigure\"."))
 	default:
 		a.Say("Backend configuration changed: existing state is looked for.")
 		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false)...)
@@ -62,10 +65,11 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	if diags.HasErrors() {
 		return diags
 	}
-	return diags.Append(a.noteBackend(ctx, root, wanted, hasBlock, record)...)
+	return diags.Append(a.recordBackend(ctx, root, wanted, hasBlock, record)...)
 }
 
-// inBackendBlock gives complaints about an argument the argument's place.
+// inBackendBlock sets the range of diagnostics about an argument to the argument in the backend
+// block.
 func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Diagnostics {
 	if root.Module.Backend == nil {
 		return diags
@@ -77,8 +81,11 @@ func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Dia
 	})
 }
 
-// noteBackend writes down which backend is used from now on, after a look whether it can be.
-func (a *App) noteBackend(ctx context.Context, root *session.Config, wanted *session.BackendSettings, hasBlock bool, old *session.BackendRecord) tfdiags.Diagnostics {
+// recordBackend records which backend is used from now on, after checking that it can be used.
+func (a *App) recordBackend(
+	ctx context.Context, root *session.Config, wanted *session.BackendSettings, hasBlock bool,
+	old *session.BackendRecord,
+) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if !hasBlock {
 		if err := a.WriteBackendRecord(nil); err != nil {
@@ -92,7 +99,8 @@ func (a *App) noteBackend(ctx context.Context, root *session.Config, wanted *ses
 		return diags
 	}
 	if _, err := p.Store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return diags.Append(tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.Driver.Name, err))
+		return diags.Append(tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.",
+			wanted.Driver.Name, err))
 	}
 	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {
@@ -107,8 +115,8 @@ func (a *App) noteBackend(ctx context.Context, root *session.Config, wanted *ses
 	return diags
 }
 
-// sameBackend tells whether what is wanted is what was initialized before. Settings that were given on the command line then count
-// on when none are given now.
+// sameBackend reports whether the wanted backend is the recorded one. Without new settings on the
+// command line, the recorded ones of the command line still apply.
 func sameBackend(record *session.BackendRecord, current, wanted *session.BackendSettings, given bool) bool {
 	if current.Driver != wanted.Driver {
 		return false
@@ -119,13 +127,14 @@ func sameBackend(record *session.BackendRecord, current, wanted *session.Backend
 	return current.Config.RawEquals(wanted.Config)
 }
 
-// mergeBackendConfig adds the settings of -backend-config options to those of the block. Later ones win.
+// mergeBackendConfig adds the -backend-config settings to those of the block. Later ones override
+// earlier ones.
 func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	values := s.Config.AsValueMap()
 	for _, option := range options {
 		if option == "" {
-			continue // as of a variable of a script that isn't set
+			continue // an unset variable in a script
 		}
 		name, text, isPair := strings.Cut(option, "=")
 		if !isPair {
@@ -152,7 +161,7 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) t
 	return diags
 }
 
-// backendConfigFile reads a file of backend settings and gives those that it sets.
+// backendConfigFile reads a file of backend settings and returns them.
 func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, tfdiags.Diagnostics) {
 	file, diags := a.Parser.ParseFile(path)
 	if file == nil || diags.HasErrors() {

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// recordedSettings are those of the backend that was initialized before.
+// recordedSettings returns the settings of the recorded backend.
 func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(record.Type)
 	if diags.HasErrors() {
@@ -36,13 +36,16 @@ type migration struct {
 	app      *App
 	flags    *initFlags
 	from, to *session.Location
-	first    bool // the directory had no backend so far: its own states are moved rather than copied
-	agreed   bool // that states are copied, without more questions
+	first    bool // there was no backend before: local states are moved rather than copied
+	agreed   bool // the user has agreed to copy states
 }
 
-// migrate copies the states that are in the old backend into the new one, if there are any and the user agrees. The first time that
-// a configuration has a backend block, the state that lies in the working directory is moved rather than copied.
-func (a *App) migrate(ctx context.Context, root *session.Config, from, to *session.BackendSettings, f *initFlags, first bool) tfdiags.Diagnostics {
+// migrate copies the states in the old backend to the new one, if there are any and the user
+// agrees. When a configuration gets its first backend block, the local state is moved rather than
+// copied.
+func (a *App) migrate(
+	ctx context.Context, root *session.Config, from, to *session.BackendSettings, f *initFlags, first bool,
+) tfdiags.Diagnostics {
 	workspace, err := a.Workspace()
 	if err != nil {
 		return tfdiags.FromError(err)
@@ -73,7 +76,8 @@ func (a *App) migrate(ctx context.Context, root *session.Config, from, to *sessi
 		ok, err := m.agree(ctx, terminal.Question{
 			Title: fmt.Sprintf("Copy the states of %d workspaces to the new backend?", len(names)),
 			Text: fmt.Sprintf("The backend %q has the workspaces %s.\n"+
-				"\"yes\" copies all of them to the backend %q and overwrites what has the same\nname there; \"no\" changes nothing.",
+				"\"yes\" copies all of them to the backend %q and overwrites what has the same\nname there; "+
+				"\"no\" changes nothing.",
 				from.Driver.Name, strings.Join(names, ", "), to.Driver.Name),
 		})
 		if err != nil || !ok {
@@ -88,7 +92,8 @@ func (a *App) migrate(ctx context.Context, root *session.Config, from, to *sessi
 	return diags
 }
 
-// onlySelected copies the state of the selected workspace, the only one that a backend without workspaces can take.
+// onlySelected copies the state of the selected workspace, the only one that a backend without
+// workspaces can store.
 func (m *migration) onlySelected(ctx context.Context, names []string, selected string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	ok, err := m.agree(ctx, terminal.Question{
@@ -106,7 +111,8 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 	return diags.AppendError(m.app.SelectWorkspace(backend.DefaultWorkspace))
 }
 
-// sameFile tells whether a workspace's state is one and the same file in both places, so that it is where it belongs.
+// sameFile reports whether a workspace's state is the same file in both backends, so that nothing
+// has to be copied.
 func (m *migration) sameFile(name string) bool {
 	from, isFile := m.from.Store.(backend.Filer)
 	to, toFile := m.to.Store.(backend.Filer)
@@ -121,7 +127,7 @@ func (m *migration) sameFile(name string) bool {
 	return err == nil && os.SameFile(old, present)
 }
 
-// setAside turns a local state that was moved into its backup, so that nobody goes on with it by mistake.
+// setAside renames a local state that was moved to its backup, so that it is not used by mistake.
 func (m *migration) setAside(name string) error {
 	path := m.from.Store.(backend.Filer).File(name)
 	if err := os.Rename(path, path+".backup"); err != nil {
@@ -130,7 +136,7 @@ func (m *migration) setAside(name string) error {
 	return nil
 }
 
-// workspaces lists the old backend's workspaces that have something in them.
+// workspaces returns the workspaces of the old backend with a non-empty state.
 func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	names, err := m.from.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
@@ -151,7 +157,7 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	return filled, nil
 }
 
-// take copies or moves one workspace's state to the new backend.
+// take copies or moves the state of one workspace to the new backend.
 func (m *migration) take(ctx context.Context, name, destName string) tfdiags.Diagnostics {
 	copied, diags := m.copy(ctx, name, destName)
 	if copied && m.first && !diags.HasErrors() {
@@ -160,7 +166,8 @@ func (m *migration) take(ctx context.Context, name, destName string) tfdiags.Dia
 	return diags
 }
 
-// copy copies one workspace's state. It tells whether it did: the state may be empty, or the user may not want it.
+// copy copies the state of one workspace. It reports whether it did: the state may be empty, or the
+// user may decline.
 func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdiags.Diagnostics) {
 	m.from.Workspace, m.to.Workspace = name, destName
 	req := session.StateRequest{Lock: m.flags.LockOptions, Operation: "migration source"}
@@ -178,8 +185,9 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 		return false, diags
 	}
 	defer func() { m.app.Printer.Diagnostics(dest.Close()) }()
-	if dest.Exists() && statefile.Equal(source.State(), dest.State()) && source.Snapshot.Lineage == dest.Snapshot.Lineage {
-		return true, diags // it is there already
+	if dest.Exists() && statefile.Equal(source.State(), dest.State()) &&
+		source.Snapshot.Lineage == dest.Snapshot.Lineage {
+		return true, diags // already there
 	}
 	ok, err := m.oneAgreed(ctx, name, dest.Snapshot)
 	if err != nil {
@@ -192,7 +200,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 	return true, diags.Append(dest.Push(ctx, file, true)...)
 }
 
-// oneAgreed asks whether a state is to be copied.
+// oneAgreed asks the user whether to copy a state.
 func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.Snapshot) (bool, error) {
 	if m.agreed {
 		return true, nil
@@ -213,7 +221,7 @@ func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.S
 	})
 }
 
-// agree asks once whether states are to be copied.
+// agree asks the user once whether to copy states.
 func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, err error) {
 	if !m.agreed {
 		m.agreed, err = m.choose(ctx, q)
@@ -221,7 +229,7 @@ func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, er
 	return m.agreed, err
 }
 
-// choose asks until there is a clear answer: to take a "y" for a no would leave everything behind.
+// choose asks until the answer is clear. Taking "y" for a no would leave the states behind.
 func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, error) {
 	if !m.app.Input {
 		return false, terminal.ErrNoInput
@@ -239,12 +247,14 @@ func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, erro
 	}
 }
 
-// refused is the error of a migration that can't go on, because nobody can be asked (err) or by the user's answer.
+// refused returns the error of a migration that can't continue, because the user can't be asked
+// (err) or declined.
 func (m *migration) refused(err error) tfdiags.Diagnostic {
 	const instead = "Use -force-copy to copy it without a question, or -reconfigure to leave it where it is."
 	if err == nil {
 		return tfdiags.Errorf("Migration cancelled", "Nothing was copied, and the old backend stays in use. "+instead)
 	}
 	return tfdiags.Errorf("Error asking about copying the state",
-		"There is a state in the old backend, and whether to copy it to the new one could not be asked: %s. "+instead, err)
+		"There is a state in the old backend, and whether to copy it to the new one could not be asked: %s. "+
+			instead, err)
 }

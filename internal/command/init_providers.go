@@ -21,8 +21,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// installProviders installs what configuration and state need, and writes the lock file.
-func (a *App) installProviders(ctx context.Context, cfg *session.Config, f *initFlags, client *registry.Client) tfdiags.Diagnostics {
+// installProviders installs the providers that the configuration and the state require, and writes
+// the lock file.
+func (a *App) installProviders(
+	ctx context.Context, cfg *session.Config, f *initFlags, client *registry.Client,
+) tfdiags.Diagnostics {
 	defer a.Timings.Phase("providers")()
 	prev, diags := depsfile.Load(depsfile.FileName)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
@@ -51,8 +54,10 @@ func (a *App) installProviders(ctx context.Context, cfg *session.Config, f *init
 	diags = diags.Append(a.OverrideWarning()...)
 	progress := a.newDownloads()
 	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
-		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir, CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
-		Upgrade: f.Upgrade, Elsewhere: session.Unmanaged(attached), Overridden: a.Overridden(), Observe: progress.providers(a.tellInstall),
+		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir,
+		CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
+		Upgrade:           f.Upgrade, Elsewhere: session.Unmanaged(attached), Overridden: a.Overridden(),
+		Observe: progress.providers(a.reportInstall),
 	})
 	progress.end()
 	diags = diags.Append(more...)
@@ -62,8 +67,11 @@ func (a *App) installProviders(ctx context.Context, cfg *session.Config, f *init
 	return diags.Append(a.saveLocks(prev, locks, f.LockFile == "readonly")...)
 }
 
-// stateIfAny gives the current workspace's state, whose objects need providers too; nil when the backend isn't initialized.
-func (a *App) stateIfAny(ctx context.Context, cfg *session.Config, req session.StateRequest) (*states.State, tfdiags.Diagnostics) {
+// stateIfAny returns the state of the current workspace, whose objects require providers too. It
+// returns nil if the backend isn't initialized.
+func (a *App) stateIfAny(
+	ctx context.Context, cfg *session.Config, req session.StateRequest,
+) (*states.State, tfdiags.Diagnostics) {
 	if settings, diags := a.CurrentBackend(cfg); settings == nil {
 		a.Logs.Core.Debug("no state is looked at", "reason", diags.Err())
 		return nil, nil
@@ -86,8 +94,9 @@ func (a *App) stateIfAny(ctx context.Context, cfg *session.Config, req session.S
 	return a.Adopt(open.State(), cfg.Config), diags.Append(open.Close()...)
 }
 
-// packageSource is where packages come from: the folders of -plugin-dir, which are noted for people to find, or what the CLI
-// configuration says. Methods of it that are not valid are left out, with a complaint.
+// packageSource returns the source of packages: the -plugin-dir directories, which are recorded in
+// a file for users to find, or the methods of the CLI configuration. Invalid methods are skipped
+// with a warning.
 func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Source, error) {
 	if len(f.PluginDirs) == 0 {
 		source, diags := sources.FromConfig(a.CLI, client)
@@ -97,7 +106,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 		return source, nil
 	}
 	dirs := slices.DeleteFunc(slices.Clone(f.PluginDirs), func(dir string) bool { return dir == "" })
-	if len(dirs) == 0 { // -plugin-dir= removes the note, and leaves no source
+	if len(dirs) == 0 { // -plugin-dir= removes the record and leaves no source
 		err := os.Remove(filepath.Join(a.DataDir, "plugin_path"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("forgetting the plugin directories: %w", err)
@@ -120,33 +129,36 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 
 const withoutReadonly = "Run \"tofu init\" without this option to record them."
 
-// saveLocks writes the lock file where something in it changed.
+// saveLocks writes the lock file if it changed.
 func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diagnostics {
 	switch {
 	case locks.Equal(prev):
 		return nil
 	case readonly && !locks.SameProviders(prev):
 		return tfdiags.Errorf("Provider dependency changes detected",
-			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it as it is. "+
+			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it "+
+				"as it is. "+
 				withoutReadonly).List()
 	case readonly:
 		return tfdiags.Warningf("Provider lock file not updated",
-			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps it as it is. "+
+			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps "+
+				"it as it is. "+
 				withoutReadonly).List()
 	}
 	if err := locks.Save(depsfile.FileName); err != nil {
 		return tfdiags.FromError(fmt.Errorf("writing the lock file: %w", err))
 	}
 	if prev.Empty() {
-		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu init\" then gets the same ones.", depsfile.FileName)
+		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu "+
+			"init\" then gets the same ones.", depsfile.FileName)
 	} else {
 		a.Say("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
 	}
 	return nil
 }
 
-// tellInstall says what happens to a provider.
-func (a *App) tellInstall(e install.Event) {
+// reportInstall prints an event of a provider's installation.
+func (a *App) reportInstall(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
 		a.Say("- %s is part of tofu", e.Provider.ForDisplay())

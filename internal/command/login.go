@@ -71,16 +71,19 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	client := registry.New(app.CLI, version.String)
 	service, err := client.Login(ctx, host)
 	if registry.IsNoService(err) {
-		return tfdiags.Errorf("Host does not support login", "The host %s does not offer a login service, so a token must be made on "+
-			"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment variable TF_TOKEN_<host>.", host).Err()
+		return tfdiags.Errorf("Host does not support login",
+			"The host %s does not offer a login service, so a token must be made on "+
+				"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment "+
+				"variable TF_TOKEN_<host>.", host).Err()
 	}
 	if err != nil {
 		return err
 	}
 	tokens := client.Tokens()
 	if tokens.Written(host) {
-		return tfdiags.Errorf("The credentials are maintained by hand", "The CLI configuration has a \"credentials\" block for %s, "+
-			"which would go on to be used. Remove it, and log in again.", host).Err()
+		return tfdiags.Errorf("The credentials are maintained by hand",
+			"The CLI configuration has a \"credentials\" block for %s, "+
+				"which would go on to be used. Remove it, and log in again.", host).Err()
 	}
 	where := "the file " + tokens.File() + ", in plain text"
 	if app.CLI.Helper != nil {
@@ -89,7 +92,8 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	ok, err := app.Confirm(ctx, terminal.Question{
 		AnyCase: true,
 		Title:   "Do you want to proceed?",
-		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is kept for use by other commands in %s.",
+		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is "+
+			"kept for use by other commands in %s.",
 			host, where),
 	})
 	if err != nil {
@@ -110,11 +114,11 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	return nil
 }
 
-// lastPage is how long a browser may take to load the page that ends a login.
+// lastPage is how long to wait for the browser to load the page that ends a login.
 const lastPage = 2 * time.Second
 
-// browserLogin lets the user agree in a browser and waits for the code on a local port. The code is worth nothing without the
-// verifier, which never leaves this process but for the exchange.
+// browserLogin lets the user log in with a browser and receives the code on a local port. The code
+// is useless without the verifier, which is sent only in the exchange.
 func (a *App) browserLogin(ctx context.Context, client *registry.Client, service *registry.Login) (string, error) {
 	listener, err := listenLocally(service.Ports)
 	if err != nil {
@@ -139,18 +143,19 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 		case q.Get("code") == "":
 			http.Error(w, "The login was not granted. You can close this page.", http.StatusBadRequest)
 		default:
-			fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login went well. You can close this page and go back to the terminal.</p>")
+			fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login went well. You can close "+
+				"this page and go back to the terminal.</p>")
 		}
 		select {
 		case answers <- q:
-		default: // the page was loaded again
+		default: // the page was reloaded
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
 	defer func() {
 		wait, cancel := context.WithTimeout(context.Background(), lastPage)
 		defer cancel()
-		_ = server.Shutdown(wait) // after the page has been sent
+		_ = server.Shutdown(wait) // after the page was sent
 	}()
 
 	a.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
@@ -158,7 +163,8 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 	select {
 	case q := <-answers:
 		if q.Get("code") == "" {
-			return "", fmt.Errorf("the login was not granted: %s", strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")))
+			return "", fmt.Errorf("the login was not granted: %s", strings.TrimSpace(q.Get("error")+" "+
+				q.Get("error_description")))
 		}
 		return client.Exchange(ctx, service, q.Get("code"), verifier, redirect)
 	case <-ctx.Done():
@@ -166,7 +172,7 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 	}
 }
 
-// listenLocally takes a port in the range that the host allows.
+// listenLocally opens a port in the range that the host allows.
 func listenLocally(ports [2]int) (net.Listener, error) {
 	if ports[0] == 0 {
 		return net.Listen("tcp", "127.0.0.1:0")
@@ -182,7 +188,8 @@ func listenLocally(ports [2]int) (net.Listener, error) {
 	return nil, fmt.Errorf("none of the ports that the host allows is free: %w", errors.Join(problems...))
 }
 
-// openBrowser shows a page. That it can't is no failure: the page's address was printed.
+// openBrowser opens a page in a browser. Failure is not an error, because the address of the page
+// was printed.
 func openBrowser(program, page string) {
 	args := []string{page}
 	if program == "" {

@@ -18,8 +18,8 @@ import (
 	"tofu/internal/terminal"
 )
 
-// TestLogin goes through the whole exchange: the user agrees on the host's page, the code comes back, the token is kept, and
-// logout removes it.
+// TestLogin goes through the whole exchange: the user agrees on the host's page, the code comes
+// back, the token is kept, and logout removes it.
 func TestLogin(t *testing.T) {
 	challenges := make(map[string]bool)
 	mux := http.NewServeMux()
@@ -42,7 +42,8 @@ func TestLogin(t *testing.T) {
 
 	dir := t.TempDir()
 	out, printed := io.Pipe()
-	app := NewApp(&terminal.Streams{In: strings.NewReader("yes\n"), Out: printed, Err: io.Discard}, []string{"BROWSER=true", "NO_COLOR=1"})
+	app := NewApp(&terminal.Streams{In: strings.NewReader("yes\n"), Out: printed, Err: io.Discard},
+		[]string{"BROWSER=true", "NO_COLOR=1"})
 	app.CLI = &cliconfig.Config{
 		Dir: dir, RegistryTimeout: 10 * time.Second,
 		Hosts: map[string]cliconfig.Host{"example.com": {Services: map[string]any{"login.v1": map[string]any{
@@ -78,7 +79,8 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	kept := filepath.Join(dir, "credentials.tfrc.json")
-	if text, err := os.ReadFile(kept); err != nil || !strings.Contains(string(text), "s3cret") || !strings.Contains(string(text), "example.com") {
+	if text, err := os.ReadFile(kept); err != nil || !strings.Contains(string(text), "s3cret") ||
+		!strings.Contains(string(text), "example.com") {
 		t.Errorf("kept %s, %v", text, err)
 	}
 	if err := cmdLogout.New(newOptions("logout"))(ctx, app, []string{"example.com"}); err != nil {

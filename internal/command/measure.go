@@ -12,23 +12,25 @@ import (
 	"tofu/internal/version"
 )
 
-// cpuProfileEnv names a file for a CPU profile, as -profile does.
+// cpuProfileEnv is the environment variable with the file for a CPU profile, like -profile.
 const cpuProfileEnv = "TOFU_CPU_PROFILE"
 
-// measureFlags ask how long things take. They may stand before any command and among the options of each.
+// measureFlags are the options for timings and profiles. They may precede any command or be among
+// its options.
 type measureFlags struct {
 	Profile string
 	Timings bool
 }
 
-// add declares the options for a command. They have no usage text, since the list of global options has them.
+// add declares the options for a command. They have no usage text, because the global help
+// describes them.
 func (f *measureFlags) add(fs *options) {
 	fs.StringVar(&f.Profile, "profile", f.Profile, "")
 	fs.BoolVar(&f.Timings, "timings", f.Timings, "")
 }
 
-// measure begins what the options and the environment ask for, for a command of this name. The returned function ends it and prints
-// the results, once. Its argument is the command's error.
+// measure starts the measurements that the options and the environment request for a command. The
+// returned function ends them and prints the results once. Its argument is the command's error.
 func (a *App) measure(f measureFlags, command string) (end func(error), err error) {
 	endProfile, err := a.profile(f.Profile)
 	if err != nil {
@@ -37,7 +39,8 @@ func (a *App) measure(f measureFlags, command string) (end func(error), err erro
 	exporter, err := otlp.New(a.Env, version.Own, a.Logs.Core)
 	if err != nil {
 		endProfile()
-		return nil, tfdiags.Errorf("Tracing can't be set up", "%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err).Err()
+		return nil, tfdiags.Errorf("Tracing can't be set up",
+			"%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err).Err()
 	}
 	if f.Timings || exporter != nil {
 		a.Timings = timings.New()
@@ -59,7 +62,7 @@ func (a *App) measure(f measureFlags, command string) (end func(error), err erro
 	}, nil
 }
 
-// endTrace sends the rest of a trace. A second interrupt doesn't wait for it.
+// endTrace sends the rest of a trace. A second interrupt cancels it.
 func (a *App) endTrace(exporter *otlp.Exporter) {
 	_, second, cancel := a.Interrupts.Contexts(context.Background())
 	defer cancel()
@@ -69,7 +72,7 @@ func (a *App) endTrace(exporter *otlp.Exporter) {
 	}
 }
 
-// profile begins a CPU profile, if one is wanted; the result ends it.
+// profile starts a CPU profile if one is requested. The result ends it.
 func (a *App) profile(path string) (end func(), err error) {
 	if path == "" {
 		path = a.Env(cpuProfileEnv)

@@ -24,7 +24,7 @@ var cmdMetadataFunctions = &Command{
 	}),
 }
 
-// onlyJSONFlags are those of commands that can print nothing but a JSON document and want to be asked for it.
+// onlyJSONFlags are the options of commands that print only JSON and still require -json.
 type onlyJSONFlags struct {
 	viewFlags
 	Document bool

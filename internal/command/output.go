@@ -29,7 +29,8 @@ it is asked for by name.`,
 		f.varFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Read the state from `path` instead of the current workspace's.")
 		f.documentFlags.add(fs)
-		fs.BoolVar(&f.Raw, "raw", false, "Print the value of one output as it is, for shell scripts: a string, number or bool.")
+		fs.BoolVar(&f.Raw, "raw", false, "Print the value of one output as it is, for shell scripts: a "+
+			"string, number or bool.")
 	}, runOutput),
 }
 
@@ -44,7 +45,8 @@ type outputFlags struct {
 func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (err error) {
 	switch {
 	case len(args) > 1:
-		return badUsage("Unexpected argument", "The output command expects the name of one output, or no argument to show all.")
+		return badUsage("Unexpected argument",
+			"The output command expects the name of one output, or no argument to show all.")
 	case f.Raw && f.Document:
 		return badUsage("Invalid output format", "-raw and -json can't be used together.")
 	case f.Raw && len(args) == 0:
@@ -57,7 +59,8 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	if into != nil {
 		defer func() { err = errors.Join(err, into.Close()) }()
 	}
-	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
+	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+		Paths: session.StatePaths{State: f.State}})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -90,11 +93,13 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	o := all[args[0]]
 	switch {
 	case o == nil && len(all) == 0 && !f.Document:
-		app.warn(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.", args[0]).List())
+		app.warn(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.",
+			args[0]).List())
 		return nil
 	case o == nil:
 		return tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
-			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st), suggest.DidYouMean(args[0], st.OutputNames())).Err()
+			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st),
+			suggest.DidYouMean(args[0], st.OutputNames())).Err()
 	case f.Document:
 		return ui.WriteOutput(w, o)
 	case f.Raw:
@@ -104,7 +109,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	return err
 }
 
-// warn prints warnings to the error stream: standard output holds nothing but values.
+// warn prints warnings to standard error, because standard output holds values only.
 func (a *App) warn(diags tfdiags.Diagnostics) { ui.NewHuman(a.viewOptions(a.Err)).Diagnostics(diags) }
 
 func outputNames(st *states.State) string {
@@ -115,12 +120,13 @@ func outputNames(st *states.State) string {
 	return "only these outputs: " + strings.Join(names, ", ")
 }
 
-// writeRaw prints a value without anything around it, not even the end of the line.
+// writeRaw prints a value without quotes or a final newline.
 func writeRaw(w io.Writer, name string, o *states.Output) error {
 	text, err := convert.Convert(o.Value, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {
-		return tfdiags.Errorf("Unsupported value for raw output", "The value of output %q is of type %s, and -raw prints only strings, "+
-			"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value)).Err()
+		return tfdiags.Errorf("Unsupported value for raw output",
+			"The value of output %q is of type %s, and -raw prints only strings, "+
+				"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value)).Err()
 	}
 	_, err = fmt.Fprint(w, text.AsString())
 	return err

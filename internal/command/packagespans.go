@@ -9,7 +9,8 @@ import (
 	"tofu/internal/timings"
 )
 
-// packageSpans are the parts of a trace that tell of the installation of packages. They are told one event at a time.
+// packageSpans are the spans of a trace for the installation of packages. Its methods receive one
+// event at a time.
 type packageSpans struct {
 	timings *timings.Recorder
 	open    map[string]*timings.Open
@@ -41,7 +42,7 @@ func (s *packageSpans) module(e getmodules.Event) {
 	}
 }
 
-// begin begins a span; a package is its name, its version and its platform, as far as there are any.
+// begin starts a span. pkg is the name, version and platform of a package, as far as known.
 func (s *packageSpans) begin(what string, pkg ...string) {
 	var about []timings.Attribute
 	for i, key := range []string{"opentofu.package.name", "opentofu.package.version", "opentofu.package.platform"} {
@@ -58,10 +59,10 @@ func (s *packageSpans) done(pkg ...string) {
 	delete(s.open, key)
 }
 
-// errNotInstalled is the error of a package whose installation was begun and not completed.
+// errNotInstalled is the error of a package whose installation was not completed.
 var errNotInstalled = errors.New("the package was not installed")
 
-// end ends what was begun and not done: it failed.
+// end ends all open spans as failed.
 func (s *packageSpans) end() {
 	for key, span := range s.open {
 		span.End(errNotInstalled)

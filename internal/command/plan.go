@@ -79,7 +79,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	return nil
 }
 
-// planNotes says what can be done with a plan.
+// planNotes prints what can be done with a plan.
 func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 	if a.view.JSON {
 		return
@@ -95,7 +95,8 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 			"plan of its own, which may differ.")
 	}
 	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
-		a.Say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you commit it.", f.GenerateConfig)
+		a.Say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you "+
+			"commit it.", f.GenerateConfig)
 	}
 }
 
@@ -110,7 +111,7 @@ It is the same as "tofu apply -refresh-only -auto-approve"; leave out
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
 		f.addSensitive(fs)
-		for _, name := range []string{"destroy", "refresh", "refresh-only"} { // of no consequence, but taken for as long as there are plans
+		for _, name := range []string{"destroy", "refresh", "refresh-only"} { // accepted for compatibility, without effect
 			fs.Bool(name, true, "")
 		}
 		fs.Var(&list{}, "replace", "")
@@ -142,7 +143,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 			"The state has no objects, so there is nothing to refresh."))
 	}
 	op.Env.Parallelism = f.Parallelism
-	// What an ordinary plan starts from is the state with everything that changed outside.
+	// An ordinary plan starts from the state with all changes made outside.
 	opts.NotSaved = true
 	plan, more := op.PlanQuietly(ctx, opts)
 	diags = diags.Append(more...)
@@ -159,13 +160,15 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 	return nil
 }
 
-// withPlannedOutputs gives the state that a plan starts from, with the output values that are known already.
+// withPlannedOutputs returns the state that a plan starts from, with the known planned output
+// values.
 func withPlannedOutputs(plan *plans.Plan) *states.State {
 	st := plan.Prior.Clone()
 	for _, o := range plan.Changes.Outputs {
 		value, _ := o.After.UnmarkDeep()
 		if o.Action != plans.Delete && value.IsWhollyKnown() && !value.IsNull() {
-			st.SetOutput(o.Name, &states.Output{Value: value, Sensitive: marks.Contains(o.After, marks.Sensitive) || o.Sensitive, Deprecated: o.Deprecated})
+			st.SetOutput(o.Name, &states.Output{Value: value, Sensitive: marks.Contains(o.After,
+				marks.Sensitive) || o.Sensitive, Deprecated: o.Deprecated})
 		}
 	}
 	return st

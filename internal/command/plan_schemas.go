@@ -12,8 +12,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// shownSchemas returns the part of the schemas that showing a plan needs: those of provider blocks, and of the resource
-// types in the plan, its state and its configuration.
+// shownSchemas returns the part of the schemas that showing a plan needs: those of provider blocks,
+// and of the resource types in the plan, its state and its configuration.
 func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[addrs.Provider]*providers.Schema {
 	some := make(schemaSubset)
 	for module := range cfg.AllModules() {
@@ -35,9 +35,11 @@ func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[add
 	return some
 }
 
-// planSchemas returns the schemas for showing a saved plan: those in its file or, if it has none, those of the providers,
-// which end stops.
-func (a *App) planSchemas(ctx context.Context, saved *savedPlan) (schemas ui.Schemas, end func(), diags tfdiags.Diagnostics) {
+// planSchemas returns the schemas for showing a saved plan: those in its file or, if it has none,
+// those of the providers, which end stops.
+func (a *App) planSchemas(
+	ctx context.Context, saved *savedPlan,
+) (schemas ui.Schemas, end func(), diags tfdiags.Diagnostics) {
 	if saved.Schemas != nil {
 		return func(p addrs.Provider) *providers.Schema { return saved.Schemas[p] }, func() {}, nil
 	}
@@ -50,7 +52,8 @@ func (a *App) planSchemas(ctx context.Context, saved *savedPlan) (schemas ui.Sch
 	return schemas, func() { running.Close(a.Session) }, diags.Append(more...)
 }
 
-// schemaSubset holds the schemas of some resource types. The table of each mode is a providers.Types.
+// schemaSubset holds the schemas of some resource types. The table of each mode is a
+// providers.Types.
 type schemaSubset map[addrs.Provider]*providers.Schema
 
 // provider returns the subset of a provider's schema; nil if the provider has none.
@@ -60,7 +63,8 @@ func (some schemaSubset) provider(p addrs.Provider, all ui.Schemas) *providers.S
 		return out
 	}
 	if schema := all(p); schema != nil {
-		out = &providers.Schema{Provider: schema.Provider, Resources: providers.Types{}, DataSources: providers.Types{}, Ephemerals: providers.Types{}}
+		out = &providers.Schema{Provider: schema.Provider, Resources: providers.Types{},
+			DataSources: providers.Types{}, Ephemerals: providers.Types{}}
 		some[p] = out
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// planFlags say what kind of plan is wanted.
+// planFlags select the kind of plan.
 type planFlags struct {
 	operationFlags
 	targetFlags
@@ -35,7 +35,8 @@ func (f *planFlags) add(fs *options) {
 	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 }
 
-// options checks the flags against each other and turns them into what the engine wants. Variables are not set here.
+// options validates the combination of flags and returns the options of the engine, without
+// variables.
 func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh}
@@ -47,7 +48,8 @@ func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	}
 	clash := func(when bool, first, second string) {
 		if when {
-			diags = diags.Append(tfdiags.Errorf("Incompatible plan options", "The options %s and %s can't be used together.", first, second))
+			diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+				"The options %s and %s can't be used together.", first, second))
 		}
 	}
 	clash(f.Destroy && f.RefreshOnly, "-destroy", "-refresh-only")
@@ -91,7 +93,8 @@ func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags
 	return targets, excludes, diags
 }
 
-// targetFile reads a file of addresses, one a line. Lines that start with # are left out; a blank line is an error.
+// targetFile reads a file with one address per line. Lines that start with # are comments. A blank
+// line is an error.
 func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -113,7 +116,8 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 		}
 		target, more := addrs.ParseTargetText(text)
 		if text == "" {
-			more = tfdiags.Errorf("Missing address", "Each line of the file has one address. Remove the empty line, or let it start with #.").List()
+			more = tfdiags.Errorf("Missing address",
+				"Each line of the file has one address. Remove the empty line, or let it start with #.").List()
 		}
 		for _, d := range more {
 			diags = diags.Append(d.At(at))

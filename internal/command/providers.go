@@ -75,14 +75,14 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	return app.done(diags)
 }
 
-// requiring is what requires providers: a module, a test file or a run.
+// requiring is a module, test file or run that requires providers.
 type requiring struct {
 	name      string
 	providers []string // with their constraints
 	below     []*requiring
 }
 
-// requirementTree gives what a module and the modules that it calls require.
+// requirementTree returns the requirements of a module and the modules that it calls.
 func requirementTree(root *configs.Config) *requiring {
 	byModule := make(map[addrs.Module][]string)
 	all := root.ProviderRequirements()
@@ -108,7 +108,8 @@ func requirementTree(root *configs.Config) *requiring {
 	return of(root)
 }
 
-// testTrees gives what test files require besides: the providers that they configure, and what the modules of their runs need.
+// testTrees returns the additional requirements of test files: the providers that they configure
+// and those of the modules of their runs.
 func testTrees(suite *moduletest.Suite) []*requiring {
 	var out []*requiring
 	for _, file := range suite.Files {
@@ -130,7 +131,7 @@ func testTrees(suite *moduletest.Suite) []*requiring {
 	return out
 }
 
-// draw writes what is below, as branches of a tree.
+// draw writes the children as branches of a tree.
 func (r *requiring) draw(b *strings.Builder, indent string) {
 	for i, line := range r.providers {
 		branch := "├── "

@@ -19,7 +19,8 @@ import (
 )
 
 var cmdProvidersLock = &Command{
-	Name: "lock", Args: "[PROVIDER…] or, with -recursive, [DIR…]", Short: "Write provider checksums for more platforms to the lock file",
+	Name: "lock", Args: "[PROVIDER…] or, with -recursive, [DIR…]",
+	Short: "Write provider checksums for more platforms to the lock file",
 	Long: `
 Records checksums of the required providers for one or more platforms in the
 lock file, so that the configuration can be used there. By default the platform
@@ -39,10 +40,14 @@ With -check nothing is written; the exit status is 1 when something would be.`,
 		fs.Var((*list)(&f.Platforms), "platform", "Lock for this `os_arch`, such as linux_amd64. May be repeated.")
 		fs.StringVar(&f.FSMirror, "fs-mirror", "", "Take the packages from a mirror in this `directory`.")
 		fs.StringVar(&f.NetMirror, "net-mirror", "", "Take the packages from the network mirror at this `url`.")
-		fs.StringVar(&f.OCIMirror, "oci-mirror", "", "Take the packages from OCI repositories with addresses like this URI `template`: example.com/{namespace}/{type}.")
+		fs.StringVar(&f.OCIMirror, "oci-mirror", "",
+			"Take the packages from OCI repositories with addresses like this URI `template`: "+
+				"example.com/{namespace}/{type}.")
 		fs.BoolVar(&f.Recursive, "recursive", false, "Lock all root modules below the given directories.")
-		fs.BoolVar(&f.Check, "check", false, "With -recursive: write nothing, and fail when a lock file is incomplete or out of date.")
-		fs.BoolVar(&f.Upgrade, "upgrade", false, "With -recursive: take the newest acceptable versions, whatever the lock files say.")
+		fs.BoolVar(&f.Check, "check", false, "With -recursive: write nothing, and fail when a lock file is "+
+			"incomplete or out of date.")
+		fs.BoolVar(&f.Upgrade, "upgrade", false,
+			"With -recursive: take the newest acceptable versions, whatever the lock files say.")
 	}, func(ctx context.Context, app *App, f *providersLockFlags, args []string) error {
 		if f.Recursive {
 			return app.lockRecursive(ctx, f, args)
@@ -59,7 +64,7 @@ type providersLockFlags struct {
 	Recursive, Check, Upgrade      bool
 }
 
-// lockProviders is `providers lock` for the current directory.
+// lockProviders runs `providers lock` for the current directory.
 func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []string) error {
 	if f.Check || f.Upgrade {
 		return badUsage("Incompatible options", "-check and -upgrade need -recursive.")
@@ -97,7 +102,8 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return err
 	}
 	if changed {
-		a.Say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n", a.emphasis("Success!"), depsfile.FileName)
+		a.Say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n",
+			a.emphasis("Success!"), depsfile.FileName)
 	} else {
 		a.Say("\n%s The lock file has all of them already.", a.emphasis("Success!"))
 	}
@@ -114,7 +120,7 @@ func addedText(item install.Added) string {
 	return "the lock file had all of them"
 }
 
-// lockJob is what locking needs, for one module or for many.
+// lockJob holds what locking one or several modules needs.
 type lockJob struct {
 	locker    *install.Locker
 	platforms []depsfile.Platform
@@ -127,7 +133,7 @@ func (j *lockJob) close() {
 	_ = j.store.Close()
 }
 
-// openLockJob prepares what the options ask for.
+// openLockJob prepares the requested locking.
 func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 	platforms, err := parsePlatforms(f.Platforms)
 	if err != nil {
@@ -142,16 +148,18 @@ func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 		return nil, fmt.Errorf("opening the package store: %w", err)
 	}
 	progress := a.newDownloads()
-	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade, Replace: f.Recursive, Observe: progress.providers(a.tellInstall)})
+	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade,
+		Replace: f.Recursive, Observe: progress.providers(a.reportInstall)})
 	return &lockJob{locker, platforms, progress, store}, nil
 }
 
-// lockSource returns the source that the options name; by default the registries.
+// lockSource returns the source that the options select. The default is the registries.
 func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
 	client := registry.New(a.CLI, version.String)
 	given := slices.DeleteFunc([]string{f.FSMirror, f.NetMirror, f.OCIMirror}, func(s string) bool { return s == "" })
 	if len(given) > 1 {
-		return nil, badUsage("Invalid installation method options", "Only one of the options -fs-mirror, -net-mirror and -oci-mirror can be used.")
+		return nil, badUsage("Invalid installation method options",
+			"Only one of the options -fs-mirror, -net-mirror and -oci-mirror can be used.")
 	}
 	switch {
 	case f.FSMirror != "":
@@ -172,7 +180,7 @@ func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
 	return sources.NewDirect(client, a.CLI.DownloadRetries), nil
 }
 
-// parsePlatforms reads -platform options; without any it is this machine's.
+// parsePlatforms parses -platform options. The default is the platform of this machine.
 func parsePlatforms(texts []string) ([]depsfile.Platform, error) {
 	if len(texts) == 0 {
 		return []depsfile.Platform{depsfile.CurrentPlatform()}, nil
@@ -190,7 +198,7 @@ func parsePlatforms(texts []string) ([]depsfile.Platform, error) {
 	return platforms, nil
 }
 
-// chosenProviders keeps the requirements that arguments name; without arguments all.
+// chosenProviders returns the requirements that the arguments name, or all without arguments.
 func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requirements, tfdiags.Diagnostics) {
 	if len(args) == 0 {
 		return reqs, nil
@@ -200,12 +208,14 @@ func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requir
 	for _, arg := range args {
 		p, err := addrs.ParseProvider(arg)
 		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider argument", "%q is no provider source address: %s.", arg, err))
+			diags = diags.Append(tfdiags.Errorf("Invalid provider argument",
+				"%q is no provider source address: %s.", arg, err))
 			continue
 		}
 		c, ok := reqs[p]
 		if !ok {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider argument", "The provider %s is not required by the configuration.", p))
+			diags = diags.Append(tfdiags.Errorf("Invalid provider argument",
+				"The provider %s is not required by the configuration.", p))
 			continue
 		}
 		chosen[p] = c

@@ -22,7 +22,8 @@ when a web server offers it. What is in the directory already stays.`,
 	New: with(func(f *providersMirrorFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
-		fs.Var((*list)(&f.Platforms), "platform", "Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
+		fs.Var((*list)(&f.Platforms), "platform",
+			"Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
 	}, func(ctx context.Context, app *App, f *providersMirrorFlags, args []string) error {
 		return app.mirrorProviders(ctx, f, args)
 	}),
@@ -62,13 +63,13 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
 	progress := a.newDownloads()
 	diags = diags.Append(install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: progress.providers(a.tellMirror)})...)
+		&install.Options{Source: source, Store: store, Observe: progress.providers(a.reportMirror)})...)
 	progress.end()
 	return a.done(diags)
 }
 
-// tellMirror says what happens to a provider that is mirrored.
-func (a *App) tellMirror(e install.Event) {
+// reportMirror prints an event of mirroring a provider.
+func (a *App) reportMirror(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
 		a.Say("- Skipping %s, which is part of tofu", e.Provider.ForDisplay())
@@ -84,6 +85,7 @@ func (a *App) tellMirror(e install.Event) {
 	case install.Fetching:
 		a.Say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
 	case install.Fetched:
-		a.Say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform, vouched(e.Auth, e.KeyID))
+		a.Say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform,
+			vouched(e.Auth, e.KeyID))
 	}
 }

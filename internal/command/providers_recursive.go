@@ -15,7 +15,7 @@ import (
 	"tofu/internal/version"
 )
 
-// lockRecursive is `providers lock -recursive`.
+// lockRecursive runs `providers lock -recursive`.
 func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []string) error {
 	job, err := a.openLockJob(f)
 	if err != nil {
@@ -33,12 +33,15 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 		return diags.Err()
 	}
 	if len(roots)+len(broken) == 0 && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Warningf("No root modules found", "No configuration in or below %s needs providers. Hidden directories and symbolic links are passed over.", someOf(dirs)))
+		diags = diags.Append(tfdiags.Warningf("No root modules found",
+			"No configuration in or below %s needs providers. Hidden directories and symbolic links are "+
+				"passed over.", someOf(dirs)))
 	}
 	for _, dir := range broken {
 		a.Say("- %s: failed", dir)
 	}
-	run := &lockRun{app: a, check: f.Check, roots: roots, lines: make([]string, len(roots)), progress: progress, failed: len(broken)}
+	run := &lockRun{app: a, check: f.Check, roots: roots, lines: make([]string, len(roots)), progress: progress,
+		failed: len(broken)}
 	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
 	progress.end()
 	var rootDirs []string
@@ -51,31 +54,34 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if f.Check {
 		verb = "to be updated"
 	}
-	a.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"), run.updated, verb, run.current, run.failed)
+	a.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"),
+		run.updated, verb, run.current, run.failed)
 	if f.Check && run.updated > 0 {
 		diags = diags.Append(tfdiags.Errorf("Lock files are out of date",
-			"%s not as complete or new as it should be. Run \"tofu providers lock -recursive\" with the same platforms to update what is missing.",
+			"%s not as complete or new as it should be. Run \"tofu providers lock -recursive\" with the same "+
+				"platforms to update what is missing.",
 			ui.Count(run.updated, "lock file")))
 	}
 	return a.done(diags)
 }
 
-// lockRun writes the lock files of many root modules as they become ready, and tells of them in their order.
+// lockRun writes the lock files of many root modules as they become ready, and prints the results
+// in the order of the modules.
 type lockRun struct {
 	app      *App
 	check    bool // write nothing
 	roots    []install.Root
 	progress *downloads
 
-	mu                       sync.Mutex // around what follows
-	lines                    []string   // what there is to tell of each; empty until it is ready
+	mu                       sync.Mutex // guards the fields below
+	lines                    []string   // text for each module; empty until it is ready
 	told, done               int
 	updated, current, failed int
 	diags                    tfdiags.Diagnostics
 }
 
-// finish is called once for each root module, by many goroutines: the lock files are written at the same time, since each waits for the
-// disk.
+// finish is called once for each root module, concurrently: writing many lock files at the same
+// time is faster, because each write waits for the disk.
 func (l *lockRun) finish(i int, r install.RootResult) {
 	text, count, err := l.write(l.roots[i], r)
 	l.mu.Lock()
@@ -92,7 +98,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))
 }
 
-// write writes a lock file that has to change, says what it did, and among which root modules this one counts.
+// write writes a lock file if it changed, and returns what it did and the count to increment.
 func (l *lockRun) write(root install.Root, r install.RootResult) (text string, count *int, err error) {
 	switch {
 	case r.Diags.HasErrors():
@@ -108,8 +114,8 @@ func (l *lockRun) write(root install.Root, r install.RootResult) (text string, c
 	return "updated (" + summary(r) + ")", &l.updated, nil
 }
 
-// problemsOf gives the problems of all modules, each once with the directories of those that have it: a provider or module that can't be
-// had fails all that need it.
+// problemsOf returns the problems of all modules, each once with the directories of the modules
+// that have it: an unavailable provider fails all modules that require it.
 func problemsOf(dirs []string, diags []tfdiags.Diagnostics) tfdiags.Diagnostics {
 	type problem struct{ summary, detail, place string }
 	key := func(d tfdiags.Diagnostic) problem {
@@ -140,7 +146,7 @@ func problemsOf(dirs []string, diags []tfdiags.Diagnostics) tfdiags.Diagnostics 
 	return first
 }
 
-// someOf names a few and counts the rest.
+// someOf returns the first few names and the number of the others.
 func someOf(names []string) string {
 	const few = 3
 	if len(names) <= few+1 {
@@ -149,7 +155,7 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// summary says in short what is new in a lock file.
+// summary returns a short description of the changes in a lock file.
 func summary(r install.RootResult) string {
 	more := make(map[addrs.Provider]bool)
 	for _, item := range r.Added {

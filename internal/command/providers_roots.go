@@ -23,12 +23,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// findRoots gives the root modules below some directories that need providers: those with a lock file, and those that
-// no other module below the directories calls by a relative path. Broken are the directories of those that can't be loaded. Remark is
-// told how far it is, by many goroutines.
-func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string)) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
+// findRoots returns the root modules below some directories that require providers: those with a
+// lock file, and those that no other module below the directories calls by a relative path. broken
+// are the directories of modules that can't be loaded. remark receives the progress, from several
+// goroutines.
+func findRoots(
+	ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string),
+) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
 	found, diags := moduleDirs(dirs)
-	parser := configs.NewParser(nil) // modules that several roots share are parsed once
+	parser := configs.NewParser(nil) // parse modules that several roots share once
 	candidates := make([]candidate, len(found))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -55,7 +58,8 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 		if called[found[i].abs] && !found[i].locked {
 			continue
 		}
-		errs := slices.DeleteFunc(slices.Clone(c.diags), func(d tfdiags.Diagnostic) bool { return d.Severity != tfdiags.Error })
+		errs := slices.DeleteFunc(slices.Clone(c.diags),
+			func(d tfdiags.Diagnostic) bool { return d.Severity != tfdiags.Error })
 		failing, problems = append(failing, found[i].dir), append(problems, errs)
 		switch {
 		case c.diags.HasErrors():
@@ -70,11 +74,12 @@ func findRoots(ctx context.Context, dirs []string, shared *getmodules.Shared, re
 // moduleDir is a directory with configuration files.
 type moduleDir struct {
 	dir    string
-	abs    string // the same, whichever way it was named
-	locked bool   // it has a lock file
+	abs    string // identifies the directory
+	locked bool   // has a lock file
 }
 
-// moduleDirs searches directory trees, past hidden directories and symbolic links. What can't be searched is an error, and the rest goes on.
+// moduleDirs searches directory trees, except hidden directories and symbolic links. An unreadable
+// directory is an error, and the search continues.
 func moduleDirs(dirs []string) ([]moduleDir, tfdiags.Diagnostics) {
 	tree := moduleTree{seen: make(map[string]bool)}
 	for _, dir := range dirs {
@@ -116,16 +121,17 @@ func (t *moduleTree) search(dir string) {
 	}
 }
 
-// readModuleDir lists a directory that the user named, or one below it.
+// readModuleDir lists a directory that the user named or one below it.
 func readModuleDir(dir string) ([]fs.DirEntry, tfdiags.Diagnostics) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, tfdiags.Errorf("Unreadable directory", "The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err)).List()
+		return nil, tfdiags.Errorf("Unreadable directory",
+			"The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err)).List()
 	}
 	return entries, nil
 }
 
-// withoutPath is an error of the file system without the path, which may be a temporary one.
+// withoutPath returns a file system error without its path, which may be temporary.
 func withoutPath(err error) error {
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
 		return pathErr.Err
@@ -133,7 +139,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// absolute is a path by which a directory can be told from others. Where the working directory is unknown the path must do as it is.
+// absolute returns a path that identifies a directory, or the path itself if the working directory
+// is unknown.
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -145,11 +152,11 @@ func absolute(path string) string {
 // candidate is a module that may be a root module.
 type candidate struct {
 	root  install.Root
-	calls []string // directories of this machine that it calls as modules
+	calls []string // local directories that it calls as modules
 	diags tfdiags.Diagnostics
 }
 
-// readCandidate loads a module with all it calls.
+// readCandidate loads a module and all modules that it calls.
 func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
 	var c candidate
 	find, diags := shared.Resolver(m.dir)
@@ -164,7 +171,8 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		}
 		return found, diags
 	}
-	cfg, diags := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve, WorkDir: m.dir, Workspace: "default"})
+	cfg, diags := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
+		WorkDir: m.dir, Workspace: "default"})
 	c.diags = diags
 	if diags.HasErrors() {
 		return c

@@ -28,12 +28,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// savePlan writes a plan with everything that applying it later needs.
+// savePlan writes a plan with everything that applying it requires.
 func savePlan(ctx context.Context, op *session.Operation, path string, plan *plans.Plan) tfdiags.Diagnostics {
 	file, err := planFile(op, plan)
 	if err == nil {
-		var problems tfdiags.Diagnostics // a plan without a schema is shown by asking the provider
-		if schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, &problems)); !problems.HasErrors() {
+		var problems tfdiags.Diagnostics // show starts the provider if a schema is missing
+		if schemas := shownSchemas(op.Config.Config, plan,
+			op.Providers.Schemas(ctx, &problems)); !problems.HasErrors() {
 			file.Schemas = schemas
 		}
 	}
@@ -46,11 +47,11 @@ func savePlan(ctx context.Context, op *session.Operation, path string, plan *pla
 		data, err = target.Encrypt(data)
 	}
 	if err == nil {
-		err = atomicfile.WriteNamed(path, data, 0o600) // it may hold secrets
+		err = atomicfile.WriteNamed(path, data, 0o600) // a plan may contain secrets
 	}
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
-		err = atPath.Err // the path is that of a temporary file
+		err = atPath.Err // err has the path of a temporary file
 	}
 	if err != nil {
 		return notSaved(path, err)
@@ -62,7 +63,7 @@ func notSaved(path string, err error) tfdiags.Diagnostics {
 	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err).List()
 }
 
-// planTarget finds out before planning, which may take long, whether there is a place for the plan.
+// planTarget checks before planning, which may take long, whether the plan file can be written.
 func planTarget(path string) tfdiags.Diagnostics {
 	if path == "" {
 		return nil
@@ -89,7 +90,8 @@ func planFile(op *session.Operation, plan *plans.Plan) (*planfile.File, error) {
 		return nil, err
 	}
 	return &planfile.File{
-		Plan: plan, Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Config: snapshot, LockFile: op.Providers.Locks.Bytes(),
+		Plan: plan, Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Config: snapshot,
+		LockFile: op.Providers.Locks.Bytes(),
 		Backend: planfile.Backend{
 			Type: settings.Driver.Name, Config: config, Workspace: op.Location.Workspace,
 			State: op.Location.Paths.State, StateOut: op.Location.Paths.StateOut, Backup: op.Location.Paths.Backup,
@@ -97,8 +99,8 @@ func planFile(op *session.Operation, plan *plans.Plan) (*planfile.File, error) {
 	}, nil
 }
 
-// snapshotIndex is the file of a packed snapshot that says what the others are. Files are numbered, because names of configuration
-// files may lead out of the working directory.
+// snapshotIndex is the file of a packed snapshot that describes the others. Files are numbered,
+// because names of configuration files may lead out of the working directory.
 type snapshotIndex struct {
 	Modules []snapshotModule `json:"modules"`
 	Files   []string         `json:"files"`
@@ -141,7 +143,8 @@ func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
 		s.Files[name] = files[strconv.Itoa(i)]
 	}
 	for _, m := range index.Modules {
-		s.Modules = append(s.Modules, configs.SnapshotModule{Path: addrs.Module(m.Path), Dir: m.Dir, Source: m.Source, Version: m.Version})
+		s.Modules = append(s.Modules, configs.SnapshotModule{Path: addrs.Module(m.Path), Dir: m.Dir,
+			Source: m.Source, Version: m.Version})
 	}
 	return s, nil
 }
@@ -161,14 +164,15 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	}
 	if err != nil {
 		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s is a directory, and not a saved plan. To work with the configuration "+
-				"in it, write the global option -chdir=%s before the command.", path, path))
+			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file",
+				"%s is a directory, and not a saved plan. To work with the configuration "+
+					"in it, write the global option -chdir=%s before the command.", path, path))
 		}
 		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
 	}
 	crypt, more := a.FileEncryption(ctx, vars)
 	if more.HasErrors() && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
-		crypt, more = &encryption.Config{}, nil // the plan has its own configuration, whatever became of the directory's
+		crypt, more = &encryption.Config{}, nil // the plan has its own configuration
 	}
 	diags = diags.Append(more...)
 	if diags.HasErrors() {
@@ -195,7 +199,8 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	for name, v := range file.Plan.Variables {
 		given[name] = configs.Given{Val: v, From: "the plan"}
 	}
-	cfg, more := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given, Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
+	cfg, more := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
+		Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
 	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return nil, diags
@@ -205,13 +210,15 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 
 func notAPlan(path string, data []byte) tfdiags.Diagnostic {
 	if encryption.IsEncrypted(data) {
-		return tfdiags.Errorf("Encrypted plan", "%s is encrypted, and neither the configuration nor TF_ENCRYPTION says how to decrypt plans.", path)
+		return tfdiags.Errorf("Encrypted plan",
+			"%s is encrypted, and neither the configuration nor TF_ENCRYPTION says how to decrypt plans.", path)
 	}
 	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
 }
 
-// agrees returns an error if an option asks for something other than what the saved plan does. Options that can't change the plan
-// any more, such as -refresh=false, are accepted: programs give them with every apply.
+// agrees returns an error if an option requests something else than the saved plan does. Options
+// that can no longer change the plan, such as -refresh=false, are accepted, because programs pass
+// them to every apply.
 func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	opts, diags := f.options()
 	if diags.HasErrors() {
@@ -228,8 +235,9 @@ func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 		{"exclude", len(opts.Excludes) > 0 && !sameElements(opts.Excludes, plan.Excludes)},
 	} {
 		if option.differs {
-			return badUsage("Can't change a saved plan", "%s was made without the same -%s, and a saved plan is applied as it is. "+
-				"Apply it without the option, or make a new plan with it.", path, option.name)
+			return badUsage("Can't change a saved plan",
+				"%s was made without the same -%s, and a saved plan is applied as it is. "+
+					"Apply it without the option, or make a new plan with it.", path, option.name)
 		}
 	}
 	return nil
@@ -240,10 +248,10 @@ func containsAll[T comparable](all, some []T) bool {
 	return !slices.ContainsFunc(some, func(e T) bool { return !slices.Contains(all, e) })
 }
 
-// sameElements reports whether two lists have the same elements, in whatever order.
+// sameElements reports whether two lists have the same elements in any order.
 func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && containsAll(b, a) }
 
-// applySaved applies a saved plan: exactly what was shown, or nothing.
+// applySaved applies exactly the saved plan, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
 	saved, diags := app.readPlan(ctx, path, f.Variables)
 	if diags.HasErrors() {
@@ -267,7 +275,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	op.Location, more = app.planPlace(ctx, saved, f.StatePaths)
+	op.Location, more = app.planLocation(ctx, saved, f.StatePaths)
 	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
@@ -276,7 +284,8 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	diags = diags.Append(op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions, Operation: session.OperationApply})...)
+	diags = diags.Append(op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions,
+		Operation: session.OperationApply})...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -289,8 +298,10 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	return applyAndReport(op, ctx, saved.Plan, saved.ID, f, diags)
 }
 
-// planPlace opens the backend that the plan was made with.
-func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths session.StatePaths) (*session.Location, tfdiags.Diagnostics) {
+// planLocation opens the backend that the plan was made with.
+func (a *App) planLocation(
+	ctx context.Context, saved *savedPlan, paths session.StatePaths,
+) (*session.Location, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(saved.Backend.Type)
 	if diags.HasErrors() {
 		return nil, diags
@@ -300,23 +311,28 @@ func (a *App) planPlace(ctx context.Context, saved *savedPlan, paths session.Sta
 		return nil, diags.AppendError(err)
 	}
 	if workspace != saved.Backend.Workspace {
-		return nil, diags.Append(tfdiags.Errorf("The plan is for another workspace", "The plan was made for the workspace %q, and the workspace %q is "+
-			"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace))
+		return nil, diags.Append(tfdiags.Errorf("The plan is for another workspace",
+			"The plan was made for the workspace %q, and the workspace %q is "+
+				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace))
 	}
 	schema := backend.Schema(driver.Config())
-	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(schema.ImpliedType())
+	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(
+		schema.ImpliedType())
 	if err != nil {
 		return nil, diags.AppendError(err)
 	}
 	if paths == (session.StatePaths{}) {
-		paths = session.StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut, Backup: saved.Backend.Backup}
+		paths = session.StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut,
+			Backup: saved.Backend.Backup}
 	}
-	p, more := a.OpenSettings(ctx, saved.cfg, &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, workspace,
+	p, more := a.OpenSettings(ctx, saved.cfg, &session.BackendSettings{Driver: driver, Schema: schema,
+		Block: config, Config: config}, workspace,
 		session.StateRequest{Paths: paths})
 	return p, diags.Append(more...)
 }
 
-// samePackages makes sure that the providers are those that the plan was made with.
+// samePackages returns an error unless the installed providers are those that the plan was made
+// with.
 func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
 	now, diags := depsfile.Load(depsfile.FileName)
 	if diags.HasErrors() {
@@ -325,13 +341,14 @@ func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
 	then, more := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName)
 	diags = diags.Append(more...)
 	if !diags.HasErrors() && !now.Equal(then) {
-		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file", "The lock file has other providers than "+
-			"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan."))
+		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file",
+			"The lock file has other providers than "+
+				"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan."))
 	}
 	return diags
 }
 
-// notStale makes sure that the state is the one that the plan was made from.
+// notStale returns an error unless the state is the one that the plan was made from.
 func notStale(op *session.Operation, saved *savedPlan) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	now := op.State.Snapshot
@@ -340,12 +357,15 @@ func notStale(op *session.Operation, saved *savedPlan) tfdiags.Diagnostics {
 	case err != nil:
 		return diags.AppendError(err)
 	case applied:
-		return diags.Append(tfdiags.Errorf("Saved plan was applied before", "A plan can be applied once. Make a new plan to see what is left to do."))
+		return diags.Append(tfdiags.Errorf("Saved plan was applied before",
+			"A plan can be applied once. Make a new plan to see what is left to do."))
 	case now.Lineage != saved.Lineage:
 		return diags.Append(tfdiags.Errorf("Saved plan does not match the given state",
-			"The plan was made from a state of another lineage than this one, so it is not about the same objects. Make a new plan."))
+			"The plan was made from a state of another lineage than this one, so it is not about the same "+
+				"objects. Make a new plan."))
 	case now.Serial != saved.Serial:
-		return diags.Append(tfdiags.Errorf("Saved plan is stale", "The state was changed after the plan was made, so the plan may not fit any more. Make a new plan."))
+		return diags.Append(tfdiags.Errorf("Saved plan is stale",
+			"The state was changed after the plan was made, so the plan may not fit any more. Make a new plan."))
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ Shows the current state, or what a file holds: a saved plan or a state.`,
 		fs.BoolVar(&f.State, "state", false, "Show the latest state. This is the default.")
 		fs.StringVar(&f.Plan, "plan", "", "Show the saved plan in `FILE`.")
 		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
-		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. Needs -json.")
+		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. "+
+			"Needs -json.")
 		f.documentFlags.add(fs)
 	}, runShow),
 }
@@ -53,7 +54,8 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	case targets > 1:
 		return badUsage("Too many things to show", "Give one of a FILE argument, -state, -plan, -config and -module.")
 	case (f.Config || f.Module != "") && !f.Document:
-		return badUsage("The -json option is required", "Configuration can only be shown as JSON: use the -json option with -config and -module.")
+		return badUsage("The -json option is required",
+			"Configuration can only be shown as JSON: use the -json option with -config and -module.")
 	}
 	show := &shower{app: app, flags: f}
 	into, err := f.documentFlags.open()
@@ -84,10 +86,10 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 type shower struct {
 	app       *App
 	flags     *showFlags
-	documents []io.Writer // where JSON goes
+	documents []io.Writer // destinations of JSON
 }
 
-// write prints a JSON document to wherever one is wanted.
+// write prints a JSON document to all destinations.
 func (s *shower) write(document func(io.Writer) error) error {
 	for _, w := range s.documents {
 		if err := document(w); err != nil {
@@ -142,7 +144,7 @@ func (s *shower) current(ctx context.Context) error {
 	return s.state(ctx, open.State(), open.Snapshot.Version, diags)
 }
 
-// state shows a state that a version of the program wrote.
+// state shows a state that the given version of a program wrote.
 func (s *shower) state(ctx context.Context, st *states.State, writer string, diags tfdiags.Diagnostics) error {
 	view, more := s.app.viewState(ctx, st)
 	if diags = diags.Append(more...); diags.HasErrors() {
@@ -157,12 +159,13 @@ func (s *shower) state(ctx context.Context, st *states.State, writer string, dia
 	return s.write(func(w io.Writer) error { return ui.WriteState(w, view, cmp.Or(writer, version.String)) })
 }
 
-// file shows a saved plan or a state file, whichever it is.
+// file shows a saved plan or a state file.
 func (s *shower) file(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return tfdiags.Errorf("Failed to read the file to show",
-			"The argument of the command is the path of a saved plan or of a state file, which can't be read: %s.", err).Err()
+			"The argument of the command is the path of a saved plan or of a state file, which can't be "+
+				"read: %s.", err).Err()
 	}
 	crypt, diags := s.app.FileEncryption(ctx, s.flags.Variables)
 	if diags.HasErrors() {
@@ -181,7 +184,8 @@ func (s *shower) file(ctx context.Context, path string) error {
 	}
 	found, err := statefile.Parse(data)
 	if err != nil {
-		return tfdiags.Errorf("Failed to read the given file as a state or plan file", "%s is neither a saved plan nor a state: %s.", path, err).Err()
+		return tfdiags.Errorf("Failed to read the given file as a state or plan file",
+			"%s is neither a saved plan nor a state: %s.", path, err).Err()
 	}
 	return s.state(ctx, found.State, found.TerraformVersion, diags)
 }

@@ -16,18 +16,19 @@ Commands that look into the state or change it by hand.
 
 Those that change it keep a backup of what it was before, which can't be
 turned off. Their output is made for tools such as grep and awk.`,
-	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateRepair, cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
+	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateRepair,
+		cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
 }
 
-// stateChangeFlags are the options of the commands that change the state by hand.
+// stateChangeFlags are the options of commands that edit the state.
 type stateChangeFlags struct {
 	viewFlags
 	varFlags
 	lockFlags
 	stateFlags
 
-	timedBackup bool // each change keeps a backup with the time in its name
-	stateless   bool // that there is no state at all is no error
+	timedBackup bool // the name of the backup includes the time
+	stateless   bool // a missing state is not an error
 	operation   string
 }
 
@@ -40,11 +41,11 @@ func (f *stateChangeFlags) add(fs *options) {
 	addRemoteVersion(fs)
 }
 
-// stateChange makes a new state of the one given and says what to print once it is saved. A nil state means that nothing is to be
-// saved.
+// stateChange returns a changed copy of a state and the text to print after saving it. A nil state
+// means that nothing is saved.
 type stateChange func(*states.State) (changed *states.State, report string, diags tfdiags.Diagnostics)
 
-// changeState locks the state, changes and saves it.
+// changeState locks, changes and saves the state.
 func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change stateChange) error {
 	var diags tfdiags.Diagnostics
 	open, more := a.OpenState(ctx, session.StateRequest{
@@ -70,6 +71,7 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 }
 
 func noStateFile() tfdiags.Diagnostic {
-	return tfdiags.Errorf("No state file was found", "There is no state here to work with. Run the command in a directory "+
-		"that was applied, or name a state file with -state.")
+	return tfdiags.Errorf("No state file was found",
+		"There is no state here to work with. Run the command in a directory "+
+			"that was applied, or name a state file with -state.")
 }

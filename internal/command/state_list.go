@@ -36,7 +36,8 @@ type stateListFlags struct {
 }
 
 func runStateList(ctx context.Context, app *App, f *stateListFlags, args []string) error {
-	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
+	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+		Paths: session.StatePaths{State: f.State}})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -65,11 +66,11 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 	if app.view.JSON {
 		return app.done(diags)
 	}
-	app.warn(diags) // standard output is a list that programs read
+	app.warn(diags) // standard output holds the list only
 	return nil
 }
 
-// objectID gives an object's id attribute, "" when it has none. It works without the provider's schema.
+// objectID returns the id attribute of an object, or "" if there is none. It needs no schema.
 func objectID(o *states.Object) string {
 	if o == nil {
 		return ""
@@ -121,31 +122,33 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		found := st.Select(targets)
-		if len(found) == 0 && f.DryRun {
-			return nil, "Would have removed nothing.", nil
-		}
-		if len(found) == 0 {
-			return nil, "", tfdiags.Errorf("Invalid target address",
-				"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.", st.Suggestion(targets[0])).List()
-		}
-		if f.DryRun {
-			for _, addr := range found {
-				app.Say("Would remove %s", addr)
+	return app.changeState(ctx, &f.stateChangeFlags,
+		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+			found := st.Select(targets)
+			if len(found) == 0 && f.DryRun {
+				return nil, "Would have removed nothing.", nil
 			}
-			return nil, "", nil
-		}
-		before := st
-		st = st.Clone()
-		var report strings.Builder
-		for _, addr := range found {
-			st.Forget(addr)
-			fmt.Fprintf(&report, "Removed %s\n", addr)
-		}
-		fmt.Fprintf(&report, "Successfully removed %d resource instance(s).", len(found))
-		st.Prune()
-		st.RepairDependencies(states.DependencyRepair{Before: before})
-		return st, report.String(), nil
-	})
+			if len(found) == 0 {
+				return nil, "", tfdiags.Errorf("Invalid target address",
+					"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.",
+					st.Suggestion(targets[0])).List()
+			}
+			if f.DryRun {
+				for _, addr := range found {
+					app.Say("Would remove %s", addr)
+				}
+				return nil, "", nil
+			}
+			before := st
+			st = st.Clone()
+			var report strings.Builder
+			for _, addr := range found {
+				st.Forget(addr)
+				fmt.Fprintf(&report, "Removed %s\n", addr)
+			}
+			fmt.Fprintf(&report, "Successfully removed %d resource instance(s).", len(found))
+			st.Prune()
+			st.RepairDependencies(states.DependencyRepair{Before: before})
+			return st, report.String(), nil
+		})
 }

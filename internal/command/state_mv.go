@@ -25,7 +25,8 @@ and shows it in the plan first.`,
 		f.add(fs)
 		f.timedBackup = true
 		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be moved.")
-		fs.StringVar(&f.BackupOut, "backup-out", "", "Keep the previous state of the file given with -state-out in `path`.")
+		fs.StringVar(&f.BackupOut, "backup-out", "",
+			"Keep the previous state of the file given with -state-out in `path`.")
 	}, runStateMv),
 }
 
@@ -37,7 +38,8 @@ type stateMvFlags struct {
 
 func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) error {
 	if len(args) != 2 {
-		return badUsage("Exactly two arguments are required", "State mv needs the address to move and the one to move it to.")
+		return badUsage("Exactly two arguments are required",
+			"State mv needs the address to move and the one to move it to.")
 	}
 	targets, diags := parseTargets(args)
 	if diags.HasErrors() {
@@ -46,13 +48,14 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	outPath := f.StateOut
 	f.StateOut = ""
 	if f.State != "" && filepath.Clean(f.State) == filepath.Clean(outPath) {
-		outPath = "" // one file, which has one lock
+		outPath = "" // one file, with one lock
 	}
 	var out *session.OpenedState
 	if outPath != "" {
 		var more tfdiags.Diagnostics
 		out, more = app.OpenState(ctx, session.StateRequest{
-			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions, Operation: f.operation, TimedBackup: true,
+			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions,
+			Operation: f.operation, TimedBackup: true,
 		})
 		diags = diags.Append(more...)
 		if diags.HasErrors() {
@@ -60,31 +63,32 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		}
 		defer func() { app.Printer.Diagnostics(out.Close()) }()
 	}
-	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		from := st.Clone()
-		to := from
-		if out != nil {
-			to = out.State().Clone()
-		}
-		renamed, diags := moves.Rename(from, to, targets[0], targets[1])
-		if diags.HasErrors() {
-			return nil, "", diags
-		}
-		verb := "Move"
-		if f.DryRun {
-			verb = "Would move"
-		}
-		for _, m := range renamed {
-			app.Say("%s %q to %q", verb, m.From, m.To)
-		}
-		if f.DryRun {
-			return nil, "", diags
-		}
-		if out != nil { // the destination first: an interruption leaves the item in two places rather than none
-			if diags = diags.Append(out.Store(ctx, to)...); diags.HasErrors() {
+	return app.changeState(ctx, &f.stateChangeFlags,
+		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+			from := st.Clone()
+			to := from
+			if out != nil {
+				to = out.State().Clone()
+			}
+			renamed, diags := moves.Rename(from, to, targets[0], targets[1])
+			if diags.HasErrors() {
 				return nil, "", diags
 			}
-		}
-		return from, fmt.Sprintf("Successfully moved %d object(s).", len(renamed)), diags
-	})
+			verb := "Move"
+			if f.DryRun {
+				verb = "Would move"
+			}
+			for _, m := range renamed {
+				app.Say("%s %q to %q", verb, m.From, m.To)
+			}
+			if f.DryRun {
+				return nil, "", diags
+			}
+			if out != nil { // the destination first: after an interruption the item is in both places, not in none
+				if diags = diags.Append(out.Store(ctx, to)...); diags.HasErrors() {
+					return nil, "", diags
+				}
+			}
+			return from, fmt.Sprintf("Successfully moved %d object(s).", len(renamed)), diags
+		})
 }

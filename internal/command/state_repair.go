@@ -41,8 +41,9 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	// The damaged state is no backup to replace the last one with.
-	p, diags := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State, Backup: "-"}})
+	// Do not replace the last backup with the damaged state.
+	p, diags := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables,
+		Paths: session.StatePaths{State: f.State, Backup: "-"}})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -62,11 +63,11 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 	if err != nil {
 		return diags.Append(tfdiags.Errorf("The state can't be repaired", "%s.", err)).Err()
 	}
-	return app.mend(ctx, m, damage, f)
+	return app.repair(ctx, m, damage, f)
 }
 
-// mend shows what can be made of the state and does it when it is told to.
-func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Repair, f *stateRepairFlags) error {
+// repair shows what can be recovered of the state, and writes it if the user approves.
+func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.Repair, f *stateRepairFlags) error {
 	a.Say("The state can't be read: %s.\n", damage.Cause)
 	for _, sentence := range damage.Findings {
 		a.Say("  - %s.", sentence)
@@ -91,9 +92,10 @@ func (a *App) mend(ctx context.Context, m *statemgr.Manager, damage *statemgr.Re
 	return nil
 }
 
-// settleState brings what an interrupted run has left behind into a state that can be read.
+// settleState adds what an interrupted run left behind to a readable state.
 func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
-	open, diags := a.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}, Lock: f.LockOptions, Operation: "state-repair"})
+	open, diags := a.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+		Paths: session.StatePaths{State: f.State}, Lock: f.LockOptions, Operation: "state-repair"})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -113,12 +115,13 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 	return a.done(diags)
 }
 
-// approved asks whether to go on.
+// approved asks the user for approval.
 func (f *stateRepairFlags) approved(ctx context.Context, app *App) (bool, error) {
 	if f.DryRun || f.AutoApprove {
 		return f.AutoApprove && !f.DryRun, nil
 	}
-	ok, err := app.Confirm(ctx, terminal.Question{Title: "Do you want to put the repaired state in the place of the damaged one?"})
+	ok, err := app.Confirm(ctx, terminal.Question{Title: "Do you want to put the repaired state in the place " +
+		"of the damaged one?"})
 	if err == nil && !ok {
 		app.Say("\nRepair cancelled.")
 		err = exitStatus(1)

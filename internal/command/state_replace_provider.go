@@ -33,14 +33,16 @@ type replaceProviderFlags struct {
 
 func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, args []string) error {
 	if len(args) != 2 {
-		return badUsage("Exactly two arguments are required", "State replace-provider needs the address of the old provider and that of the new one.")
+		return badUsage("Exactly two arguments are required",
+			"State replace-provider needs the address of the old provider and that of the new one.")
 	}
 	var diags tfdiags.Diagnostics
 	var providers [2]addrs.Provider
 	for i, text := range args {
 		p, err := addrs.ParseProvider(text)
 		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider address", "%q is not the address of a provider: %s.", text, err))
+			diags = diags.Append(tfdiags.Errorf("Invalid provider address",
+				"%q is not the address of a provider: %s.", text, err))
 		}
 		providers[i] = p
 	}
@@ -48,31 +50,32 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 		return diags.Err()
 	}
 	from, to := providers[0], providers[1]
-	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
-			if p == from {
-				return to
+	return app.changeState(ctx, &f.stateChangeFlags,
+		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+			st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
+				if p == from {
+					return to
+				}
+				return p
+			})
+			if len(changed) == 0 {
+				return nil, "No matching resources found.", nil
 			}
-			return p
+			if from.Type != to.Type && !f.AutoApprove {
+				app.Say("The new provider is of another type: its resource types must be those of the old one.")
+			}
+			app.Say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
+				from, to, len(changed), strings.Join(changed, "\n  "))
+			if !f.AutoApprove {
+				ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
+				if err != nil {
+					return nil, "", tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
+						"Use -auto-approve to make them without a question.", err).List()
+				}
+				if !ok {
+					return nil, "Cancelled replacing providers.", nil
+				}
+			}
+			return st, fmt.Sprintf("Successfully replaced provider for %d resources.", len(changed)), nil
 		})
-		if len(changed) == 0 {
-			return nil, "No matching resources found.", nil
-		}
-		if from.Type != to.Type && !f.AutoApprove {
-			app.Say("The new provider is of another type: its resource types must be those of the old one.")
-		}
-		app.Say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
-			from, to, len(changed), strings.Join(changed, "\n  "))
-		if !f.AutoApprove {
-			ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
-			if err != nil {
-				return nil, "", tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
-					"Use -auto-approve to make them without a question.", err).List()
-			}
-			if !ok {
-				return nil, "Cancelled replacing providers.", nil
-			}
-		}
-		return st, fmt.Sprintf("Successfully replaced provider for %d resources.", len(changed)), nil
-	})
 }

@@ -5,7 +5,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// parseTargets reads addresses of modules, resources and instances.
+// parseTargets parses addresses of modules, resources and instances.
 func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	targets := make([]addrs.Target, 0, len(texts))

@@ -67,16 +67,19 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	return app.done(diags)
 }
 
-// noInstance is the error for an address without an instance, and names one that the resource has.
+// noInstance returns the error for an address without an instance, and suggests an existing
+// instance of the resource.
 func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
-		return tfdiags.Errorf("An instance key is needed", "%s has %s, and the command is about one: add its key, such as in %s.",
-			addr, ui.Count(len(r.Instances), "instance"), addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
+		return tfdiags.Errorf("An instance key is needed",
+			"%s has %s, and the command is about one: add its key, such as in %s.",
+			addr, ui.Count(len(r.Instances), "instance"),
+			addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
 	}
 	return st.NotFound(addr)
 }
 
-// viewState puts a state together with its providers' schemas.
+// viewState returns a state with the schemas of its providers.
 func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, tfdiags.Diagnostics) {
 	st = a.ForDisplay(st)
 	running, diags := a.OpenProviders(session.Requirements(nil, st))
@@ -106,7 +109,8 @@ var cmdStatePull = &Command{
 		if !open.Exists() {
 			return app.done(diags)
 		}
-		text, err := statefile.Encode(&statefile.File{Serial: open.Snapshot.Serial, Lineage: open.Snapshot.Lineage, State: open.State()}, &statefile.Options{})
+		text, err := statefile.Encode(&statefile.File{Serial: open.Snapshot.Serial,
+			Lineage: open.Snapshot.Lineage, State: open.State()}, &statefile.Options{})
 		if err != nil {
 			return diags.AppendError(fmt.Errorf("writing the state: %w", err)).Err()
 		}
@@ -145,13 +149,15 @@ type statePushFlags struct {
 
 func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []string) error {
 	if len(args) != 1 {
-		return badUsage("Exactly one argument is required", "State push needs the path of the state to push, or \"-\" for standard input.")
+		return badUsage("Exactly one argument is required",
+			"State push needs the path of the state to push, or \"-\" for standard input.")
 	}
 	pushed, err := app.readStateFile(args[0])
 	if err != nil {
 		return err
 	}
-	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Lock: f.LockOptions, Operation: "state-push"})
+	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Lock: f.LockOptions,
+		Operation: "state-push"})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -159,7 +165,7 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 	return app.done(diags.Append(open.Push(ctx, pushed, f.Force)...))
 }
 
-// readStateFile reads a state from a file, or from standard input for "-".
+// readStateFile reads a state from a file, or from standard input if path is "-".
 func (a *App) readStateFile(path string) (*statefile.File, error) {
 	in := a.In
 	if path != "-" {

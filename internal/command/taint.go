@@ -26,7 +26,7 @@ type markFlags struct {
 	AllowMissing bool
 }
 
-// markCommand makes the command that sets the status of one object.
+// markCommand returns a command that sets the status of one object.
 func markCommand(name, short, long string, status states.Status) *Command {
 	return &Command{
 		Name: name, Args: "ADDRESS", Short: short, Long: long,
@@ -35,7 +35,8 @@ func markCommand(name, short, long string, status states.Status) *Command {
 			fs.BoolVar(&f.AllowMissing, "allow-missing", false, "Succeed also when there is no such resource instance.")
 		}, func(ctx context.Context, app *App, f *markFlags, args []string) error {
 			if len(args) != 1 {
-				return badUsage("Invalid number of arguments", "The %s command expects the address of one resource instance.", name)
+				return badUsage("Invalid number of arguments",
+					"The %s command expects the address of one resource instance.", name)
 			}
 			return mark(ctx, app, f, args[0], status)
 		}),
@@ -45,33 +46,39 @@ func markCommand(name, short, long string, status states.Status) *Command {
 func mark(ctx context.Context, app *App, f *markFlags, text string, status states.Status) error {
 	addr, diags := addrs.ParseInstanceText(text)
 	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
-		diags = diags.Append(tfdiags.Errorf("Not a managed resource", "Only managed resources can be tainted, and %s is none.", addr))
+		diags = diags.Append(tfdiags.Errorf("Not a managed resource",
+			"Only managed resources can be tainted, and %s is none.", addr))
 	}
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	f.stateless = f.AllowMissing
-	return app.changeState(ctx, &f.stateChangeFlags, func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
-		inst := st.Instance(addr)
-		switch {
-		case inst == nil && f.AllowMissing:
-			return nil, "", tfdiags.Warningf("No such resource instance", "There is no %s in the state; nothing was done.", addr).List()
-		case inst == nil:
-			return nil, "", noInstance(st, addr).List()
-		case inst.Current == nil:
-			return nil, "", tfdiags.Errorf("No current object",
-				"%s has no current object, only deposed ones. The next apply destroys those and creates a new one.", addr).List()
-		case status == states.Ready && inst.Current.Status != states.Tainted:
-			return nil, "", tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr).List()
-		}
-		object := *inst.Current
-		object.Status = status
-		st = st.Clone()
-		st.SetCurrent(addr, &object, addrs.ProviderInstance{Config: st.Resource(addr.Abs()).Provider, Key: inst.ProviderKey})
-		report := "marked as tainted"
-		if status == states.Ready {
-			report = "successfully untainted"
-		}
-		return st, fmt.Sprintf("Resource instance %s has been %s.", addr, report), nil
-	})
+	return app.changeState(ctx, &f.stateChangeFlags,
+		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+			inst := st.Instance(addr)
+			switch {
+			case inst == nil && f.AllowMissing:
+				return nil, "", tfdiags.Warningf("No such resource instance",
+					"There is no %s in the state; nothing was done.", addr).List()
+			case inst == nil:
+				return nil, "", noInstance(st, addr).List()
+			case inst.Current == nil:
+				return nil, "", tfdiags.Errorf("No current object",
+					"%s has no current object, only deposed ones. The next apply destroys those and creates a "+
+						"new one.", addr).List()
+			case status == states.Ready && inst.Current.Status != states.Tainted:
+				return nil, "",
+					tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr).List()
+			}
+			object := *inst.Current
+			object.Status = status
+			st = st.Clone()
+			st.SetCurrent(addr, &object, addrs.ProviderInstance{Config: st.Resource(addr.Abs()).Provider,
+				Key: inst.ProviderKey})
+			report := "marked as tainted"
+			if status == states.Ready {
+				report = "successfully untainted"
+			}
+			return st, fmt.Sprintf("Resource instance %s has been %s.", addr, report), nil
+		})
 }

@@ -34,10 +34,11 @@ directory is neither read nor written.`,
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.Var((*list)(&f.Filter), "filter", "Run only this test `file`. May be repeated.")
-		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory, "Look for test files in this `path` too.")
+		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory,
+			"Look for test files in this `path` too.")
 		fs.BoolVar(&f.Verbose, "verbose", false, "Print the plan or the state of each run.")
 	}, func(ctx context.Context, app *App, f *testFlags, args []string) error {
-		return runTest(ctx, app, f) // arguments have always been ignored, and scripts give some
+		return runTest(ctx, app, f) // arguments are ignored, because scripts pass some
 	}),
 }
 
@@ -51,7 +52,8 @@ type testFlags struct {
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Input = false
-	given, diags := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir, TestDir: f.TestDirectory, Flags: f.Vars})
+	given, diags := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir,
+		TestDir: f.TestDirectory, Flags: f.Vars})
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -72,8 +74,8 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	}
 	diags = diags.Append(filterTests(suite, f.Filter)...)
 	reqs := make(depsfile.Requirements)
-	if len(suite.Files) > 0 { // without any, nothing is to be run
-		for _, c := range suite.Configs() { // a provider that only a test file configures fails its runs
+	if len(suite.Files) > 0 { // without files there is nothing to run
+		for _, c := range suite.Configs() { // a missing provider of a test file fails its runs only
 			session.AddRequirements(reqs, c)
 		}
 	}
@@ -91,7 +93,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	schemas := running.Schemas(session.EngineContext(ctx), &tfdiags.Diagnostics{})
 	runner := &moduletest.Runner{
 		Suite: suite, Env: *app.Environment(running, workspace), Variables: given,
-		Observe: func(e moduletest.Event) { app.tellTest(e, schemas, f.Verbose) },
+		Observe: func(e moduletest.Event) { app.reportTest(e, schemas, f.Verbose) },
 		Keep:    app.keeper(cfg),
 	}
 	if !runner.Run(session.EngineContext(ctx)) {
@@ -100,8 +102,10 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	return nil
 }
 
-// loadTests loads the test files of a configuration and the modules that their runs name.
-func (a *App) loadTests(ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver) (*moduletest.Suite, tfdiags.Diagnostics) {
+// loadTests loads the test files of a configuration and the modules of their runs.
+func (a *App) loadTests(
+	ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver,
+) (*moduletest.Suite, tfdiags.Diagnostics) {
 	workspace, err := a.Workspace()
 	if err != nil {
 		return nil, tfdiags.FromError(err)
@@ -111,8 +115,10 @@ func (a *App) loadTests(ctx context.Context, cfg *session.Config, dir string, re
 	})
 }
 
-// loadWithTests loads a configuration and the modules that its tests name.
-func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver) (*session.Config, tfdiags.Diagnostics) {
+// loadWithTests loads a configuration and the modules of its tests.
+func (a *App) loadWithTests(
+	ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver,
+) (*session.Config, tfdiags.Diagnostics) {
 	cfg, diags := a.Load(ctx, given, resolve)
 	if diags.HasErrors() {
 		return nil, diags
@@ -126,7 +132,7 @@ func (a *App) loadWithTests(ctx context.Context, given map[string]configs.Given,
 	return cfg, diags
 }
 
-// filterTests keeps only the files that are asked for, and warns of names without a file.
+// filterTests keeps only the selected files, and warns about names without a file.
 func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
 	if len(names) == 0 {
 		return nil
@@ -135,17 +141,19 @@ func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
 	unknown := suite.Only(names)
 	if len(suite.Files) == 0 {
 		return diags.Append(tfdiags.Warningf("No tests were found",
-			"The option -filter names no test file. Give the paths of files as test results show them, relative to the current directory."))
+			"The option -filter names no test file. Give the paths of files as test results show them, "+
+				"relative to the current directory."))
 	}
 	for _, name := range unknown {
 		diags = diags.Append(tfdiags.Warningf("No such test file",
-			"The option -filter=%s names no test file. Give the file's path as test results show it, relative to the current directory.", name))
+			"The option -filter=%s names no test file. Give the file's path as test results show it, relative "+
+				"to the current directory.", name))
 	}
 	return diags
 }
 
-// tellTest prints what a test tells.
-func (a *App) tellTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
+// reportTest prints an event of a test.
+func (a *App) reportTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 	var m ui.Message
 	switch e := e.(type) {
 	case moduletest.Begun:
@@ -153,7 +161,8 @@ func (a *App) tellTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 	case moduletest.FileDone:
 		m = ui.TestFile{Path: e.Path, Status: ui.TestStatus(e.Status.String())}
 	case moduletest.RunDone:
-		run := ui.TestRun{Path: e.Path, Run: e.Run, Status: ui.TestStatus(e.Status.String()), Diagnostics: e.Diagnostics}
+		run := ui.TestRun{Path: e.Path, Run: e.Run, Status: ui.TestStatus(e.Status.String()),
+			Diagnostics: e.Diagnostics}
 		if verbose && e.Plan != nil {
 			run.Plan = &ui.PlanView{Plan: e.Plan, Config: e.Config, Schemas: schemas}
 		}
@@ -162,11 +171,13 @@ func (a *App) tellTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 		}
 		m = run
 	case moduletest.Cleaned:
-		m = ui.TestCleanup{Path: e.Path, Run: e.Run, Diagnostics: e.Diagnostics, Left: left(e.Left), StateFile: e.StateFile}
+		m = ui.TestCleanup{Path: e.Path, Run: e.Run, Diagnostics: e.Diagnostics, Left: left(e.Left),
+			StateFile: e.StateFile}
 	case moduletest.Abandoned:
 		m = ui.TestInterrupt{Path: e.Path, Run: e.Run, Left: left(e.Left)}
 	case moduletest.Ended:
-		m = ui.TestSummary{Status: ui.TestStatus(e.Status.String()), Passed: e.Passed, Failed: e.Failed, Errored: e.Errored, Skipped: e.Skipped}
+		m = ui.TestSummary{Status: ui.TestStatus(e.Status.String()), Passed: e.Passed, Failed: e.Failed,
+			Errored: e.Errored, Skipped: e.Skipped}
 	}
 	a.Printer.Message(m)
 }
@@ -179,8 +190,9 @@ func left(list []moduletest.Object) []ui.TestLeft {
 	return out
 }
 
-// keeper gives a function that writes states of objects that tests could not destroy: the first to errored_test.tfstate, others of
-// the same command beside it. A file of an earlier command is kept under another name.
+// keeper returns a function that saves states of objects that tests could not destroy: the first to
+// errored_test.tfstate, and others of the same command beside it. It renames a file of an earlier
+// command.
 func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 	count := 0
 	return func(st *states.State) (string, error) {
@@ -196,7 +208,8 @@ func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("looking for an earlier %s: %w", name, err)
 		}
-		data, err := statefile.Encode(&statefile.File{Serial: 1, Lineage: uuid.NewString(), State: st}, &statefile.Options{Indent: true})
+		data, err := statefile.Encode(&statefile.File{Serial: 1, Lineage: uuid.NewString(), State: st},
+			&statefile.Options{Indent: true})
 		if err != nil {
 			return "", err
 		}

@@ -38,11 +38,16 @@ The lock files do not change: run "tofu providers lock -recursive" with the
 same directories afterwards, or "tofu init -upgrade" in each of them.`,
 	New: with(func(f *updateFlags, fs *options) {
 		f.addJSON(fs)
-		fs.Var((*list)(&f.Providers), "provider", "Raise the constraints of this provider: `source[@version]`. May be repeated.")
-		fs.Var((*list)(&f.Modules), "module", "Raise the constraints of this module: `source[@version]`. May be repeated.")
-		fs.StringVar(&f.Required, "required-version", "", "Raise required_version to this `version`, or replace it by a constraint.")
-		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories, other than hidden ones and symbolic links.")
-		fs.Var((*list)(&f.Ignore), "ignore", "Leave out files whose path matches this `pattern`, such as \"**/legacy/**\". May be repeated.")
+		fs.Var((*list)(&f.Providers), "provider",
+			"Raise the constraints of this provider: `source[@version]`. May be repeated.")
+		fs.Var((*list)(&f.Modules), "module", "Raise the constraints of this module: `source[@version]`. May "+
+			"be repeated.")
+		fs.StringVar(&f.Required, "required-version", "",
+			"Raise required_version to this `version`, or replace it by a constraint.")
+		fs.BoolVar(&f.Recursive, "recursive", false,
+			"Include subdirectories, other than hidden ones and symbolic links.")
+		fs.Var((*list)(&f.Ignore), "ignore",
+			"Leave out files whose path matches this `pattern`, such as \"**/legacy/**\". May be repeated.")
 		fs.BoolVar(&f.Check, "check", false, "Write nothing, and fail when a constraint would be raised.")
 	}, func(ctx context.Context, app *App, f *updateFlags, args []string) error {
 		return app.update(ctx, f, args)
@@ -59,7 +64,7 @@ type updateFlags struct {
 
 // update is one run of the command.
 func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
-	wishes, err := readWishes(f)
+	requests, err := parseRequests(f)
 	if err != nil {
 		return err
 	}
@@ -76,9 +81,9 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		diags = diags.Append(a.updateDir(ctx, byDir[dir], wishes, chosen, f.Check, &tally)...)
+		diags = diags.Append(a.updateDir(ctx, byDir[dir], requests, chosen, f.Check, &tally)...)
 	}
-	for _, w := range wishes {
+	for _, w := range requests {
 		if !w.met {
 			diags = diags.Append(tally.notFound(w))
 		}
@@ -87,33 +92,35 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	if f.Check {
 		verb = "to be raised"
 	}
-	a.Say("\n%s in %s %s; %d as they should be.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files, "file"), verb, tally.current)
+	a.Say("\n%s in %s %s; %d as they should be.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files,
+		"file"), verb, tally.current)
 	switch {
 	case f.Check && tally.raised > 0:
 		diags = diags.Append(tfdiags.Errorf("Constraints are out of date",
-			"%s to be raised. Run \"tofu update\" with the same options, but without -check.", ui.Count(tally.raised, "version constraint")))
+			"%s to be raised. Run \"tofu update\" with the same options, but without -check.",
+			ui.Count(tally.raised, "version constraint")))
 	case tally.providers > 0 && tally.raised > 0:
 		a.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
 	}
 	return a.done(diags)
 }
 
-// updateTally is what a run came across.
+// updateTally counts the results of a run.
 type updateTally struct {
 	raised, current, files int
-	providers              int // raised constraints of providers
+	providers              int // raised provider constraints
 	sources                map[upgrade.Kind]map[string]bool
-	unknown                map[string]bool // whose newest release isn't known, which is said once
+	unknown                map[string]bool // sources whose newest release is unknown
 }
 
-// notFound tells what could have been meant.
-func (t *updateTally) notFound(w *wish) tfdiags.Diagnostic {
+// notFound returns an error that suggests what the user may have meant.
+func (t *updateTally) notFound(w *upgradeRequest) tfdiags.Diagnostic {
 	text := fmt.Sprintf("No version constraint of %s was found.", w.text)
 	switch {
 	case w.kind == upgrade.Program:
 		text = "No required_version was found."
 	case w.source == "*":
-		text = fmt.Sprintf("No version constraint of any %s was found.", wishOptions[w.kind])
+		text = fmt.Sprintf("No version constraint of any %s was found.", upgradeOptions[w.kind])
 	}
 	if found := sortedKeys(t.sources[w.kind]); len(found) > 0 {
 		text += " There are constraints of " + someOf(found) + "."
@@ -121,7 +128,7 @@ func (t *updateTally) notFound(w *wish) tfdiags.Diagnostic {
 	return tfdiags.Warningf("Nothing to update", "%s", text)
 }
 
-// met notes what a place is a constraint of.
+// met records what a constraint is for.
 func (t *updateTally) met(p upgrade.Place) {
 	kind := p.Kind
 	if kind == upgrade.ModuleRef {
@@ -133,7 +140,8 @@ func (t *updateTally) met(p upgrade.Place) {
 	t.sources[kind][p.String()] = true
 }
 
-// configFiles reads the configuration files of some directories, by directory. What can't be read is an error, and the rest goes on.
+// configFiles reads the configuration files of some directories. An unreadable file is an error,
+// and the others are still read.
 func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdiags.Diagnostics) {
 	var modules []string
 	var diags tfdiags.Diagnostics
@@ -158,12 +166,15 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 		diags = diags.Append(more...)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if e.IsDir() || !configs.IsConfigFile(e.Name()) || slices.ContainsFunc(f.Ignore, func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {
+			if e.IsDir() || !configs.IsConfigFile(e.Name()) ||
+				slices.ContainsFunc(f.Ignore,
+					func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {
 				continue
 			}
 			source, err := os.ReadFile(path)
 			if err != nil {
-				diags = diags.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path, withoutPath(err)))
+				diags = diags.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path,
+					withoutPath(err)))
 				continue
 			}
 			byDir[dir] = append(byDir[dir], upgrade.File{Name: path, Source: source})
@@ -173,18 +184,22 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 }
 
 // updateDir raises the constraints in the files of one directory.
-func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wish, chosen *releases, check bool, tally *updateTally) tfdiags.Diagnostics {
+func (a *App) updateDir(
+	ctx context.Context, files []upgrade.File, requests []*upgradeRequest, chosen *releases, check bool,
+	tally *updateTally,
+) tfdiags.Diagnostics {
 	places, diags := upgrade.Places(files)
 	edits := make(map[string][]upgrade.Edit)
 	for _, p := range places {
 		tally.met(p)
-		w := firstWish(wishes, p)
+		w := firstRequest(requests, p)
 		if w == nil {
 			continue
 		}
 		w.met = true
 		if p.Odd != "" {
-			diags = diags.Append(tfdiags.Warningf("Constraint left alone", "The version constraint of %s can't be raised: %s.", p, p.Odd).At(p.Range))
+			diags = diags.Append(tfdiags.Warningf("Constraint left alone",
+				"The version constraint of %s can't be raised: %s.", p, p.Odd).At(p.Range))
 			continue
 		}
 		text, err := w.raise(ctx, p, chosen)
@@ -196,10 +211,12 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 		case errors.As(err, new(*noNewestError)):
 			if !tally.unknown[p.String()] {
 				tally.unknown[p.String()] = true
-				diags = diags.Append(tfdiags.Errorf("Constraints not raised", "The version constraints of %s were left alone, here and elsewhere: %s.", p, err).At(p.Range))
+				diags = diags.Append(tfdiags.Errorf("Constraints not raised",
+					"The version constraints of %s were left alone, here and elsewhere: %s.", p, err).At(p.Range))
 			}
 		case err != nil:
-			diags = diags.Append(tfdiags.Errorf("Constraint not raised", "The version constraint of %s was left alone: %s.", p, err).At(p.Range))
+			diags = diags.Append(tfdiags.Errorf("Constraint not raised",
+				"The version constraint of %s was left alone: %s.", p, err).At(p.Range))
 		case text == p.Text:
 			tally.current++
 		default:
@@ -223,22 +240,25 @@ func (a *App) updateDir(ctx context.Context, files []upgrade.File, wishes []*wis
 		if err := atomicfile.Rewrite(f.Name, upgrade.Apply(f.Source, changes)); err != nil {
 			tally.files--
 			tally.raised -= len(changes)
-			diags = diags.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.", f.Name, withoutPath(err)))
+			diags = diags.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.",
+				f.Name, withoutPath(err)))
 		}
 	}
 	return diags
 }
 
-// firstWish gives the wish that says most of a place.
-func firstWish(wishes []*wish, p upgrade.Place) *wish {
-	var found []*wish
-	for _, w := range wishes {
-		if w.wants(p) {
+// firstRequest returns the most specific request that matches a place.
+func firstRequest(requests []*upgradeRequest, p upgrade.Place) *upgradeRequest {
+	var found []*upgradeRequest
+	for _, w := range requests {
+		if w.matches(p) {
 			found = append(found, w)
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	return slices.MinFunc(found, func(a, b *wish) int { return cmp.Compare(strings.Count(a.source, "*"), strings.Count(b.source, "*")) })
+	return slices.MinFunc(found, func(a, b *upgradeRequest) int {
+		return cmp.Compare(strings.Count(a.source, "*"), strings.Count(b.source, "*"))
+	})
 }

@@ -17,7 +17,8 @@ import (
 	"tofu/internal/terminal"
 )
 
-// TestUpdateToNewest: the newest releases come from the registries, each list once, and from the tags of repositories.
+// TestUpdateToNewest: the newest releases come from the registries, each list once, and from the
+// tags of repositories.
 func TestUpdateToNewest(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on this machine")
@@ -38,8 +39,10 @@ func TestUpdateToNewest(t *testing.T) {
 	}))
 	defer server.Close()
 	repo := filepath.Join(dir, "repo")
-	for _, args := range [][]string{{"init", "-q", repo}, {"-C", repo, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "x"},
-		{"-C", repo, "tag", "v1.0.0"}, {"-C", repo, "tag", "v1.10.0"}, {"-C", repo, "tag", "v1.9.0"}, {"-C", repo, "tag", "other-3.0.0"}, {"-C", repo, "tag", "v2.0.0-rc1"}} {
+	for _, args := range [][]string{{"init", "-q", repo}, {"-C", repo, "-c", "user.name=t", "-c",
+		"user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "x"},
+		{"-C", repo, "tag", "v1.0.0"}, {"-C", repo, "tag", "v1.10.0"}, {"-C", repo, "tag", "v1.9.0"},
+		{"-C", repo, "tag", "other-3.0.0"}, {"-C", repo, "tag", "v2.0.0-rc1"}} {
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -70,13 +73,15 @@ module "b" {
 	}
 	var out strings.Builder
 	app := NewApp(&terminal.Streams{Out: &out, Err: &out}, []string{"NO_COLOR=1"})
-	app.CLI = &cliconfig.Config{RegistryTimeout: 10 * time.Second, Hosts: map[string]cliconfig.Host{addrs.DefaultHost: {Services: map[string]any{
-		"providers.v1": server.URL + "/p/", "modules.v1": server.URL + "/m/"}}}}
+	app.CLI = &cliconfig.Config{RegistryTimeout: 10 * time.Second,
+		Hosts: map[string]cliconfig.Host{addrs.DefaultHost: {Services: map[string]any{
+			"providers.v1": server.URL + "/p/", "modules.v1": server.URL + "/m/"}}}}
 	flags := &updateFlags{Providers: []string{"*"}, Modules: []string{"*"}, Recursive: true}
 	if err := app.update(t.Context(), flags, nil); err != nil {
 		t.Fatal(err, out.String())
 	}
-	want := strings.NewReplacer("REPO", repo, "~> 5.6", "~> 6.1", `"2.0.0"`, `"2.3.4"`, "v1.0.0", "v1.10.0").Replace(text)
+	want := strings.NewReplacer("REPO", repo, "~> 5.6", "~> 6.1", `"2.0.0"`, `"2.3.4"`, "v1.0.0",
+		"v1.10.0").Replace(text)
 	for _, name := range []string{"x", "y"} {
 		got, err := os.ReadFile(name + "/main.tf")
 		info, statErr := os.Stat(name + "/main.tf")

@@ -102,7 +102,8 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	if diags.HasErrors() {
 		return diags
 	}
-	// Whether the lock file follows the constraints is nothing that a configuration says by itself.
+	// The lock file is not part of the configuration, so validate does not check it against the
+	// constraints.
 	running, more := a.OpenProviders(reqs.InAnyVersion())
 	diags = diags.Append(more...)
 	if more.HasErrors() {

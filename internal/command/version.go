@@ -27,7 +27,7 @@ type versionFlags struct {
 
 func runVersion(_ context.Context, app *App, f *versionFlags, _ []string) error {
 	platform := depsfile.CurrentPlatform().String()
-	locks, _ := depsfile.Load(depsfile.FileName) // a damaged lock file is for init to complain about
+	locks, _ := depsfile.Load(depsfile.FileName) // init reports a damaged lock file
 	if locks == nil {
 		locks = &depsfile.Locks{}
 	}

@@ -20,10 +20,10 @@ var cmdWorkspace = &Command{
 	Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 }
 
-// cmdEnv is the group's name of old.
+// cmdEnv is the group under its old name.
 var cmdEnv = outdated("env", cmdWorkspace)
 
-// outdated gives a group of commands under a name that it had, with a warning in each of them.
+// outdated returns a group of commands under an old name, with a warning in each command.
 func outdated(name string, group *Command) *Command {
 	old := *group
 	old.Name, old.Hidden, old.Sub = name, true, nil
@@ -33,7 +33,8 @@ func outdated(name string, group *Command) *Command {
 			run := sub.New(o)
 			return func(ctx context.Context, app *App, args []string) error {
 				app.warn(tfdiags.Warningf("Deprecated command",
-					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name, group.Name).List())
+					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name,
+					group.Name).List())
 				return run(ctx, app, args)
 			}
 		}
@@ -42,7 +43,7 @@ func outdated(name string, group *Command) *Command {
 	return &old
 }
 
-// workspaceFlags are the options of all workspace commands but show.
+// workspaceFlags are the options of all workspace commands except show.
 type workspaceFlags struct {
 	viewFlags
 	varFlags
@@ -123,7 +124,8 @@ var cmdWorkspaceDelete = &Command{
 	New: with(func(f *workspaceFlags, fs *options) {
 		f.declare(fs)
 		f.lockFlags.add(fs)
-		fs.BoolVar(&f.Force, "force", false, "Delete the workspace although it manages objects, which are forgotten then.")
+		fs.BoolVar(&f.Force, "force", false, "Delete the workspace although it manages objects, which are "+
+			"forgotten then.")
 	}, runWorkspaceDelete), Complete: workspaceNames,
 }
 
@@ -134,13 +136,14 @@ func workspaceArgument(args []string) (string, error) {
 	return args[0], nil
 }
 
-// workspaces are what a backend has.
+// workspaces are the workspaces of a backend.
 type workspaces struct {
 	*session.Location
 	names []string
 }
 
-// workspaceNames are all workspaces, none where finding out takes more than what is there.
+// workspaceNames returns all workspaces, or none if listing them requires more than the local
+// files.
 func workspaceNames(ctx context.Context, app *App) []string {
 	w, diags := app.openWorkspaces(ctx, &workspaceFlags{})
 	if diags.HasErrors() {
@@ -165,19 +168,21 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
-	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, diags // it always exists
+	// the default workspace always exists
+	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, diags
 }
 
-// overriddenWorkspace warns that TF_WORKSPACE decides which workspace is used.
+// overriddenWorkspace returns a warning that TF_WORKSPACE selects the workspace.
 func (a *App) overriddenWorkspace() tfdiags.Diagnostics {
 	if a.Env("TF_WORKSPACE") == "" {
 		return nil
 	}
 	return tfdiags.Warningf("The workspace is overridden",
-		"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working directory.", a.Env("TF_WORKSPACE")).List()
+		"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working "+
+			"directory.", a.Env("TF_WORKSPACE")).List()
 }
 
-// canSelect is the error of selecting a workspace while TF_WORKSPACE decides.
+// canSelect returns an error if TF_WORKSPACE selects the workspace.
 func (a *App) canSelect() error {
 	if a.Env("TF_WORKSPACE") == "" {
 		return nil
@@ -188,10 +193,11 @@ func (a *App) canSelect() error {
 
 func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
 	if name == "" {
-		return a.SelectWorkspace(backend.DefaultWorkspace) // an empty name has always meant the default one
+		return a.SelectWorkspace(backend.DefaultWorkspace) // an empty name means the default workspace
 	}
 	if !session.ValidWorkspaceName(name) {
-		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule).Err()
+		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
+			session.WorkspaceNameRule).Err()
 	}
 	if err := a.canSelect(); err != nil {
 		return err
@@ -201,7 +207,8 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		return diags.Err()
 	}
 	if slices.Contains(w.names, name) {
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name), "\"tofu workspace select %s\" selects it.", name)).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name),
+			"\"tofu workspace select %s\" selects it.", name)).Err()
 	}
 	w.Workspace = name
 	if err := w.create(ctx, a, f); err != nil {
@@ -216,16 +223,18 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		if err != nil {
 			return diags.AppendError(err).Err()
 		}
-		diags = diags.Append(w.change(ctx, a, f, func(open *session.OpenedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) })...)
+		diags = diags.Append(w.change(ctx, a, f,
+			func(open *session.OpenedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) })...)
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return a.done(diags)
 	}
-	a.Say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.", created)
+	a.Say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.",
+		created)
 	return a.done(diags)
 }
 
-// makeWorkspaceOfEnv creates the workspace that TF_WORKSPACE names if there is none.
-func (a *App) makeWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diagnostics {
+// createWorkspaceOfEnv creates the workspace that TF_WORKSPACE names if it does not exist.
+func (a *App) createWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diagnostics {
 	if name := a.Env("TF_WORKSPACE"); name == "" || name == backend.DefaultWorkspace {
 		return nil
 	}
@@ -241,7 +250,7 @@ func (a *App) makeWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diag
 	return diags
 }
 
-// create makes the place's workspace, without objects.
+// create creates the workspace at the location, without objects.
 func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) error {
 	if maker, ok := w.Store.(backend.Maker); ok {
 		if err := maker.Make(ctx, w.Workspace); err != nil {
@@ -249,11 +258,14 @@ func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) erro
 		}
 		return nil
 	}
-	return w.change(ctx, a, f, func(open *session.OpenedState) tfdiags.Diagnostics { return open.CreateIfMissing(ctx) }).Err()
+	return w.change(ctx, a, f,
+		func(open *session.OpenedState) tfdiags.Diagnostics { return open.CreateIfMissing(ctx) }).Err()
 }
 
-// change locks and reads the state of the place's workspace for something to be done with it.
-func (w *workspaces) change(ctx context.Context, a *App, f *workspaceFlags, what func(*session.OpenedState) tfdiags.Diagnostics) tfdiags.Diagnostics {
+// change locks and reads the state of the workspace at the location.
+func (w *workspaces) change(
+	ctx context.Context, a *App, f *workspaceFlags, what func(*session.OpenedState) tfdiags.Diagnostics,
+) tfdiags.Diagnostics {
 	open, diags := a.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-new"})
 	if diags.HasErrors() {
 		return diags
@@ -271,7 +283,8 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 		return err
 	}
 	if !session.ValidWorkspaceName(name) {
-		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name, session.WorkspaceNameRule).Err()
+		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
+			session.WorkspaceNameRule).Err()
 	}
 	w, diags := app.openWorkspaces(ctx, f)
 	if diags.HasErrors() {
@@ -305,25 +318,30 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	}
 	switch {
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name), "\"tofu workspace list\" lists those that do.%s", suggest.DidYouMean(name, w.names))).Err()
+		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
+			"\"tofu workspace list\" lists those that do.%s", suggest.DidYouMean(name, w.names))).Err()
 	case name == backend.DefaultWorkspace:
-		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")).Err()
+		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted",
+			"The workspace \"default\" always exists.")).Err()
 	case name == w.Workspace:
 		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q is your active workspace", name),
 			"Select another one before you delete it.")).Err()
 	}
 	w.Workspace = name
-	open, more := app.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-delete"})
+	open, more := app.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions,
+		Operation: "workspace-delete"})
 	diags = diags.Append(more...)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
 	n := len(open.State().Select(nil))
 	if n > 0 && !f.Force {
-		return diags.Append(tfdiags.Errorf("Workspace is not empty", "Workspace %q is currently tracking %s. Destroy what is left before "+
-			"you delete the workspace, or delete it with -force, after which nobody knows of it.", name, ui.Count(n, "resource instance"))).Append(open.Close()...).Err()
+		return diags.Append(tfdiags.Errorf("Workspace is not empty",
+			"Workspace %q is currently tracking %s. Destroy what is left before "+
+				"you delete the workspace, or delete it with -force, after which nobody knows of it.", name,
+			ui.Count(n, "resource instance"))).Append(open.Close()...).Err()
 	}
-	// The lock goes first: the store that keeps it may be gone after the deletion.
+	// Release the lock first: the store that holds it may be gone after the deletion.
 	diags = diags.Append(open.Close()...)
 	if err := w.Store.Delete(ctx, name); err != nil {
 		return diags.AppendError(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
@@ -331,7 +349,8 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	app.Say("Deleted workspace %q!", name)
 	if n > 0 {
 		diags = diags.Append(tfdiags.Warningf("The workspace was not empty",
-			"What the workspace was tracking, %s, still exists, and nobody knows of it any more.", ui.Count(n, "resource instance")))
+			"What the workspace was tracking, %s, still exists, and nobody knows of it any more.",
+			ui.Count(n, "resource instance")))
 	}
 	return app.done(diags)
 }
@@ -371,7 +390,8 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 	}
 	if !f.Force {
 		ok, err := app.Confirm(ctx, terminal.Question{Title: "Remove the lock on the state?",
-			Text: "If the command that took it still runs, it and the next one may both write\nthe state, and changes get lost."})
+			Text: "If the command that took it still runs, it and the next one may both write\nthe state, and " +
+				"changes get lost."})
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,8 @@ type BackendSettings struct {
 // LocalSettings returns the settings of a root module without a backend block.
 func LocalSettings() *BackendSettings {
 	schema := backend.Schema(local.Driver.Config())
-	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(), Config: schema.EmptyValue()}
+	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(),
+		Config: schema.EmptyValue()}
 }
 
 // DecodeBackend returns the settings in the configuration's backend block, without those of the
@@ -35,7 +36,8 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	block := cfg.Module.Backend
 	if cfg.Module.Cloud != nil {
 		return nil, true, diags.Append(tfdiags.Errorf("Cloud services are not supported",
-			"A \"cloud\" block makes a cloud service run the operations, which this program can't ask for. Use a backend that stores the state, "+
+			"A \"cloud\" block makes a cloud service run the operations, which this program can't ask for. "+
+				"Use a backend that stores the state, "+
 				"such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range))
 	}
 	if block == nil {
@@ -58,16 +60,21 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 		return nil, true, diags
 	}
 	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
-		return nil, true, diags.Append(tfdiags.Errorf("Backend settings may not be secret", "The settings of a backend are written down in the data "+
-			"directory, so they can't be made of sensitive or ephemeral values. Give secrets in the environment variables of the backend, "+
-			"or with -backend-config when running init.").At(block.Range))
+		return nil, true,
+			diags.Append(tfdiags.Errorf("Backend settings may not be secret",
+				"The settings of a backend are written down in the data "+
+					"directory, so they can't be made of sensitive or ephemeral values. Give secrets in the "+
+					"environment variables of the backend, "+
+					"or with -backend-config when running init.").At(block.Range))
 	}
 	value, _ = value.UnmarkDeep()
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, diags
 }
 
 // open opens the store of the backend.
-func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePaths) (backend.Store, tfdiags.Diagnostics) {
+func (s *BackendSettings) open(
+	ctx context.Context, app *Session, paths StatePaths,
+) (backend.Store, tfdiags.Diagnostics) {
 	config := s.Driver.Config()
 	diags := backend.Decode(s.Config, config, app.Env)
 	if diags.HasErrors() {
@@ -75,7 +82,8 @@ func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePat
 	}
 	if c, ok := config.(*local.Config); ok {
 		if v := s.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
-			d := tfdiags.Errorf("Invalid path of the state file", "The \"path\" attribute value must not be empty. Leave it out for terraform.tfstate.")
+			d := tfdiags.Errorf("Invalid path of the state file",
+				"The \"path\" attribute value must not be empty. Leave it out for terraform.tfstate.")
 			d.Path = cty.GetAttrPath("path")
 			return nil, diags.Append(d)
 		}
@@ -83,7 +91,8 @@ func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePat
 	}
 	store, err := s.Driver.Open(ctx, config)
 	if err != nil {
-		return nil, diags.Append(tfdiags.Errorf("Failed to open the backend", "The backend %q could not be opened: %s.", s.Driver.Name, err))
+		return nil, diags.Append(tfdiags.Errorf("Failed to open the backend",
+			"The backend %q could not be opened: %s.", s.Driver.Name, err))
 	}
 	return store, diags
 }
@@ -105,31 +114,36 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, tfdiags.Diagnos
 	case record == nil:
 		return nil, diags.Append(needInit("The backend %q is not set up in this directory", settings.Driver.Name))
 	case !hasBlock:
-		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has no backend any more", record.Type))
+		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has no backend "+
+			"any more", record.Type))
 	case record.Type != settings.Driver.Name:
-		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has %q", record.Type, settings.Driver.Name))
+		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has %q",
+			record.Type, settings.Driver.Name))
 	}
 	stored, err := record.Value(settings.Schema.ImpliedType())
 	if err != nil {
 		return nil, diags.AppendError(err)
 	}
 	if record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block) {
-		return nil, diags.Append(needInit("The backend was set up with other settings than it has in the configuration"))
+		return nil, diags.Append(needInit("The backend was set up with other settings than it has in the " +
+			"configuration"))
 	}
 	settings.Config = stored
 	return settings, diags
 }
 
 func needInit(reason string, args ...any) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"", "%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
-		"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",
+	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"",
+		"%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
+			"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",
 		fmt.Sprintf(reason, args...))
 }
 
 // OptionalSchema returns schema with all arguments optional, because arguments that a block omits
 // may be set elsewhere.
 func OptionalSchema(schema *configschema.Block) *configschema.Block {
-	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)), BlockTypes: schema.BlockTypes}
+	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)),
+		BlockTypes: schema.BlockTypes}
 	for name, attr := range schema.Attributes {
 		relaxed := *attr
 		relaxed.Required, relaxed.Optional = false, true

@@ -43,11 +43,13 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 	}
 	var file backendFile
 	if err := json.Unmarshal(src, &file); err != nil {
-		return nil, fmt.Errorf("%s, where init notes the backend's settings, is damaged: %w; run `tofu init -reconfigure` to write it anew",
+		return nil, fmt.Errorf("%s, where init notes the backend's settings, is damaged: %w; run `tofu init "+
+			"-reconfigure` to write it anew",
 			s.backendRecordPath(), err)
 	}
 	if file.Version != 3 {
-		return nil, fmt.Errorf("%s, where init notes the backend's settings, has version %d instead of 3, so something else was put there: move the file away",
+		return nil, fmt.Errorf("%s, where init notes the backend's settings, has version %d instead of 3, so "+
+			"something else was put there: move the file away",
 			s.backendRecordPath(), file.Version)
 	}
 	if file.Backend != nil && file.Backend.Type == "" {
@@ -111,7 +113,8 @@ func (r *BackendRecord) Value(ty cty.Type) (cty.Value, error) {
 		if text, ok := given[name]; ok {
 			v, err := ctyjson.Unmarshal(text, attr)
 			if err != nil {
-				return cty.NilVal, fmt.Errorf("reading the recorded setting %s of the backend %q: %w", name, r.Type, err)
+				return cty.NilVal, fmt.Errorf("reading the recorded setting %s of the backend %q: %w", name,
+					r.Type, err)
 			}
 			values[name] = v
 		}

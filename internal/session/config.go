@@ -62,7 +62,9 @@ func (s *Session) Collect(vars Variables) (map[string]configs.Given, tfdiags.Dia
 }
 
 // Load loads a configuration with the modules that resolve returns.
-func (s *Session) Load(ctx context.Context, given map[string]configs.Given, resolve configs.Resolver) (*Config, tfdiags.Diagnostics) {
+func (s *Session) Load(
+	ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
+) (*Config, tfdiags.Diagnostics) {
 	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
 		opts.Resolve = resolve
 		return configs.LoadRoot(ctx, s.RootDir, opts)
@@ -70,7 +72,9 @@ func (s *Session) Load(ctx context.Context, given map[string]configs.Given, reso
 }
 
 // LoadRootModuleWith loads the root module only, with values that were collected before.
-func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, tfdiags.Diagnostics) {
+func (s *Session) LoadRootModuleWith(
+	ctx context.Context, given map[string]configs.Given,
+) (*Config, tfdiags.Diagnostics) {
 	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
 		return configs.LoadRootModule(s.RootDir, opts)
 	})
@@ -111,7 +115,8 @@ func (s *Session) RequireConfigFor(mode plans.Mode) error {
 	if mode == plans.Destroy {
 		return nil
 	}
-	return s.requireConfigBut(" Without a configuration, everything in the state would be destroyed; \"tofu destroy\" does that.")
+	return s.requireConfigBut(" Without a configuration, everything in the state would be destroyed; \"tofu " +
+		"destroy\" does that.")
 }
 
 func (s *Session) requireConfigBut(advice string) error {
@@ -123,7 +128,9 @@ func (s *Session) requireConfigBut(advice string) error {
 		dir = s.RootDir
 	}
 	return tfdiags.Errorf("No configuration files",
-		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir, advice).Err()
+		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. "+
+			"Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir,
+		advice).Err()
 }
 
 // Source returns the text of a configuration file for excerpts in diagnostics.

@@ -42,7 +42,9 @@ type OperationOptions struct {
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
 // opens the backend, locks and reads the state, and checks the providers. Unless there are errors,
 // the caller must close the operation, which releases the lock.
-func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, tfdiags.Diagnostics) {
+func (s *Session) StartOperation(
+	ctx context.Context, opts OperationOptions, name string,
+) (*Operation, tfdiags.Diagnostics) {
 	root, diags := s.LoadRootModule(ctx, opts.Variables)
 	if diags.HasErrors() {
 		return nil, diags
@@ -126,12 +128,16 @@ func (op *Operation) Close() {
 // Plan validates the configuration, plans, and prints the plan. It also prints and returns a plan
 // with errors, except that a plan without any objects is printed only if it is not going to be
 // applied.
-func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions, toApply bool) (*plans.Plan, tfdiags.Diagnostics) {
+func (op *Operation) Plan(
+	ctx context.Context, opts *engine.PlanOptions, toApply bool,
+) (*plans.Plan, tfdiags.Diagnostics) {
 	plan, diags := op.PlanQuietly(ctx, opts)
 	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed."))
+		diags = diags.Append(tfdiags.Errorf("Execution halted",
+			"The operation was interrupted while planning. Nothing was changed."))
 	}
-	if plan != nil && (!diags.HasErrors() || HasChanges(plan) || opts.Mode != plans.Destroy && (!toApply || len(plan.Changes.Instances) > 0)) {
+	if plan != nil && (!diags.HasErrors() || HasChanges(plan) || opts.Mode != plans.Destroy &&
+		(!toApply || len(plan.Changes.Instances) > 0)) {
 		op.ShowPlan(ctx, plan, false)
 	}
 	return plan, diags
@@ -153,7 +159,8 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	opts.Variables = op.Variables
 	plan, more := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, opts)
-	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" }) // validation names resources, planning names instances
+	// validation names resources, planning names instances
+	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	diags = diags.Append(more.Dedup(said)...)
 	if !diags.HasErrors() {
 		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State()))...)
@@ -183,7 +190,9 @@ func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool)
 }
 
 // Apply applies a plan and saves the state, even after errors and interrupts.
-func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
+func (op *Operation) Apply(
+	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
+) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
 	defer op.Session.Interrupts.Record()()
 	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
 		return nil, nil, tfdiags.FromError(err)
@@ -198,7 +207,8 @@ func (op *Operation) Apply(ctx context.Context, plan *plans.Plan, planID string,
 	}
 	st, diags := engine.Apply(EngineContext(ctx), op.Config.Config, plan, &env, opts)
 	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Errorf("Execution halted", "The operation was interrupted. What was done before is in the state; plan again to see what is left."))
+		diags = diags.Append(tfdiags.Errorf("Execution halted",
+			"The operation was interrupted. What was done before is in the state; plan again to see what is left."))
 	}
 	if st == plan.Prior && diags.HasErrors() {
 		return st, tally, diags // refused before the first change; unlocking removes the journal
@@ -244,7 +254,9 @@ func EngineContext(ctx context.Context) context.Context { return context.Without
 
 // lockPlan locks the state for a plan. Plans only read, so another plan's lock does not prevent
 // them.
-func (s *Session) lockPlan(ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting)) tfdiags.Diagnostics {
+func (s *Session) lockPlan(
+	ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting),
+) tfdiags.Diagnostics {
 	diags := m.Lock(ctx, OperationPlan, 0, nil)
 	for _, d := range diags {
 		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == OperationPlan {

@@ -76,7 +76,8 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags
 	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides}
 	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
 		launch := plugin.Launch{
-			Log: s.Logs.Provider.With("provider", p.String()), CacheDir: s.CLI.CacheDir, NoTLS: s.Env("TF_DISABLE_PLUGIN_TLS") != "",
+			Log: s.Logs.Provider.With("provider", p.String()), CacheDir: s.CLI.CacheDir,
+			NoTLS:    s.Env("TF_DISABLE_PLUGIN_TLS") != "",
 			Reattach: attached[p],
 		}
 		if launch.Reattach != nil {
@@ -206,7 +207,8 @@ func (s *Session) OverrideWarning() tfdiags.Diagnostics {
 		return nil
 	}
 	return tfdiags.Warningf("Provider development overrides are in effect",
-		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no released version, and "+
+		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no "+
+			"released version, and "+
 			"released versions may be unable to read the state that they leave.",
 		strings.Join(used, "")).List()
 }

@@ -36,7 +36,9 @@ func (s *Session) remoteState() builtin.RemoteState {
 
 // remoteOutputs reads the outputs of the latest snapshot of a workspace. It takes no lock, because
 // a snapshot is always complete.
-func (s *Session) remoteOutputs(ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
+func (s *Session) remoteOutputs(
+	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
+) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 	driver, diags := all.Driver(name)
 	if diags.HasErrors() {
 		return nil, false, diags

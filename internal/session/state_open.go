@@ -108,7 +108,8 @@ func (s *Session) fileStore(req *StateRequest) backend.Store {
 	if req.TimedBackup && req.Paths.Backup == "" {
 		req.Paths.Backup = TimedBackupName(req.Paths.State)
 	}
-	return local.New(nil, &local.Options{State: req.Paths.State, StateOut: req.Paths.StateOut, Backup: req.Paths.Backup})
+	return local.New(nil, &local.Options{State: req.Paths.State, StateOut: req.Paths.StateOut,
+		Backup: req.Paths.Backup})
 }
 
 // Location is where the states of a working directory are stored.
@@ -134,7 +135,9 @@ func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*L
 	return p, diags.Append(more...)
 }
 
-func (s *Session) OpenSettings(ctx context.Context, cfg *Config, settings *BackendSettings, workspace string, req StateRequest) (*Location, tfdiags.Diagnostics) {
+func (s *Session) OpenSettings(
+	ctx context.Context, cfg *Config, settings *BackendSettings, workspace string, req StateRequest,
+) (*Location, tfdiags.Diagnostics) {
 	var codec statemgr.Codec = lazyCodec{s, cfg}
 	var diags tfdiags.Diagnostics
 	if !req.LazyKeys {
@@ -147,7 +150,8 @@ func (s *Session) OpenSettings(ctx context.Context, cfg *Config, settings *Backe
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
 	store, more := settings.open(ctx, s, req.Paths)
-	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths}, diags.Append(more...)
+	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths},
+		diags.Append(more...)
 }
 
 func localConfig(s *BackendSettings) *local.Config {
@@ -165,10 +169,12 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 // Manager returns the state manager of the current workspace.
 func (p *Location) Manager(a *Session) *statemgr.Manager {
 	interval, _ := a.persistInterval() // ReadState reports an invalid value
-	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval, Fail: func(error) { a.Interrupts.Add() },
+	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval,
+		Fail:  func(error) { a.Interrupts.Add() },
 		Abort: a.Interrupts.Kill}
 	if p.Settings != nil {
-		opts.StoreID = fmt.Sprintf("%s %x", p.Settings.Driver.Name, BackendHash(p.Settings.Driver.Name, p.Settings.Config))
+		opts.StoreID = fmt.Sprintf("%s %x", p.Settings.Driver.Name, BackendHash(p.Settings.Driver.Name,
+			p.Settings.Config))
 	}
 	opts.Codec = p.codec
 	return statemgr.Open(p.Store, p.Workspace, opts)
@@ -183,7 +189,8 @@ func (s *Session) persistInterval() (time.Duration, tfdiags.Diagnostics) {
 	}
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return shortest, tfdiags.Errorf("Invalid environment variable", "TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text).List()
+		return shortest, tfdiags.Errorf("Invalid environment variable",
+			"TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text).List()
 	}
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
@@ -236,12 +243,14 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 // Store writes a changed state.
 func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagnostics {
 	if o.backup != "" {
-		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage, State: o.Snapshot.State})
+		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage,
+			State: o.Snapshot.State})
 		if err == nil {
 			err = atomicfile.WriteNamed(o.backup, text, 0o600)
 		}
 		if err != nil {
-			return tfdiags.Errorf("No backup could be made", "The state was not changed, because its backup could not be written: %s.", err).List()
+			return tfdiags.Errorf("No backup could be made",
+				"The state was not changed, because its backup could not be written: %s.", err).List()
 		}
 		o.backup = ""
 	}

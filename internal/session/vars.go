@@ -21,7 +21,8 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 	if !s.Input {
 		return configs.Given{}, terminal.ErrNoInput
 	}
-	answer, err := s.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description, Secret: v.Sensitive || v.Ephemeral})
+	answer, err := s.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description,
+		Secret: v.Sensitive || v.Ephemeral})
 	if err != nil {
 		return configs.Given{}, err
 	}
@@ -30,7 +31,9 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 
 // PlanVariables returns the values that are given again for a saved plan. It asks the user for
 // missing ephemeral ones, which plans do not store.
-func (l *Config) PlanVariables(ctx context.Context, app *Session, plan *plans.Plan) (map[string]engine.Variable, tfdiags.Diagnostics) {
+func (l *Config) PlanVariables(
+	ctx context.Context, app *Session, plan *plans.Plan,
+) (map[string]engine.Variable, tfdiags.Diagnostics) {
 	values, diags := inputs.Values(l.Given, l.Module.Variables)
 	out := make(map[string]engine.Variable, len(values))
 	for name, v := range values {
@@ -62,7 +65,9 @@ const (
 )
 
 // Variables returns the values of the root module's variables, and asks the user for missing ones.
-func (l *Config) Variables(ctx context.Context, app *Session, need variableNeed) (map[string]engine.Variable, tfdiags.Diagnostics) {
+func (l *Config) Variables(
+	ctx context.Context, app *Session, need variableNeed,
+) (map[string]engine.Variable, tfdiags.Diagnostics) {
 	declared := l.Module.Variables
 	values, diags := inputs.Values(l.Given, declared)
 	out := make(map[string]engine.Variable, len(declared))
@@ -110,7 +115,8 @@ func (l *Config) Convertible(values map[string]engine.Variable) tfdiags.Diagnost
 				from = " at " + tfdiags.Place(*at)
 			}
 			diags = append(diags, tfdiags.Errorf("Invalid value for input variable",
-				"The value given%s for the variable %q does not fit its type: %s.", from, name, tfdiags.FormatError(err)).At(v.Range))
+				"The value given%s for the variable %q does not fit its type: %s.", from, name,
+				tfdiags.FormatError(err)).At(v.Range))
 		}
 	}
 	return diags

@@ -17,7 +17,8 @@ import (
 func (s *Session) Workspace() (string, error) {
 	if name := s.Env("TF_WORKSPACE"); name != "" {
 		if !ValidWorkspaceName(name) {
-			return "", fmt.Errorf("the workspace name %q, set by TF_WORKSPACE, is not allowed: %s", name, WorkspaceNameRule)
+			return "", fmt.Errorf("the workspace name %q, set by TF_WORKSPACE, is not allowed: %s", name,
+				WorkspaceNameRule)
 		}
 		return name, nil
 	}
@@ -38,6 +39,7 @@ func (s *Session) SelectWorkspace(name string) error {
 	return s.WriteDataFile("environment", []byte(name), 0o644)
 }
 
-const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have spaces or slashes"
+const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +
+	"spaces or slashes"
 
 func ValidWorkspaceName(name string) bool { return name != "" && url.PathEscape(name) == name }

@@ -16,50 +16,52 @@ import (
 	"tofu/internal/version"
 )
 
-// wish is one option that says what to raise.
-type wish struct {
-	text    string // as it was given
+// upgradeRequest is one option that says what to raise.
+type upgradeRequest struct {
+	text    string // as given
 	kind    upgrade.Kind
-	source  string // with wildcards
+	source  string // may contain wildcards
 	match   *regexp.Regexp
-	version *depsfile.Version // to raise to; nil for the newest, unless there is a constraint
-	replace string            // the constraint to write; empty to raise
-	met     bool              // a constraint was found
+	version *depsfile.Version // version to raise to; nil for the newest or if replace is set
+	replace string            // constraint to write; "" to raise
+	met     bool              // a matching constraint was found
 }
 
-// wishOptions are the names of the options, and of what they are for.
-var wishOptions = map[upgrade.Kind]string{upgrade.Provider: "provider", upgrade.Module: "module"}
+// upgradeOptions are the names of the options by what they raise.
+var upgradeOptions = map[upgrade.Kind]string{upgrade.Provider: "provider", upgrade.Module: "module"}
 
-func readWishes(f *updateFlags) ([]*wish, error) {
-	var wishes []*wish
+func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {
+	var requests []*upgradeRequest
 	for _, group := range []struct {
 		kind  upgrade.Kind
 		texts []string
 	}{{upgrade.Provider, f.Providers}, {upgrade.Module, f.Modules}} {
 		for _, text := range group.texts {
-			w, err := readWish(group.kind, text)
+			w, err := parseRequest(group.kind, text)
 			if err != nil {
-				return nil, badUsage("Invalid option", "The option -%s=%q: %s.", wishOptions[group.kind], text, err)
+				return nil, badUsage("Invalid option", "The option -%s=%q: %s.", upgradeOptions[group.kind], text, err)
 			}
-			wishes = append(wishes, w)
+			requests = append(requests, w)
 		}
 	}
 	if f.Required != "" {
-		w := &wish{text: "required_version", kind: upgrade.Program, match: regexp.MustCompile("")}
+		w := &upgradeRequest{text: "required_version", kind: upgrade.Program, match: regexp.MustCompile("")}
 		if err := w.target(f.Required); err != nil {
 			return nil, badUsage("Invalid option", "The option -required-version=%q: %s.", f.Required, err)
 		}
-		wishes = append(wishes, w)
+		requests = append(requests, w)
 	}
-	if len(wishes) == 0 {
-		return nil, badUsage("Nothing to update", "Say what to raise with -provider, -module or -required-version; -provider=\"*\" and -module=\"*\" raise all.")
+	if len(requests) == 0 {
+		return nil, badUsage("Nothing to update",
+			"Say what to raise with -provider, -module or -required-version; -provider=\"*\" and "+
+				"-module=\"*\" raise all.")
 	}
-	return wishes, nil
+	return requests, nil
 }
 
-// readWish reads SOURCE[@VERSION]. The address of a git repository may have an "@" of its own.
-func readWish(kind upgrade.Kind, text string) (*wish, error) {
-	w := &wish{text: text, kind: kind, source: text}
+// parseRequest parses SOURCE[@VERSION]. The address of a git repository may contain an "@".
+func parseRequest(kind upgrade.Kind, text string) (*upgradeRequest, error) {
+	w := &upgradeRequest{text: text, kind: kind, source: text}
 	if i := strings.LastIndex(text, "@"); i > 0 && !strings.Contains(text[i:], "/") {
 		w.source = text[:i]
 		if err := w.target(text[i+1:]); err != nil {
@@ -85,8 +87,8 @@ func readWish(kind upgrade.Kind, text string) (*wish, error) {
 	return w, nil
 }
 
-// target reads what stands after the "@": a version or a constraint.
-func (w *wish) target(text string) error {
+// target parses the version or constraint after the "@".
+func (w *upgradeRequest) target(text string) error {
 	if v, err := depsfile.ParseVersion(strings.TrimPrefix(text, "v")); err == nil {
 		w.version = &v
 		return nil
@@ -99,8 +101,9 @@ func (w *wish) target(text string) error {
 	return nil
 }
 
-// wants tells whether a place is meant. Addresses at the default host may be given without it.
-func (w *wish) wants(p upgrade.Place) bool {
+// matches reports whether the request includes a place. Addresses at the default host may be
+// written without it.
+func (w *upgradeRequest) matches(p upgrade.Place) bool {
 	kind := p.Kind
 	if kind == upgrade.ModuleRef {
 		kind = upgrade.Module
@@ -115,8 +118,8 @@ func (w *wish) wants(p upgrade.Place) bool {
 	return w.match.MatchString(address) || w.match.MatchString(strings.TrimPrefix(address, addrs.DefaultHost+"/"))
 }
 
-// raise gives the new text of a place.
-func (w *wish) raise(ctx context.Context, p upgrade.Place, chosen *releases) (string, error) {
+// raise returns the new text of a place.
+func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *releases) (string, error) {
 	if w.replace != "" {
 		if p.Kind == upgrade.ModuleRef {
 			return "", fmt.Errorf("a ref is no constraint; give a version like \"1.2.0\"")
@@ -136,10 +139,10 @@ func (w *wish) raise(ctx context.Context, p upgrade.Place, chosen *releases) (st
 	return upgrade.Raise(p.Text, v)
 }
 
-// noNewestError tells that the newest release of something isn't known: the same wherever it is named.
+// noNewestError reports that the newest release is unknown. It is reported once for all places.
 type noNewestError struct{ error }
 
-// releases finds the newest release of what places name, once for each.
+// releases finds the newest releases, once for each source.
 type releases struct {
 	app    *App
 	known  memo.Map[string, depsfile.Version]
