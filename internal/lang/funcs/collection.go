@@ -171,10 +171,7 @@ var lengthFunc = function.New(&function.Spec{
 		case ty == cty.DynamicPseudoType:
 			n = cty.UnknownVal(cty.Number)
 		case ty == cty.String:
-			var err error
-			if n, err = stdlib.Strlen(coll); err != nil {
-				return cty.NilVal, err
-			}
+			n = stringLength(coll)
 		case ty.IsTupleType():
 			n = cty.NumberIntVal(int64(ty.Length()))
 		case ty.IsObjectType():

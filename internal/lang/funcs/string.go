@@ -43,13 +43,6 @@ var (
 	splitFunc = described(stdlib.SplitFunc,
 		"`split` returns a list of the parts of a string between separators.",
 		"The separator.", "The string.")
-	strrevFunc = described(stdlib.ReverseFunc,
-		"`strrev` reverses the characters of a string. Grapheme clusters stay intact.",
-		"The string.")
-	substrFunc = described(stdlib.SubstrFunc,
-		"`substr` extracts a part of a string by offset and length in characters.",
-		"The string.", "The index of the first character; a negative index counts from the end.",
-		"The number of characters; -1 means all remaining characters.")
 	titleFunc = described(stdlib.TitleFunc,
 		"`title` capitalizes the first letter of each word in a string.",
 		"The string.")
