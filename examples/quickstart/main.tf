@@ -1,5 +1,5 @@
-# A small web site: one page for each text in content/, an index page and a
-# style sheet, as files in a folder; and a note about each page that was published.
+# A small web site: one page for each text in content/, an index page and a style sheet, as files in a
+# directory, and a note about each published page.
 
 terraform {
   required_providers {
@@ -24,13 +24,13 @@ provider "notes" {
 }
 
 locals {
-  # Each text has a few fields at its head; its name is the name of the page.
+  # Each text starts with a few fields. Its file name is the name of the page.
   texts = {
     for name in fileset("${path.root}/content", "*.md") :
     trimsuffix(name, ".md") => provider::files::front_matter(file("${path.root}/content/${name}"))
   }
 
-  # The texts that are not drafts, as the site shows them.
+  # The texts that are not drafts.
   pages = {
     for name, text in local.texts : name => {
       title   = text.fields.title
@@ -70,7 +70,7 @@ resource "files_file" "index" {
   })
 }
 
-# One note a page: what was published, and which text it was.
+# A note for each published page, with the checksum of its text.
 resource "notes_note" "published" {
   for_each = local.pages
 

@@ -5,12 +5,12 @@ variable "title" {
 }
 
 variable "accent" {
-  description = "The colour of headings and links, as CSS writes it."
+  description = "The colour of headings and links, in CSS syntax."
   type        = string
   default     = "seagreen"
 
   validation {
     condition     = can(regex("^(#[0-9a-fA-F]{6}|[a-z]+)$", var.accent))
-    error_message = "Write a colour name in small letters, or # and six hexadecimal digits."
+    error_message = "Write a colour name in lower case, or # and six hexadecimal digits."
   }
 }

@@ -1,4 +1,4 @@
-# One page of the site: a file of HTML made from a text.
+# One page of the site: an HTML file generated from a text.
 
 terraform {
   required_providers {
@@ -9,7 +9,7 @@ terraform {
 }
 
 locals {
-  # Paragraphs are what stands between empty lines.
+  # Paragraphs are separated by empty lines.
   paragraphs = [for p in split("\n\n", trimspace(var.page.body)) : trimspace(p)]
 }
 

@@ -4,7 +4,7 @@ output "title" {
 }
 
 output "summary" {
-  description = "What the page is about, in a sentence."
+  description = "A summary of the page in one sentence."
   value       = var.page.summary
 }
 

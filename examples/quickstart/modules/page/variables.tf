@@ -4,12 +4,12 @@ variable "folder" {
 }
 
 variable "name" {
-  description = "The name of the page, which its file and its address have."
+  description = "The name of the page, used in its file name and URL."
   type        = string
 }
 
 variable "page" {
-  description = "What is on the page."
+  description = "The content of the page."
   type = object({
     title   = string
     summary = optional(string, "")
