@@ -8,19 +8,21 @@ import (
 	"tofu/internal/plans"
 )
 
-// pair is one step of an alignment: an element that stays (both set), is gone (new is -1) or is new (old is -1).
+// pair is one step of an alignment: an element that is kept (both set), removed (new is -1) or
+// added (old is -1).
 type pair struct{ old, new int }
 
-// The search for the best alignment of long lists with little in common costs time quadratic in their length. It ends when it has
-// made maxEdits edits, or baseSteps steps and stepsPerElement for each element: then all of the differing middle counts as replaced.
+// Aligning long lists with little in common takes quadratic time. The search stops after maxEdits
+// edits, or after baseSteps steps plus stepsPerElement for each element. The whole differing middle
+// then counts as replaced.
 const (
 	maxEdits        = 1000
 	baseSteps       = 1 << 16
 	stepsPerElement = 64
 )
 
-// align finds what two lists have in common: what stays in a shortest edit script (Myers, "An O(ND) Difference Algorithm and Its
-// Variations"), or a longer one where that would take too long.
+// align returns an alignment of two lists with the fewest edits (Myers, "An O(ND) Difference
+// Algorithm and Its Variations"), or one with more edits if finding that would take too long.
 func align[T comparable](old, new []T) []pair {
 	start := 0
 	for start < len(old) && start < len(new) && old[start] == new[start] {
@@ -49,8 +51,8 @@ func align[T comparable](old, new []T) []pair {
 	return goneFirst(out)
 }
 
-// myers searches forwards: after each edit it notes the furthest point reached on every diagonal x - y, and walks back over the
-// notes when it has arrived.
+// myers searches forwards: after each edit it records the furthest point on every diagonal x - y.
+// When it reaches the end, it walks back over the records.
 func myers[T comparable](a, b []T) []pair {
 	n, m := len(a), len(b)
 	if n == 0 || m == 0 {
@@ -58,9 +60,9 @@ func myers[T comparable](a, b []T) []pair {
 	}
 	most := min(n+m, maxEdits)
 	budget := baseSteps + stepsPerElement*(n+m)
-	furthest := make([]int, 2*most+3) // of diagonal k at k+most+1
+	furthest := make([]int, 2*most+3) // furthest point on diagonal k, at k+most+1
 	mid := most + 1
-	var trace [][]int // what furthest was before each edit, for diagonals -d to d
+	var trace [][]int // copies of furthest before each edit, for diagonals -d to d
 	for d := 0; d <= most; d++ {
 		trace = append(trace, slices.Clone(furthest[mid-d-1:mid+d+2]))
 		for k := -d; k <= d; k += 2 {
@@ -84,7 +86,8 @@ func myers[T comparable](a, b []T) []pair {
 	return replaced(n, m)
 }
 
-// down tells whether the furthest way to diagonal k at edit d is an insertion; row starts at diagonal -d-1.
+// down reports whether the furthest path to diagonal k at edit d is an insertion. row starts at
+// diagonal -d-1.
 func down(row []int, d, k int) bool {
 	return k == -d || k != d && row[k-1+d+1] < row[k+1+d+1]
 }
@@ -130,7 +133,7 @@ func replaced(n, m int) []pair {
 	return out
 }
 
-// goneFirst puts what is gone before what is new in every stretch of changes.
+// goneFirst puts removed elements before added ones in every run of changes.
 func goneFirst(pairs []pair) []pair {
 	for i := 0; i < len(pairs); {
 		j := i
@@ -151,8 +154,8 @@ func goneFirst(pairs []pair) []pair {
 	return pairs
 }
 
-// list compares lists by what they have in common. Where as many objects are gone as are new in one place, they are taken to be
-// the same ones, changed.
+// list aligns and compares two lists. If a run of changes removes as many objects as it adds, the
+// objects count as updated.
 func (d *differ) list(before, after cty.Value) *node {
 	was, is := elementsOf(before), elementsOf(after)
 	pairs := align(elementKeys(was, "-"), elementKeys(is, "+"))
@@ -179,7 +182,7 @@ func (d *differ) list(before, after cty.Value) *node {
 	return n
 }
 
-// stretch is a run of gone elements followed by new ones.
+// stretch compares a run of removed elements followed by added ones.
 func (d *differ) stretch(was, is []cty.Value, pairs []pair) []*node {
 	var gone, added []cty.Value
 	for _, p := range pairs {
@@ -208,7 +211,8 @@ func isObject(v cty.Value) bool {
 	return v.IsKnown() && !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
 }
 
-// elementKeys gives the keys by which elements are matched. What isn't known yet matches nothing: side keeps it apart.
+// elementKeys returns the keys by which elements are matched. Unknown elements match nothing; side
+// makes their keys differ.
 func elementKeys(values []cty.Value, side string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -220,7 +224,7 @@ func elementKeys(values []cty.Value, side string) []string {
 	return out
 }
 
-// alignLines compares texts line by line.
+// alignLines aligns the lines of two texts.
 func alignLines(old, new []string) []line {
 	var out []line
 	for _, p := range align(old, new) {

@@ -40,7 +40,8 @@ func script(old, new string) string {
 	return out.String()
 }
 
-// FuzzAlign checks that following an alignment turns the one list into the other, in order, and keeps only what is equal.
+// FuzzAlign checks that following an alignment turns the one list into the other, in order, and
+// keeps only what is equal.
 func FuzzAlign(f *testing.F) {
 	f.Add("abcabba", "cbabac")
 	f.Add("aaaa", "aa")

@@ -38,7 +38,8 @@ func testContext() *hcl.EvalContext {
 	}
 }
 
-// problems evaluates the conditions of the check blocks in a file: a condition that fails or can't be evaluated is a problem.
+// problems evaluates the conditions of the check blocks in a file: a condition that fails or can't
+// be evaluated is a problem.
 func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 	t.Helper()
 	file, hclDiags := hclsyntax.ParseConfig([]byte(text), name, hcl.InitialPos)
@@ -155,7 +156,8 @@ func TestDiagnosticAtTheEndOfAFile(t *testing.T) {
 	}
 }
 
-// TestNamesOnTerminals: a name from the disk or a backend can't control the terminal, and JSON has it as it is.
+// TestNamesOnTerminals: a name from the disk or a backend can't control the terminal, and JSON has
+// it as it is.
 func TestNamesOnTerminals(t *testing.T) {
 	const name = "w\x1b[2Jx"
 	var b, j bytes.Buffer

@@ -13,8 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// involvedValues tells what the references of the failing expression stand for, by name. A reference that can't be evaluated is
-// shown as far as it can. What is sensitive or unknown is mentioned only where that is the cause, what is ephemeral never.
+// involvedValues returns the values of the references in the failing expression, by name. It shows
+// as much as possible of a reference that can't be evaluated. It mentions sensitive and unknown
+// values only if they are the cause, and never ephemeral values.
 func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	var out []snippetValue
 	seen := make(map[string]bool)
@@ -26,7 +27,7 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 				continue
 			}
 			text := traversalText(part)
-			if n == 1 && len(tr) > 1 && !isLocalName(d.EvalContext, text) || seen[text] { // "var" alone says nothing
+			if n == 1 && len(tr) > 1 && !isLocalName(d.EvalContext, text) || seen[text] { // skip roots such as "var"
 				break
 			}
 			seen[text] = true
@@ -40,7 +41,7 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	return out
 }
 
-// isLocalName reports whether a name is one that the expression itself introduces, as "for" does.
+// isLocalName reports whether the expression itself introduces a name, as "for" does.
 func isLocalName(ctx *hcl.EvalContext, name string) bool {
 	for ; ctx != nil && ctx.Parent() != nil; ctx = ctx.Parent() {
 		if _, ok := ctx.Variables[name]; ok {
@@ -78,7 +79,7 @@ func statementAbout(v cty.Value, d tfdiags.Diagnostic) string {
 	return "is " + brief(v)
 }
 
-// ask puts a question to the extra information of a problem, if it is of the kind that can answer.
+// ask calls question with the extra information of a diagnostic, if that has type T.
 func ask[T any](d tfdiags.Diagnostic, question func(T) bool) bool {
 	extra, ok := hcl.DiagnosticExtra[T](&hcl.Diagnostic{Extra: d.Extra})
 	return ok && question(extra)
@@ -97,7 +98,8 @@ func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
 	return "is a " + ty.FriendlyName()
 }
 
-// brief describes a known value in a few words: simple ones by themselves, others by their kind and size.
+// brief describes a known value in a few words: a primitive value itself, or the type and size of
+// another.
 func brief(v cty.Value) string {
 	ty := v.Type()
 	switch {
@@ -134,7 +136,7 @@ func brief(v cty.Value) string {
 	return "of a kind that can't be shown"
 }
 
-// Count writes "1 element" or "2 elements".
+// Count returns a number with a noun: "1 element" or "2 elements".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

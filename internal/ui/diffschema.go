@@ -11,8 +11,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// resource compares the objects of a resource. Either may be null. Attributes that are null on both sides are left out, as are
-// blocks that aren't there.
+// resource compares the objects of a resource, of which either may be null. It omits attributes
+// that are null on both sides and blocks that are on neither.
 func (d *differ) resource(action plans.Action, before, after cty.Value, sch *configschema.Block, r *replacePaths) *node {
 	n := d.block(absentIfNull(before), absentIfNull(after), sch, r)
 	if sch != nil {
@@ -49,7 +49,7 @@ func (d *differ) block(before, after cty.Value, sch *configschema.Block, r *repl
 	return n.settle()
 }
 
-// settle makes a block whose parts change an updated one.
+// settle makes a block an update if one of its parts changes.
 func (n *node) settle() *node {
 	if n.action != plans.NoOp {
 		return n
@@ -81,7 +81,7 @@ func (d *differ) secretBlock(before, after cty.Value) bool {
 	return false
 }
 
-// part gives a member of an object that may not be there.
+// part returns a member of an object, or NilVal if there is no object.
 func part(v cty.Value, name string) cty.Value {
 	if v == cty.NilVal || !v.Type().HasAttribute(name) {
 		return cty.NilVal
@@ -106,8 +106,8 @@ func (d *differ) attributes(before, after cty.Value, attrs map[string]*configsch
 	return out
 }
 
-// attribute compares an attribute; nil where it is null on both sides. Of attributes, null is as good as absent, and so is an empty
-// string: many providers can't tell them apart.
+// attribute compares an attribute. It returns nil if the attribute is null on both sides. Null
+// counts as absent, and so does an empty string, because many providers can't tell them apart.
 func (d *differ) attribute(before, after cty.Value, attr *configschema.Attribute, r *replacePaths) *node {
 	before, after = absentIfNothing(before), absentIfNothing(after)
 	if before == cty.NilVal && after == cty.NilVal {
@@ -229,7 +229,7 @@ func unnamed(nodes []*node) []*member {
 	return out
 }
 
-// secretBlocks stands for blocks none of which may be shown.
+// secretBlocks returns a placeholder for blocks of which none may be shown.
 func (d *differ) secretBlocks(before, after cty.Value) []*member {
 	was, is := absentIfNull(unmarked(before)), absentIfNull(unmarked(after))
 	if was != cty.NilVal && is != cty.NilVal && sameValue(was, is) {
@@ -245,7 +245,8 @@ func (d *differ) secretBlocks(before, after cty.Value) []*member {
 	return out
 }
 
-// writeOnly gives write-only attributes the action of the resource: nobody can tell whether their values change.
+// writeOnly gives write-only attributes the action of the resource, because whether their values
+// change is not known.
 func (d *differ) writeOnly(n *node, sch *configschema.Block, action plans.Action) {
 	shown := map[plans.Action]plans.Action{plans.Create: plans.Create, plans.Read: plans.Create, plans.Delete: plans.Delete}[action]
 	if action == plans.Update || action.IsReplace() {

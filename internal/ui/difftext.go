@@ -10,7 +10,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// text compares strings: those that hold JSON as what they hold, those of several lines line by line.
+// text compares strings: JSON by its content, and other strings of several lines line by line.
 func (d *differ) text(before, after cty.Value) *node {
 	if n := d.jsonText(before, after); n != nil {
 		return n
@@ -48,7 +48,7 @@ func unchangedLines(texts []string) []line {
 	return out
 }
 
-// jsonText compares strings that hold JSON objects or lists; nil when they don't.
+// jsonText compares strings that contain JSON objects or lists. It returns nil for other strings.
 func (d *differ) jsonText(before, after cty.Value) *node {
 	was, isJSON := parseJSON(before)
 	is, alsoJSON := parseJSON(after)
@@ -69,7 +69,7 @@ func (d *differ) jsonText(before, after cty.Value) *node {
 	return n
 }
 
-// parseJSON reads a string that holds a JSON object or list.
+// parseJSON parses a string that contains a JSON object or list.
 func parseJSON(v cty.Value) (cty.Value, bool) {
 	if v == cty.NilVal {
 		return v, false

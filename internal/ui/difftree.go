@@ -6,38 +6,38 @@ import (
 	"tofu/internal/plans"
 )
 
-// How people see a change: the values before and after, with their schema, become a tree of nodes (diff*.go), and the tree becomes
-// text (render*.go). A state is a tree in which nothing changed. Building a tree costs time linear in the values' size, but for
-// lists, which are aligned (align.go).
-//
-// Where a value isn't there at all, as opposed to null, it is cty.NilVal.
+// The human form of a change is made in two steps: the values before and after, with their schema,
+// become a tree of nodes (diff*.go), and the tree becomes text (render*.go). A state is rendered as
+// a tree without changes. Building a tree takes time linear in the size of the values, except for
+// lists, which are aligned (align.go).  A value that does not exist, as opposed to null, is
+// cty.NilVal.
 
-// node is one place in a value, as it was and as it becomes.
+// node is one place in a value, before and after the change.
 type node struct {
 	action plans.Action // NoOp, Create, Update or Delete
 	form   nodeForm
-	text   string // of a leaf
+	text   string // leaves
 
 	before, after string    // leaves that change: `before -> after`
-	members       []*member // of objects, maps and blocks
-	elements      []*node   // of lists and sets
-	blocks        []*blocks // of blocks, by type
-	from, to      *node     // one thing becomes another
-	lines         []line    // of a text
+	members       []*member // objects, maps and blocks
+	elements      []*node   // lists and sets
+	blocks        []*blocks // blocks, by type
+	from, to      *node     // a value of one kind becomes another
+	lines         []line    // texts
 
 	toNull   bool     // ends with "-> null"
-	replace  bool     // the reason for a replacement
-	warnings []string // lines above it
+	replace  bool     // forces a replacement
+	warnings []string // comments above the node
 }
 
-// nodeForm is how a node is written.
+// nodeForm is how a node is rendered.
 type nodeForm uint8
 
 const (
 	leafForm nodeForm = iota
 	objectForm
 	mapForm
-	nestedMapForm // a map of nested attributes, whose elements end with commas
+	nestedMapForm // a map of nested attributes; its elements end with commas
 	listForm
 	nestedListForm // a list of nested attributes, compared by position
 	setForm
@@ -51,14 +51,14 @@ const (
 // member is a named part of a node.
 type member struct {
 	name  string
-	quote bool // always in quotes: keys of maps
+	quote bool // always quoted: keys of maps
 	node  *node
 }
 
 // blocks are the nested blocks of one type.
 type blocks struct {
 	name  string
-	items []*member // named by their key; "" for none
+	items []*member // named by their key, or ""
 }
 
 // line is a line of a text.
@@ -111,7 +111,7 @@ func (r *replacePaths) enter(key string) *replacePaths {
 	return r.next[key]
 }
 
-// name steps into an attribute or a map's element, index into a list's.
+// name steps into an attribute or an element of a map, and index into an element of a list.
 func (r *replacePaths) name(name string) *replacePaths { return r.step(cty.StringVal(name)) }
 func (r *replacePaths) index(i int) *replacePaths      { return r.step(cty.NumberIntVal(int64(i))) }
 
@@ -124,7 +124,7 @@ func (r *replacePaths) step(key cty.Value) *replacePaths {
 
 func (r *replacePaths) forced() bool { return r != nil && r.here }
 
-// container makes the node of something with parts: it is as unchanged as they are.
+// container returns a node with parts. It is unchanged if they are.
 func container(form nodeForm, before, after cty.Value, changed bool) *node {
 	n := &node{form: form, action: plans.NoOp}
 	switch {

@@ -11,14 +11,15 @@ import (
 	"tofu/internal/states"
 )
 
-// differ builds the trees.
+// differ builds trees.
 type differ struct {
 	showSensitive bool
-	// static: the types of values are given by a schema, so that an attribute that is null is as good as not there.
+	// static says that a schema determines the types of the values, so that null attributes count
+	// as absent.
 	static bool
 }
 
-// value compares two values of any types; NilVal stands for a value that isn't there.
+// value compares two values of any types. NilVal is a value that does not exist.
 func (d *differ) value(before, after cty.Value, r *replacePaths) *node {
 	n := d.bare(before, after, r)
 	n.replace = n.replace || r.forced() && changed(n)
@@ -51,7 +52,7 @@ func unmarked(v cty.Value) cty.Value {
 	return v
 }
 
-// actionOf tells what happens to a value, given whether it differs.
+// actionOf returns the change of a value, given whether it differs.
 func actionOf(before, after cty.Value, differs bool) plans.Action {
 	switch {
 	case before == cty.NilVal:
@@ -64,7 +65,7 @@ func actionOf(before, after cty.Value, differs bool) plans.Action {
 	return plans.NoOp
 }
 
-// hidden gives the node of what may not be shown; nil for everything else.
+// hidden returns the node of a value that may not be shown, and nil for all others.
 func (d *differ) hidden(before, after cty.Value) *node {
 	has := func(v cty.Value, mark any) bool { return v != cty.NilVal && marks.Has(v, mark) }
 	text := ""
@@ -86,7 +87,7 @@ func (d *differ) hidden(before, after cty.Value) *node {
 	return n
 }
 
-// markWarning tells what becomes of a value's sensitivity.
+// markWarning returns warnings about changes of a value's sensitivity.
 func markWarning(becomes, same bool) []string {
 	text := "# Warning: the value is sensitive no more: after apply it is shown"
 	if becomes {
@@ -104,7 +105,7 @@ func sameValue(a, b cty.Value) bool {
 	return a.RawEquals(b)
 }
 
-// becomesUnknown is the node of something whose new value isn't known yet.
+// becomesUnknown returns the node of a value that becomes unknown.
 func (d *differ) becomesUnknown(before cty.Value) *node {
 	if before == cty.NilVal || before.IsNull() {
 		return leaf(plans.Create, unknownText)
@@ -112,12 +113,12 @@ func (d *differ) becomesUnknown(before cty.Value) *node {
 	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil), to: leaf(plans.NoOp, unknownText)}
 }
 
-// becomes is the node of one thing that turns into another.
+// becomes returns the node of a value that becomes one of another kind.
 func (d *differ) becomes(before, after cty.Value) *node {
 	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil), to: d.value(cty.NilVal, after, nil)}
 }
 
-// oneSided is the node of a value that is new, gone or null as before.
+// oneSided returns the node of a value that is added, removed or still null.
 func (d *differ) oneSided(before, after cty.Value, r *replacePaths) *node {
 	v := before
 	if v == cty.NilVal {
@@ -129,7 +130,7 @@ func (d *differ) oneSided(before, after cty.Value, r *replacePaths) *node {
 	return d.known(before, after, r)
 }
 
-// known compares values that are known, not null and unmarked; one of them may be NilVal.
+// known compares known, unmarked values that are not null. One of them may be NilVal.
 func (d *differ) known(before, after cty.Value, r *replacePaths) *node {
 	k := kindOf(before)
 	if before == cty.NilVal {
@@ -183,7 +184,7 @@ func kindOf(v cty.Value) kind {
 	return plainKind
 }
 
-// leaves compares plain values.
+// leaves compares primitive values.
 func (d *differ) leaves(before, after cty.Value) *node {
 	action := actionOf(before, after, before != cty.NilVal && after != cty.NilVal && !before.RawEquals(after))
 	if action == plans.Update {
@@ -195,7 +196,7 @@ func (d *differ) leaves(before, after cty.Value) *node {
 	return leaf(action, leafText(before))
 }
 
-// leafText writes a plain value.
+// leafText formats a primitive value.
 func leafText(v cty.Value) string {
 	switch ty := v.Type(); {
 	case ty == cty.String:
@@ -222,7 +223,7 @@ func (d *differ) object(before, after cty.Value, r *replacePaths) *node {
 	})
 }
 
-// mapping compares maps, whose keys are always in quotes.
+// mapping compares maps, whose keys are always quoted.
 func (d *differ) mapping(form nodeForm, before, after cty.Value, r *replacePaths, compare compareFunc) *node {
 	n := d.membersOf(form, before, after, r, compare)
 	for _, m := range n.members {
@@ -232,7 +233,7 @@ func (d *differ) mapping(form nodeForm, before, after cty.Value, r *replacePaths
 	return n
 }
 
-// compareFunc compares two parts; nil where there is nothing to tell.
+// compareFunc compares two parts. It returns nil if there is nothing to show.
 type compareFunc func(before, after cty.Value, r *replacePaths) *node
 
 func (d *differ) membersOf(form nodeForm, before, after cty.Value, r *replacePaths, compare compareFunc) *node {
@@ -246,7 +247,7 @@ func (d *differ) membersOf(form nodeForm, before, after cty.Value, r *replacePat
 	slices.Sort(names)
 	var list []*member
 	differs := false
-	for _, name := range names { // a name that isn't there gives NilVal
+	for _, name := range names { // a missing name yields NilVal
 		n := compare(was[name], is[name], r.name(name))
 		if n == nil {
 			continue
@@ -266,7 +267,7 @@ func memberValues(v cty.Value) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// set compares sets: what is gone, what is new, and what stays.
+// set compares sets: removed, added and kept elements.
 func (d *differ) set(before, after cty.Value, compare compareFunc) *node {
 	was, is := elementsOf(before), elementsOf(after)
 	old, kept := make(map[string]bool, len(was)), make(map[string]bool)
@@ -303,7 +304,8 @@ func elementsOf(v cty.Value) []cty.Value {
 	return v.AsValueSlice()
 }
 
-// valueKey is a text that two values share exactly when they are the same, marks aside; what is unknown has one of its own.
+// valueKey returns a text that is equal for two values if the values are equal apart from marks.
+// Unknown values have their own text.
 func valueKey(v cty.Value) string { return string(appendKey(nil, v)) }
 
 func appendKey(b []byte, v cty.Value) []byte {

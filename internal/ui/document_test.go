@@ -25,7 +25,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestConfig describes the configurations of the archives, whose files are in place of modules to be installed.
+// TestConfig describes the configurations of the archives, whose files are in place of modules to
+// be installed.
 func TestConfig(t *testing.T) {
 	schemas := testSchemas(t)
 	golden(t, "config", func(t *testing.T, files map[string]string) map[string]string {
@@ -62,8 +63,9 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// keysOf lists the entries of provider configurations, and the key of each resource's. The entry must be about the resource's
-// provider, and the entry of a block about the block that serves the resource.
+// keysOf lists the entries of provider configurations, and the key of each resource's. The entry
+// must be about the resource's provider, and the entry of a block about the block that serves the
+// resource.
 func keysOf(t *testing.T, root *configs.Config) string {
 	t.Helper()
 	var out strings.Builder
@@ -165,7 +167,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestSecretsOfReplacements: the planned values of what is planned anew don't say what is a secret by its schema alone; the changes do.
+// TestSecretsOfReplacements: the planned values of what is planned anew don't say what is a secret
+// by its schema alone; the changes do.
 func TestSecretsOfReplacements(t *testing.T) {
 	secret := cty.StringVal("hush").Mark(marks.Sensitive)
 	for _, c := range []struct {

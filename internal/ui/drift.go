@@ -9,8 +9,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// shownDrift lists what changed outside. Objects that only moved belong there when taking note of changes is all the plan does; where
-// everything is destroyed, nothing does.
+// shownDrift returns the changes made outside. It includes moved objects only in a refresh-only
+// plan, and nothing in a destroy plan.
 func (v *PlanView) shownDrift() []*plans.InstanceChange {
 	if v.Plan.Mode == plans.Destroy {
 		return nil
@@ -25,7 +25,7 @@ func (v *PlanView) shownDrift() []*plans.InstanceChange {
 	return out
 }
 
-// relevantDrift lists the drift that people are told of: what may have had an effect on the plan.
+// relevantDrift returns the drift to show to users: changes that may have affected the plan.
 func (v *PlanView) relevantDrift() []*plans.InstanceChange {
 	all := v.shownDrift()
 	if v.Plan.Mode == plans.RefreshOnly {
@@ -40,7 +40,7 @@ func (v *PlanView) relevantDrift() []*plans.InstanceChange {
 	return out
 }
 
-// relevantPaths lists the attributes of an object that the plan depends on.
+// relevantPaths returns the attributes of an object that the plan depends on.
 func (v *PlanView) relevantPaths(c *plans.InstanceChange) []cty.Path {
 	v.indexRelevant.Do(func() {
 		v.relevant = make(map[addrs.AbsResource][]plans.RelevantAttribute)
@@ -58,7 +58,7 @@ func (v *PlanView) relevantPaths(c *plans.InstanceChange) []cty.Path {
 	return out
 }
 
-// differAt tells whether two objects differ at a path, or before it leads anywhere.
+// differAt reports whether two objects differ at a path or at its longest existing prefix.
 func differAt(before, after cty.Value, path cty.Path) bool {
 	for _, step := range path {
 		before, after = unmarked(before), unmarked(after)

@@ -12,10 +12,12 @@ import (
 	"tofu/internal/states"
 )
 
-// FormatValue writes a value as the console and `output` do: as an expression that gives it. What is sensitive is left out.
+// FormatValue formats a value as the console and `output` print it: as an expression that evaluates
+// to it, without sensitive parts.
 func FormatValue(v cty.Value) string { return formatValue(v, 0, false) }
 
-// formatValue indents what follows the first line; showSensitive shows everything.
+// formatValue is FormatValue with indentation of the lines after the first. showSensitive includes
+// sensitive parts.
 func formatValue(v cty.Value, depth int, showSensitive bool) string {
 	switch {
 	case marks.Has(v, marks.Ephemeral):
@@ -51,7 +53,7 @@ func formatValue(v cty.Value, depth int, showSensitive bool) string {
 	return "(" + ty.FriendlyName() + ")"
 }
 
-// formatNull writes a null with the conversion that gives it its type.
+// formatNull formats null with the conversion that gives it its type.
 func formatNull(ty cty.Type) string {
 	switch {
 	case ty == cty.DynamicPseudoType:
@@ -114,7 +116,7 @@ func formatMembers(v cty.Value, open, end string, depth int, showSensitive bool)
 	return b.String() + pad + end
 }
 
-// OutputsText lists outputs as `output` does.
+// OutputsText formats outputs as `output` prints them.
 func OutputsText(outputs map[string]*states.Output, showSensitive bool) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// changeHeading says what happens to an object, or has happened outside, and why, in words.
+// changeHeading describes what happens to an object, or has happened outside, and why.
 func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
 	name := c.Addr.String()
 	if c.Deposed != addrs.NotDeposed {
@@ -29,7 +29,7 @@ func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes [
 	return heading, append(notes, importNotes(c)...)
 }
 
-// driftText says what happened outside.
+// driftText describes a change made outside.
 func driftText(c *plans.InstanceChange) string {
 	if c.Action == plans.Delete {
 		return "has been deleted"
@@ -37,7 +37,7 @@ func driftText(c *plans.InstanceChange) string {
 	return "has changed"
 }
 
-// actionText says what happens.
+// actionText describes the action.
 func actionText(c *plans.InstanceChange) string {
 	switch c.Action {
 	case plans.Create:
@@ -68,7 +68,7 @@ func actionText(c *plans.InstanceChange) string {
 	return text
 }
 
-// reasonTexts say why; those of instance keys are in reasonText.
+// reasonTexts are the texts of reasons, except those about instance keys (see reasonText).
 var reasonTexts = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:           "because enabled is false",
 	plans.ReadConfigUnknown:            "its configuration has values that are not known yet",
@@ -83,7 +83,7 @@ func reasonText(c *plans.InstanceChange) string {
 		return "left by a replacement that failed halfway"
 	}
 	if c.Action.IsReplace() || c.Action == plans.Forget && c.Reason == plans.DeleteNoResourceConfig {
-		return "" // the heading says it, or the configuration does
+		return "" // obvious from the heading or the configuration
 	}
 	switch c.Reason {
 	case plans.DeleteNoResourceConfig:

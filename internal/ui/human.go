@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// NewHuman gives a Printer for people.
+// NewHuman returns a Printer for humans.
 func NewHuman(o Options) Printer {
 	o = o.withDefaults()
 	src := newSources(o.Sources)
@@ -35,7 +35,8 @@ type human struct {
 	mu               sync.Mutex
 }
 
-// write keeps what is written in one call together. There is nowhere left to say that standard output is gone.
+// write writes text without interruption by other calls. It ignores errors, because there is no
+// other place to report them.
 func (h *human) write(w io.Writer, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +88,7 @@ func (h *human) Event(e engine.Event) {
 	}
 }
 
-// eventText says what happens in one line, "" for what people aren't told.
+// eventText describes an event in one line. It is "" for events that are not shown.
 func eventText(e engine.Event) string {
 	switch e := e.(type) {
 	case engine.RefreshStart:
@@ -106,7 +107,7 @@ func eventText(e engine.Event) string {
 	return ""
 }
 
-// provisionOutput prints what a provisioner says, line by line.
+// provisionOutput prints the output of a provisioner line by line.
 func (h *human) provisionOutput(e engine.ProvisionOutput) {
 	var b strings.Builder
 	for _, text := range strings.Split(strings.TrimRight(e.Line, "\r\n"), "\n") {
@@ -176,7 +177,7 @@ func (h *human) Message(m Message) {
 	}
 }
 
-// valueDiff shows two values side by side, as far as they may be shown.
+// valueDiff formats the difference between two values without sensitive parts.
 func valueDiff(before, after cty.Value, s style) string {
 	n := (&differ{}).value(before, after, nil)
 	r := &renderer{style: s}

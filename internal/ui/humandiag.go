@@ -8,14 +8,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// diagWriter writes problems for people: in a box where there are colours, plainly elsewhere.
+// diagWriter formats diagnostics for humans: in a box if colours are enabled, and without one
+// otherwise.
 type diagWriter struct {
 	sources *sources
 	style   style
-	width   int // columns; 0: unlimited
+	width   int // columns; 0 means unlimited
 }
 
-// one writes one problem with everything known about it; more says how many others are like it.
+// one formats one diagnostic. more says how many similar ones there are.
 func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 	desc := w.sources.describe(d)
 	title, edge := "Error: ", red
@@ -24,7 +25,7 @@ func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 	}
 	width := w.width - 1
 	if w.style.on {
-		width -= 2 // the box
+		width -= 2 // the width of the box
 	}
 	var b strings.Builder
 	b.WriteString(w.style.as(bold, w.style.as(edge, title)) + w.style.as(bold, printable(desc.Summary)) + "\n\n")
@@ -51,7 +52,7 @@ func (w *diagWriter) boxed(text string, edge colour) string {
 	return b.String()
 }
 
-// place writes where the problem is, the source there and what took part in it.
+// place writes the location of the problem, its source code and the values involved.
 func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	if d.Address != "" {
 		fmt.Fprintf(b, "  with %s,\n", printable(d.Address))
@@ -77,7 +78,8 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	b.WriteByte('\n')
 }
 
-// involved writes the function that was called, the values that took part and how two sides differ.
+// involved writes the called function, the values that took part, and how the two sides of a
+// comparison differ.
 func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	rule := func() {
 		b.WriteString("    " + w.style.as(grey, "├────────────────") + "\n")
@@ -112,13 +114,14 @@ func parameterNames(sig *functionSignature) string {
 	return strings.Join(names, ", ")
 }
 
-// group is a problem with those that have the same summary and are told in a word.
+// group is a diagnostic with others that have the same summary.
 type group struct {
 	first  tfdiags.Diagnostic
 	others int
 }
 
-// grouped puts together problems of one severity that have one summary. Failed checks stay apart: each has a message of its own.
+// grouped groups diagnostics of one severity by summary. Failed checks stay separate, because each
+// has its own message.
 func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []group {
 	var out []group
 	index := make(map[string]int)
@@ -130,7 +133,7 @@ func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []gr
 		}
 		key := d.Severity.String() + " " + d.Summary
 		if by, ok := d.Extra.(tfdiags.Deprecation); ok {
-			key += " " + by.Of // each has advice of its own
+			key += " " + by.Of // each has its own advice
 		}
 		if i, known := index[key]; known {
 			out[i].others++
@@ -142,7 +145,7 @@ func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []gr
 	return out
 }
 
-// similar says how many others a group has.
+// similar says how many other diagnostics the group has.
 func (g group) similar() string {
 	switch {
 	case g.others == 0:
@@ -153,7 +156,7 @@ func (g group) similar() string {
 	return fmt.Sprintf("(%d more %ss like this one)", g.others, g.first.Severity)
 }
 
-// compact writes nothing but warnings in a few words each.
+// compact formats warnings in a few words each.
 func (w *diagWriter) compact(groups []group) string {
 	var b strings.Builder
 	b.WriteString("\n" + w.style.as(bold, w.style.as(yellow, "Warnings:")) + "\n\n")
@@ -171,7 +174,7 @@ func (w *diagWriter) compact(groups []group) string {
 	return b.String()
 }
 
-// sorted gives the problems in the order in which people read them.
+// sorted returns the diagnostics in the order in which users read them.
 func sorted(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	out := slices.Clone(diags)
 	out.Sort()

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/providers"
 )
 
-// legend explains the symbols, in the order in which they are listed; the symbols are those before a resource's header.
+// legend explains the symbols before resource headers, in the order in which they are listed.
 var legend = []struct {
 	action       plans.Action
 	symbol, text string
@@ -32,7 +32,8 @@ var legend = []struct {
 	{plans.Forget, "  .", "forget", yellow},
 }
 
-// onlyOutputs says that a plan changes nothing but outputs. Other programs search for this text.
+// onlyOutputs is printed if a plan changes nothing but outputs. Other programs search for this
+// text.
 const onlyOutputs = "You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure."
 
 func headerSymbol(s style, action plans.Action) string {
@@ -44,7 +45,7 @@ func headerSymbol(s style, action plans.Action) string {
 	return "   "
 }
 
-// planText renders a plan for people.
+// planText renders a plan for humans.
 type planText struct {
 	*PlanView
 	style  style
@@ -55,7 +56,7 @@ type planText struct {
 
 func (p *planText) para(text string) { p.b.WriteString(wrap(text, p.width-1) + "\n") }
 
-// render writes the whole plan.
+// render renders the whole plan.
 func (p *planText) render() string {
 	drift := p.driftSection()
 	counts := PlanCounts(p.Plan)
@@ -91,7 +92,7 @@ func (p *planText) render() string {
 	return p.b.String()
 }
 
-// shownChanges lists what people see.
+// shownChanges returns the changes to show.
 func (p *planText) shownChanges() []*plans.InstanceChange {
 	var out []*plans.InstanceChange
 	for _, c := range p.listed() {
@@ -119,7 +120,8 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 	}
 }
 
-// changes writes what happens to each object. Many are rendered at the same time, some hundreds at once so that the texts don't pile up.
+// changes writes what happens to each object. It renders some hundreds of objects concurrently at a
+// time, so that their texts do not take much memory.
 func (p *planText) changes(all []*plans.InstanceChange) {
 	for some := range slices.Chunk(all, 512) {
 		texts := make([]string, len(some))
@@ -149,7 +151,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		}
 	}
 	action := c.Action
-	if c.Importing != nil || action == plans.Forget { // people have not seen it before, or will not again
+	if c.Importing != nil || action == plans.Forget { // show the whole object: it is new to users, or shown for the last time
 		r.full = true
 	}
 	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data", addrs.Ephemeral: "ephemeral"}[c.Addr.Resource.Mode]
@@ -160,7 +162,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	}
 	shown := func(v cty.Value) cty.Value { return markShown(v, sch, c.Provider.Config.Provider, c.Addr.Resource) }
 	before, after := shown(c.Before), shown(c.After)
-	if action == plans.Forget { // nothing happens to the object itself
+	if action == plans.Forget { // the object itself does not change
 		after, action = before, plans.NoOp
 	}
 	n := p.differ.resource(action, before, after, sch.Block, newReplacePaths(c.RequiredReplace))
@@ -172,7 +174,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	return r.b.String()
 }
 
-// onlyRelevant makes what plays no part in the plan look as if it had stayed as it was.
+// onlyRelevant marks attributes that do not matter to the plan as unchanged.
 func (p *planText) onlyRelevant(n *node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
 	relevant := make(map[string]bool)
 	for _, path := range p.relevantPaths(c) {
@@ -217,7 +219,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	for _, o := range outputs {
 		changing[o] = true
 	}
-	for _, o := range p.Plan.Changes.Outputs { // unchanged ones are hidden, whatever their names
+	for _, o := range p.Plan.Changes.Outputs { // unchanged outputs are hidden whatever their names
 		m := &member{name: o.Name, node: leaf(plans.NoOp, "")}
 		if changing[o] {
 			m.node = p.output(o)
@@ -244,7 +246,7 @@ func (p *planText) output(o *plans.OutputChange) *node {
 	return n
 }
 
-// driftSection lists what changed outside and tells whether there was anything.
+// driftSection writes the changes made outside, and reports whether there were any.
 func (p *planText) driftSection() bool {
 	drift := p.relevantDrift()
 	if len(drift) == 0 {
@@ -258,7 +260,7 @@ func (p *planText) driftSection() bool {
 	return true
 }
 
-// rule is a line across the screen.
+// rule returns a horizontal line.
 func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
 
 // text returns the message in lines of at most width columns. Programs search for a long path at
@@ -272,7 +274,7 @@ func (m PlanSaved) text(width int) string {
 		"To perform exactly these actions, run the following command to apply:\n    tofu apply %q\n", space, path, m.Path)
 }
 
-// noChanges says that nothing is to be done, and what that means where it isn't obvious.
+// noChanges writes that nothing is to be done and, if it isn't obvious, what that means.
 func (p *planText) noChanges(drift bool) {
 	none := func(what, detail string) {
 		p.b.WriteString("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+what) + "\n")
@@ -308,7 +310,7 @@ func (p *planText) refreshNote() {
 	p.para("A refresh-only plan undoes none of them. If they are as they should be, apply the plan to record them in the state; the objects stay untouched.")
 }
 
-// refreshOnly ends a plan that takes note of changes and changes outputs for them.
+// refreshOnly returns the end of a refresh-only plan that changes outputs.
 func (p *planText) refreshOnly(outputs []*plans.OutputChange) string {
 	p.refreshNote()
 	p.b.WriteString("\n" + rule(p.width) + "\n")

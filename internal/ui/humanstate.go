@@ -11,7 +11,7 @@ import (
 	"tofu/internal/states"
 )
 
-// stateText renders a state for people.
+// stateText renders a state for humans.
 func stateText(v *StateView, s style, showSensitive bool) string {
 	if v.State.Empty() {
 		return "The state is empty.\n"
@@ -33,7 +33,7 @@ func stateText(v *StateView, s style, showSensitive bool) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// stateItems lists the instances to show in order.
+// stateItems returns the instances to show in order.
 func stateItems(v *StateView) []stateItem {
 	var out []stateItem
 	for _, r := range v.State.Sorted() {

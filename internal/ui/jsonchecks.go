@@ -34,7 +34,7 @@ type checkAddress struct {
 	InstanceKey json.RawMessage `json:"instance_key,omitempty"`
 }
 
-// checkKinds are the kinds as the documents name them.
+// checkKinds are the kinds of checks as documents name them.
 var checkKinds = map[checks.Kind]string{
 	checks.KindResource: "resource",
 	checks.KindOutput:   "output_value",
@@ -70,7 +70,8 @@ func blockAddress(block *checks.Block) checkAddress {
 	return out
 }
 
-// checkedObject names one instance: only what the block's address doesn't say already.
+// checkedObject returns the parts of an instance's address that the address of the block does not
+// contain.
 func checkedObject(kind checks.Kind, text string) checkAddress {
 	out := checkAddress{ToDisplay: text}
 	if kind != checks.KindResource {
@@ -86,14 +87,14 @@ func checkedObject(kind checks.Kind, text string) checkAddress {
 	return out
 }
 
-// splitChecked splits "module.m[0].output.name" into the module's address and the name.
+// splitChecked splits "module.m[0].output.name" into the module address and the name.
 func splitChecked(text string) (module, name string) {
 	rest, name := cutLast(text)
 	module, _ = cutLast(rest)
 	return module, name
 }
 
-// cutLast cuts at the last dot; names have none.
+// cutLast splits text at the last dot. Names contain none.
 func cutLast(text string) (before, after string) {
 	i := strings.LastIndexByte(text, '.')
 	if i < 0 {

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/configs"
 )
 
-// WriteConfig writes the document of `show -config -json`: the whole module tree.
+// WriteConfig writes the document of `show -config -json` with the whole module tree.
 func WriteConfig(w io.Writer, cfg *configs.Config, schemas Schemas) error {
 	s := newStream(w)
 	writeConfig(s, cfg, schemas)
@@ -75,14 +75,15 @@ type configCall struct {
 	DependsOn         []string       `json:"depends_on,omitempty"`
 }
 
-// configWriter turns a module tree into its document.
+// configWriter builds the document of a module tree.
 type configWriter struct {
 	schemas Schemas
-	shallow bool                      // no expressions: there are no schemas to tell what they are
+	shallow bool                      // without schemas there are no expressions
 	entries map[string]*providerEntry // provider configurations by key
 }
 
-// repetition describes a count or for_each argument; nil for none, or when there is nothing to tell of it.
+// repetition describes a count or for_each argument. It returns nil if there is nothing to
+// describe.
 func (c *configWriter) repetition(expr hcl.Expression) *expression {
 	out := c.expr(expr)
 	if out != nil && out.ConstantValue == nil && out.References == nil {
@@ -91,7 +92,7 @@ func (c *configWriter) repetition(expr hcl.Expression) *expression {
 	return out
 }
 
-// expr describes an expression; nil for none.
+// expr describes an expression. It returns nil for nil.
 func (c *configWriter) expr(expr hcl.Expression) *expression {
 	if c.shallow || expr == nil {
 		return nil
@@ -110,7 +111,8 @@ func writeConfig(s *stream, cfg *configs.Config, schemas Schemas) {
 	})
 }
 
-// module describes one module of the tree and everything below it; parent are the provider keys of the calling module.
+// module describes a module and its descendants. parent holds the provider keys of the calling
+// module.
 func (c *configWriter) module(cfg *configs.Config, parent providerKeys) *configModule {
 	keys := c.providers(cfg, parent)
 	m := cfg.Module
@@ -133,7 +135,7 @@ func (c *configWriter) module(cfg *configs.Config, parent providerKeys) *configM
 	return out
 }
 
-// put adds to a map that may not be there yet.
+// put adds to a map, which it creates if necessary.
 func put[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = make(map[string]V)
@@ -187,7 +189,7 @@ func (c *configWriter) call(call *configs.ModuleCall, child *configs.Config, key
 	return out
 }
 
-// constantText gives the value of a constant string expression, "" for anything else.
+// constantText returns the value of a constant string expression, and "" for anything else.
 func constantText(expr hcl.Expression) string {
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
@@ -196,7 +198,7 @@ func constantText(expr hcl.Expression) string {
 	return v.AsString()
 }
 
-// attributes describes a body that has only attributes.
+// attributes describes a body that has attributes only.
 func (c *configWriter) attributes(body hcl.Body) map[string]any {
 	if c.shallow || body == nil {
 		return nil
@@ -209,7 +211,8 @@ func (c *configWriter) attributes(body hcl.Body) map[string]any {
 	return out
 }
 
-// WriteModule writes the document of `show -module=DIR -json`: one module, without what only schemas or its children tell.
+// WriteModule writes the document of `show -module=DIR -json`: one module, without what requires
+// schemas or child modules.
 func WriteModule(w io.Writer, m *configs.Module) error {
 	s := newStream(w)
 	writeConfig(s, &configs.Config{Module: m}, nil)

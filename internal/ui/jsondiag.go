@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// diagnostic is a problem ready to be shown: the JSON form as it stands, and what the human form is made from.
+// diagnostic is a diagnostic in its JSON form, with what the human form needs besides.
 type diagnostic struct {
 	Severity   string      `json:"severity"`
 	Summary    string      `json:"summary"`
@@ -75,12 +75,12 @@ type difference struct {
 	AfterSensitive  json.RawMessage `json:"after_sensitive"`
 }
 
-// describe makes a problem ready to be shown.
+// describe returns the form of a diagnostic for output.
 func (s *sources) describe(d tfdiags.Diagnostic) *diagnostic {
 	out := &diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Detail, Address: d.Address}
 	if d.Subject != nil {
 		subject := *d.Subject
-		if subject.Empty() { // so that there is something to point at
+		if subject.Empty() { // highlight at least one character
 			subject.End.Byte++
 			subject.End.Column++
 		}
@@ -114,7 +114,7 @@ func (s *sources) snippet(d tfdiags.Diagnostic, subject hcl.Range) *snippet {
 	}
 	clamp := func(offset int) int { return min(max(offset-start, 0), len(code)) }
 	out.HighlightStart, out.HighlightEnd = clamp(subject.Start.Byte), clamp(subject.End.Byte)
-	for out.HighlightEnd < len(code) && !utf8.RuneStart(code[out.HighlightEnd]) { // the byte that an empty place was given may be a part of a character
+	for out.HighlightEnd < len(code) && !utf8.RuneStart(code[out.HighlightEnd]) { // do not end within a character
 		out.HighlightEnd++
 	}
 	if d.Expression != nil && d.EvalContext != nil {
@@ -124,7 +124,7 @@ func (s *sources) snippet(d tfdiags.Diagnostic, subject hcl.Range) *snippet {
 	return out
 }
 
-// calledFunction tells which function was being called, when the problem is one of a call.
+// calledFunction returns the function that was called, if the diagnostic is about a call.
 func calledFunction(d tfdiags.Diagnostic) *functionCalled {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	if !ok {
@@ -136,7 +136,7 @@ func calledFunction(d tfdiags.Diagnostic) *functionCalled {
 		if !known {
 			continue
 		}
-		name := out.CalledAs[strings.LastIndex(out.CalledAs, ":")+1:] // without the namespace
+		name := out.CalledAs[strings.LastIndex(out.CalledAs, ":")+1:] // without its namespace
 		out.Signature = &functionSignature{Name: name, Params: []signatureParam{}, ReturnType: jsonNull}
 		var args []cty.Type
 		for _, p := range fn.Params() {
@@ -162,7 +162,8 @@ func parameter(p function.Parameter) signatureParam {
 	return signatureParam{Name: p.Name, Type: typeJSON(p.Type)}
 }
 
-// compare keeps both sides of a failed comparison: they say more than "false". What is sensitive in them stays out.
+// compare records both sides of a failed comparison, without sensitive parts, because they say more
+// than "false".
 func (out *diagnostic) compare(d tfdiags.Diagnostic) {
 	binary, ok := d.Expression.(*hclsyntax.BinaryOpExpr)
 	if !ok || binary.Op != hclsyntax.OpEqual || d.EvalContext == nil {
@@ -183,7 +184,7 @@ func (out *diagnostic) compare(d tfdiags.Diagnostic) {
 	}
 }
 
-// withoutSecrets gives the value with null in place of everything sensitive.
+// withoutSecrets returns the value with null in place of sensitive parts.
 func withoutSecrets(v cty.Value) cty.Value {
 	if !marks.Contains(v, marks.Sensitive) {
 		return v
@@ -208,7 +209,8 @@ type validation struct {
 	Diagnostics   []*diagnostic `json:"diagnostics"`
 }
 
-// WriteValidation writes the document of `validate -json`. Read gives the text of a file, nil when it can't.
+// WriteValidation writes the document of `validate -json`. read returns the text of a file, or nil
+// if it can't be read.
 func WriteValidation(w io.Writer, diags tfdiags.Diagnostics, read func(filename string) []byte) error {
 	src := newSources(read)
 	out := validation{FormatVersion: stateFormat, Valid: !diags.HasErrors(), Diagnostics: []*diagnostic{}}

@@ -10,13 +10,14 @@ import (
 	"tofu/internal/lang"
 )
 
-// expression describes an expression that has not been evaluated: by its value when that follows from the text alone, and by what it refers to.
+// expression describes an unevaluated expression: by its value if that is constant, and by its
+// references.
 type expression struct {
 	ConstantValue json.RawMessage `json:"constant_value,omitempty"`
 	References    []string        `json:"references,omitempty"`
 }
 
-// exprJSON describes an expression; nil gives nil.
+// exprJSON describes an expression. It returns nil for nil.
 func exprJSON(expr hcl.Expression) *expression {
 	if expr == nil {
 		return nil
@@ -29,14 +30,16 @@ func exprJSON(expr hcl.Expression) *expression {
 	for _, fn := range analysed.Refs.Functions {
 		out.References = append(out.References, fn.Func.String())
 	}
-	// Without a context templates of JSON files are their own text; people read them here as they are written.
+	// Without a context, templates in JSON files evaluate to their own text, which the document
+	// shows.
 	if v, diags := expr.Value(nil); !diags.HasErrors() {
 		out.ConstantValue = valueJSON(v)
 	}
 	return out
 }
 
-// referenceTexts writes a reference and what it implies, longest first: "a.b[0].c", "a.b[0]", "a.b".
+// referenceTexts returns a reference and the references that it implies, longest first: "a.b[0].c",
+// "a.b[0]", "a.b".
 func referenceTexts(ref *addrs.Reference) []string {
 	subject := ref.Subject.String()
 	var out []string
@@ -57,7 +60,7 @@ func referenceTexts(ref *addrs.Reference) []string {
 	return out
 }
 
-// traversalTexts writes the references of a depends_on argument.
+// traversalTexts returns the references of a depends_on argument.
 func traversalTexts(traversals []hcl.Traversal) []string {
 	var out []string
 	for _, tr := range traversals {
@@ -68,7 +71,7 @@ func traversalTexts(traversals []hcl.Traversal) []string {
 	return out
 }
 
-// bodyJSON describes a body by its schema. Dynamic blocks are left out.
+// bodyJSON describes a body by its schema, without dynamic blocks.
 func bodyJSON(body hcl.Body, sch *configschema.Block) map[string]any {
 	content, _, _ := sch.FixUpBody(body).PartialContent(hclSchema(sch))
 	if content == nil {

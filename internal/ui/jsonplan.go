@@ -19,7 +19,7 @@ const (
 	stateFormat = "1.0"
 )
 
-// resourceAddress is how the documents name one object.
+// resourceAddress is the address of an object in documents.
 type resourceAddress struct {
 	Address         string          `json:"address"`
 	PreviousAddress string          `json:"previous_address,omitempty"`
@@ -57,7 +57,7 @@ type importing struct {
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// plannedObject is an object with the text that it is sorted by: here, and only here, keys are no numbers.
+// plannedObject is an object with its sort key. Only here, keys are not sorted as numbers.
 type plannedObject struct {
 	address string
 	change  *plans.InstanceChange
@@ -84,7 +84,7 @@ type planWriter struct {
 	*PlanView
 }
 
-// WritePlan writes the document of `show -json` for a plan. Version is the program's.
+// WritePlan writes the document of `show -json` for a plan. version is that of this program.
 func WritePlan(w io.Writer, view *PlanView, version string) error {
 	p := &planWriter{stream: newStream(w), PlanView: view}
 	p.object(func() {
@@ -113,8 +113,8 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 	return p.finish()
 }
 
-// variables lists the root values that were given, and the defaults of the others. An ephemeral value is never in a plan, so its
-// variable counts as one that was not given.
+// variables writes the given root values and the defaults of the others. A plan has no ephemeral
+// values, so ephemeral variables count as not given.
 func (p *planWriter) variables() {
 	values := make(map[string]variableValue)
 	for name, decl := range p.Config.Module.Variables {
@@ -130,7 +130,7 @@ func (p *planWriter) variables() {
 	}
 }
 
-// plannedValues is the state as far as it is known beforehand.
+// plannedValues writes the planned state as far as it is known.
 func (p *planWriter) plannedValues() {
 	var planned []plannedObject
 	for _, c := range p.Plan.Changes.Instances {
@@ -152,7 +152,7 @@ func (p *planWriter) plannedValues() {
 			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
-				if o.After.IsNull() && o.Action == plans.NoOp { // there never was a value, nor a type
+				if o.After.IsNull() && o.Action == plans.NoOp { // there is no value and no type
 					ty = cty.DynamicPseudoType
 				}
 				out.Type, out.Value = typeJSON(ty), valueJSON(o.After)
@@ -170,7 +170,7 @@ func (p *planWriter) plannedValues() {
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := c.After
-	if !c.Action.IsReplace() && c.Action != plans.Read { // of these, the documents have never told here what is secret by its schema alone
+	if !c.Action.IsReplace() && c.Action != plans.Read { // for these, OpenTofu does not mark what only the schema declares sensitive
 		after = markSecrets(after, sch)
 	}
 	out := &stateResource{
@@ -203,7 +203,7 @@ func objectAddress(addr addrs.AbsInstance, provider addrs.Provider) resourceAddr
 	return out
 }
 
-// identityJSON writes an identity, nothing when there is none or it isn't known yet.
+// identityJSON returns an identity, or nil if there is none or it is not known yet.
 func identityJSON(v cty.Value) json.RawMessage {
 	if v == cty.NilVal || v.IsNull() || !v.IsWhollyKnown() {
 		return nil
@@ -211,7 +211,7 @@ func identityJSON(v cty.Value) json.RawMessage {
 	return valueJSON(v)
 }
 
-// changes writes a list of changes, and nothing at all when it is empty.
+// changes writes a list of changes unless it is empty.
 func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned bool) {
 	if len(list) == 0 {
 		return
@@ -221,7 +221,7 @@ func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned 
 		for _, c := range list {
 			out := p.resourceChange(c)
 			if planned && c.Action == plans.Delete && out.Change.AfterIdentity == nil {
-				out.Change.AfterIdentity = out.Change.BeforeIdentity // what is destroyed is still that object
+				out.Change.AfterIdentity = out.Change.BeforeIdentity // a destroyed object keeps its identity
 			}
 			p.item(out)
 		}
@@ -293,8 +293,8 @@ func (p *planWriter) outputChanges() {
 	})
 }
 
-// priorState is the state that changes start from, without the results of checks, which are the plan's own, and with the root
-// outputs whose new values are known already: the documents have always shown these there.
+// priorState returns the state before the changes, without check results, which belong to the plan,
+// and with the known planned values of root outputs, as in the documents of OpenTofu.
 func (p *planWriter) priorState() *states.State {
 	prior := states.New()
 	for r := range p.Plan.Prior.Resources() {

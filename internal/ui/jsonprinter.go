@@ -17,7 +17,8 @@ import (
 // uiVersion is the version of the event format.
 const uiVersion = "1.2"
 
-// NewJSON gives a Printer for programs: a JSON object per line. It prints the "version" line at once.
+// NewJSON returns a Printer for programs, which prints a JSON object per line. It prints the
+// "version" line at once.
 func NewJSON(o Options) Printer {
 	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
 	p.progress = newProgress(p.still)
@@ -32,7 +33,7 @@ type jsonPrinter struct {
 	mu       sync.Mutex
 }
 
-// entry is what a line holds besides what all lines hold.
+// entry holds the fields of a line that not all lines have.
 type entry map[string]any
 
 func (p *jsonPrinter) line(level, message, typ string, more entry) {
@@ -48,7 +49,7 @@ func (p *jsonPrinter) line(level, message, typ string, more entry) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, _ = p.Out.Write(append(b, '\n')) // there is nowhere left to say that standard output is gone
+	_, _ = p.Out.Write(append(b, '\n')) // a write error can't be reported anywhere
 }
 
 // Diagnostics implements Printer.
@@ -64,7 +65,7 @@ func (p *jsonPrinter) diagnostics(diags tfdiags.Diagnostics, about entry) {
 	}
 }
 
-// lineResource names an object in lines.
+// lineResource is the address of an object in lines.
 type lineResource struct {
 	Addr            string          `json:"addr"`
 	Module          string          `json:"module"`
@@ -83,7 +84,7 @@ func lineAddress(addr addrs.AbsInstance) lineResource {
 	}
 }
 
-// hook is what a line about an object's step holds.
+// hook holds the fields of a line about a step of an object.
 type hook struct {
 	Resource    lineResource `json:"resource"`
 	Action      string       `json:"action,omitempty"`
@@ -122,7 +123,7 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		p.hook("provision_start", e.Object, "Provisioning with '"+e.Type+"'...", hook{Provisioner: e.Type})
 	case engine.ProvisionOutput:
 		if strings.TrimSpace(e.Line) == "" {
-			return // space between lines is for people
+			return // blank lines are for humans
 		}
 		p.hook("provision_progress", e.Object, "("+e.Type+"): "+e.Line, hook{Provisioner: e.Type, Output: &e.Line})
 	case engine.ProvisionDone:
@@ -143,14 +144,14 @@ func (p *jsonPrinter) Event(e engine.Event) {
 	}
 }
 
-// ephemeralVerbs say what is done to an ephemeral object.
+// ephemeralVerbs are the verbs of lines about ephemeral objects.
 var ephemeralVerbs = map[string]struct{ start, done, failed string }{
 	"open":  {"Opening...", "Open complete", "Open errored"},
 	"renew": {"Renewing...", "Renew complete", "Renew errored"},
 	"close": {"Closing...", "Close complete", "Close errored"},
 }
 
-// lineVerbs are the verbs of lines; reading data sources has always been called refreshing there.
+// lineVerbs returns the verbs of lines. In lines, reading a data source is called refreshing.
 func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
 	if a == plans.Read {
 		return struct{ start, still, done, failed string }{"Refreshing...", "Still refreshing...", "Refresh complete", "Refresh errored"}
@@ -162,7 +163,7 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
-	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic says it all
+	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic is enough
 		return
 	}
 	if e.Failed {
@@ -190,13 +191,13 @@ type lineChange struct {
 	GeneratedConfig string        `json:"generated_config,omitempty"`
 }
 
-// lineActions are actions as lines name them.
+// lineActions are the names of actions in lines.
 var lineActions = map[plans.Action]string{
 	plans.NoOp: "noop", plans.Create: "create", plans.Read: "read", plans.Update: "update", plans.Delete: "delete",
 	plans.DeleteThenCreate: "replace", plans.CreateThenDelete: "replace", plans.Forget: "remove", plans.ForgetThenCreate: "noop",
 }
 
-// lineReasons are the reasons that lines name otherwise than documents do.
+// lineReasons are the reasons that have other names in lines than in documents.
 var lineReasons = map[plans.Reason]string{
 	plans.ReplaceTainted: "tainted", plans.ReplaceByRequest: "requested", plans.ReplaceCannotUpdate: "cannot_update",
 	plans.ReplaceByTriggers: "replace_triggered_by",
@@ -225,7 +226,7 @@ func changeLine(c *plans.InstanceChange) lineChange {
 	return out
 }
 
-// Plan implements Printer. Of a saved plan only the changes to objects are repeated.
+// Plan implements Printer. For a saved plan it prints the changes of objects only.
 func (p *jsonPrinter) Plan(v *PlanView) {
 	if !v.Saved {
 		for _, c := range v.shownDrift() {
@@ -292,7 +293,7 @@ func (p *jsonPrinter) Message(m Message) {
 	case Outputs:
 		outputs := outputsJSON(m.Values)
 		for name, o := range outputs {
-			if o.Sensitive { // logs are kept where nobody thinks of secrets
+			if o.Sensitive { // logs are often not kept secret
 				o.Value = nil
 				outputs[name] = o
 			}
@@ -311,5 +312,5 @@ func (p *jsonPrinter) Message(m Message) {
 
 var colourCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// plainText gives text without colours.
+// plainText returns text without colours.
 func plainText(text string) string { return colourCodes.ReplaceAllString(text, "") }

@@ -21,11 +21,11 @@ type providerEntry struct {
 	Expressions       map[string]any `json:"expressions,omitempty"`
 }
 
-// providerKeys holds, for the provider configurations that a module can name, the entry that describes each: the module's own, or
-// that of an ancestor which passed it down.
+// providerKeys holds the entry of each provider configuration that a module can refer to: its own,
+// or that of the ancestor which passed it down.
 type providerKeys map[addrs.LocalProviderConfig]entryKey
 
-// entryKey is the key of an entry and the provider that the entry is about.
+// entryKey is the key of an entry and its provider.
 type entryKey struct {
 	key      string
 	provider addrs.Provider
@@ -45,9 +45,9 @@ func providerKey(local addrs.LocalProviderConfig, module addrs.Module) string {
 	return module.String() + ":" + local.String()
 }
 
-// providers adds a module's own entries and gives its keys. Besides the module's provider blocks, every provider it needs has an
-// entry under each local name and, as programs have come to expect, under its type, unless the calling module has one of that name for
-// the same provider.
+// providers adds the entries of a module and returns its keys. Besides the module's provider
+// blocks, every required provider has an entry under each local name and, as in OpenTofu, under its
+// type, unless the calling module has one of that name for the same provider.
 func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) providerKeys {
 	m := cfg.Module
 	keys := make(providerKeys)
@@ -77,8 +77,8 @@ func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) provi
 	return keys
 }
 
-// inherit finds a configuration's entry, unless it is found already: that of the calling module's configuration where that is one of
-// the same provider, else an entry of the module's own.
+// inherit sets the entry of a configuration that has none yet: that of the calling module if it is
+// for the same provider, and otherwise a new one of the module.
 func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider,
 	parent providerKeys, inParent addrs.LocalProviderConfig) {
 	if _, done := keys[local]; done {
@@ -91,7 +91,7 @@ func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local add
 	c.entry(cfg, keys, local, addr)
 }
 
-// entry makes the entry of a configuration that belongs to the module itself.
+// entry adds the entry of a configuration that belongs to the module itself.
 func (c *configWriter) entry(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider) *providerEntry {
 	key := providerKey(local, cfg.Path)
 	e := &providerEntry{
@@ -102,8 +102,8 @@ func (c *configWriter) entry(cfg *configs.Config, keys providerKeys, local addrs
 	return e
 }
 
-// entryConstraints returns the version constraints of an entry: with a provider block, all that the module has for the provider;
-// without one, those of its local name.
+// entryConstraints returns the version constraints of an entry: with a provider block, all that the
+// module has for the provider; without one, those of its local name.
 func entryConstraints(m *configs.Module, local addrs.LocalProviderConfig, addr addrs.Provider) constraints.IntersectionSpec {
 	if m.Providers[local] == nil {
 		if req := m.RequiredProviders[local.LocalName]; req != nil {
@@ -127,7 +127,7 @@ func entryConstraints(m *configs.Module, local addrs.LocalProviderConfig, addr a
 	return all
 }
 
-// localNames lists the names that a module's own blocks have for providers, in order.
+// localNames returns the local provider names in a module's own blocks, sorted.
 func localNames(m *configs.Module) []string {
 	names := make(map[string]bool)
 	for name := range m.RequiredProviders {
@@ -142,7 +142,7 @@ func localNames(m *configs.Module) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// neededProviders lists the providers that a module's own blocks need, in order.
+// neededProviders returns the providers that a module's own blocks require, sorted.
 func neededProviders(m *configs.Module) []addrs.Provider {
 	needed := make(map[addrs.Provider]bool)
 	for _, req := range m.RequiredProviders {

@@ -73,8 +73,8 @@ type identityAttributeJSON struct {
 	OptionalForImport bool            `json:"optional_for_import,omitempty"`
 }
 
-// functionJSON describes a function of a provider. Descriptions are always there, parameters of the language's own functions
-// leave out empty ones.
+// functionJSON describes a function. Functions of providers always have descriptions; parameters of
+// built-in functions omit empty ones.
 type functionJSON struct {
 	Description        string          `json:"description"`
 	Summary            string          `json:"summary"`
@@ -115,7 +115,7 @@ func schemaOfProvider(addr addrs.Provider, sch *providers.Schema) *providerSchem
 	}
 	if sch.Provider != nil {
 		out.Provider = &schemaJSON{}
-		if !addr.IsBuiltin() { // which can't be configured
+		if !addr.IsBuiltin() { // the built-in provider can't be configured
 			out.Provider.Block = blockSchema(sch.Provider)
 		}
 	}
@@ -214,7 +214,8 @@ type signatureParam struct {
 	Type        json.RawMessage `json:"type"`
 }
 
-// WriteFunctions writes the document of `metadata functions -json`: every function of the language under both its names.
+// WriteFunctions writes the document of `metadata functions -json`: every built-in function under
+// both of its names.
 func WriteFunctions(w io.Writer) error {
 	signatures := make(map[string]*signature)
 	for _, doc := range funcs.Docs() {
@@ -240,7 +241,7 @@ func signatureJSON(p funcs.Param) signatureParam {
 	return signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
 }
 
-// VersionInfo is what `version` tells.
+// VersionInfo is the information that `version` prints.
 type VersionInfo struct {
 	Version   string            `json:"terraform_version"`
 	Platform  string            `json:"platform"`

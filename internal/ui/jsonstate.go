@@ -25,7 +25,8 @@ type stateResource struct {
 	IdentitySchemaVersion *int64          `json:"identity_schema_version,omitempty"`
 }
 
-// WriteState writes the document of `show -json` for a state. Version is that of the program that wrote it.
+// WriteState writes the document of `show -json` for a state. version is that of the program that
+// wrote the state.
 func WriteState(w io.Writer, view *StateView, version string) error {
 	s := newStream(w)
 	writeState(s, view, version)
@@ -62,7 +63,7 @@ func (w *stateWriter) values() {
 	}
 	tree := newModuleTree[stateItem]()
 	if w.Only == nil {
-		for _, r := range w.State.Sorted() { // those without instances as well: their module is shown
+		for _, r := range w.State.Sorted() { // include those without instances, for their modules
 			tree.declare(r.Addr.Module)
 		}
 	}
@@ -119,7 +120,7 @@ func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.D
 	w.item(out)
 }
 
-// plain leaves out what the place in the tree says already, and values when there are none.
+// plain removes fields that the position in the tree implies, and values if there are none.
 func (r *stateResource) plain() {
 	r.ModuleAddress = ""
 	if v := string(r.Values); v == "{}" || v == "null" {
@@ -160,7 +161,8 @@ func outputsJSON(outputs map[string]*states.Output) map[string]outputJSON {
 	return out
 }
 
-// typedJSON writes an output's value by its own type; unlike valueJSON it can be read back with the type beside it.
+// typedJSON returns the JSON form of an output value. Unlike that of valueJSON, it can be decoded
+// with the type.
 func typedJSON(v cty.Value) json.RawMessage {
 	v, _ = v.UnmarkDeep()
 	b, err := states.Marshal(v, v.Type())

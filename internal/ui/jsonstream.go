@@ -8,7 +8,8 @@ import (
 	"tofu/internal/states"
 )
 
-// stream writes one JSON document piece by piece, so that long lists are never held in memory. The first error sticks.
+// stream writes a JSON document piece by piece, so that long lists are never in memory. It keeps
+// the first error.
 type stream struct {
 	w     *bufio.Writer
 	err   error
@@ -17,7 +18,7 @@ type stream struct {
 
 func newStream(w io.Writer) *stream { return &stream{w: bufio.NewWriterSize(w, 1<<16)} }
 
-// finish ends the document with a newline and gives the first error.
+// finish ends the document with a newline and returns the first error.
 func (s *stream) finish() error {
 	s.raw("\n")
 	if s.err == nil {
@@ -32,10 +33,10 @@ func (s *stream) raw(text string) {
 	}
 }
 
-// object writes an object whose members body writes with field and its relatives.
+// object writes an object whose members body writes.
 func (s *stream) object(body func()) { s.nest("{", "}", body) }
 
-// list writes a list whose items body writes with item, object or list.
+// list writes a list whose items body writes.
 func (s *stream) list(body func()) { s.nest("[", "]", body) }
 
 func (s *stream) nest(open, end string, body func()) {
@@ -54,7 +55,7 @@ func (s *stream) separate() {
 	s.comma = false
 }
 
-// item writes a value that encoding/json knows how to write.
+// item writes a value that encoding/json supports.
 func (s *stream) item(v any) {
 	s.separate()
 	b, ok := v.(json.RawMessage)
@@ -70,7 +71,7 @@ func (s *stream) item(v any) {
 	s.comma = true
 }
 
-// name writes a member's name; its value must follow.
+// name writes the name of a member. Its value must follow.
 func (s *stream) name(name string) {
 	s.separate()
 	s.raw(string(states.AppendString(nil, name)) + ":")
@@ -82,7 +83,7 @@ func (s *stream) field(name string, v any) {
 	s.item(v)
 }
 
-// fail records an error that is not one of writing.
+// fail records an error other than a write error.
 func (s *stream) fail(err error) {
 	if s.err == nil {
 		s.err = err

@@ -11,8 +11,9 @@ import (
 	"tofu/internal/states"
 )
 
-// The JSON documents describe one value up to three times: as itself, as a map of what is unknown in it, and as a map of what is
-// sensitive in it. The maps have the value's shape; in objects they leave out what is simply false, in lists they can't.
+// The JSON documents describe a value up to three times: as itself, as a map of its unknown parts,
+// and as a map of its sensitive parts. The maps have the shape of the value. Objects in them omit
+// parts that are false; lists can't.
 
 var (
 	jsonNull  = json.RawMessage("null")
@@ -21,8 +22,9 @@ var (
 	jsonEmpty = json.RawMessage("{}")
 )
 
-// valueJSON writes a value by the usual mapping from the language's types to JSON. What is unknown is left out of objects and maps
-// and null elsewhere. Marks are looked through, except that what is ephemeral becomes null.
+// valueJSON returns the JSON form of a value by the usual mapping of types. Unknown values are
+// omitted from objects and maps, and null elsewhere. Marks are ignored, except that ephemeral
+// values become null.
 func valueJSON(v cty.Value) json.RawMessage { return appendValue(nil, v) }
 
 func appendValue(b []byte, v cty.Value) []byte {
@@ -54,18 +56,19 @@ func appendValue(b []byte, v cty.Value) []byte {
 	case ty.IsListType() || ty.IsTupleType() || ty.IsSetType():
 		return appendElements(b, v, appendValue)
 	}
-	return append(b, "null"...) // a capsule: nothing of the language's own
+	return append(b, "null"...) // a capsule has no JSON form
 }
 
-// appendNumber writes a number with all its digits.
+// appendNumber appends a number with all its digits.
 func appendNumber(b []byte, f *big.Float) []byte {
-	if f.IsInf() { // there is no such number in JSON
+	if f.IsInf() { // JSON has no infinity
 		return append(b, "null"...)
 	}
 	return states.AppendNumber(b, f)
 }
 
-// appendMembers writes the members of a known object or map in order of their names; write says whether it wrote one.
+// appendMembers appends the members of a known object or map in order of their names. write reports
+// whether it wrote one.
 func appendMembers(b []byte, v cty.Value, write func([]byte, cty.Value) ([]byte, bool)) []byte {
 	b = append(b, '{')
 	first := true
@@ -85,7 +88,7 @@ func appendMembers(b []byte, v cty.Value, write func([]byte, cty.Value) ([]byte,
 	return append(b, '}')
 }
 
-// appendElements writes the elements of a known list, set or tuple.
+// appendElements appends the elements of a known list, set or tuple.
 func appendElements(b []byte, v cty.Value, write func([]byte, cty.Value) []byte) []byte {
 	b = append(b, '[')
 	first := true
@@ -132,7 +135,7 @@ func attributeNames(ty cty.Type) []string {
 	return names
 }
 
-// unknownJSON maps what is unknown in v: true in its place.
+// unknownJSON returns the map of the unknown parts of v.
 func unknownJSON(v cty.Value) json.RawMessage { return appendUnknown(nil, v) }
 
 func appendUnknown(b []byte, v cty.Value) []byte {
@@ -146,7 +149,7 @@ func appendUnknown(b []byte, v cty.Value) []byte {
 	return appendShape(b, v, appendUnknown)
 }
 
-// appendShape writes a map in the shape of a known, unmarked value.
+// appendShape appends a map in the shape of a known, unmarked value.
 func appendShape(b []byte, v cty.Value, elem func([]byte, cty.Value) []byte) []byte {
 	ty := v.Type()
 	switch {
@@ -162,7 +165,7 @@ func appendShape(b []byte, v cty.Value, elem func([]byte, cty.Value) []byte) []b
 	return append(b, "false"...)
 }
 
-// sensitiveJSON maps what is sensitive in v.
+// sensitiveJSON returns the map of the sensitive parts of v.
 func sensitiveJSON(v cty.Value) json.RawMessage { return appendSensitive(nil, v) }
 
 func appendSensitive(b []byte, v cty.Value) []byte {
@@ -179,7 +182,7 @@ func appendSensitive(b []byte, v cty.Value) []byte {
 	return appendShape(b, v, appendSensitive)
 }
 
-// emptyShape is what stands for something unknown, of which nothing is known to be sensitive.
+// emptyShape returns the map of an unknown value without known sensitive parts.
 func emptyShape(ty cty.Type) string {
 	switch {
 	case ty.IsPrimitiveType() || ty == cty.DynamicPseudoType:
@@ -190,7 +193,7 @@ func emptyShape(ty cty.Type) string {
 	return "{}"
 }
 
-// typeJSON writes a type as the documents do.
+// typeJSON returns the JSON form of a type.
 func typeJSON(ty cty.Type) json.RawMessage {
 	b, err := json.Marshal(ty)
 	if err != nil {
@@ -199,7 +202,7 @@ func typeJSON(ty cty.Type) json.RawMessage {
 	return b
 }
 
-// pathJSON writes a path as a list of names, keys and positions; where a set is stepped into, the path ends.
+// pathJSON returns a path as a list of names, keys and indexes. It ends before a step into a set.
 func pathJSON(path cty.Path) json.RawMessage {
 	b := []byte{'['}
 	for i, step := range path {
@@ -215,7 +218,7 @@ func pathJSON(path cty.Path) json.RawMessage {
 	return append(b, ']')
 }
 
-// stepValue gives a step as a string or a number; false for the element of a set.
+// stepValue returns a step as a string or number, and false for the element of a set.
 func stepValue(step cty.PathStep) (cty.Value, bool) {
 	switch step := step.(type) {
 	case cty.GetAttrStep:

@@ -6,7 +6,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// A line names what happens to an object that stays where it is by how the configuration came to it.
+// A line names what happens to an object that stays where it is by how the configuration came to
+// it.
 func TestLinesOfChanges(t *testing.T) {
 	imported := &plans.Importing{ID: "x"}
 	for _, c := range []struct {

@@ -19,8 +19,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The tests make plans from plan documents: what WritePlan writes is read back here, so that a document is both the input of a
-// test and, written again, its expectation.
+// The tests make plans from plan documents: what WritePlan writes is read back here, so that a
+// document is both the input of a test and, written again, its expectation.
 
 type planDoc struct {
 	Changes   []changeDoc          `json:"resource_changes"`

@@ -10,24 +10,24 @@ import (
 	"tofu/internal/states"
 )
 
-// Message is something a command says: one of the types below.
+// Message is a message of a command: one of the types below.
 type Message interface{ message() }
 
 type (
-	// Text is free text. For people it is printed as it is; programs get it without colours.
+	// Text is free text. The human form prints it as it is, the JSON form without colours.
 	Text struct{ Text string }
-	// Rule is a line across the screen; programs don't get it.
+	// Rule is a horizontal line. The JSON form omits it.
 	Rule struct{}
-	// PlanSaved reports that a plan was saved and how to apply it. Programs don't get it.
+	// PlanSaved reports that a plan was saved and how to apply it. The JSON form omits it.
 	PlanSaved struct{ Path string }
-	// Applied ends an apply that went through.
+	// Applied is the summary of a successful apply.
 	Applied struct {
 		Counts  Counts
-		Destroy bool // it was the destroy command
+		Destroy bool // the command is destroy
 	}
 	// Outputs are the root outputs after an operation.
 	Outputs struct{ Values map[string]*states.Output }
-	// Addresses is a list of resource instances, a line each.
+	// Addresses is a list of resource instances, printed one per line.
 	Addresses struct{ Addrs []string }
 	// Workspaces are the names of all workspaces.
 	Workspaces struct {
@@ -47,7 +47,7 @@ func (Workspaces) message() {}
 // Counts are numbers of objects.
 type Counts struct{ Import, Add, Change, Remove, Forget int }
 
-// PlanCounts counts what a plan would do. A replacement is an addition and a removal.
+// PlanCounts counts the changes of a plan. A replacement counts as an addition and a removal.
 func PlanCounts(p *plans.Plan) Counts {
 	var c Counts
 	for _, change := range listedChanges(p) {
@@ -74,7 +74,7 @@ func PlanCounts(p *plans.Plan) Counts {
 	return c
 }
 
-// planned is the summary of a plan.
+// planned returns the summary of a plan.
 func (c Counts) planned() string {
 	var b strings.Builder
 	b.WriteString("Plan: ")
@@ -89,7 +89,7 @@ func (c Counts) planned() string {
 	return b.String()
 }
 
-// done is the summary of what an apply did.
+// done returns the summary of an apply.
 func (m Applied) done() string {
 	var b strings.Builder
 	c := m.Counts
@@ -109,13 +109,14 @@ func (m Applied) done() string {
 	return b.String()
 }
 
-// Tally counts what an apply does. The zero value is ready; Observe may be called from many goroutines at once.
+// Tally counts the changes of an apply. The zero value is ready for use. Observe is safe for
+// concurrent use.
 type Tally struct {
 	mu     sync.Mutex
 	counts Counts
 }
 
-// Expect counts what happens without a provider being called: imports and forgotten objects.
+// Expect counts changes without provider calls: imports and forgotten objects.
 func (t *Tally) Expect(p *plans.Plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +130,7 @@ func (t *Tally) Expect(p *plans.Plan) {
 	}
 }
 
-// Observe counts a step that was done.
+// Observe counts a completed step.
 func (t *Tally) Observe(e engine.Event) {
 	done, ok := e.(engine.ApplyDone)
 	if !ok || done.Failed {
@@ -147,7 +148,7 @@ func (t *Tally) Observe(e engine.Event) {
 	}
 }
 
-// Counts gives what was counted so far.
+// Counts returns the counts so far.
 func (t *Tally) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()

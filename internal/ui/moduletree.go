@@ -6,7 +6,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// moduleTree groups items by module instance, so that they can be written nested.
+// moduleTree groups items by module instance for nested output.
 type moduleTree[T any] struct {
 	items    map[addrs.ModuleInstance][]T
 	children map[addrs.ModuleInstance][]addrs.ModuleInstance
@@ -21,7 +21,7 @@ func (t *moduleTree[T]) add(module addrs.ModuleInstance, item T) {
 	t.items[module] = append(t.items[module], item)
 }
 
-// declare makes a module instance known to its parent, and that to its own.
+// declare adds a module instance and its ancestors to the tree.
 func (t *moduleTree[T]) declare(module addrs.ModuleInstance) {
 	if _, known := t.items[module]; known {
 		return
@@ -35,7 +35,7 @@ func (t *moduleTree[T]) declare(module addrs.ModuleInstance) {
 	t.children[parent] = append(t.children[parent], module)
 }
 
-// write writes the tree from the root down.
+// write writes the tree, starting at the root.
 func (t *moduleTree[T]) write(s *stream, item func(T)) {
 	for _, list := range t.children {
 		slices.Sort(list)

@@ -13,7 +13,8 @@ import (
 	"tofu/internal/testenv"
 )
 
-// golden runs a test for each archive of a folder. run returns the sections that it makes; the others are input.
+// golden runs a test for each archive of a folder. run returns the sections that it makes; the
+// others are input.
 func golden(t *testing.T, folder string, run func(t *testing.T, files map[string]string) map[string]string) {
 	t.Helper()
 	testenv.Golden(t, testenv.Glob(t, "testdata/"+folder+"/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {

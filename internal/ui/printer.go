@@ -9,38 +9,42 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A Printer shows what a command does. Its methods may be called from many goroutines at once; each call's output stays together.
+// Printer shows what a command does. Its methods are safe for concurrent use; the output of each
+// call stays together.
 type Printer interface {
-	// Diagnostics shows problems.
+	// Diagnostics shows diagnostics.
 	Diagnostics(tfdiags.Diagnostics)
-	// Event shows what happens during an operation, and goes on telling what takes long. It is an engine.Env's Observe.
+	// Event shows an event of an operation, and repeats it at intervals while a step takes long. It
+	// is an Observe function of engine.Env.
 	Event(engine.Event)
-	// Plan shows what is planned.
+	// Plan shows a plan.
 	Plan(*PlanView)
-	// State shows a state. The JSON form has objects as their schemas say, so there it can fail.
+	// State shows a state. The JSON form decodes objects by their schemas, so it can fail.
 	State(*StateView) error
-	// Message shows anything else.
+	// Message shows any other message.
 	Message(Message)
 }
 
-// Options say how to print.
+// Options control the output of a Printer.
 type Options struct {
-	Out, Err io.Writer // Err takes errors for people; the JSON form has everything on Out
-	// Width and ErrWidth are how many columns there are; 0: no terminal, which wraps at 78.
+	Out, Err io.Writer // Err receives errors in the human form; the JSON form uses Out only
+	// Width and ErrWidth are the numbers of columns of Out and Err. Without a terminal they are 0,
+	// and text wraps at 78 columns.
 	Width, ErrWidth   int
 	Colour, ErrColour bool
 	// Version is the program's version.
 	Version string
-	// Sources gives the text of a configuration file, nil when it can't; nil for no excerpts.
+	// Sources returns the text of a configuration file, or nil. If Sources is nil, diagnostics have
+	// no excerpts.
 	Sources func(filename string) []byte
 
-	CompactWarnings  bool // warnings in a line or two each, as long as there are no errors
-	SeparateWarnings bool // do not put similar warnings together
-	GroupErrors      bool // put similar errors together too
-	Concise          bool // nothing about what merely goes on
-	ShowSensitive    bool // show people what is sensitive: only where they asked for it
+	CompactWarnings  bool // warnings take one or two lines each, unless there are errors
+	SeparateWarnings bool // do not group similar warnings
+	GroupErrors      bool // group similar errors too
+	Concise          bool // no progress messages
+	ShowSensitive    bool // show sensitive values in the human form
 
-	Now func() time.Time // nil: time.Now
+	Now func() time.Time // nil means time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -53,7 +57,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// defaultWidth is how wide lines are where nobody says how wide they may be.
+// defaultWidth is the width of lines without a terminal.
 const defaultWidth = 78
 
 func columns(width int) int {
@@ -63,7 +67,7 @@ func columns(width int) int {
 	return width
 }
 
-// Tee gives a Printer that prints with all of those given.
+// Tee returns a Printer that prints to all of the given ones.
 func Tee(printers ...Printer) Printer { return tee(printers) }
 
 type tee []Printer

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// verbs say what is done to an object.
+// verbs are the verbs for actions on objects.
 var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Create: {"Creating...", "Still creating...", "Creation complete", "Creation errored"},
 	plans.Update: {"Modifying...", "Still modifying...", "Modifications complete", "Modifications errored"},
@@ -18,10 +18,10 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Open:   {"Opening...", "Still opening...", "Open complete", "Open errored"},
 }
 
-// stillEvery is how often one is told that something still goes on.
-const stillEvery = 10 * time.Second
+// stillInterval is the interval of messages about a step that takes long.
+const stillInterval = 10 * time.Second
 
-// progress tells regularly of steps that take long. Each that is under way has a timer.
+// progress repeats messages about steps that take long. Each running step has a timer.
 type progress struct {
 	tell func(engine.ApplyStart, time.Duration)
 
@@ -44,15 +44,15 @@ func (p *progress) start(e engine.ApplyStart) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var timer *time.Timer
-	timer = time.AfterFunc(stillEvery, func() {
+	timer = time.AfterFunc(stillInterval, func() {
 		p.mu.Lock()
 		current := p.running[id] == timer
 		if current {
-			timer.Reset(stillEvery)
+			timer.Reset(stillInterval)
 		}
 		p.mu.Unlock()
 		if current {
-			p.tell(e, time.Since(begin).Round(stillEvery))
+			p.tell(e, time.Since(begin).Round(stillInterval))
 		}
 	})
 	p.running[id] = timer
@@ -68,10 +68,10 @@ func (p *progress) stop(o engine.Object) {
 	}
 }
 
-// seconds is an elapsed time as people write it.
+// seconds formats an elapsed time for humans.
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// shortID shortens an identifier that would fill the screen.
+// shortID shortens a long identifier.
 func shortID(id string) string {
 	const limit = 80
 	runes := []rune(id)
@@ -82,7 +82,7 @@ func shortID(id string) string {
 	return string(runes[:half-1]) + "..." + string(runes[len(runes)-half:])
 }
 
-// identified is an object's identifier in brackets, after a space; "" where there is none.
+// identified returns an object's identifier in brackets after a space, or "" if there is none.
 func identified(o engine.Object) string {
 	if o.IDValue == "" {
 		return ""
@@ -90,7 +90,7 @@ func identified(o engine.Object) string {
 	return " [" + o.IDKey + "=" + printable(shortID(o.IDValue)) + "]"
 }
 
-// objectName names an object for people.
+// objectName returns the name of an object for humans.
 func objectName(o engine.Object) string {
 	if o.Deposed == addrs.NotDeposed {
 		return o.Addr.String()

@@ -11,19 +11,21 @@ import (
 	"tofu/internal/plans"
 )
 
-// renderer turns trees into text. Text stands at column margin + 4*depth, its symbol two columns before.
+// renderer renders trees as text. Text starts at column margin + 4*depth, and its symbol two
+// columns before.
 type renderer struct {
 	style  style
 	margin int
-	full   bool // show what doesn't change too
-	strict bool // at the outermost level, hide what doesn't change even when people know objects by it
+	full   bool // show unchanged parts too
+	strict bool // at the top level, hide unchanged parts even if they are in importantNames
 	b      strings.Builder
 }
 
-// importantNames are attributes that are shown even when they don't change: people know objects by them.
+// importantNames are attributes that are shown even if unchanged, because users identify objects by
+// them.
 var importantNames = map[string]bool{"id": true, "name": true, "tags": true}
 
-// symbols stand before what changes.
+// symbols precede changes.
 var symbols = map[plans.Action]struct {
 	text   string
 	colour colour
@@ -34,7 +36,7 @@ var symbols = map[plans.Action]struct {
 	plans.Update: {"~", yellow},
 }
 
-// start begins a line.
+// start starts a line.
 func (r *renderer) start(depth int, action plans.Action) {
 	col := r.margin + 4*depth
 	if col < 2 {
@@ -49,18 +51,18 @@ func (r *renderer) start(depth int, action plans.Action) {
 	r.b.WriteString(r.style.as(s.colour, s.text) + " ")
 }
 
-// comment writes a line of its own.
+// comment writes a line with a comment.
 func (r *renderer) comment(depth int, text string) {
 	r.start(depth, plans.NoOp)
 	r.b.WriteString(r.style.as(grey, text) + "\n")
 }
 
-// close ends something that was opened at a depth.
+// close writes a closing bracket at a depth.
 func (r *renderer) close(depth int, text string) {
 	r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth, 0)) + text)
 }
 
-// node writes what stands behind a name or at an element's place, whose line has begun at depth.
+// node writes a node after its name or symbol, whose line has been started at depth.
 func (r *renderer) node(n *node, depth int) {
 	switch n.form {
 	case leafForm:
@@ -90,7 +92,8 @@ func (r *renderer) arrow() string { return " " + r.style.as(yellow, "->") + " " 
 
 func (r *renderer) forces() { r.b.WriteString(" " + r.style.as(red, "# forces replacement")) }
 
-// opens tells whether a node begins with a bracket, behind which a reason for replacement stands.
+// opens reports whether a node begins with a bracket, after which the reason for a replacement is
+// written.
 func opens(n *node) bool {
 	switch n.form {
 	case objectForm, mapForm, nestedMapForm:
@@ -141,7 +144,7 @@ func (r *renderer) object(n *node, depth int) {
 	r.close(depth, "}")
 }
 
-// members writes the members of a node and tells how many it left out because they don't change.
+// members writes the members of a node and returns the number of unchanged ones that it omitted.
 func (r *renderer) members(n *node, depth int) (hidden int) {
 	var shown []*member
 	width := 0
@@ -153,7 +156,7 @@ func (r *renderer) members(n *node, depth int) (hidden int) {
 	}
 	hidden = len(n.members) - len(shown)
 	if n.form == nestedMapForm {
-		width = 0 // each element is a block of lines
+		width = 0 // elements take several lines
 	}
 	for _, m := range shown {
 		r.warnings(m.node, depth)
@@ -176,7 +179,7 @@ func (r *renderer) shows(parent *node, m *member) bool {
 	switch {
 	case r.full || changed(m.node):
 		return true
-	case parent.action == plans.NoOp && parent.form != blockForm: // shown for its place, as a whole
+	case parent.action == plans.NoOp && parent.form != blockForm: // unchanged, shown as a whole for its position
 		return true
 	}
 	return parent.form != mapForm && parent.form != nestedMapForm && importantNames[m.name] && !r.strict
@@ -188,7 +191,7 @@ func (r *renderer) warnings(n *node, depth int) {
 	}
 }
 
-// label is a member's name as the language writes it.
+// label returns a member's name in the syntax of the language.
 func (m *member) label() string {
 	if !m.quote && (isWord(m.name) || hclsyntax.ValidIdentifier(m.name)) {
 		return m.name
@@ -196,7 +199,7 @@ func (m *member) label() string {
 	return quoted(m.name)
 }
 
-// isWord tells whether a name is a plain identifier, as nearly all are: asking hclsyntax starts its scanner.
+// isWord reports whether a name is a plain ASCII identifier. Most names are, and hclsyntax is slow.
 func isWord(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -241,7 +244,8 @@ func (r *renderer) list(n *node, depth int) {
 	r.close(depth, "]")
 }
 
-// showsElement: of what doesn't change, only the neighbours of what does are shown, and none where order tells nothing.
+// showsElement reports whether to show an element. Unchanged elements are shown only next to
+// changed ones, and never in sets.
 func (r *renderer) showsElement(n *node, i int) bool {
 	if r.full || n.action != plans.Update || changed(n.elements[i]) {
 		return true
@@ -252,7 +256,7 @@ func (r *renderer) showsElement(n *node, i int) bool {
 	return i > 0 && changed(n.elements[i-1]) || i+1 < len(n.elements) && changed(n.elements[i+1])
 }
 
-// text writes a string of several lines.
+// text writes a string with several lines.
 func (r *renderer) text(n *node, depth int) {
 	r.open(n, "<<-EOT")
 	for _, l := range n.lines {
@@ -262,11 +266,11 @@ func (r *renderer) text(n *node, depth int) {
 	r.close(depth, "EOT")
 }
 
-// json writes what a string of JSON holds.
+// json writes a string that contains JSON.
 func (r *renderer) json(n *node, depth int) {
 	inner := n.elements[0]
 	r.b.WriteString("jsonencode(")
-	if len(inner.elements)+len(inner.members) == 0 && n.text == "" && !n.replace { // nothing to put on lines of its own
+	if len(inner.elements)+len(inner.members) == 0 && n.text == "" && !n.replace { // empty
 		r.node(inner, depth)
 		r.b.WriteByte(')')
 		return
@@ -291,7 +295,7 @@ func (r *renderer) json(n *node, depth int) {
 	r.close(depth, ")")
 }
 
-// block writes a block's content between its braces; its header has been written at depth.
+// block writes the content of a block between its braces, after its header at depth.
 func (r *renderer) block(n *node, depth int) {
 	if n.form == hiddenBlockForm {
 		r.b.WriteString("{\n")
@@ -315,7 +319,7 @@ func (r *renderer) block(n *node, depth int) {
 	r.close(depth, "}")
 }
 
-// blocks writes nested blocks, those of a type together.
+// blocks writes nested blocks, grouped by type.
 func (r *renderer) blocks(n *node, depth int) {
 	hidden := 0
 	for _, group := range n.blocks {
@@ -346,8 +350,9 @@ func (r *renderer) blocks(n *node, depth int) {
 	}
 }
 
-// begun tells whether something stands before in the block, from which the next group is set apart.
+// begun reports whether the block already has content, from which a blank line separates the next
+// group.
 func (r *renderer) begun() bool { return !strings.HasSuffix(r.b.String(), "{\n") }
 
-// quoted writes a string in quotes. Template markers, which the language would want escaped, are easier read as they are.
+// quoted quotes a string. Template markers are not escaped, which is easier to read.
 func quoted(s string) string { return strconv.Quote(s) }

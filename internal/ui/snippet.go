@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Limits for the source that a problem shows to people. Documents for programs have all of it.
+// Limits of source excerpts in the human form. The JSON form is complete.
 const (
 	snippetLines = 10
-	snippetBytes = 240 // of a line
+	snippetBytes = 240 // maximum bytes of a line
 )
 
-// sourceLine is a line of a snippet: text[from:to] is wrong.
+// sourceLine is a line of an excerpt. text[from:to] is the wrong part.
 type sourceLine struct {
 	number   int
 	text     string
 	from, to int
 }
 
-// lines splits a snippet.
+// lines splits an excerpt into lines.
 func (s *snippet) lines() []sourceLine {
 	var out []sourceLine
 	offset := 0
@@ -32,10 +32,10 @@ func (s *snippet) lines() []sourceLine {
 	return out
 }
 
-// wrong reports whether a part of the line is what is wrong.
+// wrong reports whether the line has a wrong part.
 func (l sourceLine) wrong() bool { return l.from < l.to }
 
-// cut returns the line with no more text than is shown, around what is wrong.
+// cut shortens the line around its wrong part.
 func (l sourceLine) cut() sourceLine {
 	if len(l.text) <= snippetBytes {
 		return l
@@ -59,7 +59,7 @@ func (l sourceLine) cut() sourceLine {
 	return sourceLine{l.number, before + l.text[start:end] + after, l.from + shift, min(l.to, end) + shift}
 }
 
-// window returns those lines that are shown: some that follow one another, with what is wrong among them.
+// window returns the consecutive lines to show, which include the wrong part.
 func window(lines []sourceLine) []sourceLine {
 	if len(lines) <= snippetLines {
 		return lines
@@ -80,7 +80,7 @@ func window(lines []sourceLine) []sourceLine {
 	return lines[start : start+snippetLines]
 }
 
-// code writes the source lines with the place that is wrong underlined, or its lines marked where there are no colours.
+// code writes source lines with the wrong part underlined or, without colours, its lines marked.
 func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 	all := s.lines()
 	shown := window(all)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSnippetLimits shows no more than ten lines, with what is wrong among them, and no more of a line than a terminal takes.
+// TestSnippetLimits shows no more than ten lines, with what is wrong among them, and no more of a
+// line than a terminal takes.
 func TestSnippetLimits(t *testing.T) {
 	var code []string
 	for i := range 20 {

@@ -11,9 +11,10 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// sources answers for the text of configuration files. Each file is split and parsed once, however many problems it has.
+// sources provides the text of configuration files. Each file is split and parsed once, however
+// many diagnostics refer to it.
 type sources struct {
-	read  func(filename string) []byte // nil: there are none
+	read  func(filename string) []byte // nil if there are none
 	mu    sync.Mutex
 	files map[string]*sourceFile
 }
@@ -21,14 +22,14 @@ type sources struct {
 type sourceFile struct {
 	text   []byte
 	lines  []hcl.Range // without line ends
-	parsed *hcl.File   // nil when it can't be parsed at all
+	parsed *hcl.File   // nil if the file can't be parsed
 }
 
 func newSources(read func(string) []byte) *sources {
 	return &sources{read: read, files: make(map[string]*sourceFile)}
 }
 
-// file gives a file, nil when its text isn't known.
+// file returns a file, or nil if its text is not available.
 func (s *sources) file(name string) *sourceFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +49,7 @@ func (s *sources) file(name string) *sourceFile {
 	return f
 }
 
-// parseSource parses a file as far as that goes.
+// parseSource parses as much of a file as possible.
 func parseSource(name string, text []byte) *hcl.File {
 	parse := nesting.Parse
 	if strings.HasSuffix(name, ".json") {
@@ -58,7 +59,8 @@ func parseSource(name string, text []byte) *hcl.File {
 	return file
 }
 
-// context names the block around a byte offset ("resource \"a\" \"b\""), "" outside of any.
+// context returns the header of the block around a byte offset ("resource \"a\" \"b\""), or ""
+// outside of blocks.
 func (f *sourceFile) context(offset int) string {
 	if f.parsed == nil {
 		return ""
@@ -66,7 +68,8 @@ func (f *sourceFile) context(offset int) string {
 	return hcled.ContextString(f.parsed, offset-1)
 }
 
-// excerpt gives the lines that a range touches, joined, with the number of the first and its place in the file.
+// excerpt returns the lines of a range, the number of the first line, and the offset of its start
+// in the file.
 func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bool) {
 	first, last := rng.Start.Line-1, rng.End.Line-1
 	if first < 0 || first >= len(f.lines) {
@@ -75,7 +78,7 @@ func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bo
 	if last >= len(f.lines) {
 		last = len(f.lines) - 1
 	}
-	if last > first && rng.End.Column == 1 && rng.End.Byte > rng.Start.Byte { // ends with the line before
+	if last > first && rng.End.Column == 1 && rng.End.Byte > rng.Start.Byte { // the range ends with the previous line
 		last--
 	}
 	var b strings.Builder

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// style colours text for a terminal, or leaves it as it is.
+// style colours text for a terminal, unless colours are off.
 type style struct{ on bool }
 
-// A colour is the number of an ANSI text attribute.
+// colour is the number of an ANSI text attribute.
 type colour string
 
 const (
@@ -24,7 +24,7 @@ const (
 	grey      colour = "90"
 )
 
-// as gives text in a colour.
+// as returns text in a colour.
 func (s style) as(c colour, text string) string {
 	if !s.on || text == "" {
 		return text
@@ -32,8 +32,8 @@ func (s style) as(c colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// wrap breaks text into lines of at most width columns, at spaces. Lines that start with a space are left as they are: they are
-// examples of something. A width of 0 leaves everything as it is.
+// wrap breaks text into lines of at most width columns at spaces. It keeps lines that start with a
+// space, because they are examples. A width of 0 keeps all lines.
 func wrap(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -70,8 +70,8 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// printable replaces control characters, which could move the cursor or hide text, with visible ones. Tabs
-// and line ends, of Windows too, stay.
+// printable replaces control characters, which could move the cursor or hide text, with visible
+// symbols. It keeps tabs and line ends.
 func printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, isControl) {
 		return text
@@ -96,7 +96,7 @@ func controlSymbol(r rune) rune {
 	return unicode.ReplacementChar
 }
 
-// printableText is printable for text that may have colours of this program in it.
+// printableText is printable for text that may contain colours of this program.
 func printableText(text string) string {
 	var b strings.Builder
 	end := 0

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestStatus is how a test file or a run came out.
+// TestStatus is the result of a test file or a run.
 type TestStatus string
 
 const (
@@ -18,19 +18,19 @@ const (
 	TestSkip    TestStatus = "skip"
 	TestPass    TestStatus = "pass"
 	TestFail    TestStatus = "fail"
-	TestError   TestStatus = "error" // for people the same as a failure
+	TestError   TestStatus = "error" // shown like a failure to humans
 )
 
 type (
-	// TestAbstract begins a test: the runs of each file.
+	// TestAbstract starts a test. Runs are the names of the runs by file.
 	TestAbstract struct{ Runs map[string][]string }
-	// TestFile is a file that was tested; its runs follow.
+	// TestFile is the result of a test file. Its runs follow.
 	TestFile struct {
 		Path        string
 		Status      TestStatus
-		Diagnostics tfdiags.Diagnostics // of the file as a whole
+		Diagnostics tfdiags.Diagnostics // diagnostics of the whole file
 	}
-	// TestRun is one run. Plan and State are set where they are to be shown.
+	// TestRun is the result of one run. Plan and State are set if they are to be shown.
 	TestRun struct {
 		Path, Run   string
 		Status      TestStatus
@@ -38,20 +38,21 @@ type (
 		Plan        *PlanView
 		State       *StateView
 	}
-	// TestCleanup tells that objects could not be destroyed afterwards.
+	// TestCleanup reports objects that could not be destroyed.
 	TestCleanup struct {
 		Path, Run   string
 		Diagnostics tfdiags.Diagnostics
 		Left        []TestLeft
-		StateFile   string // where they are recorded
+		StateFile   string // file in which they are saved
 	}
-	// TestInterrupt tells what a test that was interrupted leaves behind, and what was being created at that time.
+	// TestInterrupt reports the objects that an interrupted test leaves behind, and those that were
+	// being created.
 	TestInterrupt struct {
 		Path, Run string
 		Left      []TestLeft
 		Planned   []string
 	}
-	// TestSummary ends a test.
+	// TestSummary is the summary of a test.
 	TestSummary struct {
 		Status                           TestStatus
 		Passed, Failed, Errored, Skipped int
@@ -70,7 +71,7 @@ func (TestCleanup) message()   {}
 func (TestInterrupt) message() {}
 func (TestSummary) message()   {}
 
-// word is a status for people, in its colour.
+// word returns a status for humans in its colour.
 func (s TestStatus) word(st style) string {
 	switch s {
 	case TestPass:
@@ -105,7 +106,7 @@ func (m TestSummary) text() string {
 	return b.String() + "."
 }
 
-// where names the run, or the file when there is none.
+// where names the run, or the file if there is no run.
 func where(path, run string) string {
 	if run == "" {
 		return path
@@ -121,7 +122,7 @@ func (m TestCleanup) text() string {
 	return fmt.Sprintf("Objects of %s still exist and have to be destroyed by hand%s.", where(m.Path, m.Run), recorded)
 }
 
-// testMessage prints messages of tests for people.
+// testMessage prints messages of tests for humans.
 func (h *human) testMessage(m Message) {
 	st := h.style
 	switch m := m.(type) {
@@ -246,7 +247,7 @@ func (p *jsonPrinter) testRun(m TestRun) {
 	p.diagnostics(m.Diagnostics, about)
 }
 
-// testDocument prints what a run planned or made; that it can't be printed doesn't fail the run.
+// testDocument prints the plan or state of a run. A failure to print it does not fail the run.
 func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diagnostics, write func(io.Writer) error) {
 	var doc bytes.Buffer
 	if err := write(&doc); err != nil {
@@ -256,7 +257,7 @@ func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diag
 	p.line("info", "-verbose flag enabled, printing "+what, "test_"+what, about.with(entry{"test_" + what: json.RawMessage(doc.Bytes())}))
 }
 
-// with gives both entries in one.
+// with returns an entry with the fields of both.
 func (e entry) with(more entry) entry {
 	out := make(entry, len(e)+len(more))
 	for k, v := range e {

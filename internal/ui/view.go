@@ -14,10 +14,10 @@ import (
 	"tofu/internal/states"
 )
 
-// Schemas gives a provider's schema, nil when it isn't known.
+// Schemas returns the schema of a provider, or nil if it is not available.
 type Schemas func(addrs.Provider) *providers.Schema
 
-// resource gives the schema of a resource type, nil when it isn't known.
+// resource returns the schema of a resource type, or nil if it is not available.
 func (s Schemas) resource(p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
 	if s == nil {
 		return nil
@@ -33,7 +33,8 @@ func (s Schemas) resource(p addrs.Provider, r addrs.Resource) *providers.Resourc
 	return table.Type(r.Type)
 }
 
-// markSecrets puts the sensitive mark on what the schema calls sensitive. Without a schema the value stays as it is.
+// markSecrets marks the parts of a value that the schema declares sensitive. Without a schema it
+// returns the value unchanged.
 func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	if sch == nil || v.IsNull() || !sch.Block.ContainsSensitive() {
 		return v
@@ -43,15 +44,16 @@ func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 		at, err := path.Apply(v)
 		return err != nil || !marks.Has(at, marks.Sensitive)
 	})
-	if !missing { // as a rule, who made the value did it
+	if !missing { // usually the value is already marked
 		return v
 	}
 	return states.MarkSensitive(v, paths)
 }
 
-// markShown is markSecrets for people, from whom it also hides the output of a terraform_data whose input is sensitive. The
-// documents for programs, like the state, have no such mark, and neither have references to the output: OpenTofu has none, and
-// would refuse root outputs or plan updates for its sake.
+// markShown is markSecrets for the human form, which also hides the output of a terraform_data
+// resource with a sensitive input. JSON documents and the state have no such marks, and neither do
+// references to the output: OpenTofu has none, and marks would make root outputs invalid and change
+// plans.
 func markShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) cty.Value {
 	v = markSecrets(v, sch)
 	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() || !v.IsKnown() {
@@ -69,26 +71,26 @@ func markShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r a
 		if _, err := secret.Path.Apply(output); err == nil {
 			paths = append(paths, append(whole.Copy(), secret.Path...))
 		} else if output.IsKnown() {
-			paths = append(paths, whole) // the output of another input, as when an apply fails
+			paths = append(paths, whole) // the output is that of another input, for example after a failed apply
 		}
 	}
 	return states.MarkSensitive(v, paths)
 }
 
-// PlanView is a plan with what is needed to show it.
+// PlanView is a plan with what is required to show it.
 type PlanView struct {
 	Plan    *plans.Plan
 	Config  *configs.Config
 	Schemas Schemas
-	// Saved: the plan was made and shown earlier, and is about to be applied.
+	// Saved says that the plan was shown before it was saved, and is about to be applied.
 	Saved bool
 
 	indexRelevant sync.Once
 	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
 }
 
-// listed are the changes that are shown and counted: that the results of data sources leave the state when everything is destroyed is
-// no news.
+// listed returns the changes to show and count. It omits the removal of data source results from
+// the state by a destroy plan.
 func (v *PlanView) listed() []*plans.InstanceChange {
 	out := slices.Clone(listedChanges(v.Plan))
 	addrs.SortByModuleTree(out, func(c *plans.InstanceChange) addrs.AbsInstance { return c.Addr })
@@ -105,10 +107,10 @@ func listedChanges(p *plans.Plan) []*plans.InstanceChange {
 	return slices.DeleteFunc(slices.Clone(p.Changes.Instances), quiet)
 }
 
-// StateView is a state with what is needed to show it.
+// StateView is a state with what is required to show it.
 type StateView struct {
 	State   *states.State
 	Schemas Schemas
-	// Only, when set, is the one instance to show.
+	// Only, if not nil, is the one instance to show.
 	Only *addrs.AbsInstance
 }
