@@ -20,7 +20,7 @@ func TestGrowth(t *testing.T) {
 		{time.Second, 64 * time.Second, 2},
 		{time.Second, time.Second, 0},
 		{time.Millisecond, 8 * time.Millisecond, 0}, // noise
-		{time.Millisecond, 64 * floor, 2},           // but not an excuse
+		{time.Millisecond, 64 * floor, 2},           // growth from noise to a real cost
 	}
 	for _, test := range tests {
 		if got := growth(1000, 8000, test.before, test.after); math.Abs(got-test.want) > 1e-9 {
@@ -62,7 +62,7 @@ x: y
 	}
 }
 
-// A shape whose text grew faster than its size would prove nothing.
+// The text of a shape must grow linearly, or measurements would mean nothing.
 func TestShapesAreLinear(t *testing.T) {
 	size := func(s shape, r resource, n int) (total int64) {
 		dir := t.TempDir()
@@ -110,7 +110,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Programs are known only by their command line, so a shell script will do.
+// bench uses a program only by its command line, so a shell script suffices.
 func TestMeasure(t *testing.T) {
 	dir := t.TempDir()
 	script := func(text string) string {

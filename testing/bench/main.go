@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// options are the command line.
+// options holds the values of the command line options.
 type options struct {
 	bin, ref, mirror string
 	shapes           []shape
@@ -61,7 +61,7 @@ func parse(args []string) (*options, error) {
 	return o, o.choose(shapeNames, sizes, phaseNames, resourceName)
 }
 
-// choose fills in what the flags name.
+// choose sets the options that are lists of names.
 func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) error {
 	var err error
 	for _, path := range []*string{&o.bin, &o.ref, &o.mirror, &o.keep} {

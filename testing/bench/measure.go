@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// cost is what one command took. CPU time is user and system time, that of plugins included; memory is that of the largest process.
+// cost is the cost of a command. CPU time is user and system time, including plugins; memory is
+// that of the largest process.
 type cost struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes
-	own       own   // without plugins; zero where that can't be told
+	own       own   // zero if unknown
 }
 
-// own is the part of the program itself.
+// own is the part of a cost without plugins.
 type own struct {
 	cpu  time.Duration
 	peak int64
 }
 
-// least takes the smaller of each figure.
+// least returns the minimum of each figure.
 func (c cost) least(d cost) cost {
 	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak), own{min(c.own.cpu, d.own.cpu), min(c.own.peak, d.own.peak)}}
 }
 
-// errTimeout means that a command took longer than it may.
+// errTimeout is the error of a command that exceeds the time limit.
 var errTimeout = errors.New("took too long")
 
-// bench is one program at work on one configuration.
+// bench runs a program on a configuration.
 type bench struct {
 	program string
-	dir     string // of the configuration
+	dir     string // directory of the configuration
 	env     []string
 	timeout time.Duration
 }
 
-// newBench writes what the program needs beside the configuration, which is to
-// be in the folder top/m.
+// newBench writes the CLI configuration to the directory top. The configuration must be in top/m.
 func newBench(o *options, program, top, mirror string) (*bench, error) {
 	rc := filepath.Join(top, "rc")
 	text := ""
@@ -59,15 +59,16 @@ func newBench(o *options, program, top, mirror string) (*bench, error) {
 	}
 	b.env = append(b.env, "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "HOME="+top)
 	if o.gate > 0 {
-		// The program lets a small heap fill up before it collects garbage. With that, the smaller size would be measured without
-		// collections and the larger with them, and what is linear would look like more.
+		// By default the program collects no garbage while its heap is small. The smaller size
+		// would run without collections and the larger with them, so linear growth would look
+		// steeper.
 		b.env = append(b.env, "GOGC=100")
 	}
 	return b, nil
 }
 
-// run runs one command. Its output goes to a file, like in a pipeline, and is
-// part of the error if it fails.
+// run runs a command. Its output goes to a file, and its end is part of the error if the command
+// fails.
 func (b *bench) run(args ...string) (cost, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
@@ -102,7 +103,7 @@ func (b *bench) run(args ...string) (cost, error) {
 	}, nil
 }
 
-// tail is the end of what a command printed.
+// tail returns the end of a command's output.
 func tail(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -111,7 +112,7 @@ func tail(file string) string {
 	return string(data[max(0, len(data)-800):])
 }
 
-// startUp is the cost of doing next to nothing.
+// startUp measures the command version, as the cost of starting the program.
 func (b *bench) startUp() (cost, error) {
 	least, err := b.run("version")
 	for range 9 {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits for the end of a process, without taking note of it for others who wait, and gives what the process took by itself.
-// Memory is looked at now and then, since nobody knows it afterwards.
+// watch waits for the end of a process without reaping it, and returns the cost of the process
+// without its children. It polls the memory, because that is not available afterwards.
 func watch(pid int) own {
 	var o own
 	ended := make(chan struct{})
@@ -36,7 +36,7 @@ func watch(pid int) own {
 	return o
 }
 
-// ownPeak reads the largest resident set so far, in bytes.
+// ownPeak returns the maximum resident set so far, in bytes.
 func ownPeak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -50,13 +50,14 @@ func ownPeak(pid int) int64 {
 	return 0
 }
 
-// ownCPU reads the user and system time of a process, its children left out. The kernel counts in hundredths of a second here.
+// ownCPU returns the user and system time of a process without its children. The kernel reports it
+// in hundredths of a second.
 func ownCPU(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may hold anything
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // after the name, which may contain anything
 	fields := bytes.Fields(rest)
 	if len(fields) < 13 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// peakMemory is the largest resident set of the process, in bytes.
+// peakMemory returns the maximum resident set of the process, in bytes.
 func peakMemory(s *os.ProcessState) int64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -21,7 +21,7 @@ func peakMemory(s *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// killTogether makes a timeout end the plugins as well.
+// killTogether makes a timeout kill the plugins too.
 func killTogether(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// phase is one command in the life of a configuration.
+// phase is a named command.
 type phase struct {
 	name string
 	args []string
 }
 
-// phases are the commands that can be measured. Some need others before them:
-// showjson needs planout, and whatever looks at a state needs apply.
+// phases holds the commands that can be measured. Some require others before them: showjson
+// requires planout, and commands that read the state require apply.
 var phases = map[string][]string{
 	"init":      {"init", "-input=false"},
 	"validate":  {"validate"},

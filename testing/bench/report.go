@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// floor is the CPU time below which a figure is noise: growth from a smaller
-// one is computed as if it had been this much.
+// floor is the CPU time below which a measurement is noise. Growth is computed as if a smaller one
+// were this large.
 const floor = 50 * time.Millisecond
 
-// result is one phase of one shape: its costs by program and size. A missing
-// cost is one that was not measured.
+// result holds the costs of one phase and shape, by program and size. Costs that were not measured
+// are absent.
 type result struct {
 	phase string
 	costs [2]map[int]cost
 }
 
-// growth is the exponent e of cost ~ size^e between two sizes.
+// growth returns the exponent e of cost ~ size^e between two sizes.
 func growth(small, large int, before, after time.Duration) float64 {
 	before, after = max(before, floor), max(after, floor)
 	return math.Log(float64(after)/float64(before)) / math.Log(float64(large)/float64(small))
 }
 
-// run measures everything and prints a table per shape.
+// run measures everything and prints a table for each shape.
 func run(o *options, out io.Writer) error {
 	if o.keep != "" {
 		return writeAll(o)
@@ -56,7 +56,7 @@ func run(o *options, out io.Writer) error {
 		}
 		failures = append(failures, o.measureAll(programs, s, results)...)
 		for range again {
-			// What disturbs a measurement makes it larger, never smaller.
+			// Disturbances only increase a measurement, so measure again.
 			if len(o.overGate(s, results, starts[0].cpu)) > 0 {
 				failures = append(failures, o.measureAll(programs[:1], s, results)...)
 			}
@@ -67,10 +67,10 @@ func run(o *options, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// again is how often a shape over the gate is measured once more before that counts.
+// again is how often a shape above the gate is measured again before it counts as a failure.
 const again = 2
 
-// measureAll measures one shape in all sizes. That the second program takes too long is no failure.
+// measureAll measures a shape in all sizes. A timeout of the second program is not a failure.
 func (o *options) measureAll(programs []string, s shape, results []result) (failures []error) {
 	for _, n := range o.sizes {
 		for i, program := range programs {
@@ -98,8 +98,8 @@ func startUpOf(program string, o *options) (cost, error) {
 	return b.startUp()
 }
 
-// measure runs all phases of one shape and size, as often as asked for, and
-// notes the least costs. It stops at the first phase that fails.
+// measure runs all phases of a shape and size as often as the options say, and records the minimum
+// costs. It stops at the first failed phase.
 func (o *options) measure(program string, s shape, n, column int, results []result) error {
 	count := o.count
 	if column > 0 && o.refCount > 0 {
@@ -146,7 +146,7 @@ func (o *options) measureOnce(program string, s shape, n, column int, results []
 	return nil
 }
 
-// print prints the table of one shape, as Markdown.
+// print prints the table of a shape, as Markdown.
 func print(out io.Writer, o *options, s shape, results []result, starts []cost) {
 	fmt.Fprintf(out, "\n%s: %s\n\n", s.name, s.about)
 	plugins := s.needsMirror || o.resource.needsMirror
@@ -175,15 +175,15 @@ func print(out io.Writer, o *options, s shape, results []result, starts []cost) 
 	t.print(out)
 }
 
-// ratio says how many times as much the other program took.
+// ratio returns how many times as much the other program needs.
 func ratio[T ~int64](theirs, ours T) string {
 	return fmt.Sprintf("%.1f", float64(theirs)/float64(max(1, ours)))
 }
 
-// names stand before the figures of the two programs.
+// names holds the column prefixes of the two programs.
 var names = [...]string{"", "other "}
 
-// cost adds the figures of one program.
+// cost adds the figures of a program to a row.
 func (t *table) cost(row int, r result, column int, sizes []int, i int, start time.Duration, plugins bool) {
 	c, ok := r.costs[column][sizes[i]]
 	if !ok {
@@ -211,7 +211,8 @@ func previous(r result, column int, sizes []int, i int) (cost, bool) {
 	return c, ok
 }
 
-// overGate compares the smallest and the largest size of the measured program and gives what has grown too fast.
+// overGate compares the smallest and the largest size of the measured program. It returns an error
+// for each phase that exceeds the gate.
 func (o *options) overGate(s shape, results []result, start time.Duration) (over []error) {
 	small, large := o.sizes[0], o.sizes[len(o.sizes)-1]
 	if o.gate == 0 || small == large {
@@ -230,7 +231,7 @@ func (o *options) overGate(s shape, results []result, start time.Duration) (over
 	return over
 }
 
-// writeAll writes each shape in each size, and runs nothing.
+// writeAll writes each shape in each size and runs nothing.
 func writeAll(o *options) error {
 	for _, s := range o.shapes {
 		for _, n := range o.sizes {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// resource is the resource type that shapes are made of: an argument goes in,
-// and the same value comes out, known once it is applied.
+// resource is the resource type used in shapes. One attribute is an argument, and another has the
+// same value after apply.
 type resource struct {
 	typ, in, out string
 	needsMirror  bool
@@ -28,7 +28,7 @@ type shape struct {
 	name, about string
 	write       func(m *module, n int)
 	needsMirror bool
-	fixed       bool // the size makes no difference, so that "all" doesn't include it
+	fixed       bool // independent of the size, so "all" does not include it
 }
 
 var shapes = []shape{
@@ -56,7 +56,7 @@ func describe() string {
 	return b.String()
 }
 
-// module is a configuration being written. The first error is kept for close.
+// module writes a configuration. close returns the first error.
 type module struct {
 	*bufio.Writer
 	dir string
@@ -65,7 +65,7 @@ type module struct {
 	err error
 }
 
-// newModule starts main.tf in a folder, which it creates.
+// newModule creates a directory and starts a main.tf in it.
 func newModule(dir string, r resource) *module {
 	m := &module{dir: dir, res: r}
 	if m.err = os.MkdirAll(dir, 0o755); m.err == nil {
@@ -78,7 +78,7 @@ func newModule(dir string, r resource) *module {
 	return m
 }
 
-// synth says where the provider comes from, unless newModule did.
+// synth writes the provider requirement, unless newModule did.
 func (m *module) synth() {
 	if !m.res.needsMirror {
 		m.printf("%s", synthRequired)
@@ -86,10 +86,10 @@ func (m *module) synth() {
 }
 
 func (m *module) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(m, format, args...) // a bufio.Writer keeps its error for Flush
+	_, _ = fmt.Fprintf(m, format, args...) // Flush returns the error
 }
 
-// child writes a module in the folder mod.
+// child writes a child module to the directory mod.
 func (m *module) child(write func(*module)) {
 	c := newModule(filepath.Join(m.dir, "mod"), m.res)
 	write(c)
@@ -103,8 +103,7 @@ func (m *module) close() error {
 	return errors.Join(m.Flush(), m.f.Close())
 }
 
-// block writes a resource whose value is an expression. Further arguments,
-// which are meta-arguments, come first.
+// block writes a resource with the given expression as its value. Meta-arguments come first.
 func (m *module) block(name, value string, meta ...string) {
 	m.printf("resource %q %q {\n", m.res.typ, name)
 	for _, line := range meta {
@@ -116,10 +115,10 @@ func (m *module) block(name, value string, meta ...string) {
 	m.printf("  %s = %s\n}\n", m.res.in, value)
 }
 
-// ref is an expression for what a resource, given with its index, holds.
+// ref returns a reference to the value of a resource; name may have an index.
 func (m *module) ref(name string) string { return m.res.typ + "." + name + "." + m.res.out }
 
-// keys is an expression for a set of n strings. A single range ends at 1,024.
+// keys returns an expression for a set of n strings. A single range has at most 1,024 elements.
 func keys(n int) string {
 	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(%d) : \"k${a}-${b}\"]]), 0, %d))", (n+999)/1000, min(n, 1000), n)
 }
@@ -197,8 +196,8 @@ func variables(m *module, n int) {
 	}
 }
 
-// moduleDeps keeps the modules at one size: what is stored of two modules that wait for each other grows with the product of
-// their sizes.
+// moduleDeps has modules of a fixed size, because the stored dependencies between two modules grow
+// with the product of their sizes.
 func moduleDeps(m *module, n int) {
 	const blocks, depth = 20, 50
 	m.child(func(c *module) { wide(c, blocks) })

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// table is a table in Markdown; the first row is its head.
+// table is a Markdown table. The first row is the header.
 type table struct{ rows [][]string }
 
-// row adds a row and gives its number.
+// row adds a row and returns its number.
 func (t *table) row(cells ...string) int {
 	t.rows = append(t.rows, cells)
 	return len(t.rows) - 1
 }
 
-// add adds cells, with a word before each, to a row.
+// add adds cells to a row, each with the prefix before.
 func (t *table) add(row int, before string, cells ...string) {
 	for _, c := range cells {
 		t.rows[row] = append(t.rows[row], before+c)
 	}
 }
 
-// print aligns the columns, the first to the left and the others to the right.
+// print prints the table with the first column aligned to the left and the others to the right.
 func (t *table) print(out io.Writer) {
 	widths := make([]int, len(t.rows[0]))
 	for _, row := range t.rows {

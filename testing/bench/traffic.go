@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// traffic is what a command does to processor and memory. Unlike time, it is the same in every run
-// of a program, however busy the machine is.
+// traffic holds counts of processor and memory accesses. Unlike times, they are the same in every
+// run of a program, however busy the machine is.
 type traffic struct {
 	instructions int64
 	l1Misses     int64 // of data, in the first-level cache
@@ -92,7 +92,7 @@ func (o *options) simulateShape(valgrind string, s shape, n int) (map[string]tra
 	if _, err := b.run(phases["init"]...); err != nil {
 		return nil, err
 	}
-	// Small heaps are collected like large ones, and always at the same moments.
+	// Collect garbage in small heaps too, and always at the same points.
 	b.env = append(b.env, "GOGC=100", "GOMAXPROCS=1")
 	b.program = valgrind
 	report := filepath.Join(top, "counts")

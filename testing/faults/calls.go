@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// moments are when the engine is killed around a call: when it has reached the provider, which does nothing any more, and when its
-// work is done and the answer is never given.
+// moments are the two points of a call at which the engine is killed: when the call has reached the
+// provider, before any effect, and when it has taken effect, before the response.
 var moments = []string{"", "-done"}
 
-// atEveryCall kills the engine at every single call of its provider in turn. Calls come one after the other, so what the engine must
-// know then is exact: everything but the one file, of which it knows that something had been begun.
+// atEveryCall kills the engine at each provider call in turn. Calls are sequential, so the expected
+// state is exact: it has all files except the current one, which must be reported as interrupted.
 func (o *options) atEveryCall(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		base, err := o.newTrial(o.objects)
@@ -49,7 +49,7 @@ func (o *options) atEveryCall(report func(string, *tally)) error {
 	return nil
 }
 
-// killedAt is one run.
+// killedAt performs one run.
 func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 	sum.runs++
 	deadly := t.with("FILES_RUN="+op.name+moment+":"+name, "FILES_COMMAND=kill -9 $ENGINE_PID; kill -9 $PPID")
@@ -80,7 +80,7 @@ func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 	}
 }
 
-// address is the resource instance that manages a file.
+// address returns the address of the resource instance that manages a file.
 func (t *trial) address(name string) string {
 	if i, ok := strings.CutPrefix(name, "b-a"); ok {
 		return fmt.Sprintf("files_file.b[%s]", i)
@@ -88,13 +88,13 @@ func (t *trial) address(name string) string {
 	return fmt.Sprintf("files_file.a[%s]", strings.TrimPrefix(name, "a"))
 }
 
-// saved is what a trial consisted of at some time.
+// saved is a copy of a trial's directories.
 type saved struct {
 	dirs []string
 	old  string
 }
 
-// save keeps a copy of the working directory and the files.
+// save copies the working directory and the files.
 func (t *trial) save() (*saved, error) {
 	s := &saved{[]string{t.work, t.files}, t.top + "/saved"}
 	for _, dir := range s.dirs {
@@ -105,7 +105,8 @@ func (t *trial) save() (*saved, error) {
 	return s, nil
 }
 
-// restore puts everything back as it was. The directories stay: one may be a mounted file system.
+// restore restores the content of the directories. The directories themselves are kept, because one
+// may be a mount point.
 func (s *saved) restore() error {
 	for _, dir := range s.dirs {
 		entries, err := os.ReadDir(dir)
@@ -124,7 +125,8 @@ func (s *saved) restore() error {
 	return nil
 }
 
-// ended judges a run that came to an end by itself: it must know everything as it is, and must have said so if it failed.
+// ended judges a run that was not killed: its state must match the files, and it must have reported
+// an error if it failed.
 func (t *trial) ended(what string, out []byte, err error, sum *tally) {
 	sum.runs++
 	before := *sum

@@ -1,25 +1,24 @@
 //go:build unix
 
-// Command faults lets things go wrong around the engine and counts what the
-// engine forgot. It is for whoever changes how state is kept:
+// Command faults injects faults while the engine runs and counts the objects that it loses:
 //
 //	go run ./testing/faults -bin bin/tofu -mirror build/mirror -kinds calls,space -every 10
 //
-// The engine creates, updates or deletes a number of files with the files
-// provider, and meanwhile
+// The engine creates, updates or deletes a number of files with the files provider. These are the
+// kinds of faults:
 //
-//	signals   it gets a signal at a random moment, or the reader of its output goes away;
-//	calls     it is killed at every single call of its provider in turn;
-//	space     the disk with state, journal, plan and lock file has every amount of room in turn, so that
-//	          each write is once the first to fail, or fills up at every single call;
-//	requests  every single request to a remote state fails in turn.
+//	signals   a signal at a random time, or the reader of its output closes the pipe
+//	calls     a kill at each provider call in turn
+//	space     each possible amount of free space in turn on the disk with state, journal, plan and
+//	          lock file, so that each write is once the first to fail; or the disk fills up at each
+//	          provider call in turn
+//	requests  a failure of each request to a remote state in turn
 //
-// Then what it says it knows is compared with what is on disk. A file is lost
-// if it was written before the process ended (for a KILL at a random moment:
-// 0.1 s before it) and the engine does not know it as it is; a ghost is a file
-// that the engine lists although it is gone. A run also fails if the next one
-// does not go through without help.
+// Afterwards the engine's state is compared with the files on disk. A file is lost if it was written
+// before the process ended (for a KILL at a random time: 0.1 s before) and the state does not have
+// its content. A ghost is a file in the state that does not exist. A run also fails if the next one
+// does not succeed without manual intervention.
 //
-// Invariants: it knows the program only by its command line; what happened is
-// judged by the files alone, never by what the program printed on the way.
+// Invariants: it uses the program only by its command line. Results are judged by the files, not by
+// the output of the program.
 package main

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// options are the command line.
+// options holds the values of the command line options.
 type options struct {
 	bin, mirror         string
 	kinds, signals, ops []string
@@ -22,7 +22,7 @@ type options struct {
 	random              *rand.Rand
 }
 
-// kind is a thing that can go wrong.
+// kind is a kind of fault.
 type kind struct {
 	name string
 	run  func(o *options, report func(name string, t *tally)) error
@@ -35,7 +35,7 @@ var kinds = []kind{
 	{"requests", (*options).atEveryRequest},
 }
 
-// tally is what the runs of one kind came to.
+// tally counts the results of the runs of one kind.
 type tally struct {
 	runs, existed, lost, ghosts int
 	problems                    []string
@@ -100,10 +100,10 @@ func faults(args []string) error {
 	return nil
 }
 
-// chosen tells whether the i-th point is among those to take.
+// chosen reports whether the i-th point is selected by -every and -from.
 func (o *options) chosen(i int) bool { return i%o.every == o.from%o.every }
 
-// operations are those that were asked for.
+// operations returns the operations selected by -ops.
 func (o *options) operations() []operation {
 	return slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return !slices.Contains(o.ops, op.name) })
 }

@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// stateServer keeps one state for the http backend, and answers a number of requests badly.
+// stateServer stores one state for the http backend and can fail requests.
 type stateServer struct {
 	mu       sync.Mutex
 	state    []byte
 	lock     []byte
 	requests int
-	bad      func(request int) int // the status to answer with; 0 for a good answer, -1 for none
+	bad      func(request int) int // the response status; 0 for success, -1 for no response
 }
 
 const backendBlock = `
@@ -65,7 +65,8 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// atEveryRequest lets every request to a remote state fail in turn: once, or from then on until the run has ended.
+// atEveryRequest fails each request to a remote state in turn: only that one, or all from then on
+// until the run has ended.
 func (o *options) atEveryRequest(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		sum := &tally{}
@@ -96,7 +97,8 @@ func (o *options) atEveryRequest(report func(string, *tally)) error {
 	return nil
 }
 
-// badRequest is one run, in which the n-th request fails. It tells whether there were fewer.
+// badRequest performs one run in which the n-th request fails. It reports whether the run had fewer
+// requests.
 func (o *options) badRequest(op operation, n, status int, forever bool, sum *tally) (enough bool, err error) {
 	server := &stateServer{bad: func(int) int { return 0 }}
 	listener := httptest.NewServer(server)
@@ -130,7 +132,7 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 	server.mu.Lock()
 	enough = server.requests < first
 	server.bad = func(int) int { return 0 }
-	server.lock = nil // what could not be unlocked is what force-unlock is for
+	server.lock = nil // as force-unlock does
 	server.mu.Unlock()
 	t.ended(fmt.Sprintf("%s: request %d answered with %d, forever %v", op.name, n, status, forever), out, runErr, sum)
 	t.finish(op, sum)

@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// signals by name. PIPE is not sent: the reader of the output goes away.
+// signals holds the signals by name. PIPE is not sent; instead the reader of the output closes the
+// pipe.
 var signals = map[string]syscall.Signal{
 	"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "PIPE": 0,
 }
 
-// atRandomMoments interrupts operations on slow files with every signal.
+// atRandomMoments interrupts operations on slow files with each signal.
 func (o *options) atRandomMoments(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		for _, sig := range o.signals {
@@ -33,7 +34,7 @@ func (o *options) atRandomMoments(report func(string, *tally)) error {
 	return nil
 }
 
-// interrupted is one run. An error means that the run could not be made at all.
+// interrupted performs one run. It returns an error if the run can't be performed.
 func (o *options) interrupted(op operation, sig string, sum *tally) error {
 	t, err := o.newTrial(o.objects)
 	if err != nil {
@@ -60,17 +61,17 @@ func (o *options) interrupted(op operation, sig string, sum *tally) error {
 	return nil
 }
 
-// calls counts how often the provider began an operation.
+// calls returns how many calls of an operation the provider began.
 func (t *trial) calls(op string) int {
 	log, err := os.ReadFile(filepath.Join(t.top, "calls"))
 	if err != nil {
-		return 0 // not begun yet
+		return 0 // no calls yet
 	}
 	return bytes.Count(log, []byte("begin "+op+" "))
 }
 
-// interrupt runs a command and interrupts it once the provider began that many
-// calls. It returns when that was.
+// interrupt runs a command and interrupts it when the provider has begun that many calls. It
+// returns the time of the interrupt.
 func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []string) (at time.Time, err error) {
 	cmd := t.command(args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -85,7 +86,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 	go io.Copy(io.Discard, output)
 	ended := make(chan struct{})
 	go func() {
-		_, _ = cmd.Process.Wait() // not cmd.Wait, which would close the pipe: only a PIPE run may
+		_, _ = cmd.Process.Wait() // not cmd.Wait, which would close the pipe
 		close(ended)
 	}()
 	deadline := time.Now().Add(60 * time.Second)
@@ -100,7 +101,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 	if sig == 0 {
 		output.Close()
 	} else {
-		_ = syscall.Kill(cmd.Process.Pid, sig) // it may have ended by itself
+		_ = syscall.Kill(cmd.Process.Pid, sig) // it may have ended already
 	}
 	select {
 	case <-ended:
@@ -109,7 +110,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
 	}
-	time.Sleep(400 * time.Millisecond) // plugins that are left finish what they were doing
+	time.Sleep(400 * time.Millisecond) // for remaining plugins to finish
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	output.Close()
 	return at, err

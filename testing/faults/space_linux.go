@@ -11,7 +11,8 @@ import (
 
 const pageSize = 4096
 
-// smallDisk mounts a small file system on the trial's working directory, with what is in it now.
+// smallDisk mounts a small file system on the trial's working directory and keeps the directory's
+// content.
 func (t *trial) smallDisk() (unmount func(), err error) {
 	inside := t.top + "/inside"
 	if err := os.Rename(t.work, inside); err != nil {
@@ -26,7 +27,7 @@ func (t *trial) smallDisk() (unmount func(), err error) {
 	return func() { _ = unix.Unmount(t.work, unix.MNT_DETACH) }, os.CopyFS(t.work, os.DirFS(inside))
 }
 
-// fill leaves so many pages and files free on the small disk; -1 for all that there are.
+// fill leaves the given numbers of pages and inodes free on the small disk; -1 means no limit.
 func (t *trial) fill(pages, inodes int) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(t.work, &fs); err != nil {
@@ -48,18 +49,18 @@ func (t *trial) fill(pages, inodes int) error {
 	}
 	err := os.WriteFile(filepath.Join(dir, "pages"), make([]byte, max(0, int(fs.Bavail)-pages)*pageSize), 0o600)
 	if errors.Is(err, unix.ENOSPC) {
-		return nil // none is left
+		return nil // the disk is full, as intended
 	}
 	return err
 }
 
 func (t *trial) empty() error { return os.RemoveAll(filepath.Join(t.work, "fill")) }
 
-// space is how much is left when a command starts.
+// space is the free space when a command starts.
 type space struct{ pages, inodes int }
 
-// spaces are all the amounts that make a difference: any page or file that is written may be the first that doesn't fit. In between
-// there is the journal's own room, of which a step is as good as any.
+// spaces returns all amounts of space that can make a difference: any page or inode may be the
+// first that is missing. Within the journal's reserved space the amounts are sampled.
 func spaces() []space {
 	var out []space
 	for i := range 12 {
@@ -73,8 +74,8 @@ func spaces() []space {
 	return out
 }
 
-// onFullDisks runs everything with every amount of space that there may be, so that every write is once the first to fail, and lets
-// the disk fill up at every call of the provider.
+// onFullDisks runs all operations with each amount of free space, so that each write is once the
+// first to fail. It also fills the disk at each provider call.
 func (o *options) onFullDisks(report func(string, *tally)) error {
 	if os.Geteuid() != 0 {
 		fmt.Println("space: left out, since only root can mount small file systems")
@@ -89,7 +90,7 @@ func (o *options) onFullDisks(report func(string, *tally)) error {
 	return o.onSmallDisk(10, nil, func(t *trial, saved *saved) error { return o.savingOnFullDisks(t, saved, report) })
 }
 
-// onSmallDisk makes a trial on a small disk of its own, with what the command before leaves, and saves it.
+// onSmallDisk creates a trial on its own small disk, runs the command before, and saves the result.
 func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *saved) error) error {
 	t, err := o.newTrial(objects)
 	if err != nil {
@@ -113,7 +114,7 @@ func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *sa
 	return use(t, saved)
 }
 
-// onFullDisksOf does it to one operation.
+// onFullDisksOf does this for one operation.
 func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range spaces() {
@@ -145,7 +146,7 @@ func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report fun
 	return nil
 }
 
-// onFullDisk runs an operation; free is the same trial without faults.
+// onFullDisk runs an operation. free is the same trial without faults.
 func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) error {
 	out, runErr := t.command(op.args...).CombinedOutput()
 	if err := free.empty(); err != nil {
@@ -156,7 +157,8 @@ func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) e
 	return nil
 }
 
-// savingOnFullDisks does the same to plan files and dependency lock files: they are written whole or stay as they were.
+// savingOnFullDisks does the same for plan files and dependency lock files: they are written
+// completely or stay unchanged.
 func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1}, space{4, -1}, space{5, -1}, space{6, -1}) {

@@ -4,7 +4,7 @@ package main
 
 import "fmt"
 
-// onFullDisks needs small file systems that a program can mount.
+// onFullDisks does nothing: mounting a small file system requires Linux.
 func (o *options) onFullDisks(func(string, *tally)) error {
 	fmt.Println("space: left out, since full disks are made on Linux only")
 	return nil

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// configuration has two halves, so that some files wait for others. They are
-// overwritten where a killed engine could not know that they are there.
+// configuration has two halves, so that some files depend on others. Files are overwritten, because
+// a killed engine can't know whether the current one exists.
 const configuration = `
 terraform {
   required_providers {
@@ -40,14 +40,14 @@ resource "files_file" "b" {
 }
 `
 
-// trial is one program at work in a folder of its own. What it manages lies outside of that folder.
+// trial runs a program in a directory of its own. The managed files are outside that directory.
 type trial struct {
 	bin, top, work, files string
 	env                   []string
 	objects               int
 }
 
-// newTrial makes a folder with a configuration of so many files, initialized.
+// newTrial creates and initializes a directory with a configuration of that many files.
 func (o *options) newTrial(objects int) (*trial, error) {
 	top, err := os.MkdirTemp("", "faults")
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *options) newTrial(objects int) (*trial, error) {
 	)
 }
 
-// names lists the files that the configuration has, those that others wait for first.
+// names returns the names of the configured files. Dependencies come first.
 func (t *trial) names() []string {
 	var out []string
 	for _, half := range []string{"a%d", "b-a%d"} {
@@ -87,7 +87,7 @@ func (t *trial) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// with gives a trial with further variables in its environment.
+// with returns a trial with additional environment variables.
 func (t *trial) with(env ...string) *trial {
 	c := *t
 	c.env = append(t.env[:len(t.env):len(t.env)], env...)
@@ -102,11 +102,11 @@ func (t *trial) must(args ...string) error {
 	return nil
 }
 
-// operation is what is interrupted: the provider's word for it, what must have been done before, and the command.
+// operation is an operation to interrupt.
 type operation struct {
-	name         string
-	before, args []string
-	left         func(t *trial) int // how many files there are when it is done
+	name         string             // as in the provider's log
+	before, args []string           // the commands that prepare and perform it
+	left         func(t *trial) int // returns the number of files after it
 }
 
 var (
@@ -118,7 +118,7 @@ var (
 	operations = []operation{{"create", nil, create, all}, {"update", create, update, all}, {"delete", create, remove, none}}
 )
 
-// finish does what was interrupted again, which must go through. It gives what was said.
+// finish repeats the interrupted operation, which must succeed, and returns its output.
 func (t *trial) finish(op operation, sum *tally) string {
 	out, err := t.command(op.args...).CombinedOutput()
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *trial) finish(op operation, sum *tally) string {
 	return strings.ReplaceAll(string(out), "\n", " ")
 }
 
-// judge compares what the engine knows with what there is.
+// judge compares the state with the files on disk.
 func (t *trial) judge(sum *tally, limit time.Time, ghosts bool) {
 	known, err := t.known()
 	if err != nil {
@@ -149,7 +149,7 @@ func (t *trial) judge(sum *tally, limit time.Time, ghosts bool) {
 	}
 }
 
-// known is what the engine says there is: sums by path.
+// known returns the checksums of the files in the state, by path.
 func (t *trial) known() (map[string]string, error) {
 	out, err := t.command("show", "-json").Output()
 	if err != nil {
@@ -179,7 +179,7 @@ func (t *trial) known() (map[string]string, error) {
 	return known, nil
 }
 
-// file is what there is under one path.
+// file describes a file on disk.
 type file struct {
 	sha256  string
 	written time.Time

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The program is a script that says it knows b as it is, c as it was once, and
-// d, which is gone; it does not know a.
+// The program is a script whose state has b with its present content, c with an old one, d, which
+// does not exist, and not a.
 func TestJudge(t *testing.T) {
 	dir := t.TempDir()
 	tr := &trial{bin: filepath.Join(dir, "program"), top: dir, work: dir, files: filepath.Join(dir, "files")}
