@@ -182,7 +182,7 @@ type AbsProviderConfig struct {
 
 // String returns the form in state files: `module.m.provider["host/ns/type"].alias`.
 func (c AbsProviderConfig) String() string {
-	s := dotted(c.Module.String(), `provider["`+c.Provider.String()+`"]`)
+	s := joinDot(c.Module.String(), `provider["`+c.Provider.String()+`"]`)
 	if c.Alias != "" {
 		s += "." + c.Alias
 	}

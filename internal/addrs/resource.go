@@ -73,7 +73,7 @@ type ConfigResource struct {
 	Resource Resource
 }
 
-func (r ConfigResource) String() string { return dotted(r.Module.String(), r.Resource.String()) }
+func (r ConfigResource) String() string { return joinDot(r.Module.String(), r.Resource.String()) }
 
 // Compare orders addresses by the module's text, then by resource.
 func (r ConfigResource) Compare(o ConfigResource) int {
@@ -89,7 +89,7 @@ type AbsResource struct {
 	Resource Resource
 }
 
-func (r AbsResource) String() string { return dotted(string(r.Module), r.Resource.String()) }
+func (r AbsResource) String() string { return joinDot(string(r.Module), r.Resource.String()) }
 
 // Config returns the address without instance keys.
 func (r AbsResource) Config() ConfigResource { return ConfigResource{r.Module.Module(), r.Resource} }
@@ -115,7 +115,7 @@ type AbsInstance struct {
 }
 
 func (i AbsInstance) String() string {
-	return dotted(string(i.Module), i.Resource.String()+i.Key.String())
+	return joinDot(string(i.Module), i.Resource.String()+i.Key.String())
 }
 
 // Abs returns the address without the instance key.
@@ -139,7 +139,7 @@ type DeposedKey string
 // NotDeposed is the key of the current object.
 const NotDeposed DeposedKey = ""
 
-func dotted(module, rest string) string {
+func joinDot(module, rest string) string {
 	if module == "" {
 		return rest
 	}

@@ -19,7 +19,7 @@ func (t Target) String() string {
 	if t.IsModule() {
 		return string(t.Module)
 	}
-	s := dotted(string(t.Module), t.Resource.String())
+	s := joinDot(string(t.Module), t.Resource.String())
 	if t.HasKey {
 		s += t.Key.String()
 	}

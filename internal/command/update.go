@@ -197,9 +197,9 @@ func (a *App) updateDir(
 			continue
 		}
 		w.met = true
-		if p.Odd != "" {
+		if p.Problem != "" {
 			diags = diags.Append(tfdiags.Warningf("Constraint left alone",
-				"The version constraint of %s can't be raised: %s.", p, p.Odd).At(p.Range))
+				"The version constraint of %s can't be raised: %s.", p, p.Problem).At(p.Range))
 			continue
 		}
 		text, err := w.raise(ctx, p, chosen)

@@ -26,9 +26,9 @@ func (c *Config) CheckArguments() tfdiags.Diagnostics {
 func (c *Config) checkArguments() tfdiags.Diagnostics {
 	_, hclDiags := c.Call.Config.Content(c.Module.arguments)
 	if hclDiags.HasErrors() {
-		if _, offered := configschema.Offered(c.Call.Config,
-			moduleMeta).Content(c.Module.arguments); len(offered) == len(hclDiags) {
-			hclDiags = offered
+		_, suggested := configschema.SuggestionBody(c.Call.Config, moduleMeta).Content(c.Module.arguments)
+		if len(suggested) == len(hclDiags) {
+			hclDiags = suggested
 		}
 	}
 	return tfdiags.FromHCL(hclDiags)

@@ -35,9 +35,9 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	return rule, !d.diags[before:].HasErrors()
 }
 
-// notAboutItself reports an error if a condition refers to the resource it belongs to: evaluating
+// checkSelfReference reports an error if a condition refers to the resource it belongs to: evaluating
 // it would wait for itself.
-func (d *decoder) notAboutItself(r addrs.Resource, rule *CheckRule, kind string) {
+func (d *decoder) checkSelfReference(r addrs.Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
 		if expr == nil {
 			continue

@@ -39,7 +39,7 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 			continue
 		}
 		rule, ok := d.checkRule(inner)
-		d.notAboutItself(r.Addr, rule, inner.Type)
+		d.checkSelfReference(r.Addr, rule, inner.Type)
 		if !ok {
 			continue
 		}

@@ -162,7 +162,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
-	diags = slices.Concat(diags, more, cfg.childRules(), cfg.evaluateStatics())
+	diags = slices.Concat(diags, more, cfg.checkCalledModule(), cfg.evaluateStatics())
 	return cfg, diags
 }
 
@@ -189,8 +189,8 @@ func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
 		"This module is not yet installed. %s", RunInit).At(call.Range)
 }
 
-// childRules reports settings that have no effect or are not allowed in a called module.
-func (c *Config) childRules() tfdiags.Diagnostics {
+// checkCalledModule reports settings that have no effect or are not allowed in a called module.
+func (c *Config) checkCalledModule() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	if b := c.Module.Backend; b != nil {
 		diags = append(diags, tfdiags.Warningf("Backend configuration ignored",

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// assembly merges the files of a directory into a module.
-type assembly struct {
+// moduleBuilder merges the files of a directory into a module.
+type moduleBuilder struct {
 	*Module
 	diags tfdiags.Diagnostics
 
@@ -23,7 +23,7 @@ type assembly struct {
 // newModule merges the primary files, which must not repeat declarations, and then applies the
 // override files in order.
 func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnostics) {
-	a := &assembly{Module: &Module{
+	mb := &moduleBuilder{Module: &Module{
 		Dir:               dir,
 		RequiredProviders: map[string]*RequiredProvider{},
 		ProviderMetas:     map[string]*ProviderMeta{},
@@ -41,87 +41,87 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	// error.
 	incompatible, diags := checkVersions(all)
 	if len(incompatible) > 0 {
-		return a.Module, incompatible
+		return mb.Module, incompatible
 	}
 	// Files were decoded in parallel. From here on everything, including diagnostics, follows the
 	// order of the files.
-	a.diags = diags
+	mb.diags = diags
 	for _, f := range all {
-		a.Files = append(a.Files, f.name)
-		a.diags = append(a.diags, f.diags...)
+		mb.Files = append(mb.Files, f.name)
+		mb.diags = append(mb.diags, f.diags...)
 	}
 	for _, f := range primary {
-		a.addFile(f)
+		mb.addFile(f)
 	}
 	for _, f := range overrides {
-		a.overrideFile(f)
+		mb.overrideFile(f)
 	}
-	if a.Backend != nil && a.Cloud != nil {
-		a.errorf(a.Backend.Range, "Both a backend and a cloud configuration are present",
-			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(a.Cloud.Range))
+	if mb.Backend != nil && mb.Cloud != nil {
+		mb.errorf(mb.Backend.Range, "Both a backend and a cloud configuration are present",
+			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(mb.Cloud.Range))
 	}
-	a.sorted = slices.SortedFunc(maps.Keys(a.Resources), addrs.Resource.Compare)
-	a.resolveProviders()
-	if !a.diags.HasErrors() { // an entry that could not be decoded would look undeclared
-		a.checkLocalNames()
+	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
+	mb.resolveProviders()
+	if !mb.diags.HasErrors() { // an entry that could not be decoded would look undeclared
+		mb.checkLocalNames()
 	}
-	a.checkImports()
-	a.reqs, a.arguments = a.requirements(), a.argumentSchema()
-	return a.Module, a.diags
+	mb.checkImports()
+	mb.reqs, mb.arguments = mb.requirements(), mb.argumentSchema()
+	return mb.Module, mb.diags
 }
 
-func (a *assembly) errorf(at hcl.Range, summary, detail string, args ...any) {
-	a.diags = append(a.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+func (mb *moduleBuilder) errorf(at hcl.Range, summary, detail string, args ...any) {
+	mb.diags = append(mb.diags, tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
-func (a *assembly) warnf(at hcl.Range, summary, detail string, args ...any) {
-	a.diags = append(a.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+func (mb *moduleBuilder) warnf(at hcl.Range, summary, detail string, args ...any) {
+	mb.diags = append(mb.diags, tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
 // declare adds a declaration to its map, or reports the earlier declaration of the same name.
-func declare[K comparable, V any](a *assembly, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary,
+func declare[K comparable, V any](mb *moduleBuilder, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary,
 	what string) {
 	if before, dup := into[key]; dup {
-		a.errorf(at(decl), summary, "%s was already declared at %s. Rename one of them.", tfdiags.Capitalize(what),
+		mb.errorf(at(decl), summary, "%s was already declared at %s. Rename one of them.", tfdiags.Capitalize(what),
 			tfdiags.Place(at(before)))
 		return
 	}
 	into[key] = decl
 }
 
-func (a *assembly) addFile(f *file) {
-	a.addSettings(f)
+func (mb *moduleBuilder) addFile(f *file) {
+	mb.addSettings(f)
 	for _, v := range f.variables {
-		declare(a, a.Variables, v.Name, v, (*Variable).at,
+		declare(mb, mb.Variables, v.Name, v, (*Variable).at,
 			"Duplicate variable declaration", fmt.Sprintf("a variable named %q", v.Name))
 	}
 	for _, l := range f.locals {
-		declare(a, a.Locals, l.Name, l, (*Local).at,
+		declare(mb, mb.Locals, l.Name, l, (*Local).at,
 			"Duplicate local value definition", fmt.Sprintf("a local value named %q", l.Name))
 	}
 	for _, o := range f.outputs {
-		declare(a, a.Outputs, o.Name, o, (*Output).at,
+		declare(mb, mb.Outputs, o.Name, o, (*Output).at,
 			"Duplicate output definition", fmt.Sprintf("an output named %q", o.Name))
 	}
 	for _, c := range f.calls {
-		declare(a, a.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call",
+		declare(mb, mb.Calls, c.Name, c, (*ModuleCall).at, "Duplicate module call",
 			fmt.Sprintf("a module call named %q", c.Name))
 	}
 	for _, r := range f.resources {
 		// Data sources in check blocks share the namespace of all data sources, because references
 		// look the same.
 		kind := kindOf(r.Addr.Mode)
-		declare(a, a.Resources, r.Addr, r, (*Resource).at,
+		declare(mb, mb.Resources, r.Addr, r, (*Resource).at,
 			fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
 			fmt.Sprintf("a %s %s named %q", r.Addr.Type, kind.noun, r.Addr.Name))
 	}
 	for _, c := range f.checks {
-		declare(a, a.Checks, c.Name, c, (*Check).at, fmt.Sprintf("Duplicate check %q configuration", c.Name),
+		declare(mb, mb.Checks, c.Name, c, (*Check).at, fmt.Sprintf("Duplicate check %q configuration", c.Name),
 			fmt.Sprintf("a check block named %q", c.Name))
 	}
-	a.Moved = append(a.Moved, f.moved...)
-	a.Imports = append(a.Imports, f.imports...)
-	a.Removed = append(a.Removed, f.removed...)
+	mb.Moved = append(mb.Moved, f.moved...)
+	mb.Imports = append(mb.Imports, f.imports...)
+	mb.Removed = append(mb.Removed, f.removed...)
 }
 
 func (v *Variable) at() hcl.Range   { return v.Range }
@@ -132,92 +132,92 @@ func (r *Resource) at() hcl.Range   { return r.Range }
 func (c *Check) at() hcl.Range      { return c.Range }
 
 // addSettings adds the terraform, provider and provider_meta blocks of a file.
-func (a *assembly) addSettings(f *file) {
+func (mb *moduleBuilder) addSettings(f *file) {
 	for _, b := range f.backends {
-		if a.Backend != nil {
-			a.errorf(b.Range, "Duplicate backend configuration",
-				"The module already has a backend block at %s. Only one is allowed.", tfdiags.Place(a.Backend.Range))
+		if mb.Backend != nil {
+			mb.errorf(b.Range, "Duplicate backend configuration",
+				"The module already has a backend block at %s. Only one is allowed.", tfdiags.Place(mb.Backend.Range))
 			continue
 		}
-		a.Backend = b
+		mb.Backend = b
 	}
 	for _, c := range f.clouds {
-		if a.Cloud != nil {
-			a.errorf(c.Range, "Duplicate cloud configurations",
-				"The module already has a cloud block at %s. Only one is allowed.", tfdiags.Place(a.Cloud.Range))
+		if mb.Cloud != nil {
+			mb.errorf(c.Range, "Duplicate cloud configurations",
+				"The module already has a cloud block at %s. Only one is allowed.", tfdiags.Place(mb.Cloud.Range))
 			continue
 		}
-		a.Cloud = c
+		mb.Cloud = c
 	}
 	for _, b := range f.encryption {
-		if len(a.Encryption) > 0 {
-			a.errorf(b.DefRange, "Duplicate encryption configuration",
+		if len(mb.Encryption) > 0 {
+			mb.errorf(b.DefRange, "Duplicate encryption configuration",
 				"The module already has an encryption block at %s. Only one is allowed.",
-				tfdiags.Place(a.Encryption[0].DefRange))
+				tfdiags.Place(mb.Encryption[0].DefRange))
 			continue
 		}
-		a.Encryption = append(a.Encryption, b)
+		mb.Encryption = append(mb.Encryption, b)
 	}
 	for _, block := range f.requiredProviders {
-		if a.requiredRange != nil {
-			a.errorf(block.rng, "Duplicate required providers configuration",
+		if mb.requiredRange != nil {
+			mb.errorf(block.rng, "Duplicate required providers configuration",
 				"The module already has a required_providers block at %s. Merge the two blocks.",
-				tfdiags.Place(*a.requiredRange))
+				tfdiags.Place(*mb.requiredRange))
 			continue
 		}
-		a.requiredRange = &block.rng
-		a.requireProviders(block)
+		mb.requiredRange = &block.rng
+		mb.requireProviders(block)
 	}
 	for _, m := range f.providerMetas {
-		if before, dup := a.ProviderMetas[m.LocalName]; dup {
-			a.errorf(m.Range, "Duplicate provider_meta block",
+		if before, dup := mb.ProviderMetas[m.LocalName]; dup {
+			mb.errorf(m.Range, "Duplicate provider_meta block",
 				"The provider %q already has a provider_meta block at %s.", m.LocalName, tfdiags.Place(before.Range))
 			continue
 		}
-		a.ProviderMetas[m.LocalName] = m
+		mb.ProviderMetas[m.LocalName] = m
 	}
 	for _, p := range f.providers {
-		a.addProvider(p)
+		mb.addProvider(p)
 	}
 }
 
-func (a *assembly) addProvider(p *Provider) {
-	before, dup := a.Providers[p.Local()]
+func (mb *moduleBuilder) addProvider(p *Provider) {
+	before, dup := mb.Providers[p.Local()]
 	switch {
 	case !dup:
-		a.Providers[p.Local()] = p
+		mb.Providers[p.Local()] = p
 	case p.Alias == "":
-		a.errorf(p.Range, "Duplicate provider configuration",
+		mb.errorf(p.Range, "Duplicate provider configuration",
 			"Provider %q already has a default (non-aliased) configuration at %s. Additional configurations "+
 				"require an \"alias\".", p.Name, tfdiags.Place(before.Range))
 	default:
-		a.errorf(p.Range, "Duplicate provider configuration",
+		mb.errorf(p.Range, "Duplicate provider configuration",
 			"Provider %q already has a configuration with alias %q at %s. Each configuration of a provider "+
 				"must have a unique alias.", p.Name, p.Alias, tfdiags.Place(before.Range))
 	}
 }
 
 // requireProviders adds the entries of a required_providers block.
-func (a *assembly) requireProviders(block *requiredProviders) {
+func (mb *moduleBuilder) requireProviders(block *requiredProviders) {
 	for _, req := range block.entries {
-		if name, dup := a.LocalNames[req.Provider]; dup && name != req.LocalName {
-			a.repeated = append(a.repeated, req)
+		if name, dup := mb.LocalNames[req.Provider]; dup && name != req.LocalName {
+			mb.repeated = append(mb.repeated, req)
 		} else {
-			a.LocalNames[req.Provider] = req.LocalName
+			mb.LocalNames[req.Provider] = req.LocalName
 		}
-		a.RequiredProviders[req.LocalName] = req
+		mb.RequiredProviders[req.LocalName] = req
 	}
 }
 
 // checkImports reports import blocks with the same target, and those whose provider configuration
 // differs from the resource's.
-func (a *assembly) checkImports() {
+func (mb *moduleBuilder) checkImports() {
 	seen := map[addrs.AbsInstance][]*Import{}
-	for _, im := range a.Imports {
-		r := a.Resources[im.ToResource.Resource]
+	for _, im := range mb.Imports {
+		r := mb.Resources[im.ToResource.Resource]
 		if r != nil && im.Provider != nil && im.ToResource.Module.IsRoot() &&
 			(r.Provider == nil || r.Provider.Local() != im.Provider.Local()) {
-			a.errorf(im.providerRange, "Invalid import provider argument",
+			mb.errorf(im.providerRange, "Invalid import provider argument",
 				"The resource block of %s at %s has a different provider argument. Objects are imported with "+
 					"the provider configuration of the resource. Use the same argument in both blocks, or "+
 					"remove it here.",
@@ -227,7 +227,7 @@ func (a *assembly) checkImports() {
 			continue
 		}
 		for _, before := range seen[*im.static] {
-			a.errorf(im.Range, fmt.Sprintf("Duplicate import configuration for %q", im.static),
+			mb.errorf(im.Range, fmt.Sprintf("Duplicate import configuration for %q", im.static),
 				"The import block at %[2]s also imports %[1]q. Remove one of them.",
 				im.static, tfdiags.Place(before.Range))
 		}

@@ -33,43 +33,43 @@ func (m *Module) providerOf(addr addrs.Resource, ref *ProviderRef) addrs.Provide
 }
 
 // resolveProviders sets the provider of every block. All required_providers entries must be known.
-func (a *assembly) resolveProviders() {
-	for _, p := range a.Providers {
-		p.Provider = a.ProviderByLocalName(p.Name)
+func (mb *moduleBuilder) resolveProviders() {
+	for _, p := range mb.Providers {
+		p.Provider = mb.ProviderByLocalName(p.Name)
 	}
-	for _, im := range a.Imports {
-		im.ProviderAddr = a.providerOf(im.ToResource.Resource, im.Provider)
+	for _, im := range mb.Imports {
+		im.ProviderAddr = mb.providerOf(im.ToResource.Resource, im.Provider)
 	}
-	for addr, r := range a.Resources {
-		r.ProviderAddr = a.providerOf(addr, r.Provider)
+	for addr, r := range mb.Resources {
+		r.ProviderAddr = mb.providerOf(addr, r.Provider)
 	}
 	// Functions and messages use the module's local name of a provider, declared or not.
-	for provider, name := range a.impliedLocalNames() {
-		if _, ok := a.LocalNames[provider]; !ok {
-			a.LocalNames[provider] = name
+	for provider, name := range mb.impliedLocalNames() {
+		if _, ok := mb.LocalNames[provider]; !ok {
+			mb.LocalNames[provider] = name
 		}
 	}
 }
 
 // checkLocalNames warns about providers that have several local names.
-func (a *assembly) checkLocalNames() {
-	for _, req := range a.repeated {
-		a.warnf(req.Range, "Duplicate required provider",
+func (mb *moduleBuilder) checkLocalNames() {
+	for _, req := range mb.repeated {
+		mb.warnf(req.Range, "Duplicate required provider",
 			"Provider %s with the local name %q was previously required as %q. A provider can be required only once.",
-			req.Provider.ForDisplay(), req.LocalName, a.LocalNames[req.Provider])
+			req.Provider.ForDisplay(), req.LocalName, mb.LocalNames[req.Provider])
 	}
 	byProvider := map[addrs.Provider][]string{} // local names of required_providers
-	for _, name := range slices.Sorted(maps.Keys(a.RequiredProviders)) {
-		provider := a.RequiredProviders[name].Provider
+	for _, name := range slices.Sorted(maps.Keys(mb.RequiredProviders)) {
+		provider := mb.RequiredProviders[name].Provider
 		byProvider[provider] = append(byProvider[provider], name)
 	}
-	for _, addr := range a.SortedResources() {
-		r := a.Resources[addr]
-		if r.Provider != nil || a.RequiredProviders[addr.ImpliedProvider()] != nil {
+	for _, addr := range mb.SortedResources() {
+		r := mb.Resources[addr]
+		if r.Provider != nil || mb.RequiredProviders[addr.ImpliedProvider()] != nil {
 			continue
 		}
 		for _, name := range byProvider[r.ProviderAddr] {
-			a.warnf(r.Range, "Duplicate required provider",
+			mb.warnf(r.Range, "Duplicate required provider",
 				"Provider %q is implied by %s, but required_providers lists it as %q. Either use the local "+
 					"name %q there, or set provider = %s in the resource.",
 				r.ProviderAddr, addr, name, addr.ImpliedProvider(), name)
@@ -78,12 +78,12 @@ func (a *assembly) checkLocalNames() {
 }
 
 // impliedLocalNames returns the local names that are used without an entry in required_providers.
-func (a *assembly) impliedLocalNames() map[addrs.Provider]string {
+func (mb *moduleBuilder) impliedLocalNames() map[addrs.Provider]string {
 	out := map[addrs.Provider]string{}
-	for local := range a.Providers {
-		out[a.ProviderByLocalName(local.LocalName)] = local.LocalName
+	for local := range mb.Providers {
+		out[mb.ProviderByLocalName(local.LocalName)] = local.LocalName
 	}
-	for _, r := range a.Resources {
+	for _, r := range mb.Resources {
 		out[r.ProviderAddr] = r.ProviderConfig().LocalName
 	}
 	return out

@@ -11,96 +11,96 @@ import (
 // files.
 
 // overrideFile applies the declarations of one override file to those of earlier files.
-func (a *assembly) overrideFile(f *file) {
-	a.overrideSettings(f)
+func (mb *moduleBuilder) overrideFile(f *file) {
+	mb.overrideSettings(f)
 	for _, p := range f.providers {
-		a.overrideProvider(p)
+		mb.overrideProvider(p)
 	}
 	for _, v := range f.variables {
-		if base := a.Variables[v.Name]; base != nil {
-			a.overrideVariable(base, v)
+		if base := mb.Variables[v.Name]; base != nil {
+			mb.overrideVariable(base, v)
 		} else {
-			a.noBase(v.Range, "Missing base variable declaration to override", "variable named "+quoted(v.Name))
+			mb.missingBase(v.Range, "Missing base variable declaration to override", "variable named "+quoted(v.Name))
 		}
 	}
 	for _, l := range f.locals {
-		if base := a.Locals[l.Name]; base != nil {
+		if base := mb.Locals[l.Name]; base != nil {
 			base.Expr = l.Expr
 		} else {
-			a.noBase(l.Range, "Missing base local value definition to override", "local value named "+quoted(l.Name))
+			mb.missingBase(l.Range, "Missing base local value definition to override", "local value named "+quoted(l.Name))
 		}
 	}
 	for _, o := range f.outputs {
-		if base := a.Outputs[o.Name]; base != nil {
-			a.overrideOutput(base, o)
+		if base := mb.Outputs[o.Name]; base != nil {
+			mb.overrideOutput(base, o)
 		} else {
-			a.noBase(o.Range, "Missing base output definition to override", "output named "+quoted(o.Name))
+			mb.missingBase(o.Range, "Missing base output definition to override", "output named "+quoted(o.Name))
 		}
 	}
 	for _, c := range f.calls {
-		if base := a.Calls[c.Name]; base != nil {
-			a.overrideCall(base, c)
+		if base := mb.Calls[c.Name]; base != nil {
+			mb.overrideCall(base, c)
 		} else {
-			a.noBase(c.Range, "Missing module call to override", "module call named "+quoted(c.Name))
+			mb.missingBase(c.Range, "Missing module call to override", "module call named "+quoted(c.Name))
 		}
 	}
 	for _, r := range f.resources {
-		if base := a.Resources[r.Addr]; base != nil {
-			a.overrideResource(base, r)
+		if base := mb.Resources[r.Addr]; base != nil {
+			mb.overrideResource(base, r)
 		} else {
 			noun := kindOf(r.Addr.Mode).noun
-			a.noBase(r.Range, "Missing "+noun+" to override", r.Addr.Type+" "+noun+" named "+quoted(r.Addr.Name))
+			mb.missingBase(r.Range, "Missing "+noun+" to override", r.Addr.Type+" "+noun+" named "+quoted(r.Addr.Name))
 		}
 	}
 }
 
 func quoted(s string) string { return `"` + s + `"` }
 
-func (a *assembly) noBase(at hcl.Range, summary, what string) {
-	a.errorf(at, summary,
+func (mb *moduleBuilder) missingBase(at hcl.Range, summary, what string) {
+	mb.errorf(at, summary,
 		"There is no %s. An override file can only change objects that an ordinary file of the module "+
 			"declares.", what)
 }
 
-func (a *assembly) overrideSettings(f *file) {
+func (mb *moduleBuilder) overrideSettings(f *file) {
 	// The last block wins over both kinds, so that an override file can switch between a backend
 	// and a cloud block.
 	for i, b := range f.backends {
 		if i > 0 {
-			a.errorf(b.Range, "Duplicate backend configuration",
+			mb.errorf(b.Range, "Duplicate backend configuration",
 				"This override file already has a backend block at %s. Only one is allowed.",
 				tfdiags.Place(f.backends[0].Range))
 			continue
 		}
-		a.Backend, a.Cloud = b, nil
+		mb.Backend, mb.Cloud = b, nil
 	}
 	for i, c := range f.clouds {
 		if i > 0 {
-			a.errorf(c.Range, "Duplicate cloud configurations",
+			mb.errorf(c.Range, "Duplicate cloud configurations",
 				"This override file already has a cloud block at %s. Only one is allowed.",
 				tfdiags.Place(f.clouds[0].Range))
 			continue
 		}
-		a.Backend, a.Cloud = nil, c
+		mb.Backend, mb.Cloud = nil, c
 	}
-	a.Encryption = append(a.Encryption, f.encryption...)
+	mb.Encryption = append(mb.Encryption, f.encryption...)
 	for _, block := range f.requiredProviders {
 		for _, req := range block.entries {
-			if before := a.RequiredProviders[req.LocalName]; before != nil {
-				delete(a.LocalNames, before.Provider)
+			if before := mb.RequiredProviders[req.LocalName]; before != nil {
+				delete(mb.LocalNames, before.Provider)
 			}
 		}
-		a.requireProviders(block)
+		mb.requireProviders(block)
 	}
 	for _, m := range f.providerMetas {
-		a.ProviderMetas[m.LocalName] = m
+		mb.ProviderMetas[m.LocalName] = m
 	}
 }
 
 // overrideProvider applies a provider block to the one with the same name. A default configuration
 // needs no base, because every provider has one.
-func (a *assembly) overrideProvider(p *Provider) {
-	base := a.Providers[p.Local()]
+func (mb *moduleBuilder) overrideProvider(p *Provider) {
+	base := mb.Providers[p.Local()]
 	switch {
 	case base != nil:
 		base.Config = overrideBody(base.Config, p.Config)
@@ -111,14 +111,14 @@ func (a *assembly) overrideProvider(p *Provider) {
 			base.ForEach = p.ForEach
 		}
 	case p.Alias == "":
-		a.Providers[p.Local()] = p
+		mb.Providers[p.Local()] = p
 	default:
-		a.noBase(p.Range, "Missing base provider configuration for override",
+		mb.missingBase(p.Range, "Missing base provider configuration for override",
 			p.Name+" provider configuration with the alias "+quoted(p.Alias))
 	}
 }
 
-func (a *assembly) overrideVariable(base, over *Variable) {
+func (mb *moduleBuilder) overrideVariable(base, over *Variable) {
 	if over.DescriptionSet {
 		base.Description, base.DescriptionSet = over.Description, true
 	}
@@ -147,12 +147,12 @@ func (a *assembly) overrideVariable(base, over *Variable) {
 	}
 	if base.Default.Set {
 		if problem := base.convertDefault(over.Range); problem != nil {
-			a.diags = append(a.diags, *problem)
+			mb.diags = append(mb.diags, *problem)
 		}
 	}
 }
 
-func (a *assembly) overrideOutput(base, over *Output) {
+func (mb *moduleBuilder) overrideOutput(base, over *Output) {
 	if over.DescriptionSet {
 		base.Description, base.DescriptionSet = over.Description, true
 	}
@@ -168,10 +168,10 @@ func (a *assembly) overrideOutput(base, over *Output) {
 	if over.Deprecated != "" {
 		base.Deprecated = over.Deprecated
 	}
-	a.noDependsOn(over.DependsOn)
+	mb.noDependsOn(over.DependsOn)
 }
 
-func (a *assembly) overrideCall(base, over *ModuleCall) {
+func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
 	if over.SourceExpr != nil {
 		base.SourceExpr, base.SourceRange = over.SourceExpr, over.SourceRange
 	}
@@ -188,12 +188,12 @@ func (a *assembly) overrideCall(base, over *ModuleCall) {
 		base.Providers, base.ProvidersSet = over.Providers, true
 	}
 	base.Config = overrideBody(base.Config, over.Config)
-	a.noDependsOn(over.DependsOn)
+	mb.noDependsOn(over.DependsOn)
 }
 
 // overrideResource changes the lifecycle arguments that over sets. Like OpenTofu it ignores
 // "enabled" and "replace_triggered_by" in override files.
-func (a *assembly) overrideResource(base, over *Resource) {
+func (mb *moduleBuilder) overrideResource(base, over *Resource) {
 	if over.Count != nil {
 		base.Count = over.Count
 	}
@@ -222,11 +222,11 @@ func (a *assembly) overrideResource(base, over *Resource) {
 		base.Provisioners = over.Provisioners
 	}
 	base.Config = overrideBody(base.Config, over.Config)
-	a.noDependsOn(over.DependsOn)
+	mb.noDependsOn(over.DependsOn)
 }
 
-func (a *assembly) noDependsOn(traversals []hcl.Traversal) {
+func (mb *moduleBuilder) noDependsOn(traversals []hcl.Traversal) {
 	if len(traversals) > 0 {
-		a.errorf(traversals[0].SourceRange(), "Unsupported override", "The depends_on argument can't be overridden.")
+		mb.errorf(traversals[0].SourceRange(), "Unsupported override", "The depends_on argument can't be overridden.")
 	}
 }

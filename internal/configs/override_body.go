@@ -45,16 +45,16 @@ func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	}
 	replaced := map[string]bool{}
 	for _, block := range over.Blocks {
-		replaced[madeType(block)] = true
+		replaced[generatedType(block)] = true
 	}
 	// Dynamic blocks in over replace blocks even if the schema does not include "dynamic".
 	if dynamic, _, _ := b.over.PartialContent(dynamicSchema); dynamic != nil {
 		for _, block := range dynamic.Blocks {
-			replaced[madeType(block)] = true
+			replaced[generatedType(block)] = true
 		}
 	}
 	for _, block := range base.Blocks {
-		if !replaced[madeType(block)] {
+		if !replaced[generatedType(block)] {
 			out.Blocks = append(out.Blocks, block)
 		}
 	}
@@ -64,9 +64,9 @@ func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 
 var dynamicSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 
-// madeType returns the type of the blocks that block generates: its label for a dynamic block, else
+// generatedType returns the type of the blocks that block generates: its label for a dynamic block, else
 // its own type.
-func madeType(block *hcl.Block) string {
+func generatedType(block *hcl.Block) string {
 	if block.Type == "dynamic" && len(block.Labels) == 1 {
 		return block.Labels[0]
 	}

@@ -28,13 +28,13 @@ func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
 	return overrideBody(outer.Config, p.Connection.Config)
 }
 
-// goneProvisioners holds the provisioner types that no longer exist.
-var goneProvisioners = map[string]bool{"chef": true, "habitat": true, "puppet": true, "salt-masterless": true}
+// removedProvisioners holds the provisioner types that no longer exist.
+var removedProvisioners = map[string]bool{"chef": true, "habitat": true, "puppet": true, "salt-masterless": true}
 
 // provisioner decodes a provisioner block. It returns nil for a removed type.
 func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 	typ := block.Labels[0]
-	if goneProvisioners[typ] {
+	if removedProvisioners[typ] {
 		d.errorf(block.LabelRanges[0], fmt.Sprintf("The %q provisioner has been removed", typ),
 			"The %q provisioner no longer exists. Use \"local-exec\" or the tool itself.", typ)
 		return nil
@@ -81,18 +81,18 @@ func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 // resource itself may be gone when they run. The resource's connection serves provisioners without
 // one.
 func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *Connection) {
-	any := false
+	found := false
 	for _, p := range provisioners {
 		if !p.Destroy {
 			continue
 		}
-		any = true
+		found = true
 		d.onlyOwnReferences(p.Config)
 		if p.Connection != nil {
 			d.onlyOwnReferences(p.Connection.Config)
 		}
 	}
-	if any && connection != nil {
+	if found && connection != nil {
 		d.onlyOwnReferences(connection.Config)
 	}
 }

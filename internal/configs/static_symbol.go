@@ -77,15 +77,15 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.
 			s.memo[subject].unsuitable = true
 			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
 				"The value given%s is not suitable for %s, which is declared at %s: %s.",
-				s.by(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err)))
+				s.origin(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err)))
 		}
 		return final, diags
 	}
 	panic("unreachable: only variables and local values have static values")
 }
 
-// by returns the origin of a root module variable's value, for messages.
-func (s *staticScope) by(v *Variable) string {
+// origin returns the origin of a root module variable's value, for messages.
+func (s *staticScope) origin(v *Variable) string {
 	if given := s.env.given[v.Name]; s.cfg.Call == nil && given.From != "" {
 		return " by " + given.From
 	}

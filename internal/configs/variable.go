@@ -183,17 +183,17 @@ func (t TypeConstraint) Convert(val cty.Value) (cty.Value, error) {
 
 // typeConstraint decodes a type expression, including the forms of old configurations.
 func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
-	any := TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}
+	anyType := TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}
 	if tmpl, ok := expr.(*hclsyntax.TemplateExpr); ok && tmpl.IsStringLiteral() {
 		val, _ := tmpl.Value(nil)
 		d.errorf(expr.Range(), "Invalid quoted type constraints",
 			"Type constraints must be written without quotes. Remove the quotes around %q.", val.AsString())
-		return any
+		return anyType
 	}
 	ty, defaults, diags := funcs.ParseType(expr)
 	if diags.HasErrors() {
 		d.addHCL(diags)
-		return any
+		return anyType
 	}
 	return TypeConstraint{
 		Type: ty.WithoutOptionalAttributesDeep(), WithOptional: ty, Defaults: defaults, Literal: ty.IsPrimitiveType(),

@@ -82,7 +82,7 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 		return tokens
 	}
 	inside := tokens[2 : end-1]
-	if !alone(inside) {
+	if !singleInterpolation(inside) {
 		return tokens
 	}
 	inside = trimNewlines(inside)
@@ -95,9 +95,9 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// alone reports whether the tokens between the first "${" and the last "}" of a string are a single
+// singleInterpolation reports whether the tokens between the first "${" and the last "}" of a string are a single
 // interpolation.
-func alone(inside hclwrite.Tokens) bool {
+func singleInterpolation(inside hclwrite.Tokens) bool {
 	quotes := 0
 	for _, t := range inside {
 		switch t.Type {

@@ -27,7 +27,7 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	objects, problems := references(f.variables, scope)
 	return Refs{
 		Objects: objects, Functions: f.functions, Problems: problems.Append(f.diags...),
-		long: longForm(f.variables), named: namedInstances(objects),
+		longForm: longForm(f.variables), instanceKeys: namedInstances(objects),
 	}
 }
 

@@ -16,11 +16,11 @@ type Refs struct {
 	Functions []FunctionRef
 	Problems  tfdiags.Diagnostics // errors in references
 
-	long bool // a reference has the form resource.TYPE.NAME
+	longForm bool // a reference has the form resource.TYPE.NAME
 
-	// named holds the instance keys of each resource that is referenced only by instance; nil if
+	// instanceKeys holds the instance keys of each resource that is referenced only by instance; nil if
 	// there is none.
-	named map[addrs.Resource][]addrs.InstanceKey
+	instanceKeys map[addrs.Resource][]addrs.InstanceKey
 }
 
 // FunctionRef is one call of a provider-defined function.
@@ -34,8 +34,8 @@ func (r *Refs) Add(other Refs) {
 	r.Objects = append(r.Objects, other.Objects...)
 	r.Functions = append(r.Functions, other.Functions...)
 	r.Problems = r.Problems.Append(other.Problems...)
-	r.long = r.long || other.long
-	r.named = namedInstances(r.Objects)
+	r.longForm = r.longForm || other.longForm
+	r.instanceKeys = namedInstances(r.Objects)
 }
 
 // namedInstances returns the instance keys of each resource that is referenced only by instance.
@@ -122,7 +122,7 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 func (b *Body) without(unwanted func(*addrs.Reference) bool) *Body {
 	out := *b
 	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), unwanted)
-	out.Refs.named = namedInstances(out.Refs.Objects)
+	out.Refs.instanceKeys = namedInstances(out.Refs.Objects)
 	return &out
 }
 

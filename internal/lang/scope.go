@@ -68,7 +68,7 @@ type namespaces struct {
 }
 
 func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
-	ns := namespaces{long: refs.long, roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}}
+	ns := namespaces{long: refs.longForm, roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}}
 	var diags tfdiags.Diagnostics
 	var calls map[string]*callOutputs
 	for _, ref := range refs.Objects {
@@ -84,7 +84,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 		if _, again := members[name]; again {
 			continue
 		}
-		v, more := s.object(subject, refs.named, ref.Range)
+		v, more := s.object(subject, refs.instanceKeys, ref.Range)
 		diags = diags.Append(more...)
 		members[name] = v
 		if r, ok := subject.(addrs.Resource); ok && ns.long && r.Mode == addrs.Managed {
@@ -246,7 +246,7 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	var diags tfdiags.Diagnostics
 	v, hclDiags := expr.Value(ctx)
 	diags = diags.AppendHCL(hclDiags)
-	if !isWeighed(expr) && weigh(v, maxWeight) < 0 {
+	if !isChecked(expr) && !checkSize(v) {
 		return cty.UnknownVal(want), diags.Append(tooLarge(expr.Range()))
 	}
 	if hclDiags.HasErrors() && want != cty.DynamicPseudoType {
@@ -300,5 +300,5 @@ func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostic
 		from = body.prepared
 	}
 	v, hclDiags := body.Schema.Decode(from, ctx)
-	return v, diags.AppendHCL(body.Schema.Offering(body.Body, body.Meta, ctx, hclDiags))
+	return v, diags.AppendHCL(body.Schema.Suggestions(body.Body, body.Meta, ctx, hclDiags))
 }

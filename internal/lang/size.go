@@ -12,28 +12,31 @@ import (
 // few hundred bytes, but iterating over the last one visits a billion elements. So the size of each
 // result is checked at once.
 const (
-	maxWeight     = 1 << 28 // approximate number of bytes when written out
-	elementWeight = 32      // of each value, in addition to the bytes of a string
+	maxSize     = 1 << 28 // approximate number of bytes when written out
+	elementSize = 32      // of each value, in addition to the bytes of a string
 )
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Value too large",
 		"Written out, this value would have more than %d MB. Check for values that repeatedly contain other "+
-			"values.", maxWeight>>20).At(at)
+			"values.", maxSize>>20).At(at)
 }
 
-// isWeighed reports whether an expression is only a reference to a variable or local value, whose
+// checkSize reports whether v is small enough. The cost is proportional to the number of elements,
+// except in primitive values.
+func checkSize(v cty.Value) bool { return subtractSize(v, maxSize) >= 0 }
+
+// isChecked reports whether an expression is only a reference to a variable or local value, whose
 // size was checked when it was evaluated.
-func isWeighed(expr hcl.Expression) bool {
+func isChecked(expr hcl.Expression) bool {
 	tr, ok := expr.(*hclsyntax.ScopeTraversalExpr)
 	return ok && (tr.Traversal.RootName() == "var" || tr.Traversal.RootName() == "local")
 }
 
-// weigh subtracts the size of v from room. It stops below zero. The cost is proportional to the
-// number of elements, except in primitive values.
-func weigh(v cty.Value, room int) int {
+// subtractSize returns room minus the size of v. It stops below zero.
+func subtractSize(v cty.Value, room int) int {
 	v, _ = v.Unmark()
-	room -= elementWeight
+	room -= elementSize
 	ty := v.Type()
 	switch {
 	case v.IsNull() || !v.IsKnown():
@@ -42,7 +45,7 @@ func weigh(v cty.Value, room int) int {
 		return room - len(v.AsString())
 	case ty.IsObjectType(): // an iterator would sort the names
 		for name := range ty.AttributeTypes() {
-			if room = weigh(v.GetAttr(name), room); room < 0 {
+			if room = subtractSize(v.GetAttr(name), room); room < 0 {
 				break
 			}
 		}
@@ -52,7 +55,7 @@ func weigh(v cty.Value, room int) int {
 	}
 	for it := v.ElementIterator(); room >= 0 && it.Next(); {
 		_, elem := it.Element()
-		room = weigh(elem, room)
+		room = subtractSize(elem, room)
 	}
 	return room
 }

@@ -33,8 +33,8 @@ type Place struct {
 	Source   addrs.ModuleSource // if Kind is Module or ModuleRef
 	Text     string             // the constraint or ref
 	Range    hcl.Range          // of Text, without quotes
-	// Odd is the reason why the constraint can't be changed; empty if it can.
-	Odd string
+	// Problem is the reason why the constraint can't be changed; empty if it can.
+	Problem string
 }
 
 // File is the source of a configuration file.
@@ -207,11 +207,11 @@ func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression
 	for _, parameter := range strings.Split(query, "&") {
 		if ref, ok := strings.CutPrefix(parameter, "ref="); ok {
 			f.add(Place{Kind: ModuleRef, Source: parsed}, expr)
-			if p := &f.places[len(f.places)-1]; p.Odd == "" {
+			if p := &f.places[len(f.places)-1]; p.Problem == "" {
 				start := p.Range.Start.Byte + offset + len("ref=")
 				p.Range.Start.Byte, p.Range.End.Byte, p.Text = start, start+len(ref), ref
 				if _, _, ok := SplitRef(ref); !ok {
-					p.Odd = "the ref doesn't end in a version like 1.2.0"
+					p.Problem = "the ref doesn't end in a version like 1.2.0"
 				}
 			}
 			return
@@ -229,9 +229,9 @@ func (f *finder) add(p Place, expr hcl.Expression) {
 	p.Range = expr.Range()
 	text, ok := literal(expr)
 	if !ok {
-		p.Odd = "the version is not a constant string"
+		p.Problem = "the version is not a constant string"
 	} else if quoted := p.Range.SliceBytes(f.source); string(quoted) != `"`+text+`"` {
-		p.Odd = "the version is not a plain string"
+		p.Problem = "the version is not a plain string"
 	} else {
 		p.Range.Start.Byte++
 		p.Range.Start.Column++

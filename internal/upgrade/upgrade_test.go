@@ -129,7 +129,7 @@ func TestPlaces(t *testing.T) {
 		edits := make(map[string][]Edit)
 		var log strings.Builder
 		for _, p := range places {
-			text := p.Odd
+			text := p.Problem
 			if text == "" {
 				raise := Raise
 				if p.Kind == ModuleRef {
@@ -170,7 +170,7 @@ func FuzzPlaces(f *testing.F) {
 		places, _ := Places([]File{{name, source}})
 		var edits []Edit
 		for _, p := range places {
-			if p.Odd == "" {
+			if p.Problem == "" {
 				edits = append(edits, Edit{p, p.Text})
 			}
 		}

@@ -40,14 +40,14 @@ func (b *Block) into(name string, rest cty.Path) (*Block, cty.Path) {
 	if nested == nil {
 		return nil, nil
 	}
-	return &nested.Block, behindIndex(nested.Nesting, rest)
+	return &nested.Block, afterIndex(nested.Nesting, rest)
 }
 
 func (a *Attribute) byPath(rest cty.Path) *Attribute {
 	if a.NestedType == nil {
 		return a
 	}
-	rest = behindIndex(a.NestedType.Nesting, rest)
+	rest = afterIndex(a.NestedType.Nesting, rest)
 	if len(rest) == 0 {
 		return a
 	}
@@ -58,7 +58,7 @@ func (a *Attribute) byPath(rest cty.Path) *Attribute {
 	return a.NestedType.Attributes[name].byPath(rest[1:])
 }
 
-func behindIndex(m NestingMode, path cty.Path) cty.Path {
+func afterIndex(m NestingMode, path cty.Path) cty.Path {
 	if m == NestingSingle || m == NestingGroup || len(path) == 0 {
 		return path
 	}

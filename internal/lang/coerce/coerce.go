@@ -22,11 +22,11 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if out, ok := collect(v, want); ok {
 		return out, nil
 	}
-	return convert.Convert(within(v, want), want)
+	return convert.Convert(convertAttributes(v, want), want)
 }
 
-// within converts the attributes of an object that become collections.
-func within(v cty.Value, want cty.Type) cty.Value {
+// convertAttributes converts the attributes of an object that become collections.
+func convertAttributes(v cty.Value, want cty.Type) cty.Value {
 	if v == cty.NilVal || !want.IsObjectType() || !v.Type().IsObjectType() || v.IsNull() || !v.IsKnown() {
 		return v
 	}
@@ -39,7 +39,7 @@ func within(v cty.Value, want cty.Type) cty.Value {
 		}
 		inner, collected := collect(attr, ty)
 		if !collected {
-			inner = within(attr, ty)
+			inner = convertAttributes(attr, ty)
 		}
 		if !inner.Type().Equals(attr.Type()) {
 			attrs[name], changed = inner, true
@@ -53,19 +53,19 @@ func within(v cty.Value, want cty.Type) cty.Value {
 
 // Convertible reports whether some values of type from can be converted to type to.
 func Convertible(from, to cty.Type) bool {
-	return from.Equals(to) || convert.GetConversionUnsafe(narrow(from, to), to) != nil
+	return from.Equals(to) || convert.GetConversionUnsafe(representative(from, to), to) != nil
 }
 
-// narrow returns a smaller type instead of a tuple or object type that is converted to a
+// representative returns a smaller type instead of a tuple or object type that is converted to a
 // collection. It has one element of each distinct type, which is enough to decide whether there is
 // a conversion.
-func narrow(from, to cty.Type) cty.Type {
+func representative(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):
-		return cty.Tuple(different(from.TupleElementTypes()))
+		return cty.Tuple(distinct(from.TupleElementTypes()))
 	case from.IsObjectType() && to.IsMapType():
 		attrs := make(map[string]cty.Type)
-		for i, ty := range different(attributeTypes(from)) {
+		for i, ty := range distinct(attributeTypes(from)) {
 			attrs[strconv.Itoa(i)] = ty
 		}
 		return cty.Object(attrs)
@@ -82,8 +82,8 @@ func attributeTypes(ty cty.Type) []cty.Type {
 	return types
 }
 
-// different returns the distinct types in a list.
-func different(types []cty.Type) []cty.Type {
+// distinct returns the distinct types in a list.
+func distinct(types []cty.Type) []cty.Type {
 	var out []cty.Type
 	var seen map[string]bool // by GoString; nil while there is only one type
 	for _, ty := range types {
@@ -155,7 +155,7 @@ func elementType(types []cty.Type, collection cty.Type) (cty.Type, bool) {
 	}
 	if elem == cty.DynamicPseudoType {
 		if elem = types[0]; slices.ContainsFunc(types[1:], func(ty cty.Type) bool { return !ty.Equals(elem) }) {
-			elem, _ = convert.UnifyUnsafe(different(types))
+			elem, _ = convert.UnifyUnsafe(distinct(types))
 		}
 	}
 	return elem, elem != cty.NilType && !elem.HasDynamicTypes()

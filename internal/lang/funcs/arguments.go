@@ -7,10 +7,10 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// collecting returns fn with collection parameters that accept any type, and converts the arguments
+// convertCollections returns fn with collection parameters that accept any type, and converts the arguments
 // itself. HCL's conversion of an argument before the call takes time quadratic in the number of
 // elements of a tuple.
-func collecting(fn function.Function) function.Function {
+func convertCollections(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()
 	types := make([]cty.Type, len(params))
 	found := false

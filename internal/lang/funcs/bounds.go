@@ -31,10 +31,10 @@ const (
 
 type refinement = func(*cty.RefinementBuilder) *cty.RefinementBuilder
 
-// bounded returns fn with a check of its arguments: calls for which size returns an error fail. The
+// withSizeCheck returns fn with a check of its arguments: calls for which size returns an error fail. The
 // arguments of size are unmarked and not unknown, but may contain unknown values. Refine applies to
 // unknown results, so all results of fn must satisfy it.
-func bounded(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
+func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
 	check := func(args []cty.Value) error {
 		bare := make([]cty.Value, len(args))
 		for i, arg := range args {
@@ -66,7 +66,7 @@ func formatSize(args []cty.Value) error {
 	times := 1
 	for _, arg := range args[1:] {
 		times = max(times, elements(arg))
-		if long(arg) {
+		if tooManyDigits(arg) {
 			return fmt.Errorf("one of the numbers has too many digits")
 		}
 	}
@@ -113,9 +113,9 @@ func leadingNumber(text string) (int, string) {
 	return n, rest
 }
 
-// long reports whether a value is a number, or a string with a number, that has too many digits to
+// tooManyDigits reports whether a value is a number, or a string with a number, that has too many digits to
 // format.
-func long(v cty.Value) bool {
+func tooManyDigits(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.Type().IsPrimitiveType() {
 		return false
 	}

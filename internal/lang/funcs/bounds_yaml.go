@@ -31,7 +31,7 @@ func yamlSize(args []cty.Value) error {
 		return nil // no aliases
 	}
 	ty, err := yaml.Standard.ImpliedType([]byte(src))
-	if err == nil && leaves(ty, maxElements) > maxElements {
+	if err == nil && countTypes(ty, maxElements) > maxElements {
 		return function.NewArgErrorf(0,
 			"the document has more than %d elements after expanding its aliases", maxElements)
 	}
@@ -62,8 +62,8 @@ func yamlDeep(src string) bool {
 	return false
 }
 
-// leaves counts the types within a type, up to a limit. The target of an alias counts at each use.
-func leaves(ty cty.Type, limit int) int {
+// countTypes counts the types within a type, up to a limit. The target of an alias counts at each use.
+func countTypes(ty cty.Type, limit int) int {
 	total := 1
 	switch {
 	case ty.IsTupleType():
@@ -71,14 +71,14 @@ func leaves(ty cty.Type, limit int) int {
 			if total > limit {
 				return total
 			}
-			total += leaves(element, limit-total)
+			total += countTypes(element, limit-total)
 		}
 	case ty.IsObjectType():
 		for _, attribute := range ty.AttributeTypes() {
 			if total > limit {
 				return total
 			}
-			total += leaves(attribute, limit-total)
+			total += countTypes(attribute, limit-total)
 		}
 	}
 	return total

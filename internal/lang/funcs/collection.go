@@ -11,58 +11,58 @@ import (
 )
 
 var (
-	chunklistFunc = described(stdlib.ChunklistFunc,
+	chunklistFunc = withDescriptions(stdlib.ChunklistFunc,
 		"`chunklist` splits a list into lists of a given size; the last one may be shorter.",
 		"The list.", "The maximum length of a chunk.")
-	coalescelistFunc = described(stdlib.CoalesceListFunc,
+	coalescelistFunc = withDescriptions(stdlib.CoalesceListFunc,
 		"`coalescelist` returns the first list that is not empty.",
 		"The lists.")
-	compactFunc = described(stdlib.CompactFunc,
+	compactFunc = withDescriptions(stdlib.CompactFunc,
 		"`compact` returns a list of strings without those that are empty or null.",
 		"The list.")
-	concatFunc = described(stdlib.ConcatFunc,
+	concatFunc = withDescriptions(stdlib.ConcatFunc,
 		"`concat` joins two or more lists into one.",
 		"The lists.")
-	distinctFunc = described(distinctByHash,
+	distinctFunc = withDescriptions(distinctByHash,
 		"`distinct` returns a list without duplicates, in the order of their first occurrence.",
 		"The list.")
-	elementFunc = described(stdlib.ElementFunc,
+	elementFunc = withDescriptions(stdlib.ElementFunc,
 		"`element` returns one element of a list. An index outside the list wraps around.",
 		"The list.", "The index, from zero; negative ones count from the end.")
-	flattenFunc = described(stdlib.FlattenFunc,
+	flattenFunc = withDescriptions(stdlib.FlattenFunc,
 		"`flatten` replaces nested lists in a list with their elements, at all depths.",
 		"The list.")
-	keysFunc = described(stdlib.KeysFunc,
+	keysFunc = withDescriptions(stdlib.KeysFunc,
 		"`keys` returns the keys of a map or the attribute names of an object, sorted.",
 		"The map or object.")
-	mergeFunc = described(stdlib.MergeFunc,
+	mergeFunc = withDescriptions(stdlib.MergeFunc,
 		"`merge` combines several maps or objects into one. The last value of a key wins.",
 		"The maps or objects.")
-	rangeFunc = described(stdlib.RangeFunc,
+	rangeFunc = withDescriptions(stdlib.RangeFunc,
 		"`range` returns a list of numbers from a start up to, but not including, a limit.",
 		"The limit; or the start and the limit; or the start, the limit and the step.")
-	reverseFunc = described(stdlib.ReverseListFunc,
+	reverseFunc = withDescriptions(stdlib.ReverseListFunc,
 		"`reverse` returns the elements of a list in reverse order.",
 		"The list.")
-	setintersectionFunc = described(stdlib.SetIntersectionFunc,
+	setintersectionFunc = withDescriptions(stdlib.SetIntersectionFunc,
 		"`setintersection` returns the elements that all sets have in common.",
 		"The first set.", "The other sets.")
-	setproductFunc = described(bounded(productOfLists, productSize, notNull),
+	setproductFunc = withDescriptions(withSizeCheck(setProduct, productSize, notNull),
 		"`setproduct` returns all combinations of an element of each of the given lists or sets.",
 		"The lists or sets.")
-	setsubtractFunc = described(stdlib.SetSubtractFunc,
+	setsubtractFunc = withDescriptions(stdlib.SetSubtractFunc,
 		"`setsubtract` returns the elements of the first set that are not in the second.",
 		"The set to take elements from.", "The set of elements to exclude.")
-	setunionFunc = described(unionAtOnce,
+	setunionFunc = withDescriptions(setUnion,
 		"`setunion` returns the elements of all sets.",
 		"The first set.", "The other sets.")
-	sortFunc = described(stdlib.SortFunc,
+	sortFunc = withDescriptions(stdlib.SortFunc,
 		"`sort` sorts strings by Unicode code points.",
 		"The list.")
-	valuesFunc = described(stdlib.ValuesFunc,
+	valuesFunc = withDescriptions(stdlib.ValuesFunc,
 		"`values` returns the values of a map or object, in the order of their sorted keys.",
 		"The map or object.")
-	zipmapFunc = described(stdlib.ZipmapFunc,
+	zipmapFunc = withDescriptions(stdlib.ZipmapFunc,
 		"`zipmap` creates a map from a list of keys and a list of values of the same length.",
 		"The keys.", "The values.")
 )

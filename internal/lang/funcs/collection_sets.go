@@ -8,13 +8,13 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// unionAtOnce is like stdlib.SetUnionFunc, which compares the types of all arguments with each
+// setUnion is like stdlib.SetUnionFunc, which compares the types of all arguments with each
 // other and copies the union for each of them.
-var unionAtOnce = function.New(&function.Spec{
+var setUnion = function.New(&function.Spec{
 	Params:   stdlib.SetUnionFunc.Params(),
 	VarParam: stdlib.SetUnionFunc.VarParam(),
 	Type: func(args []cty.Value) (cty.Type, error) {
-		return stdlib.SetUnionFunc.ReturnTypeForValues(oneOfEachType(args))
+		return stdlib.SetUnionFunc.ReturnTypeForValues(distinctTypes(args))
 	},
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
@@ -36,8 +36,8 @@ var unionAtOnce = function.New(&function.Spec{
 	},
 })
 
-// oneOfEachType returns one argument of each type, preferring those with elements.
-func oneOfEachType(args []cty.Value) []cty.Value {
+// distinctTypes returns one argument of each type, preferring those with elements.
+func distinctTypes(args []cty.Value) []cty.Value {
 	if len(args) < 3 {
 		return args
 	}
@@ -57,18 +57,20 @@ func oneOfEachType(args []cty.Value) []cty.Value {
 	return out
 }
 
-// productOfLists is like stdlib.SetProductFunc, with tuples converted to lists.
-var productOfLists = function.New(&function.Spec{
+// setProduct is like stdlib.SetProductFunc, with tuples converted to lists.
+var setProduct = function.New(&function.Spec{
 	VarParam: stdlib.SetProductFunc.VarParam(),
 	Type: func(args []cty.Value) (cty.Type, error) {
-		return stdlib.SetProductFunc.ReturnTypeForValues(lists(args))
+		return stdlib.SetProductFunc.ReturnTypeForValues(tuplesToLists(args))
 	},
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.SetProductFunc.Call(lists(args)) },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return stdlib.SetProductFunc.Call(tuplesToLists(args))
+	},
 })
 
-// lists returns the arguments with tuples converted to lists where their elements have a common
+// tuplesToLists returns the arguments with tuples converted to lists where their elements have a common
 // type.
-func lists(args []cty.Value) []cty.Value {
+func tuplesToLists(args []cty.Value) []cty.Value {
 	out := make([]cty.Value, len(args))
 	for i, arg := range args {
 		out[i] = arg

@@ -62,7 +62,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
-			if want == cty.Number && long(v) {
+			if want == cty.Number && tooManyDigits(v) {
 				return cty.NilVal, function.NewArgErrorf(0, "the number has too many digits")
 			}
 			return v, nil
@@ -235,12 +235,12 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 
 // Functions of old versions that conversions replaced. Some configurations still call them.
 var (
-	listFunc = goneFunc("list", "tolist([ ... ])")
-	mapFunc  = goneFunc("map", "tomap({ ... })")
+	listFunc = removedFunc("list", "tolist([ ... ])")
+	mapFunc  = removedFunc("map", "tomap({ ... })")
 )
 
-// goneFunc returns a function that fails with a hint at its replacement.
-func goneFunc(name, instead string) function.Function {
+// removedFunc returns a function that fails with a hint at its replacement.
+func removedFunc(name, instead string) function.Function {
 	return function.New(&function.Spec{
 		Description: fmt.Sprintf("`%s` no longer exists; use `%s`.", name, instead),
 		VarParam: &function.Parameter{

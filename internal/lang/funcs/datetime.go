@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	formatdateFunc = described(stdlib.FormatDateFunc,
+	formatdateFunc = withDescriptions(stdlib.FormatDateFunc,
 		"`formatdate` converts an RFC 3339 timestamp to another format.",
 		"The format: sequences of letters represent parts of the time, text in single quotes is literal.",
 		"The timestamp.")
-	timeaddFunc = described(stdlib.TimeAddFunc,
+	timeaddFunc = withDescriptions(stdlib.TimeAddFunc,
 		"`timeadd` adds a duration to an RFC 3339 timestamp.",
 		"The timestamp.", "The duration, such as -1h30m.")
 )

@@ -19,20 +19,20 @@ import (
 )
 
 var (
-	csvdecodeFunc = described(stdlib.CSVDecodeFunc,
+	csvdecodeFunc = withDescriptions(stdlib.CSVDecodeFunc,
 		"`csvdecode` parses comma-separated values and returns a list of objects. The first line contains the "+
 			"attribute names.",
 		"The CSV text.")
-	jsondecodeFunc = described(bounded(stdlib.JSONDecodeFunc, jsonSize, nil),
+	jsondecodeFunc = withDescriptions(withSizeCheck(stdlib.JSONDecodeFunc, jsonSize, nil),
 		"`jsondecode` parses a string as JSON and returns the value.",
 		"The JSON text.")
-	jsonencodeFunc = described(stdlib.JSONEncodeFunc,
+	jsonencodeFunc = withDescriptions(stdlib.JSONEncodeFunc,
 		"`jsonencode` encodes a value as JSON.",
 		"The value.")
-	yamldecodeFunc = described(bounded(yaml.YAMLDecodeFunc, yamlSize, nil),
+	yamldecodeFunc = withDescriptions(withSizeCheck(yaml.YAMLDecodeFunc, yamlSize, nil),
 		"`yamldecode` parses a string as a subset of YAML and returns the value.",
 		"The YAML text, a single document.")
-	yamlencodeFunc = described(yaml.YAMLEncodeFunc,
+	yamlencodeFunc = withDescriptions(yaml.YAMLEncodeFunc,
 		"`yamlencode` encodes a value as YAML 1.2 in block style.",
 		"The value.")
 )

@@ -24,10 +24,10 @@ import (
 
 func TestTableHasNamespace(t *testing.T) {
 	table := Table(Options{})
-	if len(table) != 2*len(rows) {
-		t.Errorf("%d names for %d functions: duplicate names", len(table), len(rows))
+	if len(table) != 2*len(functions) {
+		t.Errorf("%d names for %d functions: duplicate names", len(table), len(functions))
 	}
-	for _, r := range rows {
+	for _, r := range functions {
 		for _, name := range []string{r.name, "core::" + r.name} {
 			if fn, ok := table[name]; !ok || fn == (function.Function{}) {
 				t.Errorf("missing function %s", name)
@@ -303,7 +303,7 @@ func FuzzStrings(f *testing.F) {
 		n    int
 	}
 	var targets []target
-	for _, r := range rows {
+	for _, r := range functions {
 		fn := r.function(&binding{})
 		strs := r.theme != Filesystem && fn.VarParam() == nil && !strings.HasPrefix(r.name, "file")
 		for _, p := range fn.Params() {

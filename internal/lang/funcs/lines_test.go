@@ -51,7 +51,7 @@ func TestLines(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range rows {
+	for _, r := range functions {
 		if !called[r.name] {
 			t.Errorf("no test calls %s", r.name)
 		}

@@ -12,53 +12,53 @@ import (
 
 // Lengths and offsets count grapheme clusters, not bytes or code points.
 var (
-	chompFunc = described(stdlib.ChompFunc,
+	chompFunc = withDescriptions(stdlib.ChompFunc,
 		"`chomp` removes the line breaks at the end of a string.",
 		"The string.")
-	formatFunc = described(bounded(stdlib.FormatFunc, formatSize, notNull),
+	formatFunc = withDescriptions(withSizeCheck(stdlib.FormatFunc, formatSize, notNull),
 		"`format` formats its arguments according to a format string with verbs such as `%s` and `%05d`.",
 		"The format string.", "The values for the verbs.")
-	formatlistFunc = described(bounded(stdlib.FormatListFunc, formatSize, notNull),
+	formatlistFunc = withDescriptions(withSizeCheck(stdlib.FormatListFunc, formatSize, notNull),
 		"`formatlist` applies `format` to each element of lists and returns a list of strings. Other "+
 			"arguments are used for each element.",
 		"The format string.", "Lists of the same length, and single values.")
-	indentFunc = described(bounded(withoutPanic(stdlib.IndentFunc,
+	indentFunc = withDescriptions(withSizeCheck(withoutPanic(stdlib.IndentFunc,
 		"the number of spaces must not be negative"), indentSize, notNull),
 		"`indent` indents all lines of a string except the first.",
 		"The number of spaces.", "The string.")
-	joinFunc = described(stdlib.JoinFunc,
+	joinFunc = withDescriptions(stdlib.JoinFunc,
 		"`join` concatenates the elements of the given lists of strings, with a separator between them.",
 		"The separator.", "The lists, one after the other.")
-	lowerFunc = described(stdlib.LowerFunc,
+	lowerFunc = withDescriptions(stdlib.LowerFunc,
 		"`lower` converts all letters of a string to lower case.",
 		"The string.")
-	regexFunc = described(stdlib.RegexFunc,
+	regexFunc = withDescriptions(stdlib.RegexFunc,
 		"`regex` returns the first match of a regular expression (RE2) in a string: as a string, a list of "+
 			"its capture groups, or a map of its named groups. If there is no match, it fails.",
 		"The regular expression.", "The string to search.")
-	regexallFunc = described(bounded(stdlib.RegexAllFunc, matchesSize, notNull),
+	regexallFunc = withDescriptions(withSizeCheck(stdlib.RegexAllFunc, matchesSize, notNull),
 		"`regexall` finds all matches of a regular expression (RE2) in a string. Each element of the result "+
 			"has the form that `regex` returns.",
 		"The regular expression.", "The string to search.")
-	splitFunc = described(stdlib.SplitFunc,
+	splitFunc = withDescriptions(stdlib.SplitFunc,
 		"`split` returns a list of the parts of a string between separators.",
 		"The separator.", "The string.")
-	titleFunc = described(stdlib.TitleFunc,
+	titleFunc = withDescriptions(stdlib.TitleFunc,
 		"`title` capitalizes the first letter of each word in a string.",
 		"The string.")
-	trimFunc = described(stdlib.TrimFunc,
+	trimFunc = withDescriptions(stdlib.TrimFunc,
 		"`trim` removes the given characters from both ends of a string.",
 		"The string.", "The characters to remove.")
-	trimprefixFunc = described(stdlib.TrimPrefixFunc,
+	trimprefixFunc = withDescriptions(stdlib.TrimPrefixFunc,
 		"`trimprefix` removes a prefix from a string. A string without the prefix is returned unchanged.",
 		"The string.", "The prefix.")
-	trimspaceFunc = described(stdlib.TrimSpaceFunc,
+	trimspaceFunc = withDescriptions(stdlib.TrimSpaceFunc,
 		"`trimspace` removes Unicode white space from both ends of a string.",
 		"The string.")
-	trimsuffixFunc = described(stdlib.TrimSuffixFunc,
+	trimsuffixFunc = withDescriptions(stdlib.TrimSuffixFunc,
 		"`trimsuffix` removes a suffix from a string. A string without the suffix is returned unchanged.",
 		"The string.", "The suffix.")
-	upperFunc = described(stdlib.UpperFunc,
+	upperFunc = withDescriptions(stdlib.UpperFunc,
 		"`upper` converts all letters of a string to upper case.",
 		"The string.")
 )

@@ -51,8 +51,8 @@ type row struct {
 	fn    function.Function
 	bind  func(*binding) function.Function
 
-	impure bool // returns a different result for each call
-	gone   bool // only reports its replacement; not listed
+	impure  bool // returns a different result for each call
+	removed bool // only reports its replacement; not listed
 }
 
 // A binding is shared by the functions of one table.
@@ -65,9 +65,9 @@ type binding struct {
 // safe for concurrent use. Callers should keep the table, which takes a few hundred map writes to
 // build, and must not change it.
 func Table(o Options) map[string]function.Function {
-	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(rows))}
-	for _, r := range rows {
-		fn := collecting(r.function(b))
+	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(functions))}
+	for _, r := range functions {
+		fn := convertCollections(r.function(b))
 		if r.impure && o.PureOnly {
 			fn = function.Unpredictable(fn)
 		}
@@ -105,9 +105,9 @@ type Param struct {
 // Docs describes every function of the language, ordered by theme and name.
 func Docs() []Doc {
 	b := &binding{}
-	docs := make([]Doc, 0, len(rows))
-	for _, r := range rows {
-		if r.gone {
+	docs := make([]Doc, 0, len(functions))
+	for _, r := range functions {
+		if r.removed {
 			continue
 		}
 		fn := r.function(b)
@@ -148,8 +148,8 @@ func returnType(fn function.Function) cty.Type {
 	return ty
 }
 
-// described returns a library function with descriptions of the function and its parameters.
-func described(fn function.Function, desc string, params ...string) function.Function {
+// withDescriptions returns a library function with descriptions of the function and its parameters.
+func withDescriptions(fn function.Function, desc string, params ...string) function.Function {
 	return fn.WithNewDescriptions(desc, params)
 }
 

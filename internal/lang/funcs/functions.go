@@ -1,7 +1,7 @@
 package funcs
 
-// rows lists the functions of the language by theme and name.
-var rows = []row{
+// functions lists the functions of the language by theme and name.
+var functions = []row{
 	{name: "abs", theme: Numeric, fn: absFunc},
 	{name: "ceil", theme: Numeric, fn: ceilFunc},
 	{name: "floor", theme: Numeric, fn: floorFunc},
@@ -135,8 +135,8 @@ var rows = []row{
 	{name: "convert", theme: Conversion, fn: convertFunc},
 	{name: "ephemeralasnull", theme: Conversion, fn: ephemeralasnullFunc},
 	{name: "issensitive", theme: Conversion, fn: issensitiveFunc},
-	{name: "list", theme: Conversion, fn: listFunc, gone: true},
-	{name: "map", theme: Conversion, fn: mapFunc, gone: true},
+	{name: "list", theme: Conversion, fn: listFunc, removed: true},
+	{name: "map", theme: Conversion, fn: mapFunc, removed: true},
 	{name: "nonsensitive", theme: Conversion, fn: nonsensitiveFunc},
 	{name: "sensitive", theme: Conversion, fn: sensitiveFunc},
 	{name: "tobool", theme: Conversion, fn: toboolFunc},

@@ -1,0 +1,64 @@
+package configschema
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Suggestions adds spelling suggestions to the diagnostics of a failed Decode. HCL suggests only
+// names in the schema, which does not have those in meta because they were removed from the body
+// earlier. Suggestions decodes the body again with both. It returns diags unchanged if the names in
+// meta would be accepted here.
+func (b *Block) Suggestions(body hcl.Body, meta *hcl.BodySchema, ctx *hcl.EvalContext,
+	diags hcl.Diagnostics) hcl.Diagnostics {
+	if meta == nil || !diags.HasErrors() {
+		return diags
+	}
+	_, suggested := b.Decode(SuggestionBody(body, meta), ctx)
+	if len(suggested) != len(diags) {
+		return diags
+	}
+	return suggested
+}
+
+// SuggestionBody returns a body whose schemas include the names in meta, for a body that can't
+// contain them.
+func SuggestionBody(body hcl.Body, meta *hcl.BodySchema) hcl.Body { return suggestionBody{body, meta} }
+
+type suggestionBody struct {
+	hcl.Body
+	meta *hcl.BodySchema
+}
+
+func (s suggestionBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	return s.Body.Content(s.with(schema))
+}
+
+func (s suggestionBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
+	content, rest, diags := s.Body.PartialContent(schema)
+	return content, suggestionBody{rest, s.meta}, diags
+}
+
+// with adds the names in meta to the schema.
+func (s suggestionBody) with(schema *hcl.BodySchema) *hcl.BodySchema {
+	taken := map[string]bool{}
+	for _, attr := range schema.Attributes {
+		taken[attr.Name] = true
+	}
+	for _, block := range schema.Blocks {
+		taken[block.Type] = true
+	}
+	out := &hcl.BodySchema{Attributes: slices.Clone(schema.Attributes), Blocks: slices.Clone(schema.Blocks)}
+	for _, attr := range s.meta.Attributes {
+		if !taken[attr.Name] {
+			out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: attr.Name})
+		}
+	}
+	for _, block := range s.meta.Blocks {
+		if !taken[block.Type] {
+			out.Blocks = append(out.Blocks, block)
+		}
+	}
+	return out
+}
