@@ -26,7 +26,7 @@ import (
 // that may be written as blocks. Without such attributes, as in most schemas, it returns the body
 // unchanged. `dynamic` blocks must be expanded first.
 func (b *Block) FixUpBody(body hcl.Body) hcl.Body {
-	if b.blocksForAttributes(); !b.derived.anyLegacy {
+	if !b.hasBlocksForAttributes() {
 		return body
 	}
 	return &fixedBody{Body: body, schema: b}
@@ -35,23 +35,35 @@ func (b *Block) FixUpBody(body hcl.Body) hcl.Body {
 // blocksForAttributes returns the equivalent block type of each attribute that may be written as
 // blocks.
 func (b *Block) blocksForAttributes() map[string]*NestedBlock {
-	b.derived.legacy.Do(func() {
+	return b.derived.attrBlocks.get(func() map[string]*NestedBlock {
+		var out map[string]*NestedBlock
 		for name, attr := range b.Attributes {
 			if attr.NestedType != nil || attr.Type == cty.NilType || !asBlocks(attr.Type) {
 				continue
 			}
-			if b.derived.attrBlocks == nil {
-				b.derived.attrBlocks = make(map[string]*NestedBlock)
+			if out == nil {
+				out = make(map[string]*NestedBlock)
 			}
-			b.derived.attrBlocks[name] = blockForType(attr.Type)
+			out[name] = blockForType(attr.Type)
 		}
-		b.derived.anyLegacy = len(b.derived.attrBlocks) > 0
-		for _, nested := range b.BlockTypes {
-			nested.blocksForAttributes()
-			b.derived.anyLegacy = b.derived.anyLegacy || nested.derived.anyLegacy
-		}
+		return out
 	})
-	return b.derived.attrBlocks
+}
+
+// hasBlocksForAttributes reports whether the block or a nested one has attributes that may be
+// written as blocks.
+func (b *Block) hasBlocksForAttributes() bool {
+	return b.derived.hasAttrBlocks.get(func() bool {
+		if len(b.blocksForAttributes()) > 0 {
+			return true
+		}
+		for _, nested := range b.BlockTypes {
+			if nested.hasBlocksForAttributes() {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func asBlocks(ty cty.Type) bool {

@@ -22,7 +22,7 @@ func (b *Block) DecoderSpec() hcldec.Spec {
 	if b == nil {
 		return hcldec.ObjectSpec{}
 	}
-	b.derived.decoder.Do(func() {
+	return b.derived.decoderSpec.get(func() hcldec.Spec {
 		spec := make(hcldec.ObjectSpec, len(b.Attributes)+len(b.BlockTypes))
 		for name, attr := range b.Attributes {
 			spec[name] = &hcldec.AttrSpec{Name: name, Type: attr.ConfigType(), Required: attr.Required}
@@ -30,15 +30,13 @@ func (b *Block) DecoderSpec() hcldec.Spec {
 		for name, nested := range b.BlockTypes {
 			spec[name] = nested.decoderSpec(name)
 		}
-		b.derived.decoderSpec = spec
+		return spec
 	})
-	return b.derived.decoderSpec
 }
 
 // bodySchema returns the schema that hcldec uses for bodies of the block.
 func (b *Block) bodySchema() *hcl.BodySchema {
-	b.derived.body.Do(func() { b.derived.bodySchema = hcldec.ImpliedSchema(b.DecoderSpec()) })
-	return b.derived.bodySchema
+	return b.derived.bodySchema.get(func() *hcl.BodySchema { return hcldec.ImpliedSchema(b.DecoderSpec()) })
 }
 
 func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
@@ -100,13 +98,7 @@ func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty
 // Prepare returns a body that is faster to decode repeatedly. A body that has only attributes and
 // requires no blocks is split into its attributes; others are returned unchanged.
 func (b *Block) Prepare(body hcl.Body) hcl.Body {
-	b.derived.preparing.Do(func() {
-		schema := *b.bodySchema()
-		schema.Blocks = append(slices.Clip(schema.Blocks),
-			hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
-		b.derived.preparingSchema = &schema
-	})
-	content, diags := body.Content(b.derived.preparingSchema)
+	content, diags := body.Content(b.preparingSchema())
 	if len(diags) > 0 || len(content.Blocks) > 0 || b.requiresBlocks() {
 		return body
 	}
@@ -117,6 +109,16 @@ func (b *Block) Prepare(body hcl.Body) hcl.Body {
 		p.args[i] = argument{attr.Name, attr.Expr}
 	}
 	return p
+}
+
+// preparingSchema returns the body schema with dynamic blocks.
+func (b *Block) preparingSchema() *hcl.BodySchema {
+	return b.derived.preparingSchema.get(func() *hcl.BodySchema {
+		schema := *b.bodySchema()
+		dynamic := hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}}
+		schema.Blocks = append(slices.Clip(schema.Blocks), dynamic)
+		return &schema
+	})
 }
 
 // requiresBlocks reports whether a nested block is required.

@@ -9,10 +9,9 @@ func (b *Block) ImpliedType() cty.Type {
 	if b == nil {
 		return cty.EmptyObject
 	}
-	b.derived.implied.Do(func() {
-		b.derived.impliedType = cty.Object(byName(b, (*Attribute).ImpliedType, (*NestedBlock).Type))
+	return b.derived.impliedType.get(func() cty.Type {
+		return cty.Object(byName(b, (*Attribute).ImpliedType, (*NestedBlock).Type))
 	})
-	return b.derived.impliedType
 }
 
 // byName returns a map of results for each attribute and nested block type.
@@ -29,27 +28,23 @@ func byName[T any](b *Block, ofAttribute func(*Attribute) T, ofBlocks func(*Nest
 
 // EmptyValue returns the value of a block without content: null attributes and no nested blocks.
 func (b *Block) EmptyValue() cty.Value {
-	b.emptyContent()
-	return b.derived.emptyValue
+	return b.derived.emptyValue.get(func() cty.Value { return cty.ObjectVal(b.emptyContent()) })
 }
 
 // emptyContent returns the attributes of EmptyValue. Callers must not change the map.
 func (b *Block) emptyContent() map[string]cty.Value {
-	b.derived.empty.Do(func() {
-		vals := byName(b, (*Attribute).EmptyValue, (*NestedBlock).Absent)
-		b.derived.emptyContent, b.derived.emptyValue = vals, cty.ObjectVal(vals)
+	return b.derived.emptyContent.get(func() map[string]cty.Value {
+		return byName(b, (*Attribute).EmptyValue, (*NestedBlock).Absent)
 	})
-	return b.derived.emptyContent
 }
 
 // UnknownValue returns an object whose attributes are all unknown.
 func (b *Block) UnknownValue() cty.Value {
-	b.derived.unknown.Do(func() {
-		b.derived.unknownValue = cty.ObjectVal(byName(b,
+	return b.derived.unknownValue.get(func() cty.Value {
+		return cty.ObjectVal(byName(b,
 			func(a *Attribute) cty.Value { return cty.UnknownVal(a.ImpliedType()) },
 			func(n *NestedBlock) cty.Value { return cty.UnknownVal(n.Type()) }))
 	})
-	return b.derived.unknownValue
 }
 
 // ImpliedType returns the type of the attribute's values.

@@ -16,11 +16,17 @@ type template struct {
 	each  *template            // of each element of a collection
 }
 
-func (b *Block) templates() {
-	b.derived.marked.Do(func() {
-		b.derived.sensitive = blockTemplate(b, func(a *Attribute) bool { return a.Sensitive })
+// sensitive returns the template of sensitive attributes.
+func (b *Block) sensitive() *template {
+	return b.derived.sensitive.get(func() *template {
+		return blockTemplate(b, func(a *Attribute) bool { return a.Sensitive })
+	})
+}
 
-		b.derived.deprecated = blockTemplate(b, func(a *Attribute) bool { return a.Deprecated })
+// deprecated returns the template of deprecated attributes.
+func (b *Block) deprecated() *template {
+	return b.derived.deprecated.get(func() *template {
+		return blockTemplate(b, func(a *Attribute) bool { return a.Deprecated })
 	})
 }
 
@@ -66,35 +72,25 @@ func inCollection(m NestingMode, t *template) *template {
 
 // ContainsSensitive reports whether the schema has sensitive attributes at any depth.
 func (b *Block) ContainsSensitive() bool {
-	b.templates()
-	return b.derived.sensitive != nil
+	return b.sensitive() != nil
 }
 
 // SensitivePaths returns the paths of all attributes of v that are sensitive in the schema, null
 // ones included, in a fixed order. Set elements have no paths, so a set with a sensitive element is
 // listed as a whole.
 func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
-	b.templates()
-	if b.derived.sensitive == nil {
-		return nil
-	}
-	return b.derived.sensitive.paths(v, nil, nil)
+	return b.sensitive().paths(v, nil, nil)
 }
 
 // ContainsDeprecated reports whether the schema has deprecated attributes at any depth.
 func (b *Block) ContainsDeprecated() bool {
-	b.templates()
-	return b.derived.deprecated != nil
+	return b.deprecated() != nil
 }
 
 // DeprecatedPaths returns the paths of all deprecated attributes of v in a fixed order. A set that
 // contains some is listed as a whole.
 func (b *Block) DeprecatedPaths(v cty.Value) []cty.Path {
-	b.templates()
-	if b.derived.deprecated == nil {
-		return nil
-	}
-	return b.derived.deprecated.paths(v, nil, nil)
+	return b.deprecated().paths(v, nil, nil)
 }
 
 // MarkSensitive adds mark to all attributes of v that are sensitive in the schema.
@@ -112,6 +108,9 @@ func (b *Block) MarkSensitive(v cty.Value, mark any) cty.Value {
 
 // paths appends the paths in v, which is at path. A set that contains one is appended as a whole.
 func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path {
+	if t == nil {
+		return out
+	}
 	if t.here {
 		return append(out, path.Copy())
 	}

@@ -32,26 +32,29 @@ type Block struct {
 
 // derived holds values that are computed once from a schema.
 type derived struct {
-	implied         sync.Once
-	impliedType     cty.Type
-	empty           sync.Once
-	emptyContent    map[string]cty.Value
-	emptyValue      cty.Value
-	unknown         sync.Once
-	unknownValue    cty.Value
-	decoder         sync.Once
-	decoderSpec     hcldec.Spec
-	body            sync.Once
-	bodySchema      *hcl.BodySchema
-	preparing       sync.Once
-	preparingSchema *hcl.BodySchema // the body's schema with dynamic blocks
-	marked          sync.Once
-	sensitive       *template
+	impliedType     lazy[cty.Type]
+	emptyContent    lazy[map[string]cty.Value]
+	emptyValue      lazy[cty.Value]
+	unknownValue    lazy[cty.Value]
+	decoderSpec     lazy[hcldec.Spec]
+	bodySchema      lazy[*hcl.BodySchema]
+	preparingSchema lazy[*hcl.BodySchema] // bodySchema with dynamic blocks
+	sensitive       lazy[*template]
+	deprecated      lazy[*template]
+	attrBlocks      lazy[map[string]*NestedBlock] // see blocksForAttributes
+	hasAttrBlocks   lazy[bool]                    // here or in nested blocks
+}
 
-	deprecated *template
-	legacy     sync.Once
-	attrBlocks map[string]*NestedBlock
-	anyLegacy  bool
+// lazy is a value that is computed on first use. It is safe for concurrent use.
+type lazy[T any] struct {
+	once  sync.Once
+	value T
+}
+
+// get returns the value, which only the first call computes.
+func (l *lazy[T]) get(compute func() T) T {
+	l.once.Do(func() { l.value = compute() })
+	return l.value
 }
 
 // Attribute is one argument or computed attribute. Exactly one of Type and NestedType is set.
