@@ -9,6 +9,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// Opt is an argument that may be set or not. If it is not set, Value is the default.
+type Opt[T any] struct {
+	Value T
+	Set   bool
+}
+
 // Config is one module in the module tree: the root module, or the module that one call path leads
 // to.
 type Config struct {
@@ -131,18 +137,14 @@ type Local struct {
 // Output is an output block.
 type Output struct {
 	Name          string
-	Description   string
+	Description   Opt[string]
 	Expr          hcl.Expression
 	DependsOn     []hcl.Traversal
-	Sensitive     bool
-	SensitiveSet  bool
-	Ephemeral     bool
+	Sensitive     Opt[bool]
+	Ephemeral     Opt[bool]
 	Deprecated    string
 	Preconditions []*CheckRule
 	Range         hcl.Range
-
-	DescriptionSet bool
-	ephemeralSet   bool
 }
 
 // ModuleCall is a module block.
@@ -155,12 +157,11 @@ type ModuleCall struct {
 	Enabled     hcl.Expression
 	DependsOn   []hcl.Traversal
 	Config      hcl.Body // the arguments: one attribute per variable
-	Providers   []PassedProvider
-	// ProvidersSet reports whether the block has a providers argument. The called module still
-	// inherits default configurations that the argument omits.
-	ProvidersSet bool
-	SourceRange  hcl.Range
-	Range        hcl.Range
+	// Providers is the providers argument. The called module inherits default configurations
+	// that the argument omits.
+	Providers   Opt[[]PassedProvider]
+	SourceRange hcl.Range
+	Range       hcl.Range
 }
 
 // PassedProvider is one entry of a call's providers argument.
@@ -186,15 +187,14 @@ type Resource struct {
 	Postconditions     []*CheckRule
 
 	// The remaining settings are for managed resources only.
-	CreateBeforeDestroy    bool
-	CreateBeforeDestroySet bool
-	PreventDestroy         hcl.Expression // nil if not set
-	IgnoreChanges          []hcl.Traversal
-	IgnoreAll              bool
-	Destroy                *bool               // lifecycle.destroy; nil if not set
-	DestroyProblem         tfdiags.Diagnostics // errors in lifecycle.destroy, which planning reports
-	Connection             *Connection
-	Provisioners           []*Provisioner
+	CreateBeforeDestroy Opt[bool]
+	PreventDestroy      hcl.Expression // nil if not set
+	IgnoreChanges       []hcl.Traversal
+	IgnoreAll           bool
+	Destroy             Opt[bool]           // lifecycle.destroy
+	DestroyProblem      tfdiags.Diagnostics // errors in lifecycle.destroy, which planning reports
+	Connection          *Connection
+	Provisioners        []*Provisioner
 
 	// Check is the check block that contains the data source, or nil.
 	Check *Check
@@ -253,8 +253,7 @@ type Moved struct {
 // Removed is a removed block. From has no instance keys.
 type Removed struct {
 	From         addrs.Target
-	Destroy      bool
-	DestroySet   bool
+	Destroy      Opt[bool]
 	Provisioners []*Provisioner
 	FromRange    hcl.Range
 	Range        hcl.Range
@@ -279,25 +278,21 @@ type Import struct {
 // Variable is a variable block. Its type and default are described in variable.go.
 type Variable struct {
 	Name        string
-	Description string
-	// Type is the type constraint without optional() marks, TypeDefaults what those say.
-	Type         TypeConstraint
-	Default      Default
-	Sensitive    bool
-	SensitiveSet bool
-	Ephemeral    bool
-	Nullable     bool
-	Deprecated   string
-	Const        *bool // nil if not set
-	Validations  []*CheckRule
-	Range        hcl.Range
-	TypeRange    hcl.Range
+	Description Opt[string]
+	// Type is the type constraint; the default is any type.
+	Type        TypeConstraint
+	Default     Opt[cty.Value] // converted to Type
+	Sensitive   Opt[bool]
+	Ephemeral   Opt[bool]
+	Nullable    Opt[bool] // true by default
+	Deprecated  string
+	Const       Opt[bool]
+	Validations []*CheckRule
+	Range       hcl.Range
+	TypeRange   hcl.Range
 
-	DescriptionSet bool
-
-	defaultExpr                        hcl.Expression
-	labelRange                         hcl.Range
-	typeSet, ephemeralSet, nullableSet bool
+	defaultExpr hcl.Expression
+	labelRange  hcl.Range
 }
 
 // Required reports whether callers must set the variable.

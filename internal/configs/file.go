@@ -113,6 +113,11 @@ func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
 	return !diags.HasErrors()
 }
 
+// decodeOpt decodes an argument without references.
+func decodeOpt[T any](d *decoder, attr *hcl.Attribute, into *Opt[T]) {
+	into.Set = d.constant(attr, &into.Value)
+}
+
 // identifier checks a name in a block label.
 func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 	if hclsyntax.ValidIdentifier(name) {

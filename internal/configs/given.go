@@ -89,7 +89,7 @@ func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.UnknownVal(v.Type.Type), err
 	}
-	if converted.IsNull() && !v.Nullable {
+	if converted.IsNull() && !v.Nullable.Value {
 		if !v.Default.Set {
 			return cty.UnknownVal(v.Type.Type), fmt.Errorf("required variable %q must not be null", v.Name)
 		}
@@ -97,10 +97,10 @@ func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 			return cty.UnknownVal(v.Type.Type), err
 		}
 	}
-	if v.Sensitive {
+	if v.Sensitive.Value {
 		converted = converted.Mark(marks.Sensitive)
 	}
-	if v.Ephemeral {
+	if v.Ephemeral.Value {
 		converted = converted.Mark(marks.Ephemeral)
 	}
 	return converted, nil

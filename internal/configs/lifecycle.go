@@ -54,7 +54,7 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 
 func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	if attr, ok := attrs["create_before_destroy"]; ok {
-		r.CreateBeforeDestroySet = d.constant(attr, &r.CreateBeforeDestroy)
+		decodeOpt(d, attr, &r.CreateBeforeDestroy)
 	}
 	if attr, ok := attrs["prevent_destroy"]; ok { // may contain references: the engine evaluates it
 		r.PreventDestroy = attr.Expr
@@ -63,7 +63,10 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 		// Only planning needs the value, so validation doesn't report its errors. Null counts as
 		// not set.
 		inner := &decoder{}
-		inner.constant(attr, &r.Destroy)
+		var destroy *bool
+		if inner.constant(attr, &destroy) && destroy != nil {
+			r.Destroy = Opt[bool]{Value: *destroy, Set: true}
+		}
 		r.DestroyProblem = inner.diags
 	}
 	if attr, ok := attrs["ignore_changes"]; ok {

@@ -53,7 +53,7 @@ func decodeModuleCall(d *decoder, block *hcl.Block) {
 		c.DependsOn = d.traversals(attr)
 	}
 	if attr, ok := attrs["providers"]; ok {
-		c.Providers, c.ProvidersSet = d.passedProviders(attr), true
+		c.Providers = Opt[[]PassedProvider]{Value: d.passedProviders(attr), Set: true}
 	}
 	var escaped, lifecycle once
 	for _, inner := range content.Blocks {

@@ -26,13 +26,13 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 		o.Expr = attr.Expr
 	}
 	if attr, ok := attrs["description"]; ok {
-		o.DescriptionSet = d.constant(attr, &o.Description)
+		decodeOpt(d, attr, &o.Description)
 	}
 	if attr, ok := attrs["sensitive"]; ok {
-		o.SensitiveSet = d.constant(attr, &o.Sensitive)
+		decodeOpt(d, attr, &o.Sensitive)
 	}
 	if attr, ok := attrs["ephemeral"]; ok {
-		o.ephemeralSet = d.constant(attr, &o.Ephemeral)
+		decodeOpt(d, attr, &o.Ephemeral)
 	}
 	if attr, ok := attrs["deprecated"]; ok {
 		o.Deprecated = d.deprecated(attr, attr.Expr.Range(), "Invalid `deprecated` attribute", "output value")

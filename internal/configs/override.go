@@ -107,9 +107,7 @@ func (mb *moduleBuilder) overrideProvider(p *Provider) {
 		if p.VersionText != "" {
 			base.VersionText, base.constraints, base.versionRange = p.VersionText, p.constraints, p.versionRange
 		}
-		if p.ForEach != nil {
-			base.ForEach = p.ForEach
-		}
+		override(&base.ForEach, p.ForEach)
 	case p.Alias == "":
 		mb.Providers[p.Local()] = p
 	default:
@@ -119,30 +117,18 @@ func (mb *moduleBuilder) overrideProvider(p *Provider) {
 }
 
 func (mb *moduleBuilder) overrideVariable(base, over *Variable) {
-	if over.DescriptionSet {
-		base.Description, base.DescriptionSet = over.Description, true
-	}
-	if over.SensitiveSet {
-		base.Sensitive, base.SensitiveSet = over.Sensitive, true
-	}
-	if over.ephemeralSet {
-		base.Ephemeral, base.ephemeralSet = over.Ephemeral, true
-	}
-	if over.nullableSet {
-		base.Nullable, base.nullableSet = over.Nullable, true
-	}
-	if over.Deprecated != "" {
-		base.Deprecated = over.Deprecated
-	}
-	if over.Const != nil {
-		base.Const = over.Const
-	}
-	if over.typeSet {
-		base.Type, base.typeSet, base.TypeRange = over.Type, true, over.TypeRange
+	overrideOpt(&base.Description, over.Description)
+	overrideOpt(&base.Sensitive, over.Sensitive)
+	overrideOpt(&base.Ephemeral, over.Ephemeral)
+	overrideOpt(&base.Nullable, over.Nullable)
+	overrideOpt(&base.Const, over.Const)
+	override(&base.Deprecated, over.Deprecated)
+	if over.typeSet() {
+		base.Type, base.TypeRange = over.Type, over.TypeRange
 	}
 	if over.Default.Set {
 		base.Default, base.defaultExpr = over.Default, over.defaultExpr
-	} else if base.defaultExpr != nil && over.typeSet {
+	} else if base.defaultExpr != nil && over.typeSet() {
 		base.Default.Value, _ = base.defaultExpr.Value(nil) // as written, before conversion to the base type
 	}
 	if base.Default.Set {
@@ -153,21 +139,11 @@ func (mb *moduleBuilder) overrideVariable(base, over *Variable) {
 }
 
 func (mb *moduleBuilder) overrideOutput(base, over *Output) {
-	if over.DescriptionSet {
-		base.Description, base.DescriptionSet = over.Description, true
-	}
-	if over.Expr != nil {
-		base.Expr = over.Expr
-	}
-	if over.SensitiveSet {
-		base.Sensitive, base.SensitiveSet = over.Sensitive, true
-	}
-	if over.ephemeralSet {
-		base.Ephemeral, base.ephemeralSet = over.Ephemeral, true
-	}
-	if over.Deprecated != "" {
-		base.Deprecated = over.Deprecated
-	}
+	overrideOpt(&base.Description, over.Description)
+	overrideOpt(&base.Sensitive, over.Sensitive)
+	overrideOpt(&base.Ephemeral, over.Ephemeral)
+	override(&base.Expr, over.Expr)
+	override(&base.Deprecated, over.Deprecated)
 	mb.noDependsOn(over.DependsOn)
 }
 
@@ -175,18 +151,10 @@ func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
 	if over.SourceExpr != nil {
 		base.SourceExpr, base.SourceRange = over.SourceExpr, over.SourceRange
 	}
-	if over.VersionExpr != nil {
-		base.VersionExpr = over.VersionExpr
-	}
-	if over.Count != nil {
-		base.Count = over.Count
-	}
-	if over.ForEach != nil {
-		base.ForEach = over.ForEach
-	}
-	if over.ProvidersSet {
-		base.Providers, base.ProvidersSet = over.Providers, true
-	}
+	override(&base.VersionExpr, over.VersionExpr)
+	override(&base.Count, over.Count)
+	override(&base.ForEach, over.ForEach)
+	overrideOpt(&base.Providers, over.Providers)
 	base.Config = overrideBody(base.Config, over.Config)
 	mb.noDependsOn(over.DependsOn)
 }
@@ -194,35 +162,38 @@ func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
 // overrideResource changes the lifecycle arguments that over sets. Like OpenTofu it ignores
 // "enabled" and "replace_triggered_by" in override files.
 func (mb *moduleBuilder) overrideResource(base, over *Resource) {
-	if over.Count != nil {
-		base.Count = over.Count
-	}
-	if over.ForEach != nil {
-		base.ForEach = over.ForEach
-	}
-	if over.Provider != nil {
-		base.Provider = over.Provider
-	}
-	if over.CreateBeforeDestroySet {
-		base.CreateBeforeDestroy, base.CreateBeforeDestroySet = over.CreateBeforeDestroy, true
-	}
-	if over.PreventDestroy != nil {
-		base.PreventDestroy = over.PreventDestroy
-	}
-	if over.Destroy != nil || over.DestroyProblem != nil {
+	override(&base.Count, over.Count)
+	override(&base.ForEach, over.ForEach)
+	override(&base.Provider, over.Provider)
+	overrideOpt(&base.CreateBeforeDestroy, over.CreateBeforeDestroy)
+	override(&base.PreventDestroy, over.PreventDestroy)
+	if over.Destroy.Set || over.DestroyProblem != nil {
 		base.Destroy, base.DestroyProblem = over.Destroy, over.DestroyProblem
 	}
 	if len(over.IgnoreChanges) > 0 || over.IgnoreAll {
 		base.IgnoreChanges, base.IgnoreAll = over.IgnoreChanges, over.IgnoreAll
 	}
-	if over.Connection != nil {
-		base.Connection = over.Connection
-	}
+	override(&base.Connection, over.Connection)
 	if len(over.Provisioners) > 0 { // all of them: provisioners have no names to match
 		base.Provisioners = over.Provisioners
 	}
 	base.Config = overrideBody(base.Config, over.Config)
 	mb.noDependsOn(over.DependsOn)
+}
+
+// overrideOpt replaces an argument of base if the override file sets it.
+func overrideOpt[T any](base *Opt[T], over Opt[T]) {
+	if over.Set {
+		*base = over
+	}
+}
+
+// override replaces an argument of base unless over is the zero value, for arguments that are not set.
+func override[T comparable](base *T, over T) {
+	var unset T
+	if over != unset {
+		*base = over
+	}
 }
 
 func (mb *moduleBuilder) noDependsOn(traversals []hcl.Traversal) {

@@ -88,7 +88,7 @@ provider "cloud" {
 
 func TestOverride(t *testing.T) {
 	m := load(t, overrideText, nil).Module
-	if v := m.Variables["a"]; !v.Default.Value.RawEquals(cty.NumberIntVal(1)) || v.Description != "main" {
+	if v := m.Variables["a"]; !v.Default.Value.RawEquals(cty.NumberIntVal(1)) || v.Description.Value != "main" {
 		t.Errorf("variable: %#v", v.Default)
 	}
 	for name, expr := range map[string]hcl.Expression{"local": m.Locals["x"].Expr, "output": m.Outputs["o"].Expr} {
@@ -97,7 +97,7 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	r := m.Resources[addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}]
-	if !r.CreateBeforeDestroy || !r.IgnoreAll || len(r.Provisioners) != 1 || r.Provisioners[0].Type != "remote-exec" {
+	if !r.CreateBeforeDestroy.Value || !r.IgnoreAll || len(r.Provisioners) != 1 || r.Provisioners[0].Type != "remote-exec" {
 		t.Errorf("resource: %+v", r)
 	}
 	content, diags := r.Config.Content(&hcl.BodySchema{

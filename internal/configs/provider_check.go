@@ -38,7 +38,7 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Module.Calls)) {
 		call, child := cfg.Module.Calls[name], cfg.Children[name]
-		for _, passed := range call.Providers {
+		for _, passed := range call.Providers.Value {
 			ck.key(cfg, passed.InParent, "module")
 		}
 		ck.sameForEach(cfg, call.ForEach, "module", refsOf(call)...)
@@ -79,7 +79,7 @@ func (c *ModuleCall) repetition() *hcl.Range {
 
 func refsOf(call *ModuleCall) []*ProviderRef {
 	var out []*ProviderRef
-	for _, passed := range call.Providers {
+	for _, passed := range call.Providers.Value {
 		out = append(out, passed.InParent)
 	}
 	return out
@@ -120,7 +120,7 @@ func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
 
 // passed checks the providers argument of the call of child in parent.
 func (ck *providerCheck) passed(parent, child *Config) {
-	for _, passed := range child.Call.Providers {
+	for _, passed := range child.Call.Providers.Value {
 		key, from := passed.InChild.Local(), passed.InParent
 		ck.receives(child, passed.InChild)
 		want, got := child.Module.declaredProvider(key.LocalName), parent.Module.declaredProvider(from.Name)
@@ -166,7 +166,7 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 // missing checks that a call passes every configuration that the called module requires.
 func (ck *providerCheck) missing(child *Config) {
 	given := map[addrs.LocalProviderConfig]bool{}
-	for _, passed := range child.Call.Providers {
+	for _, passed := range child.Call.Providers.Value {
 		given[passed.InChild.Local()] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(child.Module.RequiredProviders)) {

@@ -79,7 +79,7 @@ func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse)
 
 // passedFor returns the configuration that the module's call passes for provider and alias, or nil.
 func (c *Config) passedFor(provider addrs.Provider, alias string) *ProviderRef {
-	for _, passed := range c.Call.Providers {
+	for _, passed := range c.Call.Providers.Value {
 		if passed.InChild.Alias == alias && c.Module.ProviderByLocalName(passed.InChild.Name) == provider {
 			return passed.InParent
 		}

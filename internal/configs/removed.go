@@ -32,7 +32,7 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 			continue
 		}
 		if attr, ok := d.content(inner.Body, removedLifecycleSchema).Attributes["destroy"]; ok {
-			r.DestroySet = d.constant(attr, &r.Destroy)
+			decodeOpt(d, attr, &r.Destroy)
 		}
 	}
 	d.destroyProvisioners(r.Provisioners, nil)
@@ -45,12 +45,12 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 			"Only removed blocks for resources can have provisioners. This one is for a module.")
 		return
 	}
-	if !r.DestroySet {
+	if !r.Destroy.Set {
 		d.warnf(block.DefRange, "Missing lifecycle from the removed block",
 			"Without a \"destroy\" argument the objects are removed from the state but not destroyed. Add "+
 				"lifecycle { destroy = … } to choose whether to destroy them.")
 	}
-	if len(r.Provisioners) > 0 && r.DestroySet && !r.Destroy {
+	if len(r.Provisioners) > 0 && r.Destroy.Set && !r.Destroy.Value {
 		d.warnf(block.DefRange, "Removed block provisioners will not be executed",
 			"The objects are removed from the state without being destroyed, so their provisioners do not run.")
 	}

@@ -173,7 +173,7 @@ func (s *staticScope) name(symbol string) string {
 func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {
-		if v := c.Module.Variables[name]; v.Const != nil && *v.Const {
+		if v := c.Module.Variables[name]; v.Const.Value {
 			diags = append(diags, c.constant(v)...)
 		}
 	}
@@ -216,7 +216,7 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 			return cty.DynamicVal, d.undefined("variable", subject, subject.Name,
 				slices.Sorted(maps.Keys(d.scope.cfg.Module.Variables)), rng)
 		}
-		if v.Const != nil && !*v.Const {
+		if v.Const.Set && !v.Const.Value {
 			return cty.DynamicVal, one(tfdiags.Errorf("Unable to use variable in static context",
 				"The variable %q can't be used here, because it is declared with const = false.", v.Name).At(rng))
 		}

@@ -29,8 +29,7 @@ type TestRun struct {
 	Variables map[string]hcl.Expression
 	Module    *TestModule // the module under test; nil for the root module
 	// Providers maps provider configurations of the module to those of the test file.
-	Providers      []PassedProvider
-	ProvidersSet   bool
+	Providers      Opt[[]PassedProvider]
 	Asserts        []*CheckRule
 	ExpectFailures []hcl.Traversal // objects whose conditions are expected to fail
 	Overrides      []*Override
@@ -154,7 +153,7 @@ func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
 		}
 	}
 	if attr, ok := content.Attributes["providers"]; ok {
-		run.Providers, run.ProvidersSet = d.passedProviders(attr), true
+		run.Providers = Opt[[]PassedProvider]{Value: d.passedProviders(attr), Set: true}
 	}
 	if attr, ok := content.Attributes["expect_failures"]; ok {
 		run.ExpectFailures = d.traversals(attr)

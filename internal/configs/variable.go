@@ -25,12 +25,6 @@ type TypeConstraint struct {
 	Literal bool
 }
 
-// Default is the default value of a variable, after conversion.
-type Default struct {
-	Set   bool
-	Value cty.Value
-}
-
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "description"}, {Name: "default"}, {Name: "type"}, {Name: "sensitive"}, {Name: "deprecated"},
@@ -49,7 +43,7 @@ var metaArguments = map[string]bool{
 // decodeVariable decodes a variable block.
 func decodeVariable(d *decoder, block *hcl.Block) {
 	v := &Variable{
-		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0], Nullable: true,
+		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0], Nullable: Opt[bool]{Value: true},
 		Type: TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType, Literal: true},
 	}
 	content := d.content(block.Body, variableSchema)
@@ -60,10 +54,10 @@ func decodeVariable(d *decoder, block *hcl.Block) {
 	}
 	attrs := content.Attributes
 	if attr, ok := attrs["description"]; ok {
-		v.DescriptionSet = d.constant(attr, &v.Description)
+		decodeOpt(d, attr, &v.Description)
 	}
 	if attr, ok := attrs["type"]; ok {
-		v.TypeRange, v.typeSet = attr.Expr.Range(), true
+		v.TypeRange = attr.Expr.Range()
 		v.Type = d.typeConstraint(attr.Expr)
 	}
 	d.variableFlags(v, attrs)
@@ -89,24 +83,24 @@ func decodeVariable(d *decoder, block *hcl.Block) {
 
 func (d *decoder) variableFlags(v *Variable, attrs hcl.Attributes) {
 	if attr, ok := attrs["sensitive"]; ok {
-		v.SensitiveSet = d.constant(attr, &v.Sensitive)
+		decodeOpt(d, attr, &v.Sensitive)
 	}
 	if attr, ok := attrs["ephemeral"]; ok {
-		v.ephemeralSet = d.constant(attr, &v.Ephemeral)
+		decodeOpt(d, attr, &v.Ephemeral)
 	}
 	if attr, ok := attrs["nullable"]; ok {
-		v.nullableSet = d.constant(attr, &v.Nullable)
+		decodeOpt(d, attr, &v.Nullable)
 	}
 	if attr, ok := attrs["const"]; ok {
-		var fixed bool
-		if d.constant(attr, &fixed) {
-			v.Const = &fixed
-		}
+		decodeOpt(d, attr, &v.Const)
 	}
 	if attr, ok := attrs["deprecated"]; ok {
 		v.Deprecated = d.deprecated(attr, v.labelRange, "Invalid `deprecated` value", "variable")
 	}
 }
+
+// typeSet reports whether the variable has a type argument.
+func (v *Variable) typeSet() bool { return v.TypeRange != hcl.Range{} }
 
 // NoValue returns the error for a required root module variable without a value.
 func (v *Variable) NoValue() tfdiags.Diagnostic {
@@ -143,10 +137,10 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	if diags.HasErrors() {
 		val = cty.DynamicVal
 	}
-	v.Default = Default{Set: true, Value: val}
+	v.Default = Opt[cty.Value]{Value: val, Set: true}
 	// In an override file without a type, the base declaration's type applies, so the conversion
 	// waits for the merge.
-	if d.override && !v.typeSet || diags.HasErrors() {
+	if d.override && !v.typeSet() || diags.HasErrors() {
 		return
 	}
 	d.add(UnusedAttributes(attr.Expr, v.Type.Type)...)
@@ -165,7 +159,7 @@ func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
 		return &problem
 	}
 	v.Default.Value = val
-	if val.IsNull() && !v.Nullable {
+	if val.IsNull() && !v.Nullable.Value {
 		problem := tfdiags.Errorf("Invalid default value for variable",
 			"The default can't be null while nullable is false.").At(at)
 		return &problem

@@ -84,7 +84,7 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
 		given := opts.Variables[name]
 		v := o.Config.Module.Variables[name]
-		if v == nil || v.Ephemeral {
+		if v == nil || v.Ephemeral.Value {
 			continue
 		}
 		planned, ok := o.Plan.Variables[name]

@@ -190,7 +190,7 @@ func (a *applyStep) store(
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity),
 		IdentityVersion:     r.Schema.IdentityVersion,
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
-		SkipDestroy:         r.Config.Destroy != nil && !*r.Config.Destroy, Dependencies: r.Deps}
+		SkipDestroy:         r.Config.Destroy.Set && !r.Config.Destroy.Value, Dependencies: r.Deps}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

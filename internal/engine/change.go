@@ -175,7 +175,7 @@ func (p *instancePlan) plan(
 
 	circ := plans.Circumstances{
 		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered,
-		CreateBeforeDestroy: r.CreateBeforeDestroy, Forgets: r.Config.Destroy != nil && !*r.Config.Destroy,
+		CreateBeforeDestroy: r.CreateBeforeDestroy, Forgets: r.Config.Destroy.Set && !r.Config.Destroy.Value,
 	}
 	after := p.mark(resp.Planned, prop, from, config)
 	if from.exists() {

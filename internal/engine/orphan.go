@@ -78,7 +78,7 @@ func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	forget, reason := forgets(r, l.obj)
 	if r.Removed != nil {
-		forget = !r.Removed.Destroy
+		forget = !r.Removed.Destroy.Value
 	}
 	if forget {
 		if reason == plans.NoReason {
@@ -120,8 +120,8 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 // blocks override it, except when everything is destroyed.
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
-	case r.Config != nil && r.Config.Destroy != nil:
-		return !*r.Config.Destroy, reasonIf(!*r.Config.Destroy, plans.ForgotLifecycleDestroyConfig)
+	case r.Config != nil && r.Config.Destroy.Set:
+		return !r.Config.Destroy.Value, reasonIf(!r.Config.Destroy.Value, plans.ForgotLifecycleDestroyConfig)
 	case obj.SkipDestroy:
 		return true, plans.ForgotLifecycleDestroyState
 	}

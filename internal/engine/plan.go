@@ -239,7 +239,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	for name, v := range w.op.Config.Module.Variables {
 		given, ok := opts.Variables[name]
 		switch {
-		case v.Ephemeral:
+		case v.Ephemeral.Value:
 			plan.EphemeralVariables[name] = ok
 		case ok && given.Value != cty.NilVal:
 			plan.Variables[name] = given.Value

@@ -353,7 +353,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 
 // withFlags returns the object with its stored lifecycle flags updated from the configuration.
 func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
-	skip := r.Config != nil && r.Config.Destroy != nil && !*r.Config.Destroy
+	skip := r.Config != nil && r.Config.Destroy.Set && !r.Config.Destroy.Value
 	first := r.Config != nil && r.RecordCreateBeforeDestroy
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
 		return obj

@@ -149,7 +149,7 @@ func (s *results) storeOutput(o *configs.Output, val cty.Value) {
 		return
 	}
 	s.state.SetOutput(o.Name, &states.Output{
-		Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive, Deprecated: o.Deprecated,
+		Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive.Value, Deprecated: o.Deprecated,
 	})
 }
 

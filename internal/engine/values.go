@@ -65,7 +65,7 @@ func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value
 		return cty.UnknownVal(v.Variable.Type.Type), diags
 	}
 	rng := v.Expr.Range()
-	if !v.Variable.Ephemeral && marks.Contains(given, marks.Ephemeral) {
+	if !v.Variable.Ephemeral.Value && marks.Contains(given, marks.Ephemeral) {
 		diags = diags.Append(tfdiags.Errorf("Variable does not allow ephemeral value",
 			"The value given for var.%s of %s is ephemeral. To accept it, declare the variable with ephemeral "+
 				"= true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng))
@@ -117,10 +117,10 @@ func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, 
 
 func unknownVariable(v *configs.Variable) cty.Value {
 	val := cty.UnknownVal(v.Type.Type)
-	if v.Sensitive {
+	if v.Sensitive.Value {
 		val = val.Mark(marks.Sensitive)
 	}
-	if v.Ephemeral {
+	if v.Ephemeral.Value {
 		val = val.Mark(marks.Ephemeral)
 	}
 	return val
@@ -150,10 +150,10 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagn
 		return diags
 	}
 	o := v.Output
-	if o.Sensitive {
+	if o.Sensitive.Value {
 		val = val.Mark(marks.Sensitive)
 	}
-	if o.Ephemeral {
+	if o.Ephemeral.Value {
 		val = val.Mark(marks.Ephemeral)
 	}
 	if o.Deprecated != "" && !root && e.deprecates {
@@ -180,7 +180,7 @@ func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (
 func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	o := v.Output
-	if root && !o.Sensitive && marks.Contains(val, marks.Sensitive) {
+	if root && !o.Sensitive.Value && marks.Contains(val, marks.Sensitive) {
 		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
 			Detail: "The value is sensitive, so the output must be declared with sensitive = true. If the " +
 				"value is not secret, use nonsensitive().",
@@ -190,7 +190,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) t
 	if e.op.Phase == graph.PhaseValidate {
 		ephemeral = marks.Has // nested marks are found once there are values
 	}
-	if !o.Ephemeral && ephemeral(val, marks.Ephemeral) {
+	if !o.Ephemeral.Value && ephemeral(val, marks.Ephemeral) {
 		rng := o.Expr.Range()
 		detail := "The value is derived from an ephemeral value, so the output must be declared with ephemeral = true."
 		if root {
@@ -230,14 +230,14 @@ func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *pla
 		change.Before = prior.Value
 		sensitiveBefore, deprecatedBefore = prior.Sensitive, prior.Deprecated
 	}
-	change.Sensitive = sensitiveBefore || o.Sensitive
+	change.Sensitive = sensitiveBefore || o.Sensitive.Value
 	bare, _ := after.UnmarkDeep()
 	switch {
 	case bare.IsNull() && change.Before.IsNull():
 		change.Action = plans.NoOp
 	case prior == nil:
 		change.Action = plans.Create
-	case sensitiveBefore == o.Sensitive && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() &&
+	case sensitiveBefore == o.Sensitive.Value && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() &&
 		bare.RawEquals(change.Before):
 		change.Action = plans.NoOp
 	}

@@ -17,7 +17,7 @@ import (
 func (e *execution) findProviders() tfdiags.Diagnostics {
 	e.overlay = &configs.Overlay{Outputs: map[addrs.Module]map[string]cty.Value{}}
 	e.mocks = newMocks(e.Env.Schema)
-	if e.run.ProvidersSet {
+	if e.run.Providers.Set {
 		return e.mappedProviders()
 	}
 	var diags tfdiags.Diagnostics
@@ -44,7 +44,7 @@ func (e *execution) findProviders() tfdiags.Diagnostics {
 // mappedProviders follows the run's providers argument. The module's other configurations stay as they are.
 func (e *execution) mappedProviders() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
-	for _, pair := range e.run.Providers {
+	for _, pair := range e.run.Providers.Value {
 		from, to := pair.InParent.Local(), pair.InChild.Local()
 		p := e.provider(from)
 		if p == nil {

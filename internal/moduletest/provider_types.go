@@ -27,13 +27,13 @@ func (s *Suite) checkProviderTypes(file *configs.TestFile) tfdiags.Diagnostics {
 		if subject == nil || subject.config == nil {
 			continue
 		}
-		if !run.ProvidersSet {
+		if !run.Providers.Set {
 			for _, local := range slices.SortedFunc(maps.Keys(file.Providers), addrs.LocalProviderConfig.Compare) {
 				t.use(run, subject, local.LocalName, local.LocalName, file.Providers[local].Range)
 			}
 			continue
 		}
-		for _, pair := range run.Providers {
+		for _, pair := range run.Providers.Value {
 			if file.Mocks[pair.InParent.Local()] == nil {
 				t.use(run, subject, pair.InParent.Name, pair.InChild.Name, pair.InParent.NameRange)
 			}

@@ -21,8 +21,8 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 	if !s.Input {
 		return configs.Given{}, terminal.ErrNoInput
 	}
-	answer, err := s.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description,
-		Secret: v.Sensitive || v.Ephemeral})
+	answer, err := s.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description.Value,
+		Secret: v.Sensitive.Value || v.Ephemeral.Value})
 	if err != nil {
 		return configs.Given{}, err
 	}

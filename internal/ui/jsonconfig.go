@@ -122,7 +122,7 @@ func (c *configWriter) module(cfg *configs.Config, parent providerKeys) *configM
 	}
 	for name, o := range m.Outputs {
 		put(&out.Outputs, name, configOutput{
-			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral, Deprecated: o.Deprecated, Description: o.Description,
+			Sensitive: o.Sensitive.Value, Ephemeral: o.Ephemeral.Value, Deprecated: o.Deprecated, Description: o.Description.Value,
 			Expression: c.expr(o.Expr), DependsOn: traversalTexts(o.DependsOn),
 		})
 	}
@@ -145,7 +145,7 @@ func put[V any](m *map[string]V, name string, v V) {
 
 func variableJSON(v *configs.Variable) configVariable {
 	out := configVariable{
-		Required: v.Required(), Description: v.Description, Sensitive: v.Sensitive, Deprecated: v.Deprecated, Ephemeral: v.Ephemeral,
+		Required: v.Required(), Description: v.Description.Value, Sensitive: v.Sensitive.Value, Deprecated: v.Deprecated, Ephemeral: v.Ephemeral.Value,
 	}
 	if ty := v.Type.WithOptional; ty != cty.NilType && ty != cty.DynamicPseudoType {
 		out.Type = typeJSON(ty)

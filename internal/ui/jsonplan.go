@@ -311,7 +311,7 @@ func (p *planWriter) priorState() *states.State {
 		default:
 			out := &states.Output{Value: o.After, Deprecated: o.Deprecated}
 			if decl := p.Config.Module.Outputs[o.Name]; decl != nil {
-				out.Sensitive = decl.Sensitive
+				out.Sensitive = decl.Sensitive.Value
 			}
 			prior.SetOutput(o.Name, out)
 		}

@@ -61,7 +61,7 @@ func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) provi
 		}
 	}
 	if cfg.Call != nil {
-		for _, passed := range cfg.Call.Providers {
+		for _, passed := range cfg.Call.Providers.Value {
 			local := passed.InChild.Local()
 			c.inherit(cfg, keys, local, m.ProviderByLocalName(local.LocalName), parent, passed.InParent.Local())
 		}

@@ -72,7 +72,7 @@ func (b *build) analyseValue(v *Value) {
 	case Local:
 		v.Expr = b.known.Expr(v.Module.Config.Module.Locals[v.Name].Expr)
 	case Output:
-		if v.Output.Ephemeral && v.Module.Parent == nil && !v.Module.Config.Called {
+		if v.Output.Ephemeral.Value && v.Module.Parent == nil && !v.Module.Config.Called {
 			v.Node.Problems = v.Node.Problems.Append(tfdiags.Errorf(
 				"Invalid output configuration",
 				"Root modules can't have ephemeral outputs: there is no calling module that could use the value.",

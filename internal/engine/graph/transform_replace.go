@@ -65,7 +65,7 @@ func (b *build) forceSteps(order []dag.ID) {
 }
 
 // createsFirst reports whether the block of r itself sets create_before_destroy.
-func (r *Resource) createsFirst() bool { return r.Config != nil && r.Config.CreateBeforeDestroy }
+func (r *Resource) createsFirst() bool { return r.Config != nil && r.Config.CreateBeforeDestroy.Value }
 
 var flagTransformer = &Transformer{
 	Name:  "Flag",
