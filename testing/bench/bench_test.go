@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 		{10: {wall: 5 * time.Second, cpu: 5 * time.Second, peak: 30 << 20}},
 	}}}
 	var b strings.Builder
-	print(&b, &options{sizes: []int{10, 100}}, shape{name: "x", about: "y"}, results, []cost{{}, {}})
+	printTable(&b, &options{sizes: []int{10, 100}}, shape{name: "x", about: "y"}, results, []cost{{}, {}})
 	want := `
 x: y
 
@@ -90,7 +90,7 @@ func TestShapesAreLinear(t *testing.T) {
 		for _, r := range resources {
 			small, large := size(s, r, 1600), size(s, r, 12800)
 			if small < 100 || float64(large) > 8.8*float64(small) {
-				t.Errorf("%s of %s: %d bytes grow to %d", s.name, r.typ, small, large)
+				t.Errorf("%s of %s: grows from %d to %d bytes", s.name, r.typ, small, large)
 			}
 		}
 	}
@@ -136,8 +136,8 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	b.timeout = time.Minute
-	b.program = script("echo this is why >&2; exit 1\n")
-	if _, err := b.run("x"); err == nil || !strings.Contains(err.Error(), "this is why") {
+	b.program = script("echo the reason >&2; exit 1\n")
+	if _, err := b.run("x"); err == nil || !strings.Contains(err.Error(), "the reason") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -40,17 +40,17 @@ func parse(args []string) (*options, error) {
 	f := flag.NewFlagSet("bench", flag.ExitOnError)
 	var shapeNames, sizes, phaseNames, resourceName string
 	f.StringVar(&o.bin, "bin", "bin/tofu", "the `program` to measure")
-	f.StringVar(&o.ref, "ref", "", "a second `program` to run beside it")
-	f.StringVar(&o.mirror, "mirror", "", "the `folder` of provider plugins that make providers builds")
-	f.StringVar(&shapeNames, "shapes", "all", "which shapes:\n"+describe())
-	f.StringVar(&sizes, "sizes", "1000,8000", "how many instances, smallest first")
-	f.StringVar(&phaseNames, "phases", "validate,graph,planout,showjson,apply,noop,show,statelist,destroy", "which commands, in this `order`: "+strings.Join(phaseList(), " "))
+	f.StringVar(&o.ref, "ref", "", "a second `program` to measure")
+	f.StringVar(&o.mirror, "mirror", "", "the `directory` of the provider plugins (see make providers)")
+	f.StringVar(&shapeNames, "shapes", "all", "shapes to measure:\n"+describe())
+	f.StringVar(&sizes, "sizes", "1000,8000", "numbers of instances, in ascending order")
+	f.StringVar(&phaseNames, "phases", "validate,graph,planout,showjson,apply,noop,show,statelist,destroy", "commands to run, in `order`: "+strings.Join(phaseList(), " "))
 	f.StringVar(&resourceName, "type", "terraform_data", "terraform_data, or synth_t0 for a real plugin (needs -mirror)")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long one command may take")
-	f.IntVar(&o.count, "count", 1, "how often to run everything; the least figures count")
-	f.IntVar(&o.refCount, "refcount", 0, "how often to run everything with the other program, which may take minutes; 0: as often as -count says")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time limit for one command")
+	f.IntVar(&o.count, "count", 1, "number of runs; the minimum counts")
+	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0: as with -count")
 	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
-	f.StringVar(&o.keep, "write", "", "only write the modules into this `folder`, run nothing")
+	f.StringVar(&o.keep, "write", "", "only write the modules to this `directory`")
 	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of measuring time")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) err
 		}
 	}
 	if o.resource.typ == "" || o.resource.needsMirror && o.mirror == "" {
-		return fmt.Errorf("-type %s: no such type, or it needs -mirror", resourceName)
+		return fmt.Errorf("-type %s: unknown type, or it requires -mirror", resourceName)
 	}
 	for name := range strings.SplitSeq(shapeNames, ",") {
 		found := false
@@ -88,26 +88,26 @@ func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) err
 			}
 			found = true
 			if s.needsMirror && o.mirror == "" {
-				fmt.Fprintf(os.Stderr, "bench: shape %s is left out, it needs -mirror\n", s.name)
+				fmt.Fprintf(os.Stderr, "bench: skipping shape %s, which requires -mirror\n", s.name)
 				continue
 			}
 			o.shapes = append(o.shapes, s)
 		}
 		if !found {
-			return fmt.Errorf("-shapes: there is no shape %q; there are\n%s", name, describe())
+			return fmt.Errorf("-shapes: unknown shape %q; these exist:\n%s", name, describe())
 		}
 	}
 	for name := range strings.SplitSeq(phaseNames, ",") {
 		p, ok := phases[name]
 		if !ok {
-			return fmt.Errorf("-phases: there is no phase %q; there are %s", name, strings.Join(phaseList(), " "))
+			return fmt.Errorf("-phases: unknown phase %q; these exist: %s", name, strings.Join(phaseList(), " "))
 		}
 		o.phases = append(o.phases, phase{name, p})
 	}
 	for text := range strings.SplitSeq(sizes, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || len(o.sizes) > 0 && n <= o.sizes[len(o.sizes)-1] {
-			return fmt.Errorf("-sizes: %q is not a number larger than the one before", text)
+			return fmt.Errorf("-sizes: %q must be a number larger than the previous one", text)
 		}
 		o.sizes = append(o.sizes, n)
 	}

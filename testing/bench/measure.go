@@ -31,7 +31,7 @@ func (c cost) least(d cost) cost {
 }
 
 // errTimeout is the error of a command that exceeds the time limit.
-var errTimeout = errors.New("took too long")
+var errTimeout = errors.New("timed out")
 
 // bench runs a program on a configuration.
 type bench struct {

@@ -45,7 +45,7 @@ func run(o *options, out io.Writer) error {
 		if starts[i], err = startUpOf(program, o); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%sversion: %.3f s, %.3f s of CPU time (which growth leaves out), %.1f MiB\n",
+		fmt.Fprintf(out, "%sversion: %.3f s, %.3f s of CPU time (subtracted for growth), %.1f MiB\n",
 			names[i], starts[i].wall.Seconds(), starts[i].cpu.Seconds(), float64(starts[i].peak)/(1<<20))
 	}
 	var failures []error
@@ -61,7 +61,7 @@ func run(o *options, out io.Writer) error {
 				failures = append(failures, o.measureAll(programs[:1], s, results)...)
 			}
 		}
-		print(out, o, s, results, starts)
+		printTable(out, o, s, results, starts)
 		failures = append(failures, o.overGate(s, results, starts[0].cpu)...)
 	}
 	return errors.Join(failures...)
@@ -146,8 +146,8 @@ func (o *options) measureOnce(program string, s shape, n, column int, results []
 	return nil
 }
 
-// print prints the table of a shape, as Markdown.
-func print(out io.Writer, o *options, s shape, results []result, starts []cost) {
+// printTable prints the table of a shape, as Markdown.
+func printTable(out io.Writer, o *options, s shape, results []result, starts []cost) {
 	fmt.Fprintf(out, "\n%s: %s\n\n", s.name, s.about)
 	plugins := s.needsMirror || o.resource.needsMirror
 	t := &table{rows: [][]string{{"phase", "size"}}}
@@ -225,7 +225,8 @@ func (o *options) overGate(s shape, results []result, start time.Duration) (over
 			continue
 		}
 		if g := growth(small, large, before.cpu-start, after.cpu-start); g > o.gate {
-			over = append(over, fmt.Errorf("%s, %s: CPU time grows with exponent %.2f from %d to %d, over the gate of %.2f", s.name, r.phase, g, small, large, o.gate))
+			over = append(over, fmt.Errorf("%s, %s: CPU time grows with exponent %.2f from %d to %d, above the gate of %.2f",
+				s.name, r.phase, g, small, large, o.gate))
 		}
 	}
 	return over

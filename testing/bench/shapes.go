@@ -32,20 +32,20 @@ type shape struct {
 }
 
 var shapes = []shape{
-	{name: "wide", about: "N resource blocks that know nothing of each other", write: wide},
-	{name: "layers", about: "N blocks in layers of 100, each referring to 3 of the layer before", write: layers},
-	{name: "chain", about: "N blocks, each referring to the one before", write: chain},
-	{name: "count", about: "a block of N instances, and one that refers to each of them by index (2N instances)", write: counted},
-	{name: "foreach", about: "a block with for_each over N keys, and one over the first (2N instances)", write: forEach},
+	{name: "wide", about: "N independent resource blocks", write: wide},
+	{name: "layers", about: "N blocks in layers of 100, each refers to 3 blocks of the previous layer", write: layers},
+	{name: "chain", about: "N blocks, each refers to the previous one", write: chain},
+	{name: "count", about: "a block with N instances, and one that refers to each of them by index (2N instances)", write: counted},
+	{name: "foreach", about: "a block with for_each over N keys, and one over the first block (2N instances)", write: forEach},
 	{name: "modules", about: "N/20 calls of a module of 20 blocks that refer to each other", write: modules},
 	{name: "variables", about: "N/16 calls of a module with 60 variables and one block (500 calls at 8000)", write: variables},
-	{name: "moduledeps", about: "chains of 50 calls of a module of 20 blocks, each depends_on the call before", write: moduleDeps},
-	{name: "nested", about: "for_each over N/20 module instances that have for_each over 20 keys", write: nested},
-	{name: "splat", about: "a block of N instances, and 100 blocks that refer to all of them with a splat", write: splat},
-	{name: "outputs", about: "a block of N instances, and 10 outputs that list all of them", write: outputs},
+	{name: "moduledeps", about: "chains of 50 calls of a module of 20 blocks, each depends_on the previous call", write: moduleDeps},
+	{name: "nested", about: "N/20 module instances (for_each) with a for_each over 20 keys", write: nested},
+	{name: "splat", about: "a block with N instances, and 100 blocks that refer to all of them with a splat", write: splat},
+	{name: "outputs", about: "a block with N instances, and 10 outputs that list all of them", write: outputs},
 	{name: "data", about: "N data sources", write: dataSources, needsMirror: true},
 	{name: "one", about: "one resource of a provider with 1,500 types", write: oneOfMany, needsMirror: true, fixed: true},
-	{name: "aliases", about: "20 configurations of that provider, with a resource each", write: aliases, needsMirror: true, fixed: true},
+	{name: "aliases", about: "20 configurations of that provider, with one resource each", write: aliases, needsMirror: true, fixed: true},
 }
 
 func describe() string {

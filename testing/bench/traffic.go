@@ -30,7 +30,7 @@ const lastLevel = "2097152,16,64"
 func simulate(o *options, out io.Writer) error {
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
-		return fmt.Errorf("-traffic needs valgrind: %w", err)
+		return fmt.Errorf("-traffic requires valgrind: %w", err)
 	}
 	var failures []error
 	for _, s := range o.shapes {
@@ -135,7 +135,7 @@ func readTraffic(path string) (traffic, error) {
 		}
 	}
 	if len(found) != 3 {
-		return traffic{}, fmt.Errorf("cachegrind reported nothing:\n%s", text)
+		return traffic{}, fmt.Errorf("invalid report of cachegrind:\n%s", text)
 	}
 	return t, nil
 }

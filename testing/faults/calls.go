@@ -75,8 +75,9 @@ func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 			sum.ghosts++
 		}
 	}
-	if told := t.finish(op, sum); !strings.Contains(told, "Interrupted operations") || !strings.Contains(told, t.address(name)+":") {
-		sum.problem("%s%s %s: the next run doesn't say that something had been begun: %s", op.name, moment, name, told[max(0, len(told)-300):])
+	output := t.finish(op, sum)
+	if !strings.Contains(output, "Interrupted operations") || !strings.Contains(output, t.address(name)+":") {
+		sum.problem("%s%s %s: the next run doesn't report the interrupted operation: %s", op.name, moment, name, output[max(0, len(output)-300):])
 	}
 }
 
@@ -133,10 +134,10 @@ func (t *trial) ended(what string, out []byte, err error, sum *tally) {
 	t.judge(sum, time.Now(), true)
 	text := strings.ReplaceAll(string(out), "\n", " ")
 	if err != nil && !strings.Contains(text, "Error: ") {
-		sum.problem("%s: it failed and said nothing: %s", what, out[max(0, len(out)-300):])
+		sum.problem("%s: the run failed without an error message: %s", what, out[max(0, len(out)-300):])
 	}
 	if sum.lost > before.lost || sum.ghosts > before.ghosts {
-		sum.problem("%s: things were forgotten: %s", what, out[max(0, len(out)-600):])
+		sum.problem("%s: objects were lost: %s", what, out[max(0, len(out)-600):])
 	}
 	sum.problems = slices.Compact(sum.problems)
 }

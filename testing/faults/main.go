@@ -29,7 +29,7 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"signals", (*options).atRandomMoments},
+	{"signals", (*options).atRandomTimes},
 	{"calls", (*options).atEveryCall},
 	{"space", (*options).onFullDisks},
 	{"requests", (*options).atEveryRequest},
@@ -58,15 +58,15 @@ func faults(args []string) error {
 	var seed uint64
 	f := flag.NewFlagSet("faults", flag.ExitOnError)
 	f.StringVar(&o.bin, "bin", "bin/tofu", "the `program` to interrupt")
-	f.StringVar(&o.mirror, "mirror", "build/mirror", "the `folder` of provider plugins that make providers builds")
-	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests", "what goes wrong")
-	f.StringVar(&opNames, "ops", "create,update,delete", "what is interrupted")
+	f.StringVar(&o.mirror, "mirror", "build/mirror", "the `directory` of the provider plugins (see make providers)")
+	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests", "kinds of faults")
+	f.StringVar(&opNames, "ops", "create,update,delete", "operations to interrupt")
 	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "the signals of the kind signals")
-	f.IntVar(&o.runs, "runs", 5, "how many runs with each signal")
-	f.IntVar(&o.objects, "objects", 100, "how many files a run has")
-	f.IntVar(&o.every, "every", 1, "of calls, space and requests, take one point in so many")
-	f.IntVar(&o.from, "from", 0, "the first point to take; a larger number than -every is taken modulo that")
-	f.Uint64Var(&seed, "seed", 1, "where the random moments come from")
+	f.IntVar(&o.runs, "runs", 5, "number of runs with each signal")
+	f.IntVar(&o.objects, "objects", 100, "number of files in a run")
+	f.IntVar(&o.every, "every", 1, "use only every n-th point of calls, space and requests")
+	f.IntVar(&o.from, "from", 0, "the first point to use, modulo -every")
+	f.Uint64Var(&seed, "seed", 1, "seed for the random times")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func faults(args []string) error {
 		}
 	}
 	if bad {
-		return errors.New("something was forgotten, or could not go on")
+		return errors.New("objects were lost, or a run had other problems")
 	}
 	return nil
 }
@@ -111,24 +111,24 @@ func (o *options) operations() []operation {
 func (o *options) check() error {
 	for _, k := range o.kinds {
 		if !slices.ContainsFunc(kinds, func(known kind) bool { return known.name == k }) {
-			return fmt.Errorf("-kinds: there is no kind %q", k)
+			return fmt.Errorf("-kinds: unknown kind %q", k)
 		}
 	}
 	for _, s := range o.signals {
 		if _, ok := signals[s]; !ok {
-			return fmt.Errorf("-signals: there is no signal %q", s)
+			return fmt.Errorf("-signals: unknown signal %q", s)
 		}
 	}
 	for _, name := range o.ops {
 		if !slices.ContainsFunc(operations, func(op operation) bool { return op.name == name }) {
-			return fmt.Errorf("-ops: there is no operation %q", name)
+			return fmt.Errorf("-ops: unknown operation %q", name)
 		}
 	}
 	if o.every < 1 || o.from < 0 {
 		return errors.New("-every must be at least 1, -from at least 0")
 	}
 	if _, err := os.Stat(filepath.Join(o.mirror, "example.com")); err != nil {
-		return fmt.Errorf("there are no plugins in %s: run make providers", o.mirror)
+		return fmt.Errorf("%s has no plugins: run make providers", o.mirror)
 	}
 	return nil
 }

@@ -83,11 +83,11 @@ func (o *options) atEveryRequest(report func(string, *tally)) error {
 					}
 					continue
 				}
-				enough, err := o.badRequest(op, n, kind.status, kind.forever, sum)
+				fewer, err := o.badRequest(op, n, kind.status, kind.forever, sum)
 				if err != nil {
 					return err
 				}
-				if enough {
+				if fewer {
 					break
 				}
 			}
@@ -99,7 +99,7 @@ func (o *options) atEveryRequest(report func(string, *tally)) error {
 
 // badRequest performs one run in which the n-th request fails. It reports whether the run had fewer
 // requests.
-func (o *options) badRequest(op operation, n, status int, forever bool, sum *tally) (enough bool, err error) {
+func (o *options) badRequest(op operation, n, status int, forever bool, sum *tally) (fewer bool, err error) {
 	server := &stateServer{bad: func(int) int { return 0 }}
 	listener := httptest.NewServer(server)
 	defer listener.Close()
@@ -130,11 +130,11 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 	server.mu.Unlock()
 	out, runErr := t.command(op.args...).CombinedOutput()
 	server.mu.Lock()
-	enough = server.requests < first
+	fewer = server.requests < first
 	server.bad = func(int) int { return 0 }
 	server.lock = nil // as force-unlock does
 	server.mu.Unlock()
-	t.ended(fmt.Sprintf("%s: request %d answered with %d, forever %v", op.name, n, status, forever), out, runErr, sum)
+	t.ended(fmt.Sprintf("%s: status %[3]d for request %[2]d, forever %[4]v", op.name, n, status, forever), out, runErr, sum)
 	t.finish(op, sum)
-	return enough, nil
+	return fewer, nil
 }

@@ -18,8 +18,8 @@ var signals = map[string]syscall.Signal{
 	"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "PIPE": 0,
 }
 
-// atRandomMoments interrupts operations on slow files with each signal.
-func (o *options) atRandomMoments(report func(string, *tally)) error {
+// atRandomTimes interrupts operations on slow files with each signal.
+func (o *options) atRandomTimes(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		for _, sig := range o.signals {
 			sum := &tally{}
@@ -106,7 +106,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 	select {
 	case <-ended:
 	case <-time.After(90 * time.Second):
-		err = errors.New("the program did not end in 90 s")
+		err = errors.New("the program did not end within 90 s")
 		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
 	}

@@ -78,7 +78,7 @@ func spaces() []space {
 // first to fail. It also fills the disk at each provider call.
 func (o *options) onFullDisks(report func(string, *tally)) error {
 	if os.Geteuid() != 0 {
-		fmt.Println("space: left out, since only root can mount small file systems")
+		fmt.Println("space: skipped, because only root can mount small file systems")
 		return nil
 	}
 	for _, op := range o.operations() {
@@ -185,7 +185,7 @@ func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, 
 			_, err := os.Stat(path)
 			switch {
 			case runErr == nil && err != nil:
-				sum.problem("%s with %+v: it went well, but there is no %s", c.name, s, c.file)
+				sum.problem("%s with %+v: the command succeeded, but %s does not exist", c.name, s, c.file)
 			case err == nil && t.must(c.use...) != nil:
 				sum.problem("%s with %+v: %s can't be used", c.name, s, c.file)
 			}

@@ -6,6 +6,6 @@ import "fmt"
 
 // onFullDisks does nothing: mounting a small file system requires Linux.
 func (o *options) onFullDisks(func(string, *tally)) error {
-	fmt.Println("space: left out, since full disks are made on Linux only")
+	fmt.Println("space: skipped, because full disks are simulated on Linux only")
 	return nil
 }

@@ -124,7 +124,7 @@ func (t *trial) finish(op operation, sum *tally) string {
 	if err != nil {
 		sum.problem("the next run fails: %v: %s", err, out[max(0, len(out)-300):])
 	} else if n := len(t.onDisk()); n != op.left(t) {
-		sum.problem("%d files after the next run, not %d", n, op.left(t))
+		sum.problem("%d files after the next run, want %d", n, op.left(t))
 	}
 	return strings.ReplaceAll(string(out), "\n", " ")
 }
