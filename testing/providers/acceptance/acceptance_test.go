@@ -25,7 +25,8 @@ import (
 	"tofu/testing/providers/notes"
 )
 
-// TestMain sets the variables that the library reads. It builds the program unless TF_ACC_TERRAFORM_PATH names one.
+// TestMain sets the variables of terraform-plugin-testing. It builds the program unless
+// TF_ACC_TERRAFORM_PATH is set.
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -38,7 +39,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	if os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {
-		bin := filepath.Join(dir, "tofu.exe") // the extension matters on Windows and harms nowhere
+		bin := filepath.Join(dir, "tofu.exe") // Windows requires the extension
 		build := exec.Command("go", "build", "-C", "../../..", "-tags", "grpcnotrace", "-o", bin, "./cmd/tofu")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the program: %v\n%s", err, out)
@@ -59,7 +60,8 @@ func framework() (tfprotov6.ProviderServer, error) {
 
 func sdk() (tfprotov5.ProviderServer, error) { return notes.New().GRPCProvider(), nil }
 
-// muxFramework and muxSDK are behind servers that choose among several; the second is brought to protocol 6.
+// muxFramework and muxSDK return the providers behind mux servers. The second is converted to
+// protocol 6.
 func muxFramework() (tfprotov6.ProviderServer, error) {
 	server, err := tf6muxserver.NewMuxServer(context.Background(), providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"})))
 	if err != nil {
@@ -92,7 +94,7 @@ resource "files_file" "a" {
 `, root, arguments)
 }
 
-// Changes are planned, saved and applied without a refresh; then the plan is empty.
+// Changes are planned, saved and applied without a refresh, and the next plan is empty.
 func TestFramework(t *testing.T) {
 	root := t.TempDir()
 	resource.Test(t, resource.TestCase{
@@ -131,7 +133,7 @@ func TestFramework(t *testing.T) {
 	})
 }
 
-// An import is compared with what the steps before it made; import blocks plan it.
+// An import is compared with the results of the previous steps, and import blocks plan it.
 func TestImport(t *testing.T) {
 	root := t.TempDir()
 	config := file(root, `content = "one"`)
@@ -146,7 +148,7 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// The command takes over into a block whose arguments are missing.
+// The import command accepts a block without its required arguments.
 func TestImportIntoEmptyBlock(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("there"), 0o644); err != nil {
@@ -167,7 +169,7 @@ func TestImportIntoEmptyBlock(t *testing.T) {
 	})
 }
 
-// A function of a provider that has nothing else in the plan stands in an argument, an output and a condition.
+// A provider that is used only for its function in an argument, an output and a condition.
 func TestFunctions(t *testing.T) {
 	const sum = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 	resource.UnitTest(t, resource.TestCase{
@@ -193,7 +195,7 @@ output "path" {
 	})
 }
 
-// An error of a provider's function keeps its text.
+// The error of a provider function contains its message.
 func TestFunctionError(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: v6,
@@ -204,7 +206,7 @@ func TestFunctionError(t *testing.T) {
 	})
 }
 
-// The value of an ephemeral resource goes into a write-only argument and isn't stored.
+// The value of an ephemeral resource is passed to a write-only argument and not stored.
 func TestEphemeral(t *testing.T) {
 	root := t.TempDir()
 	resource.Test(t, resource.TestCase{
@@ -226,7 +228,7 @@ ephemeral "files_secret" "s" {
 	})
 }
 
-// The same with terraform-plugin-sdk.
+// TestSDK tests a provider written with terraform-plugin-sdk.
 func TestSDK(t *testing.T) {
 	folder := t.TempDir()
 	config := func(body string) string {
@@ -266,7 +268,7 @@ resource "notes_note" "a" {
 	})
 }
 
-// Servers of terraform-plugin-mux between the program and the providers.
+// TestMux tests providers behind servers of terraform-plugin-mux.
 func TestMux(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){"files": muxFramework, "notes": muxSDK},

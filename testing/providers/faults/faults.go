@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// ErrInjected is wrapped by every error that a FAIL rule causes.
+// ErrInjected is wrapped by every error of a FAIL rule.
 var ErrInjected = errors.New("failed on purpose")
 
 // ErrStopped is returned by an operation that hung until the provider was stopped.
 var ErrStopped = errors.New("interrupted: the provider was asked to stop")
 
-// ExitStatus is what a process that crashes on purpose ends with.
+// ExitStatus is the exit status of an injected crash.
 const ExitStatus = 3
 
-// Plan says which operations go wrong, and how. The zero Plan does nothing.
+// Plan holds the rules of a process. The zero Plan injects no faults.
 type Plan struct {
 	fail, crash, hang, stuck, delay, run []rule
 
@@ -34,13 +34,14 @@ type Plan struct {
 // rule matches operations by kind and name.
 type rule struct {
 	op, name string
-	wait     time.Duration // of delay rules only
+	wait     time.Duration // delay rules only
 }
 
-// slowOps are the operations that a bare number in DELAY_MS slows down.
+// slowOps lists the operations delayed by a number alone in DELAY_MS.
 var slowOps = []string{"create", "update", "delete"}
 
-// FromEnv reads the rules from variables that start with prefix and an underscore.
+// FromEnv reads the rules from environment variables whose names start with prefix and an
+// underscore.
 func FromEnv(prefix string) (*Plan, error) {
 	p := &Plan{logFile: os.Getenv(prefix + "_LOG"), command: os.Getenv(prefix + "_COMMAND")}
 	for _, v := range []struct {
@@ -69,8 +70,8 @@ func FromEnv(prefix string) (*Plan, error) {
 	return p, nil
 }
 
-// Around runs do as the operation op on the named thing, with whatever the plan
-// adds before and after it. A nil Plan only runs it.
+// Around runs do as the operation op on the named object, with the faults before and after it. A
+// nil Plan only runs do.
 func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (err error) {
 	if p == nil {
 		return do()
@@ -92,10 +93,10 @@ func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (er
 	return p.at(ctx, op+"-done", name)
 }
 
-// at applies the rules for one moment of one operation.
+// at applies the rules for one point of an operation.
 func (p *Plan) at(ctx context.Context, op, name string) error {
 	if r := match(p.delay, op, name); r != nil {
-		time.Sleep(r.wait) // not cut short by a stop: HANG is for that
+		time.Sleep(r.wait) // a stop does not end the delay, unlike HANG
 	}
 	if match(p.run, op, name) != nil {
 		p.runCommand(op, name)
@@ -117,7 +118,8 @@ func (p *Plan) at(ctx context.Context, op, name string) error {
 	return nil
 }
 
-// runCommand runs the command of RUN rules. A test that asked for it cannot do without it.
+// runCommand runs the command of RUN rules. If it fails, the process ends, because the test depends
+// on it.
 func (p *Plan) runCommand(op, name string) {
 	cmd := exec.Command("sh", "-c", p.command)
 	cmd.Env = append(os.Environ(), "ENGINE_PID="+strconv.Itoa(os.Getppid()))
@@ -127,8 +129,8 @@ func (p *Plan) runCommand(op, name string) {
 	}
 }
 
-// log appends one line. A test that asked for a log cannot do without it, so
-// a line that cannot be written ends the process.
+// log appends a line to the log. If it can't be written, the process ends, because the test depends
+// on it.
 func (p *Plan) log(event, op, name string) {
 	if p.logFile == "" {
 		return
@@ -151,7 +153,7 @@ func match(rules []rule, op, name string) *rule {
 		if r.op != op && (r.op != "*" || strings.HasSuffix(op, "-done")) {
 			continue
 		}
-		// The pattern was checked when it was parsed.
+		// parseRule has checked the pattern.
 		if ok, _ := path.Match(r.name, name); ok || r.name == "*" {
 			return &rules[i]
 		}

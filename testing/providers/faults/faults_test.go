@@ -97,7 +97,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// The test binary runs itself: only a process of its own can crash.
+// The test binary runs itself, because a crash ends the process.
 func TestCrash(t *testing.T) {
 	if os.Getenv("T_CRASH") != "" {
 		p, err := FromEnv("T")

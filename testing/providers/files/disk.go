@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// disk is the root folder. Every path it takes is relative to that folder,
-// with slashes, and was checked by checkPath.
+// disk is the root directory. The paths that its methods take are relative to it, with slashes, and
+// were checked by checkPath.
 type disk struct{ root string }
 
-// content is what one file holds.
+// content is the content of a file and its mode.
 type content struct {
 	text string
 	mode string // like "0644"
@@ -27,7 +27,7 @@ func (c content) sha256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkPath says whether a path may be used below the root folder.
+// checkPath returns an error if a path can't be used below the root directory.
 func checkPath(p string) error {
 	switch {
 	case p == "":
@@ -40,7 +40,7 @@ func checkPath(p string) error {
 	return nil
 }
 
-// parseMode reads an octal file mode.
+// parseMode parses an octal file mode.
 func parseMode(mode string) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(mode, 8, 32)
 	if err != nil || n > 0o777 || len(mode) != 4 {
@@ -51,7 +51,7 @@ func parseMode(mode string) (fs.FileMode, error) {
 
 func (d disk) path(p string) string { return filepath.Join(d.root, filepath.FromSlash(p)) }
 
-// read returns what a file holds. The error wraps fs.ErrNotExist if there is none.
+// read returns the content of a file. The error wraps fs.ErrNotExist if the file does not exist.
 func (d disk) read(p string) (content, error) {
 	info, err := os.Stat(d.path(p))
 	if err != nil {
@@ -70,7 +70,7 @@ func (d disk) read(p string) (content, error) {
 	return content{text: string(data), mode: fmt.Sprintf("%04o", info.Mode().Perm())}, nil
 }
 
-// create writes a file that must not be there yet, unless overwrite is set.
+// create writes a new file. It replaces an existing one only if overwrite is set.
 func (d disk) create(p string, c content, overwrite bool) error {
 	if !overwrite {
 		f, err := os.OpenFile(d.path(p), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -87,7 +87,7 @@ func (d disk) create(p string, c content, overwrite bool) error {
 	return d.write(p, c)
 }
 
-// write replaces a file as a whole, so that nobody sees half of it.
+// write replaces a file atomically.
 func (d disk) write(p string, c content) error {
 	mode, err := parseMode(c.mode)
 	if err != nil {
@@ -109,7 +109,7 @@ func (d disk) write(p string, c content) error {
 	return nil
 }
 
-// remove deletes a file; one that is gone already is no error.
+// remove deletes a file. A missing file is not an error.
 func (d disk) remove(p string) error {
 	if err := os.Remove(d.path(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -117,7 +117,7 @@ func (d disk) remove(p string) error {
 	return nil
 }
 
-// mkdir creates a folder; its parent must exist.
+// mkdir creates a directory, whose parent must exist.
 func (d disk) mkdir(p, mode string) error {
 	m, err := parseMode(mode)
 	if err != nil {
@@ -126,10 +126,10 @@ func (d disk) mkdir(p, mode string) error {
 	if err := os.Mkdir(d.path(p), m); err != nil {
 		return err
 	}
-	return os.Chmod(d.path(p), m) // the umask does not apply
+	return os.Chmod(d.path(p), m) // regardless of the umask
 }
 
-// folderMode returns the mode of a folder. The error wraps fs.ErrNotExist if there is none.
+// folderMode returns the mode of a directory. The error wraps fs.ErrNotExist if it does not exist.
 func (d disk) folderMode(p string) (string, error) {
 	info, err := os.Stat(d.path(p))
 	if err != nil {
@@ -141,7 +141,7 @@ func (d disk) folderMode(p string) (string, error) {
 	return fmt.Sprintf("%04o", info.Mode().Perm()), nil
 }
 
-// rmdir deletes a folder, with what is in it if force is set.
+// rmdir deletes a directory, with its contents if force is set.
 func (d disk) rmdir(p string, force bool) error {
 	if force {
 		return os.RemoveAll(d.path(p))

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// documentResource is files_document, the older resource type that files_file
-// replaced: deprecated, without import and identity, and a source of moves.
+// documentResource is files_document, the predecessor of files_file. It is deprecated, has neither
+// import nor identity, and can be moved to files_file.
 type documentResource struct{ env *env }
 
 type documentModel struct {

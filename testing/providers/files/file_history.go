@@ -10,14 +10,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// fileModel0 is a files_file in schema version 0, when attributes had other names.
+// fileModel0 is the model of files_file in schema version 0, with the former attribute names.
 type fileModel0 struct {
 	ID       types.String `tfsdk:"id"`
 	Filename types.String `tfsdk:"filename"`
 	Contents types.String `tfsdk:"contents"`
 }
 
-// UpgradeState turns states of older schema versions into the present one.
+// UpgradeState returns the upgraders of older schema versions.
 func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return map[int64]resource.StateUpgrader{
 		0: {
@@ -41,16 +41,16 @@ func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpg
 	}
 }
 
-// moves lists which resource types can become a files_file, and which of their
-// attributes holds the path.
+// moves lists the resource types that can be moved to files_file, and their attributes with the
+// path.
 var moves = []struct{ provider, resourceType, pathAttribute string }{
 	{"/files", "files_document", "path"},
 	{"/files5", "files_document", "path"},
 	{"/notes", "notes_note", "file"},
 }
 
-// MoveState takes over a file that another resource type managed so far. Only
-// the path is taken from there; Read finds out the rest.
+// MoveState returns a mover for the resource types in moves. It copies only the path; Read sets the
+// rest.
 func (r *fileResource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{
 		StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {

@@ -21,22 +21,22 @@ var (
 	_ resource.ResourceWithValidateConfig = (*fileResource)(nil)
 )
 
-// fileResource is files_file.
+// fileResource is the resource type files_file.
 type fileResource struct{ env *env }
 
 func (r *fileResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "files_file"
 }
 
-// Private data: the state holds no write-only text, so the sum of what was
-// written is kept beside it, to notice when the file was changed by hand.
+// writtenKey is the key of the checksum of a write-only text in private data. The state does not
+// contain the text, so the checksum is needed to detect manual changes of the file.
 const writtenKey = "written"
 
 type written struct {
 	SHA256 string `json:"sha256"`
 }
 
-// private is what requests and responses of the framework have as private data.
+// private is the private data of requests and responses of the framework.
 type private interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
@@ -52,7 +52,7 @@ func readWritten(ctx context.Context, p private, diags *diag.Diagnostics) (w wri
 	return w
 }
 
-// encode is the private data to keep; null forgets an earlier one.
+// encode returns the private data. null removes an earlier checksum.
 func (w written) encode() []byte {
 	if w.SHA256 == "" {
 		return []byte("null")
@@ -60,7 +60,7 @@ func (w written) encode() []byte {
 	return []byte(`{"sha256":"` + w.SHA256 + `"}`)
 }
 
-// text is the text that the configuration gives; unknown if it is not known yet.
+// text returns the configured text, which may be unknown.
 func (m fileModel) text(config fileModel) types.String {
 	for _, s := range []types.String{m.Content, m.SensitiveContent, config.ContentWO} {
 		if !s.IsNull() {
@@ -70,7 +70,7 @@ func (m fileModel) text(config fileModel) types.String {
 	return types.StringValue("")
 }
 
-// observe fills in what a file on disk determines.
+// observe sets the attributes that the file on disk determines.
 func (m *fileModel) observe(c content) {
 	m.ID = m.Path
 	m.Mode = types.StringValue(c.mode)
@@ -78,8 +78,8 @@ func (m *fileModel) observe(c content) {
 	m.Size = types.Int64Value(int64(len(c.text)))
 }
 
-// ModifyPlan computes sum and size as soon as the text is known, and plans to
-// write write-only text again when its version changed or the file drifted.
+// ModifyPlan computes checksum and size if the text is known. It plans to write write-only text
+// again if its version has changed or the file has drifted.
 func (r *fileResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	if req.Plan.Raw.IsNull() {
@@ -188,7 +188,7 @@ func (r *fileResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	r.env.around(ctx, &resp.Diagnostics, "update", m.Path.ValueString(), func(d disk) error {
 		c := content{text: m.text(config).ValueString(), mode: m.Mode.ValueString()}
 		if !config.ContentWO.IsNull() && m.SHA256.Equal(prior.SHA256) {
-			// Another attribute changed: the write-only text is left alone.
+			// Another attribute changed: keep the write-only text.
 			now, err := d.read(m.Path.ValueString())
 			if err != nil {
 				return err
@@ -221,7 +221,7 @@ func (r *fileResource) ImportState(ctx context.Context, req resource.ImportState
 	importPath(ctx, r.env, req, resp)
 }
 
-// importPath imports by id or by identity; Read fills in the rest.
+// importPath imports by ID or by identity. Read sets the other attributes.
 func importPath(ctx context.Context, e *env, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	p := req.ID
 	if p == "" {

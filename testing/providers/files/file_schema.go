@@ -17,7 +17,7 @@ import (
 
 const defaultFileMode = "0644"
 
-// fileModel is one files_file, in schema version 1.
+// fileModel is the model of files_file in schema version 1.
 type fileModel struct {
 	ID               types.String `tfsdk:"id"`
 	Path             types.String `tfsdk:"path"`
@@ -31,7 +31,7 @@ type fileModel struct {
 	Size             types.Int64  `tfsdk:"size"`
 }
 
-// pathIdentity identifies files and folders.
+// pathIdentity is the identity of files and directories.
 type pathIdentity struct {
 	Path types.String `tfsdk:"path"`
 }

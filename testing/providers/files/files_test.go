@@ -15,7 +15,7 @@ import (
 	"tofu/testing/providers/prototest"
 )
 
-// start returns the provider and its root folder.
+// start returns the provider and its root directory.
 func start(t *testing.T) (*prototest.Client, string) {
 	t.Helper()
 	root := t.TempDir()

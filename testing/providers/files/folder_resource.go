@@ -17,8 +17,8 @@ var (
 	_ resource.ResourceWithImportState = (*folderResource)(nil)
 )
 
-// folderResource is files_folder. A folder that is not empty is not deleted,
-// so an engine that destroys in the wrong order is found out.
+// folderResource is the resource type files_folder. It does not delete a non-empty directory, which
+// detects destroys in the wrong order.
 type folderResource struct{ env *env }
 
 type folderModel struct {

@@ -101,7 +101,7 @@ func (frontMatter) Run(ctx context.Context, req function.RunRequest, resp *funct
 	resp.Error = resp.Result.Set(ctx, p)
 }
 
-// splitFrontMatter returns what is wrong with the text if anything is.
+// splitFrontMatter splits text. A non-empty bad describes an error in the text.
 func splitFrontMatter(text string) (p page, bad string) {
 	p = page{Fields: map[string]string{}, Body: text}
 	rest, ok := strings.CutPrefix(text, "---\n")

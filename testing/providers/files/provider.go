@@ -18,12 +18,12 @@ import (
 	"tofu/testing/providers/faults"
 )
 
-// Options say which variant of the provider is wanted.
+// Options select a variant of the provider.
 type Options struct {
 	Version string
 
-	// Protocol5 leaves out what protocol 5 cannot express: nested attributes,
-	// and with them the resource type files_tree.
+	// Protocol5 omits what protocol 5 can't express: nested attributes, and with them the resource
+	// type files_tree.
 	Protocol5 bool
 }
 
@@ -39,14 +39,14 @@ type filesProvider struct {
 	envErr  error
 }
 
-// env is what the provider hands to its resources: the folder, once the
-// provider is configured, and what is to go wrong.
+// env is shared by the provider and its resources. It has the root directory, once the provider is
+// configured, and the faults.
 type env struct {
-	disk   *disk // nil as long as the root folder is not known
+	disk   *disk // nil while the root directory is unknown
 	faults *faults.Plan
 }
 
-// around runs an operation that needs the root folder.
+// around runs an operation that needs the root directory.
 func (e *env) around(ctx context.Context, diags *diag.Diagnostics, op, name string, do func(disk) error) {
 	err := e.faults.Around(ctx, op, name, func() error {
 		if e.disk == nil {
@@ -59,7 +59,7 @@ func (e *env) around(ctx context.Context, diags *diag.Diagnostics, op, name stri
 	}
 }
 
-// check runs an operation that touches no file.
+// check runs an operation that accesses no files.
 func (e *env) check(ctx context.Context, diags *diag.Diagnostics, op, name string) {
 	if err := e.faults.Around(ctx, op, name, func() error { return nil }); err != nil {
 		diags.AddError("Cannot "+op+" "+name, err.Error())

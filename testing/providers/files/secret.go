@@ -18,8 +18,8 @@ var (
 	_ ephemeral.EphemeralResourceWithClose = (*secret)(nil)
 )
 
-// secret is the ephemeral resource files_secret: a file that exists only while
-// the engine needs it.
+// secret is the ephemeral resource files_secret, a file that exists while the ephemeral resource is
+// open.
 type secret struct{ env *env }
 
 type secretModel struct {
@@ -28,7 +28,7 @@ type secretModel struct {
 	RenewSeconds types.Int64  `tfsdk:"renew_seconds"`
 }
 
-// secretPrivate is what Renew and Close need to know.
+// secretPrivate is the private data for Renew and Close.
 type secretPrivate struct {
 	Path         string `json:"path"`
 	RenewSeconds int64  `json:"renew_seconds"`
@@ -98,7 +98,7 @@ func readSecret(ctx context.Context, private private, diags *diag.Diagnostics) (
 	return p
 }
 
-// renewAt is zero, which means never, unless the configuration asked for it.
+// renewAt returns the time of the next renewal, or zero for none.
 func (p secretPrivate) renewAt() time.Time {
 	if p.RenewSeconds == 0 {
 		return time.Time{}

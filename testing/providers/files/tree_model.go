@@ -91,13 +91,13 @@ func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 	}
 }
 
-// contents is what a folder holds: files and links by name.
+// contents holds the files and links in a directory, by name.
 type contents struct {
 	files map[string]content
 	links map[string]string
 }
 
-// contents reads a folder. Folders inside it are left out.
+// contents reads a directory without its subdirectories.
 func (d disk) contents(p string) (contents, error) {
 	entries, err := os.ReadDir(d.path(p))
 	if err != nil {
@@ -133,7 +133,7 @@ func (m *treeModel) setFiles(ctx context.Context, files map[string]treeFile) (di
 	return diags
 }
 
-// observe fills in what is on disk. Links stay null if there are none.
+// observe sets the attributes from the directory's contents. Links stay null if there are none.
 func (m *treeModel) observe(ctx context.Context, now contents) (diags diag.Diagnostics) {
 	files := map[string]treeFile{}
 	total := 0
@@ -159,8 +159,8 @@ func (m *treeModel) observe(ctx context.Context, now contents) (diags diag.Diagn
 	return append(diags, more...)
 }
 
-// write makes the folder hold what the model says, given what it holds now, and
-// fills in what was computed. Where it fails the model says what is there.
+// write changes the directory, which contains now, to match the model, and sets the computed
+// attributes. After an error the model describes the actual contents.
 func (m *treeModel) write(ctx context.Context, d disk, now contents) (diags diag.Diagnostics) {
 	files, diags := m.files(ctx)
 	var links []treeLink

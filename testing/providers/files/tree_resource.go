@@ -17,8 +17,8 @@ var (
 	_ resource.ResourceWithModifyPlan  = (*treeResource)(nil)
 )
 
-// treeResource is files_tree: a folder and all that is in it, as nested
-// attributes. Files and links that appear in the folder by hand are drift.
+// treeResource is the resource type files_tree: a directory with its contents, as nested
+// attributes. Files and links added manually are drift.
 type treeResource struct{ env *env }
 
 func (r *treeResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -29,8 +29,7 @@ func (r *treeResource) IdentitySchema(_ context.Context, _ resource.IdentitySche
 	pathIdentitySchema(resp)
 }
 
-// ModifyPlan computes sums and the summary as far as the texts are known, and
-// checks the limits.
+// ModifyPlan computes checksums and summary as far as the texts are known, and checks the limits.
 func (r *treeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
@@ -66,7 +65,7 @@ func (r *treeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 }
 
-// checkLimits compares what is known of the files with the limits.
+// checkLimits compares the number of files with the limits.
 func (m treeModel) checkLimits(files map[string]treeFile) (diags diag.Diagnostics) {
 	if m.Limits == nil || m.Limits.MaxFiles.IsNull() || m.Limits.MaxFiles.IsUnknown() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// stringCheck makes a validator of a function over known strings.
+// stringCheck is a validator for known strings.
 type stringCheck struct {
 	about string
 	check func(string) diag.Diagnostic

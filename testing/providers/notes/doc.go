@@ -1,9 +1,8 @@
-// Package notes is a provider of notes: one JSON file each, in one folder. It
-// is written with terraform-plugin-sdk/v2 and made for tests of the engine: it
-// has nested blocks in lists and sets, defaults, computed and sensitive
-// attributes, suppressed differences, timeouts, an importer and an older schema
-// version, and the looser types that go with that SDK.
+// Package notes is a provider of notes, which are JSON files in a directory. It is written with
+// terraform-plugin-sdk/v2 for tests of the engine. It has nested blocks in lists and sets,
+// defaults, computed and sensitive attributes, suppressed differences, timeouts, an importer and an
+// older schema version, and the loose types of that SDK.
 //
-// Invariants: it writes nothing outside the folder; a note is read from its
-// file each time, never remembered.
+// Invariants: it writes nothing outside the directory. Notes are read from their files every time
+// and never cached.
 package notes

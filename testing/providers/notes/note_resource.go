@@ -19,7 +19,7 @@ func createNote(ctx context.Context, d *schema.ResourceData, meta any) diag.Diag
 		if err := e.store.create(key, n); err != nil {
 			return err
 		}
-		d.SetId(key) // from here on an error leaves a tainted note
+		d.SetId(key) // after this, an error leaves a tainted note
 		return e.toState(d, key, n)
 	})
 }
@@ -54,7 +54,7 @@ func updateNote(ctx context.Context, d *schema.ResourceData, meta any) diag.Diag
 		return e.toState(d, key, n)
 	})
 	if diags.HasError() {
-		d.Partial(true) // keep what the state said before
+		d.Partial(true) // keep the prior state
 	}
 	return diags
 }
@@ -71,7 +71,7 @@ func importNote(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.Res
 	return []*schema.ResourceData{d}, nil
 }
 
-// fromConfig returns the note that the planned values describe.
+// fromConfig returns the planned note.
 func fromConfig(d *schema.ResourceData) note {
 	n := note{
 		Title:    d.Get("title").(string),
@@ -106,7 +106,7 @@ func fromConfig(d *schema.ResourceData) note {
 	return n
 }
 
-// blocks converts what the SDK holds for nested blocks. An empty block is held as nil.
+// blocks converts the SDK's representation of nested blocks, in which an empty block is nil.
 func blocks(v any) (out []map[string]any) {
 	for _, b := range v.([]any) {
 		if m, ok := b.(map[string]any); ok {
@@ -116,7 +116,7 @@ func blocks(v any) (out []map[string]any) {
 	return out
 }
 
-// toState describes a note as the state has it.
+// toState returns the attributes of a note for the state.
 func (e *env) toState(d *schema.ResourceData, key string, n note) error {
 	sections := []any{}
 	for i, s := range n.Sections {
@@ -143,7 +143,7 @@ func (e *env) toState(d *schema.ResourceData, key string, n note) error {
 	})
 }
 
-// setAll sets several attributes at once.
+// setAll sets several attributes.
 func setAll(d *schema.ResourceData, values map[string]any) error {
 	var errs []error
 	for name, value := range values {

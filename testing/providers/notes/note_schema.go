@@ -104,7 +104,7 @@ func checkKey(v any, p cty.Path) diag.Diagnostics {
 	return nil
 }
 
-// diffNote plans a new revision whenever what is written changes.
+// diffNote plans a new revision if the content changes.
 func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 	if e, ok := meta.(*env); ok {
 		if err := e.faults.Around(ctx, "plan", d.Get("key").(string), func() error { return nil }); err != nil {
@@ -122,8 +122,8 @@ func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 	return nil
 }
 
-// upgradeNote0 turns schema version 0, where the body was called text and the
-// priority was a word, into the present one.
+// upgradeNote0 upgrades schema version 0, in which the body was called text and the priority was a
+// word.
 func upgradeNote0(_ context.Context, state map[string]any, _ any) (map[string]any, error) {
 	if text, ok := state["text"]; ok {
 		state["body"] = text

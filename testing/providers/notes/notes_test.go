@@ -11,7 +11,7 @@ import (
 	"tofu/testing/providers/prototest"
 )
 
-// Blocks are never null in a configuration.
+// blocksLeftOut sets the blocks, which are never null in a configuration.
 const blocksLeftOut = `"section": [], "link": [], "reminder": [], "timeouts": null`
 
 func start(t *testing.T) (*prototest.Client, string) {

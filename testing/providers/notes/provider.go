@@ -9,7 +9,7 @@ import (
 	"tofu/testing/providers/faults"
 )
 
-// env is what the provider hands to its resources.
+// env is shared by the provider's resources.
 type env struct {
 	store  store
 	author string
@@ -17,7 +17,7 @@ type env struct {
 	faults *faults.Plan
 }
 
-// around runs an operation of the provider with whatever is to go wrong.
+// around runs an operation with the injected faults.
 func (e *env) around(ctx context.Context, op, name string, do func() error) diag.Diagnostics {
 	if err := e.faults.Around(ctx, op, name, do); err != nil {
 		return diag.Diagnostics{{Severity: diag.Error, Summary: "Cannot " + op + " " + name, Detail: err.Error()}}
@@ -73,11 +73,11 @@ func configure(ctx context.Context, d *schema.ResourceData) (any, diag.Diagnosti
 	return e, e.around(ctx, "configure", e.store.folder, func() error { return nil })
 }
 
-// texts converts what the SDK holds for a list of strings.
+// texts converts the SDK's representation of a list of strings.
 func texts(list []any) []string {
 	out := make([]string, 0, len(list))
 	for _, v := range list {
-		s, _ := v.(string) // an empty string may be held as nil
+		s, _ := v.(string) // the SDK may represent an empty string as nil
 		out = append(out, s)
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// note is what the file of one note holds.
+// note is the content of a note's file.
 type note struct {
 	Title       string            `json:"title"`
 	Body        string            `json:"body,omitempty"`
@@ -50,15 +50,15 @@ type attachment struct {
 	Size int    `json:"size"`
 }
 
-// store is the folder of notes.
+// store is the directory with the notes.
 type store struct{ folder string }
 
 var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
-// file is where the note with that key is.
+// file returns the path of the note with that key.
 func (s store) file(key string) string { return filepath.Join(s.folder, key+".json") }
 
-// read returns a note. The error wraps fs.ErrNotExist if there is none.
+// read returns a note. The error wraps fs.ErrNotExist if it does not exist.
 func (s store) read(key string) (n note, err error) {
 	data, err := os.ReadFile(s.file(key))
 	if err != nil {
@@ -70,7 +70,7 @@ func (s store) read(key string) (n note, err error) {
 	return n, nil
 }
 
-// create writes a note that must not be there yet; the folder comes with the first one.
+// create writes a new note. It creates the directory if necessary.
 func (s store) create(key string, n note) error {
 	if err := os.MkdirAll(s.folder, 0o755); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s store) create(key string, n note) error {
 	return s.write(key, n)
 }
 
-// write replaces a note as a whole.
+// write replaces a note atomically.
 func (s store) write(key string, n note) error {
 	data, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
@@ -94,16 +94,16 @@ func (s store) write(key string, n note) error {
 	return os.Rename(temporary, s.file(key))
 }
 
-// remove deletes a note, and the folder with the last one.
+// remove deletes a note, and the directory with the last one.
 func (s store) remove(key string) error {
 	if err := os.Remove(s.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.Remove(s.folder) // refused as long as there is something in it
+	_ = os.Remove(s.folder) // fails if it is not empty
 	return nil
 }
 
-// tagged returns the sorted keys of the notes with a tag, or of all notes.
+// tagged returns the sorted keys of the notes with a tag, or of all notes if tag is empty.
 func (s store) tagged(tag string) ([]string, error) {
 	entries, err := os.ReadDir(s.folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Client is a configured provider.
+// Client calls a configured provider.
 type Client struct {
 	T      testing.TB
 	Server tfprotov6.ProviderServer
@@ -19,7 +19,7 @@ type Client struct {
 	schema *tfprotov6.GetProviderSchemaResponse
 }
 
-// Object is what an engine keeps of one managed object.
+// Object is the data that an engine stores for a managed object.
 type Object struct {
 	Value    tftypes.Value
 	Private  []byte
@@ -49,7 +49,7 @@ func (c *Client) must(err error) {
 	}
 }
 
-// errorOf joins the errors among diagnostics.
+// errorOf joins the errors in diagnostics.
 func errorOf(diags []*tfprotov6.Diagnostic) error {
 	var errs []error
 	for _, d := range diags {
@@ -60,7 +60,7 @@ func errorOf(diags []*tfprotov6.Diagnostic) error {
 	return errors.Join(errs...)
 }
 
-// value reads a JSON object; attributes that it leaves out are null, blocks empty.
+// value parses a JSON object. Missing attributes are null, missing blocks empty.
 func (c *Client) value(typ tftypes.Type, text string) tftypes.Value {
 	c.T.Helper()
 	var given map[string]json.RawMessage
@@ -97,8 +97,8 @@ func (c *Client) resourceSchema(resourceType string) *tfprotov6.Schema {
 	return s
 }
 
-// Apply validates, plans and applies a configuration. Without a prior object it
-// creates one. It returns what the provider left behind even if there is an error.
+// Apply validates, plans and applies a configuration. Without a prior object it creates one. It
+// returns the resulting object even if there is an error.
 func (c *Client) Apply(ctx context.Context, resourceType string, prior *Object, config string) (*Object, error) {
 	c.T.Helper()
 	schema := c.resourceSchema(resourceType)
@@ -150,7 +150,7 @@ func (c *Client) Destroy(ctx context.Context, resourceType string, prior *Object
 	return errorOf(resp.Diagnostics)
 }
 
-// Read refreshes an object; nil means that it is gone.
+// Read refreshes an object. It returns nil if the object is gone.
 func (c *Client) Read(ctx context.Context, resourceType string, prior *Object) (*Object, error) {
 	c.T.Helper()
 	typ := c.Type(resourceType)
@@ -163,7 +163,7 @@ func (c *Client) Read(ctx context.Context, resourceType string, prior *Object) (
 	return c.object(typ, resp.NewState, resp.Private, resp.NewIdentity), nil
 }
 
-// Import imports by id and reads what was imported.
+// Import imports an object by ID and reads it.
 func (c *Client) Import(ctx context.Context, resourceType, id string) (*Object, error) {
 	c.T.Helper()
 	resp, err := c.Server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: resourceType, ID: id})
@@ -174,7 +174,7 @@ func (c *Client) Import(ctx context.Context, resourceType, id string) (*Object, 
 	return c.Read(ctx, resourceType, c.object(c.Type(resourceType), r.State, r.Private, r.Identity))
 }
 
-// Upgrade reads the JSON text of an object's stored attributes.
+// Upgrade upgrades the JSON text of an object's stored attributes.
 func (c *Client) Upgrade(ctx context.Context, resourceType string, version int64, stored string) (*Object, error) {
 	c.T.Helper()
 	resp, err := c.Server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{
@@ -196,7 +196,7 @@ func (c *Client) object(typ tftypes.Type, d *tfprotov6.DynamicValue, private []b
 	return &Object{Value: v, Private: private, Identity: identity}
 }
 
-// Type is the type of a resource's values.
+// Type returns the type of a resource's values.
 func (c *Client) Type(resourceType string) tftypes.Type {
 	c.T.Helper()
 	return c.resourceSchema(resourceType).ValueType()

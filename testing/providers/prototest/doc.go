@@ -1,8 +1,7 @@
-// Package prototest speaks the provider protocol to a provider in the same
-// process, for the tests of the providers in this module. It plans and applies
-// one object at a time, the way an engine does, with configuration and state
-// written as JSON.
+// Package prototest calls a provider in the same process by the provider protocol, for tests of the
+// providers in this module. It plans and applies one object at a time, as an engine does.
+// Configuration and state are written as JSON.
 //
-// Invariants: it knows nothing about any one provider; a call that the provider
-// answers with an error is returned as an error and changes nothing.
+// Invariants: it is independent of particular providers. Provider errors are returned as errors and
+// change nothing.
 package prototest

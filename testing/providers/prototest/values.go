@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// proposed is the configuration with what the provider computed before: enough
-// of an engine's rule for providers that compute the rest anew.
+// proposed returns the configuration with the prior values of computed attributes. This is
+// sufficient for the providers of this module, which compute everything else again.
 func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Value {
 	var cfg, old map[string]tftypes.Value
 	if err := config.As(&cfg); err != nil {
@@ -21,7 +21,7 @@ func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Val
 	if err := prior.As(&old); err != nil || old == nil {
 		old = map[string]tftypes.Value{}
 	}
-	cfg = maps.Clone(cfg) // As hands out the map inside the value
+	cfg = maps.Clone(cfg) // As returns the map inside the value
 	for _, a := range schema.Block.Attributes {
 		v, ok := old[a.Name]
 		switch {
@@ -37,8 +37,8 @@ func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Val
 	return tftypes.NewValue(config.Type(), cfg)
 }
 
-// Text is one attribute of the object as text, for comparing: a.b leads into
-// nested values, lists are written [x y], maps {a=x}. An absent object is "gone".
+// Text returns an attribute of the object as text. a.b is a nested value, lists are written [x y],
+// maps {a=x}. The text of a missing object is "gone".
 func (o *Object) Text(attribute string) string {
 	if o == nil {
 		return "gone"

@@ -17,10 +17,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Size is how large a schema the provider announces.
+// Size is the size of the schema.
 type Size struct {
 	Types      int // resource types
-	Attributes int // further attributes of each
+	Attributes int // additional attributes of each
 }
 
 // SizeFromEnv reads SYNTH_TYPES and SYNTH_ATTRIBUTES.

@@ -13,8 +13,8 @@ import (
 	"tofu/testing/providers/files"
 )
 
-// Set by the linker: the version in the mirror, and the last part of the
-// address. The plugin named files5 speaks protocol 5.
+// Set by the linker: the version in the mirror and the last part of the address. The plugin named
+// files5 uses protocol 5.
 var (
 	version = "0.0.0"
 	name    = "files"
