@@ -48,7 +48,8 @@ func TestParseTargetText(t *testing.T) {
 }
 
 func TestParseInstanceAndModuleText(t *testing.T) {
-	if got, diags := ParseInstanceText("module.m.lab_object.a"); diags.HasErrors() || got.Key != NoKey || got.Module != "module.m" {
+	if got, diags := ParseInstanceText("module.m.lab_object.a"); diags.HasErrors() || got.Key != NoKey ||
+		got.Module != "module.m" {
 		t.Errorf("got %v, %v", got, diags.Err())
 	}
 	if got, diags := ParseInstanceText("module.m"); !diags.HasErrors() {
@@ -198,7 +199,8 @@ func TestAddressRoundTrip(t *testing.T) {
 		case 0:
 			return IntKey(rapid.IntRange(0, 1<<40).Draw(t, "int"))
 		case 1:
-			return StringKey(rapid.StringOf(rapid.SampledFrom([]rune("a\"\\$%{}[].\n\t\r\x01é\u200b𝄞"))).Draw(t, "string"))
+			return StringKey(rapid.StringOf(rapid.SampledFrom([]rune("a\"\\$%{}[].\n\t\r\x01é\u200b𝄞"))).Draw(t,
+				"string"))
 		}
 		return NoKey
 	})

@@ -32,7 +32,8 @@ func TestParseProviderRefuses(t *testing.T) {
 	if p, err := addrs.ParseProvider("-/tool"); err != nil || p.Namespace != "-" {
 		t.Errorf("-/tool: got %v, %v", p, err)
 	}
-	for _, source := range []string{"-", "acme/-", "", "acme/", "/tool", "a/b/c/d", "acme/to_ol", "acme/-tool", "acme/to--ol", "acme/terraform-provider-tool", "--/tool"} {
+	for _, source := range []string{"-", "acme/-", "", "acme/", "/tool", "a/b/c/d", "acme/to_ol", "acme/-tool",
+		"acme/to--ol", "acme/terraform-provider-tool", "--/tool"} {
 		if p, err := addrs.ParseProvider(source); err == nil {
 			t.Errorf("%q: got %s, want an error", source, p)
 		}
@@ -41,8 +42,9 @@ func TestParseProviderRefuses(t *testing.T) {
 
 func TestParseHost(t *testing.T) {
 	for given, want := range map[string]string{
-		"Example.com": "example.com", "example.com:443": "example.com", "example.com:08443": "example.com:8443", "bücher.example": "xn--bcher-kva.example",
-		"": "", "example.com:": "", "example.com:x": "", "example.com:0": "", "example.com:65536": "", "no host": "",
+		"Example.com": "example.com", "example.com:443": "example.com", "example.com:08443": "example.com:8443",
+		"bücher.example": "xn--bcher-kva.example",
+		"":               "", "example.com:": "", "example.com:x": "", "example.com:0": "", "example.com:65536": "", "no host": "",
 	} {
 		got, err := addrs.ParseHost(given)
 		if got != want || (err == nil) != (want != "") {

@@ -17,7 +17,8 @@ func TestStepsText(t *testing.T) {
 		{nil, "", true},
 		{hcl.Traversal{name, index(cty.Zero), name}, ".a[0].a", true},
 		{hcl.Traversal{index(cty.StringVal(`x"y`))}, `["x\"y"]`, true},
-		{hcl.Traversal{index(cty.NumberFloatVal(1.5)), index(cty.NullVal(cty.String)), index(cty.UnknownVal(cty.Number))}, "[1.5][...][...]", true},
+		{hcl.Traversal{index(cty.NumberFloatVal(1.5)), index(cty.NullVal(cty.String)),
+			index(cty.UnknownVal(cty.Number))}, "[1.5][...][...]", true},
 		{hcl.Traversal{name, hcl.TraverseSplat{}}, "", false},
 	} {
 		if got, ok := StepsText(test.steps); got != test.want || ok != test.ok {

@@ -18,7 +18,8 @@ func TestSummaries(t *testing.T) {
 		addr         string
 		status, want Status
 	}{
-		{"lab_object.a[0]", Pass, Pass}, {"lab_object.a[1]", Unknown, Unknown}, {"lab_object.a[2]", Fail, Fail}, {"lab_object.a[3]", Error, Error},
+		{"lab_object.a[0]", Pass, Pass}, {"lab_object.a[1]", Unknown, Unknown}, {"lab_object.a[2]", Fail, Fail},
+		{"lab_object.a[3]", Error, Error},
 		{"lab_object.a[3]", Pass, Fail}, {"lab_object.a[2]", Pass, Unknown}, {"lab_object.a[1]", Pass, Pass},
 	} {
 		if block.Set(step.addr, step.status, nil); block.Status != step.want {
@@ -28,7 +29,8 @@ func TestSummaries(t *testing.T) {
 }
 
 func TestStatusWords(t *testing.T) {
-	for word, want := range map[string]Status{"pass": Pass, "fail": Fail, "error": Error, "unknown": Unknown, "later": Unknown, "": Unknown} {
+	for word, want := range map[string]Status{"pass": Pass, "fail": Fail, "error": Error, "unknown": Unknown,
+		"later": Unknown, "": Unknown} {
 		if got := ParseStatus(word); got != want {
 			t.Errorf("%q: got %s, want %s", word, got, want)
 		}

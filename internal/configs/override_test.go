@@ -97,12 +97,14 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	r := m.Resources[addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}]
-	if !r.CreateBeforeDestroy.Value || !r.IgnoreAll || len(r.Provisioners) != 1 || r.Provisioners[0].Type != "remote-exec" {
+	if !r.CreateBeforeDestroy.Value || !r.IgnoreAll || len(r.Provisioners) != 1 ||
+		r.Provisioners[0].Type != "remote-exec" {
 		t.Errorf("resource: %+v", r)
 	}
 	content, diags := r.Config.Content(&hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: "size", Required: true}, {Name: "name", Required: true}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "disk"}, {Type: "tag"}, {Type: "dynamic", LabelNames: []string{"type"}}},
+		Blocks: []hcl.BlockHeaderSchema{{Type: "disk"}, {Type: "tag"},
+			{Type: "dynamic", LabelNames: []string{"type"}}},
 	})
 	if diags.HasErrors() || len(content.Blocks) != 2 || content.Blocks[0].DefRange.Filename != "a_override.tf" {
 		t.Errorf("resource body: %v %v", content.Blocks, diags)

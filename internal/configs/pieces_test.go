@@ -46,7 +46,8 @@ func TestPieces(t *testing.T) {
 			want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
 			got := parsePieces("main.tf", cut(src, 100))
 			if (got != nil) != test.pieces {
-				t.Fatalf("%d pieces: parsed in pieces = %v, diagnostics of the whole file: %v", len(cut(src, 100)), got != nil, diags)
+				t.Fatalf("%d pieces: parsed in pieces = %v, diagnostics of the whole file: %v", len(cut(src, 100)),
+					got != nil, diags)
 			}
 			if got == nil {
 				return

@@ -160,14 +160,17 @@ module "sub" {
 	for _, p := range slices.SortedFunc(maps.Keys(root.ProviderRequirements()), addrs.Provider.Compare) {
 		types = append(types, p.ForDisplay())
 	}
-	if diff := cmp.Diff([]string{"acme/cloud", "hashicorp/other", "terraform.io/builtin/terraform"}, types); diff != "" {
+	if diff := cmp.Diff([]string{"acme/cloud", "hashicorp/other",
+		"terraform.io/builtin/terraform"}, types); diff != "" {
 		t.Error(diff)
 	}
 	constraints := map[string]bool{}
-	for _, req := range root.ProviderRequirements()[addrs.Provider{Host: addrs.DefaultHost, Namespace: "acme", Type: "cloud"}] {
+	for _, req := range root.ProviderRequirements()[addrs.Provider{Host: addrs.DefaultHost, Namespace: "acme",
+		Type: "cloud"}] {
 		constraints[fmt.Sprintf("%s %d", req.Module, len(req.Constraints))] = true
 	}
-	for _, want := range []string{" 1", "module.plain 1", "module.plain.module.sub 0", "module.plain.module.own 0", "module.west 1"} {
+	for _, want := range []string{" 1", "module.plain 1", "module.plain.module.sub 0",
+		"module.plain.module.own 0", "module.west 1"} {
 		if !constraints[want] {
 			t.Errorf("missing requirement of %q in %v", want, slices.Sorted(maps.Keys(constraints)))
 		}

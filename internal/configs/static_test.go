@@ -81,7 +81,8 @@ func TestSnapshot(t *testing.T) {
 	if len(first.Modules) != 3 || len(first.Files) != 3 {
 		t.Errorf("%d modules, %d files", len(first.Modules), len(first.Files))
 	}
-	if _, diags = LoadSnapshot(t.Context(), first, &LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}); !diags.HasErrors() {
+	if _, diags = LoadSnapshot(t.Context(), first,
+		&LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}); !diags.HasErrors() {
 		t.Error("found a module with another source in the snapshot")
 	}
 }

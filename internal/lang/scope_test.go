@@ -280,7 +280,8 @@ func TestAdd(t *testing.T) {
 	if Analyse(nil, addrs.ModuleScope) != nil {
 		t.Error("Analyse(nil) is not nil")
 	}
-	if refs := DependsOn([]hcl.Traversal{{hcl.TraverseRoot{Name: "lab_object"}, hcl.TraverseAttr{Name: "a"}}}); len(refs.Objects) != 1 {
+	if refs := DependsOn([]hcl.Traversal{{hcl.TraverseRoot{Name: "lab_object"},
+		hcl.TraverseAttr{Name: "a"}}}); len(refs.Objects) != 1 {
 		t.Errorf("depends_on: %+v", refs)
 	}
 }

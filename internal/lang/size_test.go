@@ -34,7 +34,8 @@ func TestDoubling(t *testing.T) {
 			}
 			x := test.start
 			for range 30 {
-				v, diags := EvalIn(&hcl.EvalContext{Variables: map[string]cty.Value{"x": x}}, expr, cty.DynamicPseudoType)
+				v, diags := EvalIn(&hcl.EvalContext{Variables: map[string]cty.Value{"x": x}}, expr,
+					cty.DynamicPseudoType)
 				if diags.HasErrors() {
 					checkRefusal(t, diags, test.refused)
 					return

@@ -103,8 +103,10 @@ func TestInConfigBodyKeeps(t *testing.T) {
 func TestHCLRoundTrip(t *testing.T) {
 	at, around := hcl.Range{Filename: "a.tf"}, hcl.Range{Filename: "a.tf", End: hcl.Pos{Line: 9}}
 	in := hcl.Diagnostics{
-		{Severity: hcl.DiagError, Summary: "Broken", Detail: "It broke.", Subject: &at, Context: &around, Extra: CausedByUnknown{}},
-		{Severity: hcl.DiagWarning, Summary: "Careful", Expression: hcl.StaticExpr(cty.True, at), EvalContext: &hcl.EvalContext{}},
+		{Severity: hcl.DiagError, Summary: "Broken", Detail: "It broke.", Subject: &at, Context: &around,
+			Extra: CausedByUnknown{}},
+		{Severity: hcl.DiagWarning, Summary: "Careful", Expression: hcl.StaticExpr(cty.True, at),
+			EvalContext: &hcl.EvalContext{}},
 	}
 	for i, out := range FromHCL(in).HCL() {
 		if *out != *in[i] {
@@ -118,7 +120,8 @@ func TestHCLRoundTrip(t *testing.T) {
 
 func TestErrText(t *testing.T) {
 	list := Diagnostics{
-		Warningf("Careful", "Not an error."), Errorf("First", "It broke.").At(hcl.Range{Filename: "a.tf", Start: hcl.Pos{Line: 3}}),
+		Warningf("Careful", "Not an error."), Errorf("First",
+			"It broke.").At(hcl.Range{Filename: "a.tf", Start: hcl.Pos{Line: 3}}),
 		Errorf("Second", ""),
 	}
 	if got, want := list.Err().Error(), "a.tf:3: First: It broke.; Second"; got != want {

@@ -11,7 +11,8 @@ import (
 
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{
-		"it broke": "It broke.", "It broke.": "It broke.", "échec": "échec.", "\"a\" is wrong": "\"a\" is wrong.", "": ".",
+		"it broke": "It broke.", "It broke.": "It broke.", "échec": "échec.", "\"a\" is wrong": "\"a\" is wrong.",
+		"": ".",
 	} {
 		if got := Sentence(errors.New(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -50,7 +51,8 @@ func TestSort(t *testing.T) {
 		return hcl.Range{Filename: file, Start: hcl.Pos{Byte: offset}}
 	}
 	list := Diagnostics{
-		Errorf("5", "").At(at("b.tf", 1)), Errorf("4", "").At(at("a.tf", 9)), Errorf("3", "").At(at("a.tf", 2)), Errorf("2", ""),
+		Errorf("5", "").At(at("b.tf", 1)), Errorf("4", "").At(at("a.tf", 9)), Errorf("3", "").At(at("a.tf", 2)),
+		Errorf("2", ""),
 		Warningf("1", "").At(at("c.tf", 1)),
 	}
 	list.Sort()
@@ -65,7 +67,8 @@ func TestSort(t *testing.T) {
 // duplicates.
 func TestDedup(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
-	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken", "It broke.").At(at)
+	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken",
+		"It broke.").At(at)
 	other.Address = "lab_object.a"
 	if left := (Diagnostics{same, elsewhere, other}).Dedup(same.List()); len(left) != 1 || left[0].Subject != nil {
 		t.Errorf("duplicates of a diagnostic without address: %v left", left)

@@ -68,7 +68,8 @@ func TestRaiseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.StringMatching(`[0-3]\.[0-3](\.[0-3])?`)
 		parts := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
-			return rapid.SampledFrom([]string{"", "= ", "~> ", ">= ", "> ", "< ", "<= ", "!= "}).Draw(t, "operator") + number.Draw(t, "bound")
+			return rapid.SampledFrom([]string{"", "= ", "~> ", ">= ", "> ", "< ", "<= ", "!= "}).Draw(t,
+				"operator") + number.Draw(t, "bound")
 		}), 1, 3).Draw(t, "parts")
 		old := strings.Join(parts, ", ")
 		v := version(t, rapid.StringMatching(`[0-3]\.[0-3]\.[0-3]`).Draw(t, "version"))
@@ -88,8 +89,10 @@ func TestRaiseProperties(t *testing.T) {
 
 func TestRaiseRef(t *testing.T) {
 	for _, c := range []struct{ old, to, want string }{
-		{"v1.2.3", "1.3.0", "v1.3.0"}, {"1.2.3", "1.3.0", "1.3.0"}, {"net-v1.2.3", "2.0.0", "net-v2.0.0"}, {"v1.3.0", "1.3.0", "v1.3.0"},
-		{"v1.2.3", "1.0.0", "newer"}, {"main", "1.0.0", "doesn't end in a version"}, {"v1.2", "1.3.0", "doesn't end in a version"},
+		{"v1.2.3", "1.3.0", "v1.3.0"}, {"1.2.3", "1.3.0", "1.3.0"}, {"net-v1.2.3", "2.0.0", "net-v2.0.0"},
+		{"v1.3.0", "1.3.0", "v1.3.0"},
+		{"v1.2.3", "1.0.0", "newer"}, {"main", "1.0.0", "doesn't end in a version"},
+		{"v1.2", "1.3.0", "doesn't end in a version"},
 	} {
 		got, err := RaiseRef(c.old, version(t, c.to))
 		if err != nil && strings.Contains(err.Error(), c.want) {

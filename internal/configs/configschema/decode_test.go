@@ -77,7 +77,8 @@ func TestDecodeConforms(t *testing.T) {
 			t.Errorf("%s\ngot diagnostics %[3]v\nwant %[2]v", src, want, got)
 		}
 	}
-	_, diags := b.Decode(parse(t, "name = v\nlist {\n port = 1\n}\nlist {\n port = 1\n}\nlist {\n port = 1\n}"), evalCtx)
+	_, diags := b.Decode(parse(t, "name = v\nlist {\n port = 1\n}\nlist {\n port = 1\n}\nlist {\n port = 1\n}"),
+		evalCtx)
 	if !strings.Contains(diags.Error(), "Too many list blocks") {
 		t.Errorf("wrong diagnostics for the number of blocks: %v", diags)
 	}
@@ -121,14 +122,21 @@ func TestAttributesAsBlocks(t *testing.T) {
 		wantErr   string
 	}{
 		{"left out", "", cty.NullVal(listType), ""},
-		{"blocks", "example {\n foo = \"a\"\n}\nexample {\n foo = \"b\"\n}", cty.ListVal([]cty.Value{item(a), item(b)}), ""},
-		{"nested blocks", "example {\n sub {\n bar = \"x\"\n }\n}", cty.ListVal([]cty.Value{item(cty.NullVal(cty.String), "x")}), ""},
-		{"nested attribute", "example {\n sub = [{bar = \"x\"}]\n}", cty.ListVal([]cty.Value{item(cty.NullVal(cty.String), "x")}), ""},
+		{"blocks", "example {\n foo = \"a\"\n}\nexample {\n foo = \"b\"\n}", cty.ListVal([]cty.Value{item(a), item(b)}),
+			""},
+		{"nested blocks", "example {\n sub {\n bar = \"x\"\n }\n}",
+			cty.ListVal([]cty.Value{item(cty.NullVal(cty.String), "x")}), ""},
+		{"nested attribute", "example {\n sub = [{bar = \"x\"}]\n}",
+			cty.ListVal([]cty.Value{item(cty.NullVal(cty.String), "x")}), ""},
 		{"none", "example = []", cty.ListValEmpty(listType.ElementType()), ""},
-		{"expression", "example = [for x in two : {foo = x, sub = null}]", cty.ListVal([]cty.Value{item(a), item(b)}), ""},
-		{"dynamic", "dynamic \"example\" {\n for_each = two\n content {\n foo = example.value\n }\n}", cty.ListVal([]cty.Value{item(a), item(b)}), ""},
-		{"dynamic over nothing", "dynamic \"example\" {\n for_each = none\n content {\n foo = example.value\n }\n}", cty.NullVal(listType), ""},
-		{"dynamic over unknown", "dynamic \"example\" {\n for_each = unknown\n content {\n foo = example.value\n }\n}", cty.ListVal([]cty.Value{item(cty.UnknownVal(cty.String))}), ""},
+		{"expression", "example = [for x in two : {foo = x, sub = null}]", cty.ListVal([]cty.Value{item(a), item(b)}),
+			""},
+		{"dynamic", "dynamic \"example\" {\n for_each = two\n content {\n foo = example.value\n }\n}",
+			cty.ListVal([]cty.Value{item(a), item(b)}), ""},
+		{"dynamic over nothing", "dynamic \"example\" {\n for_each = none\n content {\n foo = example.value\n }\n}",
+			cty.NullVal(listType), ""},
+		{"dynamic over unknown", "dynamic \"example\" {\n for_each = unknown\n content {\n foo = example.value\n }\n}",
+			cty.ListVal([]cty.Value{item(cty.UnknownVal(cty.String))}), ""},
 		{"json", `{"example": [{"foo": "a", "sub": null}]}`, cty.ListVal([]cty.Value{item(a)}), ""},
 		{"both", "example = []\nexample {\n}", cty.NilVal, "Unsupported block type"},
 		{"label", "example \"x\" {\n}", cty.NilVal, "Extraneous label"},

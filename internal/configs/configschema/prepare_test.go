@@ -81,13 +81,15 @@ func names(traversals []hcl.Traversal) []string {
 // genBlock draws a schema with nested blocks up to the given depth.
 func genBlock(t *rapid.T, depth int) *Block {
 	b := &Block{Attributes: map[string]*Attribute{}, BlockTypes: map[string]*NestedBlock{}}
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID).Draw(t, "attributes") {
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID).Draw(t,
+		"attributes") {
 		b.Attributes[name] = genSchemaAttribute(t, 2)
 	}
 	if depth == 0 {
 		return b
 	}
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "y"}), 0, 2, rapid.ID).Draw(t, "blocks") {
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "y"}), 0, 2, rapid.ID).Draw(t,
+		"blocks") {
 		n := &NestedBlock{Nesting: genNesting(t)}
 		inner := genBlock(t, depth-1)
 		n.Attributes, n.BlockTypes = inner.Attributes, inner.BlockTypes
@@ -98,7 +100,8 @@ func genBlock(t *rapid.T, depth int) *Block {
 }
 
 func genNesting(t *rapid.T) NestingMode {
-	return rapid.SampledFrom([]NestingMode{NestingSingle, NestingGroup, NestingList, NestingSet, NestingMap}).Draw(t, "nesting")
+	return rapid.SampledFrom([]NestingMode{NestingSingle, NestingGroup, NestingList, NestingSet, NestingMap}).Draw(t,
+		"nesting")
 }
 
 func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
@@ -106,7 +109,8 @@ func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
 	a.Optional = !a.Required
 	if depth == 0 || rapid.Bool().Draw(t, "plain") {
 		object := cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Number})
-		a.Type = rapid.SampledFrom([]cty.Type{cty.String, cty.Number, cty.Bool, cty.List(cty.String), cty.Map(cty.String), cty.Set(cty.String),
+		a.Type = rapid.SampledFrom([]cty.Type{cty.String, cty.Number, cty.Bool, cty.List(cty.String),
+			cty.Map(cty.String), cty.Set(cty.String),
 			cty.DynamicPseudoType, object, cty.List(object), cty.Set(object), cty.List(cty.DynamicPseudoType)}).Draw(t, "type")
 		return a
 	}
@@ -114,7 +118,8 @@ func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
 	if nesting == NestingGroup { // for blocks only
 		nesting = NestingSingle
 	}
-	a.NestedType = &Object{Nesting: nesting, Attributes: map[string]*Attribute{"a": genSchemaAttribute(t, depth-1), "b": genSchemaAttribute(t, depth-1)}}
+	a.NestedType = &Object{Nesting: nesting, Attributes: map[string]*Attribute{"a": genSchemaAttribute(t, depth-1),
+		"b": genSchemaAttribute(t, depth-1)}}
 	return a
 }
 
@@ -150,7 +155,8 @@ func genBody(t *rapid.T, b *Block, inJSON bool) string {
 				native = "labels = [" + name + ".key]\n"
 			}
 			value := fmt.Sprintf(`{%q: {"for_each": %s, "content": %s}}`, name, asJSON(over), content)
-			write(fmt.Sprintf("dynamic %q {\nfor_each = %s\n%scontent {\n%s\n}\n}", name, over, native, content), "dynamic", value)
+			write(fmt.Sprintf("dynamic %q {\nfor_each = %s\n%scontent {\n%s\n}\n}", name, over, native, content),
+				"dynamic", value)
 		case 3:
 			if inJSON { // two notations for no block
 				write("", name, rapid.SampledFrom([]string{"null", "[]"}).Draw(t, "none"))

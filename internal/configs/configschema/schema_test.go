@@ -69,7 +69,8 @@ func TestPathLookups(t *testing.T) {
 		want *Attribute
 	}{
 		{cty.GetAttrPath("name"), b.Attributes["name"]},
-		{cty.GetAttrPath("settings").Index(zero).GetAttr("token"), b.Attributes["settings"].NestedType.Attributes["token"]},
+		{cty.GetAttrPath("settings").Index(zero).GetAttr("token"),
+			b.Attributes["settings"].NestedType.Attributes["token"]},
 		{cty.GetAttrPath("settings").Index(zero), b.Attributes["settings"]},
 		{cty.GetAttrPath("list").Index(zero).GetAttr("port"), b.BlockTypes["list"].Attributes["port"]},
 		{cty.GetAttrPath("single").GetAttr("port"), b.BlockTypes["single"].Attributes["port"]},
@@ -109,10 +110,12 @@ func TestMarks(t *testing.T) {
 	}
 
 	marked := b.MarkSensitive(v, "hidden")
-	if !marked.GetAttr("set").HasMark("hidden") || !marked.GetAttr("password").HasMark("hidden") || marked.GetAttr("name").IsMarked() {
+	if !marked.GetAttr("set").HasMark("hidden") || !marked.GetAttr("password").HasMark("hidden") ||
+		marked.GetAttr("name").IsMarked() {
 		t.Errorf("wrong marks: %#v", marked)
 	}
-	if plain := (&Block{Attributes: map[string]*Attribute{"a": {Type: cty.String, Optional: true}}}); plain.ContainsSensitive() {
+	if plain := (&Block{Attributes: map[string]*Attribute{"a": {Type: cty.String,
+		Optional: true}}}); plain.ContainsSensitive() {
 		t.Error("ContainsSensitive = true for a schema without sensitive attributes")
 	}
 }
@@ -207,7 +210,8 @@ func TestInternalValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error for an invalid schema")
 	}
-	for _, want := range []string{"Upper: the name", "none: one of", "both: Required can", "empty: exactly one", "clash: there is both",
+	for _, want := range []string{"Upper: the name", "none: one of", "both: Required can", "empty: exactly one",
+		"clash: there is both",
 		"mode: the nesting mode", "many: this nesting mode allows at most one", "set: blocks in a set"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)

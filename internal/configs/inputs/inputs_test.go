@@ -68,19 +68,24 @@ var tests = []struct {
 		name:  "json without extension",
 		files: map[string]string{"v.txt": ` {"free": 1, "text": 1, "list": 1, "any": 1}`},
 		flags: []Flag{{File: true, Text: "v.txt"}},
-		want:  []string{"any cty.NumberIntVal(1)", "free cty.NumberIntVal(1)", "list cty.NumberIntVal(1)", "text cty.NumberIntVal(1)"},
+		want: []string{"any cty.NumberIntVal(1)", "free cty.NumberIntVal(1)", "list cty.NumberIntVal(1)",
+			"text cty.NumberIntVal(1)"},
 	},
 	{
-		name:  "errors",
-		env:   []string{"TF_VAR_nobody=1", "TF_VAR_free=x", "TF_VAR_text=x", "TF_VAR_list=[]"},
-		files: map[string]string{"f.tfvars": "any = max(1, 2)\n", "broken.tfvars": "any = = 1\n", "block.tfvars": "any = 1\nb {}\n", "decl.tfvars": "variable \"any\" {}\n"},
-		flags: []Flag{{File: true, Text: "f.tfvars"}, {File: true, Text: "broken.tfvars"}, {File: true, Text: "block.tfvars"}, {File: true, Text: "decl.tfvars"},
+		name: "errors",
+		env:  []string{"TF_VAR_nobody=1", "TF_VAR_free=x", "TF_VAR_text=x", "TF_VAR_list=[]"},
+		files: map[string]string{"f.tfvars": "any = max(1, 2)\n", "broken.tfvars": "any = = 1\n",
+			"block.tfvars": "any = 1\nb {}\n", "decl.tfvars": "variable \"any\" {}\n"},
+		flags: []Flag{{File: true, Text: "f.tfvars"}, {File: true, Text: "broken.tfvars"},
+			{File: true, Text: "block.tfvars"}, {File: true, Text: "decl.tfvars"},
 			{File: true, Text: "missing.tfvars"}, {Text: "noequals"}, {Text: "a b=1"}, {Text: "ghost=1"}},
 		want: []string{
 			`free cty.StringVal("x")`, "list cty.EmptyTupleVal", `text cty.StringVal("x")`,
-			"broken.tfvars:1 error Invalid expression", "block.tfvars:2 error Unexpected \"b\" block", "decl.tfvars:1 error Variable declaration in .tfvars file",
+			"broken.tfvars:1 error Invalid expression", "block.tfvars:2 error Unexpected \"b\" block",
+			"decl.tfvars:1 error Variable declaration in .tfvars file",
 			"- error Failed to read variables file", "- error Invalid -var option", "- error Invalid -var option",
-			"f.tfvars:1 error Function calls not allowed", "- error Value for undeclared variable", "- error No value for required variable any",
+			"f.tfvars:1 error Function calls not allowed", "- error Value for undeclared variable",
+			"- error No value for required variable any",
 		},
 	},
 	{
@@ -89,7 +94,8 @@ var tests = []struct {
 		files: map[string]string{"terraform.tfvars": "a = 1\nb = 2\nc = 3\nd = 4\nold = 1\n"},
 		want: []string{
 			"any cty.NumberIntVal(1)", `free cty.StringVal("x")`, "list cty.EmptyTupleVal", "old cty.NumberIntVal(1)", `text cty.StringVal("x")`,
-			"- warning Value for undeclared variable", "- warning Value for undeclared variable", "main.tf:10 warning Variable marked as deprecated",
+			"- warning Value for undeclared variable", "- warning Value for undeclared variable",
+			"main.tf:10 warning Variable marked as deprecated",
 			"- warning Values for undeclared variables",
 		},
 	},
@@ -130,7 +136,8 @@ func TestValues(t *testing.T) {
 // secret.
 func TestValuesAreNotRepeated(t *testing.T) {
 	_, diags := Collect(configs.NewParser(nil), Options{Dir: t.TempDir(), Flags: []Flag{{Text: "my password=hunter2"}}})
-	if err := diags.Err(); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "my password") {
+	if err := diags.Err(); err == nil || strings.Contains(err.Error(), "hunter2") ||
+		!strings.Contains(err.Error(), "my password") {
 		t.Error(err)
 	}
 }
@@ -173,19 +180,22 @@ variable "object" {
 `
 	f.Fuzz(func(t *testing.T, native, json, option, env string) {
 		files := &configs.Snapshot{Files: map[string][]byte{
-			"main.tf": []byte(declarations + object), "terraform.tfvars": []byte(native), "terraform.tfvars.json": []byte(json),
+			"main.tf": []byte(declarations + object), "terraform.tfvars": []byte(native),
+			"terraform.tfvars.json": []byte(json),
 		}}
 		parser := configs.NewParser(files.FS())
 		module, diags := parser.Module(".")
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
-		given, _ := Collect(parser, Options{Environ: []string{EnvPrefix + env}, Dir: ".", Flags: []Flag{{Text: option}}})
+		given, _ := Collect(parser, Options{Environ: []string{EnvPrefix + env}, Dir: ".",
+			Flags: []Flag{{Text: option}}})
 		values, _ := Values(given, module.Variables)
 		for name, v := range values {
 			declared := module.Variables[name]
 			final, err := declared.Final(v.Value)
-			if err == nil && declared.Type.Type != cty.DynamicPseudoType && final.Type().TestConformance(declared.Type.Type) != nil {
+			if err == nil && declared.Type.Type != cty.DynamicPseudoType &&
+				final.Type().TestConformance(declared.Type.Type) != nil {
 				t.Errorf("%s: %#v", name, final)
 			}
 		}

@@ -85,7 +85,8 @@ func TestAsLibrary(t *testing.T) {
 			t.Fatalf("%#v to %#v:\n got %#v\nwant %#v", v, want, got, expected)
 		}
 		from := v.Type()
-		if got, expected := coerce.Convertible(from, want), from.Equals(want) || convert.GetConversionUnsafe(from, want) != nil; got != expected {
+		if got, expected := coerce.Convertible(from, want), from.Equals(want) ||
+			convert.GetConversionUnsafe(from, want) != nil; got != expected {
 			t.Fatalf("%#v to %#v is convertible: got %v, want %v", from, want, got, expected)
 		}
 	})

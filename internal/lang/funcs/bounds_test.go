@@ -71,7 +71,8 @@ func TestBounds(t *testing.T) {
 func aliases(n int) string {
 	doc := "l0: &l0 [x]\n"
 	for i := range n {
-		doc += fmt.Sprintf("l%d: &l%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*l%d, ", i), 10), ", "))
+		doc += fmt.Sprintf("l%d: &l%d [%s]\n", i+1, i+1,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*l%d, ", i), 10), ", "))
 	}
 	return doc
 }

@@ -16,9 +16,11 @@ import (
 func TestDistinctLikeLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	negativeZero := cty.NumberVal(new(big.Float).Neg(new(big.Float)))
-	numbers := []cty.Value{cty.Zero, negativeZero, cty.NumberIntVal(1), cty.NumberFloatVal(1), cty.MustParseNumberVal("1.00"), cty.MustParseNumberVal("0.1"),
+	numbers := []cty.Value{cty.Zero, negativeZero, cty.NumberIntVal(1), cty.NumberFloatVal(1),
+		cty.MustParseNumberVal("1.00"), cty.MustParseNumberVal("0.1"),
 		cty.NumberFloatVal(0.1), cty.MustParseNumberVal("12345678901"), cty.MustParseNumberVal("12345678902"), cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)}
-	strings := []cty.Value{cty.StringVal(""), cty.StringVal("a"), cty.StringVal("null"), cty.NullVal(cty.String), cty.StringVal("a").Mark("secret")}
+	strings := []cty.Value{cty.StringVal(""), cty.StringVal("a"), cty.StringVal("null"), cty.NullVal(cty.String),
+		cty.StringVal("a").Mark("secret")}
 	pick := func(from []cty.Value) cty.Value { return from[r.IntN(len(from))] }
 	list := func(element func() cty.Value) cty.Value {
 		values := make([]cty.Value, 1+r.IntN(12))

@@ -22,7 +22,8 @@ func TestFilesetLoops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"d1/loop": "..", "d2/e/loop": "../..", "d2/e/other": "../../other", "self": ".", "d1/link.txt": "one.txt"} {
+	for link, target := range map[string]string{"d1/loop": "..", "d2/e/loop": "../..", "d2/e/other": "../../other",
+		"self": ".", "d1/link.txt": "one.txt"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Skip("no symbolic links: ", err)
 		}

@@ -77,7 +77,8 @@ func TestImpure(t *testing.T) {
 	scope := testScope(t, Options{})
 
 	now := call(t, scope, "timestamp()").AsString()
-	if ts, err := time.Parse(time.RFC3339, now); err != nil || time.Since(ts) > time.Minute || !strings.HasSuffix(now, "Z") {
+	if ts, err := time.Parse(time.RFC3339, now); err != nil || time.Since(ts) > time.Minute ||
+		!strings.HasSuffix(now, "Z") {
 		t.Errorf("timestamp() = %s", now)
 	}
 
@@ -254,7 +255,8 @@ func panicked(diags hcl.Diagnostics) *hcl.Diagnostic {
 }
 
 func FuzzTemplate(f *testing.F) {
-	for _, s := range []string{"", "a ${x}", "%{ if x }y%{ endif }", "${templatestring(x, {x = x})}", "%{ for y in [x] }${y}%{ endfor ~}\n", "$${", "${"} {
+	for _, s := range []string{"", "a ${x}", "%{ if x }y%{ endif }", "${templatestring(x, {x = x})}",
+		"%{ for y in [x] }${y}%{ endfor ~}\n", "$${", "${"} {
 		f.Add(s, "v")
 	}
 	scope := &hcl.EvalContext{Functions: Table(Options{BaseDir: f.TempDir()}), Variables: map[string]cty.Value{}}
@@ -282,8 +284,10 @@ func FuzzFormat(f *testing.F) {
 			t.Skip()
 		}
 		child := scope.NewChild()
-		child.Variables = map[string]cty.Value{"spec": cty.StringVal(spec), "s": cty.StringVal(s), "n": cty.NumberFloatVal(n)}
-		for _, expr := range []string{"format(spec, s, n)", "format(spec, [s, n], { a = n })", "formatlist(spec, [s, s], n)", "formatdate(spec, s)", "formatdate(spec, \"2018-01-02T23:12:01Z\")"} {
+		child.Variables = map[string]cty.Value{"spec": cty.StringVal(spec), "s": cty.StringVal(s),
+			"n": cty.NumberFloatVal(n)}
+		for _, expr := range []string{"format(spec, s, n)", "format(spec, [s, n], { a = n })",
+			"formatlist(spec, [s, s], n)", "formatdate(spec, s)", "formatdate(spec, \"2018-01-02T23:12:01Z\")"} {
 			_, diags := evaluate(expr, child)
 			if diag := panicked(diags); diag != nil {
 				t.Error(expr, diag)
@@ -294,7 +298,8 @@ func FuzzFormat(f *testing.F) {
 
 // FuzzStrings calls all functions that take only strings and read no files.
 func FuzzStrings(f *testing.F) {
-	for _, s := range []string{"", "a", "10.0.0.0/8", "fd00::/8", "aGVsbG8=", "{\"a\":1}", "a: [1]", "a,b\n1,2", "2018-01-02T23:12:01Z", "%41", "/a(b)?/", "UTF-16"} {
+	for _, s := range []string{"", "a", "10.0.0.0/8", "fd00::/8", "aGVsbG8=", "{\"a\":1}", "a: [1]", "a,b\n1,2",
+		"2018-01-02T23:12:01Z", "%41", "/a(b)?/", "UTF-16"} {
 		f.Add(s, s)
 	}
 	type target struct {

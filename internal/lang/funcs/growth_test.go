@@ -49,7 +49,8 @@ func collections(n int) map[string]cty.Value {
 			objects[i] = cty.ObjectVal(map[string]cty.Value{"name": texts[i], "at": texts[i]})
 		}
 	}
-	return map[string]cty.Value{"tuple": cty.TupleVal(texts), "mixed": cty.TupleVal(mixed), "objects": cty.TupleVal(objects)}
+	return map[string]cty.Value{"tuple": cty.TupleVal(texts), "mixed": cty.TupleVal(mixed),
+		"objects": cty.TupleVal(objects)}
 }
 
 // TestManyElements would take minutes with quadratic cost.

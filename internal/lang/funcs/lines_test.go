@@ -251,8 +251,10 @@ func showUnknown(v cty.Value) string {
 func TestShow(t *testing.T) {
 	values := []cty.Value{
 		cty.StringVal("a"), cty.NumberIntVal(1), cty.StringVal("1"), cty.True, cty.NullVal(cty.String), cty.DynamicVal,
-		cty.UnknownVal(cty.String), cty.UnknownVal(cty.String).RefineNotNull(), cty.StringVal("a").Mark(marks.Sensitive),
-		cty.StringVal("a").Mark(marks.Ephemeral), cty.EmptyTupleVal, cty.ListValEmpty(cty.String), cty.SetValEmpty(cty.String),
+		cty.UnknownVal(cty.String), cty.UnknownVal(cty.String).RefineNotNull(),
+		cty.StringVal("a").Mark(marks.Sensitive),
+		cty.StringVal("a").Mark(marks.Ephemeral), cty.EmptyTupleVal, cty.ListValEmpty(cty.String),
+		cty.SetValEmpty(cty.String),
 		cty.ListValEmpty(cty.Number), cty.EmptyObjectVal, cty.MapValEmpty(cty.String),
 		cty.UnknownVal(cty.String).Refine().StringPrefix("ab").NewValue(),
 		cty.UnknownVal(cty.List(cty.String)), cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthLowerBound(1).NewValue(),

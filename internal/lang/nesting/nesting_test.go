@@ -21,12 +21,13 @@ func TestCheck(t *testing.T) {
 		src   string
 		want  string
 	}{
-		"brackets":           {native, "x = " + repeat("[", n) + repeat("]", n), deep},
-		"indexes":            {native, "x = a" + repeat("[b]", n), deep},
-		"splats":             {native, "x = a" + repeat("[*]", n), deep},
-		"attribute splats":   {native, "x = a" + repeat(".*", n), deep},
-		"list of lists":      {native, "x = [" + repeat("[a],", n) + "]", ""},
-		"heredoc":            {native, "x = <<E\n" + repeat("%{ if true }", n) + repeat("%{ endif }", n) + "\nE\n", deep},
+		"brackets":         {native, "x = " + repeat("[", n) + repeat("]", n), deep},
+		"indexes":          {native, "x = a" + repeat("[b]", n), deep},
+		"splats":           {native, "x = a" + repeat("[*]", n), deep},
+		"attribute splats": {native, "x = a" + repeat(".*", n), deep},
+		"list of lists":    {native, "x = [" + repeat("[a],", n) + "]", ""},
+		"heredoc": {native, "x = <<E\n" + repeat("%{ if true }", n) + repeat("%{ endif }", n) + "\nE\n",
+			deep},
 		"directives":         {template, repeat("%{ if true }", n) + repeat("%{ endif }", n), deep},
 		"loops":              {template, repeat("%{ for a in b }", n) + repeat("%{ endfor }", n), deep},
 		"sequence":           {template, repeat("%{ if true }a%{ else }b%{ endif }", n), ""},
