@@ -20,19 +20,23 @@ import (
 func testContext() *hcl.EvalContext {
 	table := funcs.Table(funcs.Options{})
 	return &hcl.EvalContext{
-		Functions: map[string]function.Function{"upper": table["upper"], "tonumber": table["tonumber"], "format": table["format"], "length": table["length"]},
+		Functions: map[string]function.Function{"upper": table["upper"], "tonumber": table["tonumber"],
+			"format": table["format"], "length": table["length"]},
 		Variables: map[string]cty.Value{
 			"var": cty.ObjectVal(map[string]cty.Value{
-				"n": cty.NumberIntVal(5), "big": cty.MustParseNumberVal("12345678901234567890123"), "t": cty.True, "s": cty.StringVal("a\nb"),
+				"n": cty.NumberIntVal(5), "big": cty.MustParseNumberVal("12345678901234567890123"),
+				"t": cty.True, "s": cty.StringVal("a\nb"),
 				"null":   cty.NullVal(cty.String),
 				"secret": cty.StringVal("hush").Mark(marks.Sensitive),
 				"gone":   cty.StringVal("hush").Mark(marks.Ephemeral),
 				"late":   cty.UnknownVal(cty.String), "any": cty.DynamicVal,
 				"list": cty.ListVal([]cty.Value{cty.StringVal("a")}), "none": cty.ListValEmpty(cty.String),
-				"set": cty.SetVal([]cty.Value{cty.StringVal("a"), cty.StringVal("b")}), "map": cty.MapVal(map[string]cty.Value{"k": cty.Zero}),
+				"set":   cty.SetVal([]cty.Value{cty.StringVal("a"), cty.StringVal("b")}),
+				"map":   cty.MapVal(map[string]cty.Value{"k": cty.Zero}),
 				"tuple": cty.TupleVal([]cty.Value{cty.Zero, cty.True}), "nothing": cty.EmptyTupleVal,
 				"o0": cty.EmptyObjectVal, "o1": cty.ObjectVal(map[string]cty.Value{"a": cty.Zero}),
-				"o2": cty.ObjectVal(map[string]cty.Value{"a": cty.Zero, "b": cty.StringVal("hush").Mark(marks.Sensitive)}),
+				"o2": cty.ObjectVal(map[string]cty.Value{"a": cty.Zero,
+					"b": cty.StringVal("hush").Mark(marks.Sensitive)}),
 			}),
 		},
 	}
@@ -56,7 +60,8 @@ func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 				continue
 			}
 			rng := attr.Expr.Range()
-			d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Condition failed", Detail: "The condition in " + block.Labels[0] + " is not met.",
+			d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Condition failed",
+				Detail:  "The condition in " + block.Labels[0] + " is not met.",
 				Subject: &rng, Expression: attr.Expr, EvalContext: ctx, Address: "cloud_server." + block.Labels[0]}
 			switch attr.Name {
 			case "warn":
@@ -118,13 +123,15 @@ func TestDiagnostics(t *testing.T) {
 func visible(s string) string { return strings.ReplaceAll(s, "\x1b[", "^[") }
 
 func TestDiagnosticWithoutSource(t *testing.T) {
-	rng := hcl.Range{Filename: "x.tf", Start: hcl.Pos{Line: 3, Column: 1, Byte: 10}, End: hcl.Pos{Line: 3, Column: 2, Byte: 11}}
+	rng := hcl.Range{Filename: "x.tf", Start: hcl.Pos{Line: 3, Column: 1, Byte: 10},
+		End: hcl.Pos{Line: 3, Column: 2, Byte: 11}}
 	var b bytes.Buffer
 	NewHuman(Options{Out: &b}).Diagnostics(tfdiags.Diagnostics{
 		{Severity: tfdiags.Error, Summary: "Odd\x1b[31m", Detail: "It is.", Subject: &rng},
 		{Severity: tfdiags.Error, Summary: "No place", Address: "a.b"},
 	})
-	want := "\nError: No place\n\n  with a.b,\n\n\nError: Odd\u241b[31m\n\n  on x.tf line 3:\n  (source code not available)\n\nIt is.\n"
+	want := "\nError: No place\n\n  with a.b,\n\n\nError: Odd\u241b[31m\n\n  on x.tf line 3:\n  (source code " +
+		"not available)\n\nIt is.\n"
 	if b.String() != want {
 		t.Errorf("got %q\nwant %q", b.String(), want)
 	}
@@ -133,9 +140,11 @@ func TestDiagnosticWithoutSource(t *testing.T) {
 // TestDiagnosticBeforeALongCharacter: what is pointed at is never a part of a character.
 func TestDiagnosticBeforeALongCharacter(t *testing.T) {
 	at := hcl.Pos{Line: 1, Column: 5, Byte: 4}
-	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf", Start: at, End: at}}
+	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf",
+		Start: at, End: at}}
 	var b bytes.Buffer
-	NewHuman(Options{Out: &b, Colour: true, ErrColour: true, Sources: func(string) []byte { return []byte("a = €5\n") }}).Diagnostics(d.List())
+	NewHuman(Options{Out: &b, Colour: true, ErrColour: true,
+		Sources: func(string) []byte { return []byte("a = €5\n") }}).Diagnostics(d.List())
 	if got := visible(b.String()); !strings.Contains(got, "   1: a = ^[4m€^[0m5") {
 		t.Error(got)
 	}
@@ -143,7 +152,8 @@ func TestDiagnosticBeforeALongCharacter(t *testing.T) {
 
 func TestDiagnosticAtTheEndOfAFile(t *testing.T) {
 	text := "a = 1\n"
-	rng := hcl.Range{Filename: "x.tf", Start: hcl.Pos{Line: 2, Column: 1, Byte: 6}, End: hcl.Pos{Line: 2, Column: 1, Byte: 6}}
+	rng := hcl.Range{Filename: "x.tf", Start: hcl.Pos{Line: 2, Column: 1, Byte: 6},
+		End: hcl.Pos{Line: 2, Column: 1, Byte: 6}}
 	src := newSources(func(string) []byte { return []byte(text) })
 	d := src.describe(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &rng})
 	b, err := json.Marshal(d)
@@ -166,7 +176,8 @@ func TestNamesOnTerminals(t *testing.T) {
 	human.Message(Addresses{Addrs: []string{name}})
 	human.Message(Text{Text: "\x1b[1m- m in\x1b[0m " + name})
 	at := hcl.Pos{Line: 1, Column: 1}
-	human.Diagnostics(tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: name, Start: at, End: at}}})
+	human.Diagnostics(tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "s",
+		Subject: &hcl.Range{Filename: name, Start: at, End: at}}})
 	got := b.String()
 	for _, want := range []string{"* w␛[2Jx\n", "\nw␛[2Jx\n", "\x1b[1m- m in\x1b[0m w␛[2Jx\n", "on w␛[2Jx line 1"} {
 		if !strings.Contains(got, want) {

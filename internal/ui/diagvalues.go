@@ -86,7 +86,8 @@ func ask[T any](d tfdiags.Diagnostic, question func(T) bool) bool {
 }
 
 func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
-	caused := ask(d, func(c interface{ DiagnosticCausedByUnknown() bool }) bool { return c.DiagnosticCausedByUnknown() })
+	caused := ask(d,
+		func(c interface{ DiagnosticCausedByUnknown() bool }) bool { return c.DiagnosticCausedByUnknown() })
 	switch {
 	case ty == cty.DynamicPseudoType && caused:
 		return "is known only after apply"
@@ -133,7 +134,7 @@ func brief(v cty.Value) string {
 		}
 		return "object with " + Count(len(names), "attribute")
 	}
-	return "of a kind that can't be shown"
+	return "a value that can't be shown"
 }
 
 // Count returns a number with a noun: "1 element" or "2 elements".

@@ -13,7 +13,9 @@ import (
 
 // resource compares the objects of a resource, of which either may be null. It omits attributes
 // that are null on both sides and blocks that are on neither.
-func (d *differ) resource(action plans.Action, before, after cty.Value, sch *configschema.Block, r *replacePaths) *node {
+func (d *differ) resource(
+	action plans.Action, before, after cty.Value, sch *configschema.Block, r *replacePaths,
+) *node {
 	n := d.block(absentIfNull(before), absentIfNull(after), sch, r)
 	if sch != nil {
 		d.writeOnly(n, sch, action)
@@ -90,13 +92,16 @@ func part(v cty.Value, name string) cty.Value {
 }
 
 // attributes compares the attributes of a block or a nested object.
-func (d *differ) attributes(before, after cty.Value, attrs map[string]*configschema.Attribute, r *replacePaths) []*member {
+func (d *differ) attributes(
+	before, after cty.Value, attrs map[string]*configschema.Attribute, r *replacePaths,
+) []*member {
 	var out []*member
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr := attrs[name]
 		if attr.WriteOnly {
 			action := actionOf(before, after, false)
-			out = append(out, &member{name: name, node: &node{action: action, text: writeOnlyText, toNull: action == plans.Delete}})
+			out = append(out, &member{name: name, node: &node{action: action, text: writeOnlyText,
+				toNull: action == plans.Delete}})
 			continue
 		}
 		if n := d.attribute(part(before, name), part(after, name), attr, r.name(name)); n != nil {
@@ -126,9 +131,11 @@ func (d *differ) attribute(before, after cty.Value, attr *configschema.Attribute
 		n.replace = n.replace || r.forced() && changed(n)
 	case attr.NestedType != nil && before != cty.NilVal && unmarked(before).IsKnown():
 		from := d.nestedAttribute(unmarked(before), cty.NilVal, attr.NestedType, nil)
-		n = &node{action: plans.Update, form: becomesForm, from: from, to: leaf(plans.NoOp, unknownText), replace: r.forced()}
+		n = &node{action: plans.Update, form: becomesForm, from: from, to: leaf(plans.NoOp, unknownText),
+			replace: r.forced()}
 	default:
-		typed := &differ{showSensitive: d.showSensitive, static: attr.Type != cty.NilType && !attr.Type.HasDynamicTypes()}
+		typed := &differ{showSensitive: d.showSensitive, static: attr.Type != cty.NilType &&
+			!attr.Type.HasDynamicTypes()}
 		n = typed.value(before, after, r)
 	}
 	n.toNull = n.action == plans.Delete
@@ -136,7 +143,8 @@ func (d *differ) attribute(before, after cty.Value, attr *configschema.Attribute
 }
 
 func absentIfNothing(v cty.Value) cty.Value {
-	if bare := unmarked(v); bare == cty.NilVal || bare.IsNull() || bare.IsKnown() && bare.Type() == cty.String && bare.AsString() == "" {
+	if bare := unmarked(v); bare == cty.NilVal || bare.IsNull() || bare.IsKnown() &&
+		bare.Type() == cty.String && bare.AsString() == "" {
 		return cty.NilVal
 	}
 	return v
@@ -166,7 +174,8 @@ func (d *differ) nestedObject(before, after cty.Value, obj *configschema.Object,
 		if before == cty.NilVal {
 			return leaf(plans.Create, unknownText)
 		}
-		return &node{action: plans.Update, form: becomesForm, from: d.nestedObject(before, cty.NilVal, obj, nil), to: leaf(plans.NoOp, unknownText)}
+		return &node{action: plans.Update, form: becomesForm, from: d.nestedObject(before, cty.NilVal, obj,
+			nil), to: leaf(plans.NoOp, unknownText)}
 	}
 	n := container(objectForm, before, after, false)
 	n.members = d.attributes(before, after, obj.Attributes, r)
@@ -248,7 +257,8 @@ func (d *differ) secretBlocks(before, after cty.Value) []*member {
 // writeOnly gives write-only attributes the action of the resource, because whether their values
 // change is not known.
 func (d *differ) writeOnly(n *node, sch *configschema.Block, action plans.Action) {
-	shown := map[plans.Action]plans.Action{plans.Create: plans.Create, plans.Read: plans.Create, plans.Delete: plans.Delete}[action]
+	shown := map[plans.Action]plans.Action{plans.Create: plans.Create, plans.Read: plans.Create,
+		plans.Delete: plans.Delete}[action]
 	if action == plans.Update || action.IsReplace() {
 		shown = plans.Update
 	}

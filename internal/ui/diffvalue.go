@@ -80,7 +80,8 @@ func (d *differ) hidden(before, after cty.Value) *node {
 	}
 	same := before != cty.NilVal && after != cty.NilVal && sameValue(before, after)
 	n := leaf(actionOf(before, after, !same), text)
-	if text == sensitiveText && was != is && before != cty.NilVal && after != cty.NilVal && !unmarked(before).IsNull() && !unmarked(after).IsNull() {
+	if text == sensitiveText && was != is && before != cty.NilVal && after != cty.NilVal &&
+		!unmarked(before).IsNull() && !unmarked(after).IsNull() {
 		n.action = plans.Update
 		n.warnings = markWarning(is, same)
 	}
@@ -89,12 +90,12 @@ func (d *differ) hidden(before, after cty.Value) *node {
 
 // markWarning returns warnings about changes of a value's sensitivity.
 func markWarning(becomes, same bool) []string {
-	text := "# Warning: the value is sensitive no more: after apply it is shown"
+	text := "# Warning: the value will no longer be sensitive, and will be shown after apply"
 	if becomes {
-		text = "# Warning: the value becomes sensitive: after apply it is hidden"
+		text = "# Warning: the value will be sensitive, and will be hidden after apply"
 	}
 	if same {
-		return []string{text, "# The value itself stays the same."}
+		return []string{text, "# The value itself does not change."}
 	}
 	return []string{text}
 }
@@ -110,12 +111,14 @@ func (d *differ) becomesUnknown(before cty.Value) *node {
 	if before == cty.NilVal || before.IsNull() {
 		return leaf(plans.Create, unknownText)
 	}
-	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil), to: leaf(plans.NoOp, unknownText)}
+	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil),
+		to: leaf(plans.NoOp, unknownText)}
 }
 
 // becomes returns the node of a value that becomes one of another kind.
 func (d *differ) becomes(before, after cty.Value) *node {
-	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil), to: d.value(cty.NilVal, after, nil)}
+	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil),
+		to: d.value(cty.NilVal, after, nil)}
 }
 
 // oneSided returns the node of a value that is added, removed or still null.

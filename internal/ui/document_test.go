@@ -43,12 +43,13 @@ func TestConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cfg, diags := configs.LoadRoot(t.Context(), dir, &configs.LoadOptions{Resolve: func(_ context.Context, r *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
-			if r.Source.Kind == addrs.LocalModule {
-				return configs.ResolvedModule{Dir: r.LocalDir()}, nil
-			}
-			return configs.ResolvedModule{Dir: filepath.Join(r.Parent.Module.Dir, r.Call.Name)}, nil
-		}})
+		cfg, diags := configs.LoadRoot(t.Context(), dir,
+			&configs.LoadOptions{Resolve: func(_ context.Context, r *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+				if r.Source.Kind == addrs.LocalModule {
+					return configs.ResolvedModule{Dir: r.LocalDir()}, nil
+				}
+				return configs.ResolvedModule{Dir: filepath.Join(r.Parent.Module.Dir, r.Call.Name)}, nil
+			}})
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
@@ -59,7 +60,8 @@ func TestConfig(t *testing.T) {
 		if err := WriteModule(&module, cfg.Module); err != nil {
 			t.Fatal(err)
 		}
-		return map[string]string{"document": indented(t, tree.Bytes()), "module": indented(t, module.Bytes()), "keys": keysOf(t, cfg)}
+		return map[string]string{"document": indented(t, tree.Bytes()), "module": indented(t, module.Bytes()),
+			"keys": keysOf(t, cfg)}
 	})
 }
 
@@ -148,7 +150,8 @@ func TestFunctions(t *testing.T) {
 	if upper == nil || !reflect.DeepEqual(upper, core) {
 		t.Fatalf("got %+v and %+v", upper, core)
 	}
-	if string(upper.ReturnType) != `"string"` || len(upper.Parameters) != 1 || string(upper.Parameters[0].Type) != `"string"` || upper.Description == "" {
+	if string(upper.ReturnType) != `"string"` || len(upper.Parameters) != 1 ||
+		string(upper.Parameters[0].Type) != `"string"` || upper.Description == "" {
 		t.Errorf("got %+v", upper)
 	}
 	if merge := doc.Signatures["merge"]; merge.Variadic == nil || !merge.Variadic.IsNullable {
@@ -158,7 +161,8 @@ func TestFunctions(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteVersion(&b, VersionInfo{Version: "1.12.6", Platform: "linux_amd64", Providers: map[string]string{cloud.String(): "1.0.0"}}); err != nil {
+	if err := WriteVersion(&b, VersionInfo{Version: "1.12.6", Platform: "linux_amd64",
+		Providers: map[string]string{cloud.String(): "1.0.0"}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"platform":"linux_amd64","provider_selections":{"registry.opentofu.org/example/cloud":"1.0.0"},"terraform_version":"1.12.6"}`
@@ -242,14 +246,17 @@ func bigPlan(t testing.TB, n int) *PlanView {
 	for i := range n {
 		before := decodeDoc(ty, map[string]any{
 			"id": fmt.Sprintf("i-%d", i), "name": fmt.Sprintf("server-%d", i), "size": 1.0, "password": "hush",
-			"tags": map[string]any{"a": "1", "b": "2"}, "ports": []any{80.0, 443.0}, "disk": []any{map[string]any{"size": 1.0}},
+			"tags": map[string]any{"a": "1", "b": "2"}, "ports": []any{80.0, 443.0},
+			"disk":   []any{map[string]any{"size": 1.0}},
 			"member": []any{}, "label": map[string]any{},
 		}, nil, nil)
 		attrs := before.AsValueMap()
 		attrs["size"], attrs["image"] = cty.NumberIntVal(2), cty.UnknownVal(cty.String)
 		module := addrs.RootInstance.Child("m", addrs.IntKey(i/100))
-		addr := addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}.InInstance(module).Instance(addrs.IntKey(i))
-		changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provided(), Action: plans.Update, Before: before, After: cty.ObjectVal(attrs)})
+		addr := addrs.Resource{Mode: addrs.Managed, Type: "cloud_server",
+			Name: "s"}.InInstance(module).Instance(addrs.IntKey(i))
+		changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provided(),
+			Action: plans.Update, Before: before, After: cty.ObjectVal(attrs)})
 		text, sensitive, err := states.EncodeValue(before, ty)
 		if err != nil {
 			t.Fatal(err)

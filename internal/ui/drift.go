@@ -33,7 +33,8 @@ func (v *PlanView) relevantDrift() []*plans.InstanceChange {
 	}
 	var out []*plans.InstanceChange
 	for _, c := range all {
-		if slices.ContainsFunc(v.relevantPaths(c), func(path cty.Path) bool { return differAt(c.Before, c.After, path) }) {
+		if slices.ContainsFunc(v.relevantPaths(c),
+			func(path cty.Path) bool { return differAt(c.Before, c.After, path) }) {
 			out = append(out, c)
 		}
 	}

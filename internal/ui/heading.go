@@ -49,7 +49,7 @@ func actionText(c *plans.InstanceChange) string {
 	case plans.Delete:
 		return "will be destroyed"
 	case plans.Forget:
-		return "will be forgotten (taken out of the state, not destroyed)"
+		return "will be forgotten (removed from the state, but not destroyed)"
 	case plans.NoOp:
 		return "will be imported"
 	}
@@ -71,8 +71,8 @@ func actionText(c *plans.InstanceChange) string {
 // reasonTexts are the texts of reasons, except those about instance keys (see reasonText).
 var reasonTexts = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:           "because enabled is false",
-	plans.ReadConfigUnknown:            "its configuration has values that are not known yet",
-	plans.ReadDependencyPending:        "something it depends on is changed first",
+	plans.ReadConfigUnknown:            "its configuration has unknown values",
+	plans.ReadDependencyPending:        "something it depends on will be changed first",
 	plans.ReadCheckNested:              "read again to decide a check block",
 	plans.ForgotLifecycleDestroyConfig: "because it has lifecycle.destroy = false",
 	plans.ForgotLifecycleDestroyState:  "because it had lifecycle.destroy = false when it left the configuration",
@@ -93,17 +93,17 @@ func reasonText(c *plans.InstanceChange) string {
 	case plans.DeleteNoMoveTarget:
 		return fmt.Sprintf("because %s was moved to %s, which the configuration does not have", c.PrevAddr, c.Addr)
 	case plans.DeleteCountIndex:
-		return fmt.Sprintf("because count does not reach index %s", c.Addr.Key)
+		return fmt.Sprintf("because index %s is out of range for count", c.Addr.Key)
 	case plans.DeleteEachKey:
 		return fmt.Sprintf("because for_each has no key %s", c.Addr.Key)
 	case plans.DeleteWrongRepetition:
 		if _, counted := c.Addr.Key.IsInt(); counted {
-			return "because the resource has no count any more"
+			return "because the resource no longer has count"
 		}
 		if _, keyed := c.Addr.Key.IsString(); keyed {
-			return "because the resource has no for_each any more"
+			return "because the resource no longer has for_each"
 		}
-		return "because the resource has count or for_each now"
+		return "because the resource now has count or for_each"
 	}
 	return reasonTexts[c.Reason]
 }

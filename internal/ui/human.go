@@ -77,7 +77,8 @@ func (h *human) Event(e engine.Event) {
 			if e.Action == plans.Delete {
 				e.IDKey, e.IDValue, e.Deposed = "", "", ""
 			}
-			h.line(fmt.Sprintf("%s: %s after %s%s", objectName(e.Object), verbs[e.Action].done, seconds(e.Elapsed), identified(e.Object)))
+			h.line(fmt.Sprintf("%s: %s after %s%s", objectName(e.Object), verbs[e.Action].done,
+				seconds(e.Elapsed), identified(e.Object)))
 		}
 	case engine.ProvisionOutput:
 		h.provisionOutput(e)
@@ -133,7 +134,8 @@ func (h *human) Plan(v *PlanView) {
 	if v.Saved {
 		return
 	}
-	p := &planText{PlanView: v, style: h.style, differ: &differ{showSensitive: h.ShowSensitive}, width: columns(h.Width)}
+	p := &planText{PlanView: v, style: h.style, differ: &differ{showSensitive: h.ShowSensitive},
+		width: columns(h.Width)}
 	h.write(h.Out, p.render())
 }
 
@@ -156,7 +158,8 @@ func (h *human) Message(m Message) {
 		h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, m.done()))+"\n")
 	case Outputs:
 		if len(m.Values) > 0 {
-			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+OutputsText(m.Values, h.ShowSensitive))
+			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+
+				OutputsText(m.Values, h.ShowSensitive))
 		}
 	case Addresses:
 		if len(m.Addrs) > 0 {

@@ -64,7 +64,8 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 		}
 		return
 	case d.Snippet == nil:
-		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", printable(d.Range.Filename), d.Range.Start.Line)
+		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", printable(d.Range.Filename),
+			d.Range.Start.Line)
 		return
 	}
 	s := d.Snippet
@@ -88,10 +89,12 @@ func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	if call := d.Snippet.FunctionCall; len(d.Snippet.Values) > 0 || call != nil && call.Signature != nil {
 		rule()
 		if call != nil && call.Signature != nil {
-			b.WriteString("    " + w.style.as(grey, "│") + " while calling " + w.style.as(bold, call.CalledAs) + "(" + parameterNames(call.Signature) + ")\n")
+			b.WriteString("    " + w.style.as(grey, "│") + " while calling " + w.style.as(bold, call.CalledAs) +
+				"(" + parameterNames(call.Signature) + ")\n")
 		}
 		for _, v := range d.Snippet.Values {
-			b.WriteString("    " + w.style.as(grey, "│") + " " + w.style.as(bold, printable(v.Traversal)) + " " + printable(v.Statement) + "\n")
+			b.WriteString("    " + w.style.as(grey, "│") + " " + w.style.as(bold, printable(v.Traversal)) +
+				" " + printable(v.Statement) + "\n")
 		}
 	}
 	if d.Difference != nil {

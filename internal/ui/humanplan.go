@@ -34,7 +34,8 @@ var legend = []struct {
 
 // onlyOutputs is printed if a plan changes nothing but outputs. Other programs search for this
 // text.
-const onlyOutputs = "You can apply this plan to save these new output values to the OpenTofu state, without changing any real infrastructure."
+const onlyOutputs = "You can apply this plan to save these new output values to the OpenTofu state, without " +
+	"changing any real infrastructure."
 
 func headerSymbol(s style, action plans.Action) string {
 	for _, l := range legend {
@@ -71,13 +72,15 @@ func (p *planText) render() string {
 	}
 	if drift {
 		p.b.WriteString("\n\n")
-		p.para("Unless you have made equivalent changes to your configuration, or named the attributes in ignore_changes, the plan below may change them back.")
+		p.para("Unless you have made equivalent changes to your configuration, or named the attributes in " +
+			"ignore_changes, the plan below may change them back.")
 		p.b.WriteString("\n" + rule(p.width) + "\n")
 	}
 	if len(changes) > 0 {
 		p.legend(changes)
 		if p.Plan.Errored {
-			p.b.WriteString("\n" + p.style.as(bold, "OpenTofu planned the following actions, but then encountered a problem:") + "\n")
+			p.b.WriteString("\n" + p.style.as(bold,
+				"OpenTofu planned the following actions, but then encountered a problem:") + "\n")
 		} else {
 			p.b.WriteString("\nOpenTofu will perform the following actions:\n")
 		}
@@ -154,10 +157,12 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	if c.Importing != nil || action == plans.Forget { // show the whole object: it is new to users, or shown for the last time
 		r.full = true
 	}
-	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data", addrs.Ephemeral: "ephemeral"}[c.Addr.Resource.Mode]
-	fmt.Fprintf(&r.b, "%s %s %s %s ", headerSymbol(p.style, c.Action), word, quoted(c.Addr.Resource.Type), quoted(c.Addr.Resource.Name))
+	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data",
+		addrs.Ephemeral: "ephemeral"}[c.Addr.Resource.Mode]
+	fmt.Fprintf(&r.b, "%s %s %s %s ", headerSymbol(p.style, c.Action), word, quoted(c.Addr.Resource.Type),
+		quoted(c.Addr.Resource.Name))
 	if sch == nil {
-		r.b.WriteString("{\n        # (the provider's schema isn't known)\n    }\n")
+		r.b.WriteString("{\n        # (the schema of the provider is not available)\n    }\n")
 		return r.b.String()
 	}
 	shown := func(v cty.Value) cty.Value { return markShown(v, sch, c.Provider.Config.Provider, c.Addr.Resource) }
@@ -252,7 +257,8 @@ func (p *planText) driftSection() bool {
 	if len(drift) == 0 {
 		return false
 	}
-	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+" Objects have changed outside of OpenTofu") + "\n\n")
+	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+
+		" Objects have changed outside of OpenTofu") + "\n\n")
 	p.para("These changes since the last apply were not made by tofu, and they may matter for this plan:")
 	for _, c := range drift {
 		p.b.WriteString("\n" + p.change(c, p.schema(c), true))
@@ -271,7 +277,8 @@ func (m PlanSaved) text(width int) string {
 		space = "\n"
 	}
 	return fmt.Sprintf("\nSaved the plan to:%s%s\n\n"+
-		"To perform exactly these actions, run the following command to apply:\n    tofu apply %q\n", space, path, m.Path)
+		"To perform exactly these actions, run the following command to apply:\n    tofu apply %q\n", space,
+		path, m.Path)
 }
 
 // noChanges writes that nothing is to be done and, if it isn't obvious, what that means.
@@ -285,21 +292,23 @@ func (p *planText) noChanges(drift bool) {
 	}
 	switch {
 	case p.Plan.Errored:
-		p.b.WriteString("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+" No plan could be made because of errors.") + "\n")
+		p.b.WriteString("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+
+			" No plan could be made because of errors.") + "\n")
 	case p.Plan.Mode == plans.RefreshOnly && drift:
 		p.refreshNote()
 	case p.Plan.Mode == plans.RefreshOnly:
-		none("The objects still are as the state says.", "All objects were read again: none was changed outside of tofu.")
+		none("The objects match the state.", "All objects were refreshed, and none was changed outside of OpenTofu.")
 	case p.Plan.Mode == plans.Destroy:
 		none("No objects need to be destroyed.",
-			"The state has no objects that still exist: none were created so far, or they were destroyed already.")
+			"The state has no existing objects: none were created, or all were destroyed before.")
 	case drift:
 		p.b.WriteString("\n" + rule(p.width) + "\n")
 		none("Your infrastructure matches the configuration.",
-			"The configuration already asks for the changes above. Applying this plan only records them in the state.")
+			"The configuration already matches the changes above. Applying this plan only records them in the state.")
 	case len(p.Plan.Targets)+len(p.Plan.Excludes) > 0:
 		none("Your infrastructure matches the configuration.",
-			"The plan covers only what -target and -exclude leave. If there should be changes, check the addresses in these options.")
+			"The plan covers only what -target and -exclude select. If you expected changes, check the "+
+				"addresses in these options.")
 	default:
 		none("Your infrastructure matches the configuration.", "")
 	}
@@ -307,7 +316,8 @@ func (p *planText) noChanges(drift bool) {
 
 func (p *planText) refreshNote() {
 	p.b.WriteString("\n\n")
-	p.para("A refresh-only plan undoes none of them. If they are as they should be, apply the plan to record them in the state; the objects stay untouched.")
+	p.para("A refresh-only plan reverts none of them. If they are expected, apply the plan to record them in " +
+		"the state. The objects are not changed.")
 }
 
 // refreshOnly returns the end of a refresh-only plan that changes outputs.

@@ -47,7 +47,9 @@ func stateItems(v *StateView) []stateItem {
 	return out
 }
 
-func stateObject(v *StateView, d *differ, s style, item stateItem, obj *states.Object, deposed addrs.DeposedKey) string {
+func stateObject(
+	v *StateView, d *differ, s style, item stateItem, obj *states.Object, deposed addrs.DeposedKey,
+) string {
 	note := ""
 	switch {
 	case deposed != addrs.NotDeposed:
@@ -60,10 +62,11 @@ func stateObject(v *StateView, d *differ, s style, item stateItem, obj *states.O
 		word = "data"
 	}
 	r := &renderer{style: s, full: true}
-	fmt.Fprintf(&r.b, "\n# %s:%s\n%s %s %s ", item.addr, note, word, quoted(item.addr.Resource.Type), quoted(item.addr.Resource.Name))
+	fmt.Fprintf(&r.b, "\n# %s:%s\n%s %s %s ", item.addr, note, word, quoted(item.addr.Resource.Type),
+		quoted(item.addr.Resource.Name))
 	sch := v.Schemas.resource(item.provider, item.addr.Resource)
 	if sch == nil {
-		return r.b.String() + "{\n    # (the provider's schema isn't known)\n}\n"
+		return r.b.String() + "{\n    # (the schema of the provider is not available)\n}\n"
 	}
 	value, err := obj.Decode(sch.Block.ImpliedType())
 	if err != nil {

@@ -62,7 +62,8 @@ func blockAddress(block *checks.Block) checkAddress {
 	out := checkAddress{Kind: checkKinds[block.Kind], ToDisplay: block.Config}
 	if block.Kind == checks.KindResource {
 		if r, ok := addrs.ParseConfigResourceText(block.Config); ok {
-			out.Module, out.Mode, out.Type, out.Name = r.Module.String(), r.Resource.Mode.String(), r.Resource.Type, r.Resource.Name
+			out.Module, out.Mode, out.Type, out.Name = r.Module.String(), r.Resource.Mode.String(),
+				r.Resource.Type, r.Resource.Name
 		}
 		return out
 	}

@@ -122,8 +122,9 @@ func (c *configWriter) module(cfg *configs.Config, parent providerKeys) *configM
 	}
 	for name, o := range m.Outputs {
 		put(&out.Outputs, name, configOutput{
-			Sensitive: o.Sensitive.Value, Ephemeral: o.Ephemeral.Value, Deprecated: o.Deprecated, Description: o.Description.Value,
-			Expression: c.expr(o.Expr), DependsOn: traversalTexts(o.DependsOn),
+			Sensitive: o.Sensitive.Value, Ephemeral: o.Ephemeral.Value, Deprecated: o.Deprecated,
+			Description: o.Description.Value,
+			Expression:  c.expr(o.Expr), DependsOn: traversalTexts(o.DependsOn),
 		})
 	}
 	for name, v := range m.Variables {
@@ -145,7 +146,8 @@ func put[V any](m *map[string]V, name string, v V) {
 
 func variableJSON(v *configs.Variable) configVariable {
 	out := configVariable{
-		Required: v.Required(), Description: v.Description.Value, Sensitive: v.Sensitive.Value, Deprecated: v.Deprecated, Ephemeral: v.Ephemeral.Value,
+		Required: v.Required(), Description: v.Description.Value, Sensitive: v.Sensitive.Value,
+		Deprecated: v.Deprecated, Ephemeral: v.Ephemeral.Value,
 	}
 	if ty := v.Type.WithOptional; ty != cty.NilType && ty != cty.DynamicPseudoType {
 		out.Type = typeJSON(ty)
@@ -160,7 +162,8 @@ func (c *configWriter) resource(r *configs.Resource, keys providerKeys, module a
 	out := &configResource{
 		Address: r.Addr.String(), Mode: r.Addr.Mode.String(), Type: r.Addr.Type, Name: r.Addr.Name,
 		ProviderConfigKey: keys.of(r.ProviderConfig(), module),
-		Count:             c.repetition(r.Count), ForEach: c.repetition(r.ForEach), DependsOn: traversalTexts(r.DependsOn),
+		Count:             c.repetition(r.Count), ForEach: c.repetition(r.ForEach),
+		DependsOn: traversalTexts(r.DependsOn),
 	}
 	for _, p := range r.Provisioners {
 		out.Provisioners = append(out.Provisioners, configProvisioner{p.Type, c.attributes(p.Config)})

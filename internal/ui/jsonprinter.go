@@ -79,8 +79,9 @@ type lineResource struct {
 func lineAddress(addr addrs.AbsInstance) lineResource {
 	return lineResource{
 		Addr: addr.String(), Module: string(addr.Module), Resource: addr.Resource.String() + addr.Key.String(),
-		ImpliedProvider: addr.Resource.ImpliedProvider(), ResourceType: addr.Resource.Type, ResourceName: addr.Resource.Name,
-		ResourceKey: valueJSON(addr.Key.Value()),
+		ImpliedProvider: addr.Resource.ImpliedProvider(), ResourceType: addr.Resource.Type,
+		ResourceName: addr.Resource.Name,
+		ResourceKey:  valueJSON(addr.Key.Value()),
 	}
 }
 
@@ -105,15 +106,18 @@ func (p *jsonPrinter) hook(typ string, o engine.Object, text string, h hook) {
 func (p *jsonPrinter) Event(e engine.Event) {
 	switch e := e.(type) {
 	case engine.RefreshStart:
-		p.hook("refresh_start", e.Object, "Refreshing state..."+identified(e.Object), hook{IDKey: e.IDKey, IDValue: e.IDValue})
+		p.hook("refresh_start", e.Object, "Refreshing state..."+identified(e.Object),
+			hook{IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.RefreshDone:
-		p.hook("refresh_complete", e.Object, "Refresh complete"+identified(e.Object), hook{IDKey: e.IDKey, IDValue: e.IDValue})
+		p.hook("refresh_complete", e.Object, "Refresh complete"+identified(e.Object),
+			hook{IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.ApplyStart:
 		if e.Action == plans.Open {
 			return
 		}
 		p.progress.start(e)
-		p.hook("apply_start", e.Object, lineVerbs(e.Action).start+identified(e.Object), hook{Action: e.Action.String(), IDKey: e.IDKey, IDValue: e.IDValue})
+		p.hook("apply_start", e.Object, lineVerbs(e.Action).start+identified(e.Object),
+			hook{Action: e.Action.String(), IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.ApplyDone:
 		p.progress.stop(e.Object)
 		if e.Action != plans.Open {
@@ -154,7 +158,8 @@ var ephemeralVerbs = map[string]struct{ start, done, failed string }{
 // lineVerbs returns the verbs of lines. In lines, reading a data source is called refreshing.
 func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
 	if a == plans.Read {
-		return struct{ start, still, done, failed string }{"Refreshing...", "Still refreshing...", "Refresh complete", "Refresh errored"}
+		return struct{ start, still, done, failed string }{"Refreshing...", "Still refreshing...",
+			"Refresh complete", "Refresh errored"}
 	}
 	return verbs[a]
 }
@@ -179,7 +184,8 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 
 func (p *jsonPrinter) still(e engine.ApplyStart, elapsed time.Duration) {
 	took := elapsed.Seconds()
-	p.hook("apply_progress", e.Object, fmt.Sprintf("%s [%s elapsed]", lineVerbs(e.Action).still, seconds(elapsed)), hook{Action: e.Action.String(), Elapsed: &took})
+	p.hook("apply_progress", e.Object, fmt.Sprintf("%s [%s elapsed]", lineVerbs(e.Action).still,
+		seconds(elapsed)), hook{Action: e.Action.String(), Elapsed: &took})
 }
 
 type lineChange struct {
@@ -194,7 +200,8 @@ type lineChange struct {
 // lineActions are the names of actions in lines.
 var lineActions = map[plans.Action]string{
 	plans.NoOp: "noop", plans.Create: "create", plans.Read: "read", plans.Update: "update", plans.Delete: "delete",
-	plans.DeleteThenCreate: "replace", plans.CreateThenDelete: "replace", plans.Forget: "remove", plans.ForgetThenCreate: "noop",
+	plans.DeleteThenCreate: "replace", plans.CreateThenDelete: "replace", plans.Forget: "remove",
+	plans.ForgetThenCreate: "noop",
 }
 
 // lineReasons are the reasons that have other names in lines than in documents.
@@ -205,7 +212,8 @@ var lineReasons = map[plans.Reason]string{
 
 func changeLine(c *plans.InstanceChange) lineChange {
 	out := lineChange{
-		Resource: lineAddress(c.Addr), Action: lineActions[c.Action], Reason: string(c.Reason), GeneratedConfig: c.GeneratedConfig,
+		Resource: lineAddress(c.Addr), Action: lineActions[c.Action], Reason: string(c.Reason),
+		GeneratedConfig: c.GeneratedConfig,
 	}
 	if name, ok := lineReasons[c.Reason]; ok {
 		out.Reason = name
@@ -231,7 +239,8 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 	if !v.Saved {
 		for _, c := range v.shownDrift() {
 			l := changeLine(c)
-			p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift", entry{"change": l})
+			p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift",
+				entry{"change": l})
 		}
 	}
 	for _, c := range v.listed() {
@@ -304,7 +313,8 @@ func (p *jsonPrinter) Message(m Message) {
 			p.line("info", addr, "resource_address", nil)
 		}
 	case Workspaces:
-		p.line("info", "list of workspaces", "workspace_list", entry{"current_workspace": m.Current, "workspaces": m.Names})
+		p.line("info", "list of workspaces", "workspace_list", entry{"current_workspace": m.Current,
+			"workspaces": m.Names})
 	default:
 		p.testMessage(m)
 	}

@@ -79,7 +79,8 @@ func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) provi
 
 // inherit sets the entry of a configuration that has none yet: that of the calling module if it is
 // for the same provider, and otherwise a new one of the module.
-func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider,
+func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig,
+	addr addrs.Provider,
 	parent providerKeys, inParent addrs.LocalProviderConfig) {
 	if _, done := keys[local]; done {
 		return
@@ -92,7 +93,9 @@ func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local add
 }
 
 // entry adds the entry of a configuration that belongs to the module itself.
-func (c *configWriter) entry(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider) *providerEntry {
+func (c *configWriter) entry(
+	cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider,
+) *providerEntry {
 	key := providerKey(local, cfg.Path)
 	e := &providerEntry{
 		Name: local.LocalName, Alias: local.Alias, FullName: addr.String(), ModuleAddress: cfg.Path.String(),
@@ -104,7 +107,9 @@ func (c *configWriter) entry(cfg *configs.Config, keys providerKeys, local addrs
 
 // entryConstraints returns the version constraints of an entry: with a provider block, all that the
 // module has for the provider; without one, those of its local name.
-func entryConstraints(m *configs.Module, local addrs.LocalProviderConfig, addr addrs.Provider) constraints.IntersectionSpec {
+func entryConstraints(
+	m *configs.Module, local addrs.LocalProviderConfig, addr addrs.Provider,
+) constraints.IntersectionSpec {
 	if m.Providers[local] == nil {
 		if req := m.RequiredProviders[local.LocalName]; req != nil {
 			return req.Constraints

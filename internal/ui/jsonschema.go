@@ -111,7 +111,8 @@ func WriteSchemas(w io.Writer, schemas map[addrs.Provider]*providers.Schema) err
 
 func schemaOfProvider(addr addrs.Provider, sch *providers.Schema) *providerSchema {
 	out := &providerSchema{
-		Resources: typesJSON(sch.Resources), DataSources: typesJSON(sch.DataSources), Ephemerals: typesJSON(sch.Ephemerals),
+		Resources: typesJSON(sch.Resources), DataSources: typesJSON(sch.DataSources),
+		Ephemerals: typesJSON(sch.Ephemerals),
 	}
 	if sch.Provider != nil {
 		out.Provider = &schemaJSON{}
@@ -147,11 +148,13 @@ func typesJSON(table providers.TypeTable) map[string]*schemaJSON {
 
 func blockSchema(b *configschema.Block) *blockJSON {
 	out := &blockJSON{
-		Attributes: attributeSchemas(b.Attributes), Description: b.Description, DescriptionKind: kindJSON(b.DescriptionKind),
-		Deprecated: b.Deprecated, DeprecationMessage: b.DeprecationMessage,
+		Attributes: attributeSchemas(b.Attributes), Description: b.Description,
+		DescriptionKind: kindJSON(b.DescriptionKind),
+		Deprecated:      b.Deprecated, DeprecationMessage: b.DeprecationMessage,
 	}
 	for name, nested := range b.BlockTypes {
-		put(&out.BlockTypes, name, &nestedJSON{nested.Nesting.String(), blockSchema(&nested.Block), nested.MinItems, nested.MaxItems})
+		put(&out.BlockTypes, name, &nestedJSON{nested.Nesting.String(), blockSchema(&nested.Block),
+			nested.MinItems, nested.MaxItems})
 	}
 	return out
 }
@@ -190,7 +193,8 @@ func identityOf(typ *providers.ResourceSchema) *identitySchema {
 }
 
 func providerFunction(f *providers.Function) *functionJSON {
-	out := &functionJSON{Description: f.Description, Summary: f.Summary, ReturnType: typeJSON(f.Return), DeprecationMessage: f.DeprecationMessage}
+	out := &functionJSON{Description: f.Description, Summary: f.Summary, ReturnType: typeJSON(f.Return),
+		DeprecationMessage: f.DeprecationMessage}
 	for _, p := range f.Params {
 		out.Parameters = append(out.Parameters, paramJSON{p.Name, p.Description, p.AllowNull, typeJSON(p.Type)})
 	}

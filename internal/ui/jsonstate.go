@@ -94,7 +94,8 @@ func (w *stateWriter) instance(it stateItem) {
 func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.DeposedKey) {
 	sch := w.Schemas.resource(it.provider, it.addr.Resource)
 	if sch == nil {
-		w.fail(fmt.Errorf("the provider %s has no schema for %s, so %s can't be shown", it.provider.ForDisplay(), it.addr.Resource.Type, it.addr))
+		w.fail(fmt.Errorf("the provider %s has no schema for %s, so %s can't be shown",
+			it.provider.ForDisplay(), it.addr.Resource.Type, it.addr))
 		return
 	}
 	v, err := obj.Decode(sch.Block.ImpliedType())
@@ -156,7 +157,8 @@ type outputJSON struct {
 func outputsJSON(outputs map[string]*states.Output) map[string]outputJSON {
 	out := make(map[string]outputJSON, len(outputs))
 	for name, o := range outputs {
-		out[name] = outputJSON{Sensitive: o.Sensitive, Deprecated: o.Deprecated, Type: typeJSON(o.Value.Type()), Value: typedJSON(o.Value)}
+		out[name] = outputJSON{Sensitive: o.Sensitive, Deprecated: o.Deprecated, Type: typeJSON(o.Value.Type()),
+			Value: typedJSON(o.Value)}
 	}
 	return out
 }

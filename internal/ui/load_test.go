@@ -69,7 +69,8 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 		t.Fatal(err)
 	}
 	plan := &plans.Plan{Changes: &plans.Changes{}, Errored: doc.Errored, Prior: states.New(), PrevRun: states.New()}
-	plan.Mode = map[string]plans.Mode{"": plans.Normal, "destroy": plans.Destroy, "refresh-only": plans.RefreshOnly}[doc.Mode]
+	plan.Mode = map[string]plans.Mode{"": plans.Normal, "destroy": plans.Destroy,
+		"refresh-only": plans.RefreshOnly}[doc.Mode]
 	plan.Timestamp, _ = time.Parse(time.RFC3339, doc.Timestamp)
 	for _, c := range doc.Changes {
 		plan.Changes.Add(c.instance(t, schemas))
@@ -91,14 +92,16 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 		plan.Targets = append(plan.Targets, parse(text))
 	}
 	for _, r := range doc.Relevant {
-		plan.RelevantAttributes = append(plan.RelevantAttributes, plans.RelevantAttribute{Resource: parse(r.Resource), Attr: pathOf(r.Attribute)})
+		plan.RelevantAttributes = append(plan.RelevantAttributes,
+			plans.RelevantAttribute{Resource: parse(r.Resource), Attr: pathOf(r.Attribute)})
 	}
 	return &PlanView{Plan: plan, Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas}
 }
 
 func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange {
 	t.Helper()
-	out := &plans.InstanceChange{Deposed: addrs.DeposedKey(c.Deposed), Reason: plans.Reason(c.Reason), Action: actionNamed(c.Change.Actions)}
+	out := &plans.InstanceChange{Deposed: addrs.DeposedKey(c.Deposed), Reason: plans.Reason(c.Reason),
+		Action: actionNamed(c.Change.Actions)}
 	var diags interface{ HasErrors() bool }
 	if out.Addr, diags = addrs.ParseInstanceText(c.Address); diags.HasErrors() {
 		t.Fatalf("bad address %s", c.Address)
@@ -301,8 +304,9 @@ func loadSchemas(t testing.TB, text []byte) map[addrs.Provider]*providers.Schema
 			t.Fatal(err)
 		}
 		sch := &providers.Schema{
-			Resources: loadTypes(p.Resources, p.Identities), DataSources: loadTypes(p.DataSources, nil), Ephemerals: loadTypes(p.Ephemerals, nil),
-			Functions: loadFunctions(p.Functions),
+			Resources: loadTypes(p.Resources, p.Identities), DataSources: loadTypes(p.DataSources, nil),
+			Ephemerals: loadTypes(p.Ephemerals, nil),
+			Functions:  loadFunctions(p.Functions),
 		}
 		if p.Provider != nil {
 			sch.Provider = loadBlock(p.Provider.Block)
@@ -318,10 +322,12 @@ func loadTypes(docs map[string]*schemaJSON, identities map[string]*identitySchem
 		sch := &providers.ResourceSchema{Version: doc.Version, Block: loadBlock(doc.Block)}
 		if id := identities[name]; id != nil {
 			sch.IdentityVersion = id.Version
-			sch.Identity = &configschema.Object{Nesting: configschema.NestingSingle, Attributes: map[string]*configschema.Attribute{}}
+			sch.Identity = &configschema.Object{Nesting: configschema.NestingSingle,
+				Attributes: map[string]*configschema.Attribute{}}
 			for attr, a := range id.Attributes {
 				sch.Identity.Attributes[attr] = &configschema.Attribute{
-					Type: loadType(a.Type), Description: a.Description, Required: a.RequiredForImport, Optional: a.OptionalForImport,
+					Type: loadType(a.Type), Description: a.Description, Required: a.RequiredForImport,
+					Optional: a.OptionalForImport,
 				}
 			}
 		}
@@ -333,10 +339,12 @@ func loadTypes(docs map[string]*schemaJSON, identities map[string]*identitySchem
 func loadFunctions(docs map[string]*functionJSON) map[string]*providers.Function {
 	out := make(map[string]*providers.Function)
 	param := func(p paramJSON) providers.FunctionParam {
-		return providers.FunctionParam{Name: p.Name, Description: p.Description, AllowNull: p.IsNullable, Type: loadType(p.Type)}
+		return providers.FunctionParam{Name: p.Name, Description: p.Description, AllowNull: p.IsNullable,
+			Type: loadType(p.Type)}
 	}
 	for name, doc := range docs {
-		f := &providers.Function{Description: doc.Description, Summary: doc.Summary, Return: loadType(doc.ReturnType), DeprecationMessage: doc.DeprecationMessage}
+		f := &providers.Function{Description: doc.Description, Summary: doc.Summary,
+			Return: loadType(doc.ReturnType), DeprecationMessage: doc.DeprecationMessage}
 		for _, p := range doc.Parameters {
 			f.Params = append(f.Params, param(p))
 		}
@@ -360,13 +368,16 @@ func loadBlock(doc *blockJSON) *configschema.Block {
 	}
 	out := &configschema.Block{
 		Attributes: loadAttributes(doc.Attributes), BlockTypes: map[string]*configschema.NestedBlock{},
-		Description: doc.Description, Deprecated: doc.Deprecated, DeprecationMessage: doc.DeprecationMessage, DescriptionKind: loadKind(doc.DescriptionKind),
+		Description: doc.Description, Deprecated: doc.Deprecated, DeprecationMessage: doc.DeprecationMessage,
+		DescriptionKind: loadKind(doc.DescriptionKind),
 	}
 	for name, b := range doc.BlockTypes {
-		nested := &configschema.NestedBlock{Nesting: nestingModes[b.NestingMode], MinItems: b.MinItems, MaxItems: b.MaxItems}
+		nested := &configschema.NestedBlock{Nesting: nestingModes[b.NestingMode], MinItems: b.MinItems,
+			MaxItems: b.MaxItems}
 		inner := loadBlock(b.Block)
 		nested.Attributes, nested.BlockTypes = inner.Attributes, inner.BlockTypes
-		nested.Description, nested.Deprecated, nested.DescriptionKind = inner.Description, inner.Deprecated, inner.DescriptionKind
+		nested.Description, nested.Deprecated, nested.DescriptionKind = inner.Description, inner.Deprecated,
+			inner.DescriptionKind
 		out.BlockTypes[name] = nested
 	}
 	return out
@@ -383,11 +394,14 @@ func loadAttributes(docs map[string]*attributeJSON) map[string]*configschema.Att
 	out := make(map[string]*configschema.Attribute)
 	for name, a := range docs {
 		attr := &configschema.Attribute{
-			Description: a.Description, Deprecated: a.Deprecated, DeprecationMessage: a.DeprecationMessage, Required: a.Required,
-			Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly, DescriptionKind: loadKind(a.DescriptionKind),
+			Description: a.Description, Deprecated: a.Deprecated, DeprecationMessage: a.DeprecationMessage,
+			Required: a.Required,
+			Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly,
+			DescriptionKind: loadKind(a.DescriptionKind),
 		}
 		if a.NestedType != nil {
-			attr.NestedType = &configschema.Object{Attributes: loadAttributes(a.NestedType.Attributes), Nesting: nestingModes[a.NestedType.NestingMode]}
+			attr.NestedType = &configschema.Object{Attributes: loadAttributes(a.NestedType.Attributes),
+				Nesting: nestingModes[a.NestedType.NestingMode]}
 		} else {
 			attr.Type = loadType(a.Type)
 		}

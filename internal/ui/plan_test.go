@@ -17,19 +17,20 @@ import (
 // others are input.
 func golden(t *testing.T, folder string, run func(t *testing.T, files map[string]string) map[string]string) {
 	t.Helper()
-	testenv.Golden(t, testenv.Glob(t, "testdata/"+folder+"/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
-		files := make(map[string]string)
-		for _, f := range archive.Files {
-			files[f.Name] = string(f.Data)
-		}
-		got := run(t, files)
-		for i, f := range archive.Files {
-			if text, ok := got[f.Name]; ok {
-				archive.Files[i].Data = []byte(text)
+	testenv.Golden(t, testenv.Glob(t, "testdata/"+folder+"/*.txtar"),
+		func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
+			files := make(map[string]string)
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
 			}
-		}
-		return archive
-	})
+			got := run(t, files)
+			for i, f := range archive.Files {
+				if text, ok := got[f.Name]; ok {
+					archive.Files[i].Data = []byte(text)
+				}
+			}
+			return archive
+		})
 }
 
 func testSchemas(t testing.TB) Schemas {
@@ -79,7 +80,8 @@ func breakLines(doc any, prefix string) string {
 	case map[string]any:
 		var lines []string
 		for _, name := range sortedNames(doc) {
-			lines = append(lines, prefix+"  "+string(states.AppendString(nil, name))+": "+breakLines(doc[name], prefix+"  "))
+			lines = append(lines, prefix+"  "+string(states.AppendString(nil, name))+": "+
+				breakLines(doc[name], prefix+"  "))
 		}
 		return "{\n" + strings.Join(lines, ",\n") + "\n" + prefix + "}"
 	case []any:

@@ -33,21 +33,27 @@ func story(p Printer) {
 		engine.RefreshStart{Object: keyed}, engine.RefreshDone{Object: keyed},
 		engine.ImportStart{Object: server, ID: "i-9"}, engine.ImportDone{Object: server, ID: "i-9"},
 		engine.EphemeralStart{Object: token, Verb: "open"}, engine.EphemeralDone{Object: token, Verb: "open"},
-		engine.EphemeralStart{Object: token, Verb: "close"}, engine.EphemeralDone{Object: token, Verb: "close", Failed: true},
-		engine.ApplyStart{Object: data, Action: plans.Read}, engine.ApplyDone{Object: data, Action: plans.Read, Elapsed: 400 * time.Millisecond},
+		engine.EphemeralStart{Object: token, Verb: "close"},
+		engine.EphemeralDone{Object: token, Verb: "close", Failed: true},
+		engine.ApplyStart{Object: data, Action: plans.Read},
+		engine.ApplyDone{Object: data, Action: plans.Read, Elapsed: 400 * time.Millisecond},
 		engine.ApplyStart{Object: server, Action: plans.Create},
 		engine.ProvisionStart{Object: server, Type: "local-exec"},
 		engine.ProvisionOutput{Object: server, Type: "local-exec", Line: "one\r\n\ntwo \x1b[2J"},
-		engine.ProvisionDone{Object: server, Type: "local-exec"}, engine.ProvisionDone{Object: server, Type: "local-exec", Failed: true},
+		engine.ProvisionDone{Object: server, Type: "local-exec"},
+		engine.ProvisionDone{Object: server, Type: "local-exec", Failed: true},
 		engine.ApplyDone{Object: made, Action: plans.Create, Elapsed: 65 * time.Second},
-		engine.ApplyStart{Object: keyed, Action: plans.Update}, engine.ApplyDone{Object: keyed, Action: plans.Update, Failed: true},
-		engine.ApplyStart{Object: deposed, Action: plans.Delete}, engine.ApplyDone{Object: deposed, Action: plans.Delete, Elapsed: 2 * time.Second},
+		engine.ApplyStart{Object: keyed, Action: plans.Update},
+		engine.ApplyDone{Object: keyed, Action: plans.Update, Failed: true},
+		engine.ApplyStart{Object: deposed, Action: plans.Delete},
+		engine.ApplyDone{Object: deposed, Action: plans.Delete, Elapsed: 2 * time.Second},
 		engine.ApplyStart{Object: long, Action: plans.Delete}, engine.ApplyDone{Object: long, Action: plans.Delete},
 		engine.Planned{}, engine.ObjectStored{},
 	} {
 		p.Event(e)
 	}
-	p.Diagnostics(tfdiags.Diagnostics{tfdiags.Errorf("Too bad", "It didn't work."), tfdiags.Warningf("Beware", "It may not work.")})
+	p.Diagnostics(tfdiags.Diagnostics{tfdiags.Errorf("Too bad", "It didn't work."), tfdiags.Warningf("Beware",
+		"It may not work.")})
 	p.Message(Text{"Some \x1b[1mtext\x1b[0m."})
 	p.Message(Applied{Counts: Counts{Add: 1, Change: 2, Remove: 3}})
 	p.Message(Applied{Counts: Counts{Import: 1, Forget: 2}})
@@ -66,9 +72,12 @@ func testStory(p Printer) {
 	p.Message(TestRun{Path: "a.tftest.hcl", Run: "one", Status: TestPass})
 	p.Message(TestRun{Path: "a.tftest.hcl", Run: "two", Status: TestError, Diagnostics: bad})
 	p.Message(TestFile{Path: "b.tftest.hcl", Status: TestSkip, Diagnostics: bad})
-	p.Message(TestCleanup{Path: "a.tftest.hcl", Run: "one", Diagnostics: bad, Left: []TestLeft{{Instance: "a.b"}, {Instance: "a.c", DeposedKey: "0123abcd"}}, StateFile: "errored_test.tfstate"})
+	p.Message(TestCleanup{Path: "a.tftest.hcl", Run: "one", Diagnostics: bad,
+		Left:      []TestLeft{{Instance: "a.b"}, {Instance: "a.c", DeposedKey: "0123abcd"}},
+		StateFile: "errored_test.tfstate"})
 	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "none", Left: []TestLeft{{Instance: "a.b"}}})
-	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "one", Left: []TestLeft{{Instance: "a.b"}}, Planned: []string{"a.d"}})
+	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "one", Left: []TestLeft{{Instance: "a.b"}},
+		Planned: []string{"a.d"}})
 	p.Message(TestSummary{Status: TestError, Passed: 1, Errored: 1, Skipped: 1})
 	p.Message(TestSummary{Status: TestPass, Passed: 3})
 }
@@ -120,7 +129,8 @@ func TestTeeTellsAll(t *testing.T) {
 func TestTally(t *testing.T) {
 	changes := &plans.Changes{}
 	changes.Add(&plans.InstanceChange{Addr: instance("a.b"), Action: plans.Forget})
-	changes.Add(&plans.InstanceChange{Addr: instance("a.c"), Action: plans.Update, Importing: &plans.Importing{ID: "x"}})
+	changes.Add(&plans.InstanceChange{Addr: instance("a.c"), Action: plans.Update,
+		Importing: &plans.Importing{ID: "x"}})
 	changes.Add(&plans.InstanceChange{Addr: instance("a.d"), Action: plans.ForgetThenCreate})
 	var tally Tally
 	tally.Expect(&plans.Plan{Changes: changes})
@@ -148,7 +158,8 @@ func TestStillGoingOn(t *testing.T) {
 	b.Reset()
 	j := NewJSON(Options{Out: &b}).(*jsonPrinter)
 	j.still(engine.ApplyStart{Object: o, Action: plans.Delete}, 80*time.Second)
-	for _, part := range []string{`"type":"apply_progress"`, `"addr":"a.b"`, `"action":"delete"`, `"elapsed_seconds":80`, `"@message":"a.b: Still destroying... [1m20s elapsed]"`} {
+	for _, part := range []string{`"type":"apply_progress"`, `"addr":"a.b"`, `"action":"delete"`,
+		`"elapsed_seconds":80`, `"@message":"a.b: Still destroying... [1m20s elapsed]"`} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%s lacks %s", b.String(), part)
 		}
@@ -166,7 +177,8 @@ func TestHeartbeats(t *testing.T) {
 		j.Event(engine.ApplyDone{Object: o, Action: plans.Create})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		got := regexp.MustCompile(`"type":"apply_(progress|complete)"|"elapsed_seconds":\d+`).FindAllString(b.String(), -1)
+		got := regexp.MustCompile(`"type":"apply_(progress|complete)"|"elapsed_seconds":\d+`).FindAllString(
+			b.String(), -1)
 		want := []string{
 			`"elapsed_seconds":10`, `"type":"apply_progress"`, `"elapsed_seconds":20`, `"type":"apply_progress"`,
 			`"elapsed_seconds":30`, `"type":"apply_progress"`, `"elapsed_seconds":40`, `"type":"apply_progress"`,

@@ -299,7 +299,7 @@ func (r *renderer) json(n *node, depth int) {
 func (r *renderer) block(n *node, depth int) {
 	if n.form == hiddenBlockForm {
 		r.b.WriteString("{\n")
-		r.comment(depth+1, "# (hidden: it has, or had, sensitive values)")
+		r.comment(depth+1, "# (hidden, because it has or had sensitive values)")
 		r.close(depth, "}")
 		return
 	}

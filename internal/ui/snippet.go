@@ -103,7 +103,8 @@ func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 			number = ">" + strings.TrimPrefix(number, " ")
 		}
 		l = l.cut()
-		b.WriteString(number + ": " + printable(l.text[:l.from]) + w.style.as(underline, printable(l.text[l.from:l.to])) + printable(l.text[l.to:]) + "\n")
+		b.WriteString(number + ": " + printable(l.text[:l.from]) +
+			w.style.as(underline, printable(l.text[l.from:l.to])) + printable(l.text[l.to:]) + "\n")
 	}
 	leftOut(len(all) - len(shown) - before)
 }

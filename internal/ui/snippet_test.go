@@ -21,18 +21,23 @@ func TestSnippetLimits(t *testing.T) {
 		lines       int
 		never       string
 	}{
-		"short":    {"a\nb\nc", "b", []string{"   1: a", ">  2: b", "   3: c"}, 3, "not shown"},
-		"all":      {"a\nb", "a\nb", []string{"   1: a", "   2: b"}, 2, ">"},
-		"single":   {"a", "a", []string{"   1: a"}, 1, ">"},
-		"early":    {text, "line 3", []string{"   1: line 1", ">  3: line 3", "  10: line 10", "      (10 more lines not shown)"}, 11, "line 11"},
-		"late":     {text, "line 15", []string{"      (10 more lines not shown)", "  11: line 11", "> 15: line 15", "  20: line 20"}, 11, " line 10\n"},
-		"middle":   {text, "line 11", []string{"      (8 more lines not shown)", "   9: line 9", "> 11: line 11", "  18: line 18", "      (2 more lines not shown)"}, 12, "line 19"},
-		"wide":     {text, strings.Join(code[3:19], "\n"), []string{"      (1 more line not shown)", "   2: line 2", ">  4: line 4", "> 11: line 11", "      (9 more lines not shown)"}, 12, "line 12"},
+		"short":  {"a\nb\nc", "b", []string{"   1: a", ">  2: b", "   3: c"}, 3, "not shown"},
+		"all":    {"a\nb", "a\nb", []string{"   1: a", "   2: b"}, 2, ">"},
+		"single": {"a", "a", []string{"   1: a"}, 1, ">"},
+		"early": {text, "line 3", []string{"   1: line 1", ">  3: line 3", "  10: line 10",
+			"      (10 more lines not shown)"}, 11, "line 11"},
+		"late": {text, "line 15", []string{"      (10 more lines not shown)", "  11: line 11",
+			"> 15: line 15", "  20: line 20"}, 11, " line 10\n"},
+		"middle": {text, "line 11", []string{"      (8 more lines not shown)", "   9: line 9",
+			"> 11: line 11", "  18: line 18", "      (2 more lines not shown)"}, 12, "line 19"},
+		"wide": {text, strings.Join(code[3:19], "\n"), []string{"      (1 more line not shown)",
+			"   2: line 2", ">  4: line 4", "> 11: line 11", "      (9 more lines not shown)"}, 12, "line 12"},
 		"longline": {long, "wrong", []string{"   1: …ä", "wrong", "ö…"}, 1, strings.Repeat("ä", 60)},
 	} {
 		var b strings.Builder
 		start := strings.Index(c.code, c.wrong)
-		(&diagWriter{}).code(&b, &snippet{Code: c.code, StartLine: 1, HighlightStart: start, HighlightEnd: start + len(c.wrong)})
+		(&diagWriter{}).code(&b, &snippet{Code: c.code, StartLine: 1, HighlightStart: start,
+			HighlightEnd: start + len(c.wrong)})
 		got, rest := b.String(), b.String()
 		for _, want := range c.want {
 			_, after, ok := strings.Cut(rest, want)

@@ -27,29 +27,36 @@ func provided() addrs.ProviderInstance {
 func testState() *states.State {
 	st := states.New()
 	obj := func(text string, change func(*states.Object)) *states.Object {
-		o := &states.Object{Attrs: []byte(text), SchemaVersion: 2, SensitivePaths: []cty.Path{cty.GetAttrPath("tags").IndexString("k")}}
+		o := &states.Object{Attrs: []byte(text), SchemaVersion: 2,
+			SensitivePaths: []cty.Path{cty.GetAttrPath("tags").IndexString("k")}}
 		if change != nil {
 			change(o)
 		}
 		return o
 	}
 	attrs := func(id string) string {
-		return fmt.Sprintf(`{"id":%q,"name":"web","image":"a\nb","size":2,"spot":null,"password":"hush","token_wo":null,"tags":{"k":"hush"},"ports":[1],`+
-			`"zones":["x"],"shape":null,"settings":{"level":1,"key":"hush","rules":null,"named":null},"disk":[{"size":1,"kind":"ssd","mount":null}],`+
-			`"member":[],"timeouts":null,"label":{}}`, id)
+		return fmt.Sprintf(
+			`{"id":%q,"name":"web","image":"a\nb","size":2,"spot":null,"password":"hush","token_wo":null,"tags":{"k":"hush"},"ports":[1],`+
+				`"zones":["x"],"shape":null,"settings":{"level":1,"key":"hush","rules":null,"named":null},"disk":[{"size":1,"kind":"ssd","mount":null}],`+
+				`"member":[],"timeouts":null,"label":{}}`, id)
 	}
 	st.SetCurrent(instance("cloud_server.web"), obj(attrs("i-1"), func(o *states.Object) {
 		o.Identity = []byte(`{"id":"i-1"}`)
-		o.Dependencies = []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed, Type: "cloud_note", Name: "n"}}}
+		o.Dependencies = []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed,
+			Type: "cloud_note", Name: "n"}}}
 	}), provided())
 	st.SetDeposed(instance("cloud_server.web"), "0123abcd", obj(attrs("i-0"), nil), provided())
-	st.SetCurrent(instance(`module.m["a"].module.n[0].cloud_server.bad[1]`), obj(attrs("i-2"), func(o *states.Object) { o.Status = states.Tainted }), provided())
+	st.SetCurrent(instance(`module.m["a"].module.n[0].cloud_server.bad[1]`),
+		obj(attrs("i-2"), func(o *states.Object) { o.Status = states.Tainted }), provided())
 	st.EnsureResource(instance("module.empty.cloud_server.none").Abs(), provided().Config)
 	st.SetCurrent(instance("data.cloud_image.d"), obj(`{"id":"x","name":"base"}`, nil), provided())
-	st.SetOutput("o", &states.Output{Value: cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NullVal(cty.String)}), Deprecated: "use p"})
+	st.SetOutput("o",
+		&states.Output{Value: cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NullVal(cty.String)}),
+			Deprecated: "use p"})
 	st.SetOutput("s", &states.Output{Value: cty.StringVal("hush"), Sensitive: true})
 	st.Checks = &checks.Results{}
-	st.Checks.Declare(checks.KindResource, "module.m.cloud_server.bad").Set(`module.m["a"].cloud_server.bad["k.l"]`, checks.Fail, []string{"It is bad."})
+	st.Checks.Declare(checks.KindResource,
+		"module.m.cloud_server.bad").Set(`module.m["a"].cloud_server.bad["k.l"]`, checks.Fail, []string{"It is bad."})
 	st.Checks.Declare(checks.KindOutput, "module.m.output.o").Set(`module.m["x.y"].output.o`, checks.Pass, nil)
 	st.Checks.Declare(checks.KindCheck, "check.c").Set("check.c", checks.Error, nil)
 	st.Checks.Declare(checks.KindVariable, "var.v").Set("var.v", checks.Unknown, nil)
@@ -81,7 +88,8 @@ func TestState(t *testing.T) {
 		}
 		return map[string]string{
 			"human": human(all), "one": human(one), "empty": human(&StateView{State: states.New()}),
-			"document": indented(t, doc.Bytes()), "document of one": indented(t, docOne.Bytes()), "empty document": empty.String(),
+			"document": indented(t, doc.Bytes()), "document of one": indented(t, docOne.Bytes()),
+			"empty document": empty.String(),
 		}
 	})
 }
@@ -124,23 +132,25 @@ func TestFormatValue(t *testing.T) {
 	list := func(v ...cty.Value) cty.Value { return cty.ListVal(v) }
 	str := cty.StringVal
 	for want, v := range map[string]cty.Value{
-		"null":                                    cty.NullVal(cty.DynamicPseudoType),
-		"tostring(null)":                          cty.NullVal(cty.String),
-		"tolist(null) /* of string */":            cty.NullVal(cty.List(cty.String)),
-		"tolist([])":                              cty.ListValEmpty(cty.String),
-		"toset([\n  \"a\",\n])":                   cty.SetVal([]cty.Value{str("a")}),
-		"tomap({\n  \"a b\" = 1\n})":              cty.MapVal(map[string]cty.Value{"a b": cty.NumberIntVal(1)}),
-		"{\n  \"a\" = {\n    \"b\" = 1.5\n  }\n}": cty.ObjectVal(map[string]cty.Value{"a": cty.ObjectVal(map[string]cty.Value{"b": cty.NumberFloatVal(1.5)})}),
+		"null":                         cty.NullVal(cty.DynamicPseudoType),
+		"tostring(null)":               cty.NullVal(cty.String),
+		"tolist(null) /* of string */": cty.NullVal(cty.List(cty.String)),
+		"tolist([])":                   cty.ListValEmpty(cty.String),
+		"toset([\n  \"a\",\n])":        cty.SetVal([]cty.Value{str("a")}),
+		"tomap({\n  \"a b\" = 1\n})":   cty.MapVal(map[string]cty.Value{"a b": cty.NumberIntVal(1)}),
+		"{\n  \"a\" = {\n    \"b\" = 1.5\n  }\n}": cty.ObjectVal(
+			map[string]cty.Value{"a": cty.ObjectVal(map[string]cty.Value{"b": cty.NumberFloatVal(1.5)})}),
 		"{}": cty.EmptyObjectVal, "[]": cty.EmptyTupleVal, "true": cty.True,
-		"(known after apply)":                       cty.UnknownVal(cty.String),
-		"(sensitive value)":                         str("x").Mark(marks.Sensitive),
-		"(ephemeral value)":                         str("x").Mark(marks.Ephemeral).Mark(marks.Sensitive),
-		"[\n  (sensitive value),\n]":                cty.TupleVal([]cty.Value{str("x").Mark(marks.Sensitive)}),
-		"<<EOT\na\nb\nEOT":                          str("a\nb"),
-		"tolist([\n  <<-EOT\n  a\n  b\n  EOT,\n])":  list(str("a\nb")),
-		`"\"${x}\" \\ \t \x1b"`:                     str("\"${x}\" \\ \t \x1b"),
-		"123456789012345678901234567890.125":        cty.MustParseNumberVal("123456789012345678901234567890.125"),
-		"[\n  {\n    \"a\" = tobool(null)\n  },\n]": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"a": cty.NullVal(cty.Bool)})}),
+		"(known after apply)":                      cty.UnknownVal(cty.String),
+		"(sensitive value)":                        str("x").Mark(marks.Sensitive),
+		"(ephemeral value)":                        str("x").Mark(marks.Ephemeral).Mark(marks.Sensitive),
+		"[\n  (sensitive value),\n]":               cty.TupleVal([]cty.Value{str("x").Mark(marks.Sensitive)}),
+		"<<EOT\na\nb\nEOT":                         str("a\nb"),
+		"tolist([\n  <<-EOT\n  a\n  b\n  EOT,\n])": list(str("a\nb")),
+		`"\"${x}\" \\ \t \x1b"`:                    str("\"${x}\" \\ \t \x1b"),
+		"123456789012345678901234567890.125":       cty.MustParseNumberVal("123456789012345678901234567890.125"),
+		"[\n  {\n    \"a\" = tobool(null)\n  },\n]": cty.TupleVal(
+			[]cty.Value{cty.ObjectVal(map[string]cty.Value{"a": cty.NullVal(cty.Bool)})}),
 	} {
 		if got := FormatValue(v); got != want {
 			t.Errorf("%#v: got %q, want %q", v, got, want)
@@ -210,19 +220,22 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		object := func(v cty.Value) cty.Value {
 			return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("x"), "any": v})
 		}
-		changes := &plans.Changes{Outputs: []*plans.OutputChange{{Name: "o", Action: plans.Update, Before: before, After: after}}}
+		changes := &plans.Changes{Outputs: []*plans.OutputChange{{Name: "o", Action: plans.Update,
+			Before: before, After: after}}}
 		for name, c := range map[string]*plans.InstanceChange{
 			"cloud_note.u": {Action: plans.Update, Before: object(before), After: object(after)},
 			"cloud_note.c": {Action: plans.Create, Before: cty.NullVal(cty.DynamicPseudoType), After: object(after)},
 			"cloud_note.d": {Action: plans.Delete, Before: object(before), After: cty.NullVal(cty.DynamicPseudoType)},
 			"cloud_note.f": {Action: plans.Forget, Before: object(before), After: cty.NullVal(cty.DynamicPseudoType)},
-			"cloud_note.n": {Action: plans.NoOp, Before: object(before), After: object(before), Importing: &plans.Importing{ID: "x"}},
+			"cloud_note.n": {Action: plans.NoOp, Before: object(before), After: object(before),
+				Importing: &plans.Importing{ID: "x"}},
 		} {
 			c.Addr, c.Provider = instance(name), provided()
 			c.PrevAddr = c.Addr
 			changes.Add(c)
 		}
-		view := &PlanView{Plan: &plans.Plan{Changes: changes, Drift: changes.Instances}, Schemas: schemas, Config: &configs.Config{Module: &configs.Module{}}}
+		view := &PlanView{Plan: &plans.Plan{Changes: changes, Drift: changes.Instances}, Schemas: schemas,
+			Config: &configs.Config{Module: &configs.Module{}}}
 		var human bytes.Buffer
 		p := NewHuman(Options{Out: &human})
 		p.Plan(view)

@@ -119,7 +119,7 @@ func (m TestCleanup) text() string {
 	if m.StateFile != "" {
 		recorded = fmt.Sprintf("; %s has their state", m.StateFile)
 	}
-	return fmt.Sprintf("Objects of %s still exist and have to be destroyed by hand%s.", where(m.Path, m.Run), recorded)
+	return fmt.Sprintf("Objects of %s still exist and must be destroyed manually%s.", where(m.Path, m.Run), recorded)
 }
 
 // testMessage prints messages of tests for humans.
@@ -155,7 +155,8 @@ func (h *human) testMessage(m Message) {
 
 func (h *human) testCleanup(m TestCleanup) {
 	if m.Diagnostics.HasErrors() {
-		h.write(h.Err, wrap(fmt.Sprintf("Not everything that %s created could be destroyed.", where(m.Path, m.Run)), columns(h.ErrWidth)-1)+"\n")
+		h.write(h.Err, wrap(fmt.Sprintf("Not everything that %s created could be destroyed.",
+			where(m.Path, m.Run)), columns(h.ErrWidth)-1)+"\n")
 	}
 	h.Diagnostics(m.Diagnostics)
 	if len(m.Left) == 0 {
@@ -163,7 +164,9 @@ func (h *human) testCleanup(m TestCleanup) {
 	}
 	h.write(h.Err, "\n"+wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
 	if m.StateFile != "" {
-		how := fmt.Sprintf("To destroy them, solve the problem and run \"tofu destroy -state=%s\" in the directory of the module under test, with the path of that file and the values that the run gave to the module's variables.", m.StateFile)
+		how := fmt.Sprintf("To destroy them, solve the problem and run \"tofu destroy -state=%s\" in the "+
+			"directory of the module under test, with the path of that file and the values that the run gave "+
+			"to the module's variables.", m.StateFile)
 		h.write(h.Err, "\n"+wrap(how, columns(h.ErrWidth)-1)+"\n")
 	}
 }
@@ -182,7 +185,9 @@ func leftText(left []TestLeft) string {
 
 func interruptText(m TestInterrupt, width int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n", wrap(fmt.Sprintf("The test was interrupted in %s, so what it created may still exist.", where(m.Path, m.Run)), width-1))
+	fmt.Fprintf(&b,
+		"\n%s\n", wrap(fmt.Sprintf("The test was interrupted in %s, so what it created may still exist.",
+			where(m.Path, m.Run)), width-1))
 	if len(m.Left) > 0 {
 		b.WriteString("\n" + wrap("These objects were created:", width-1) + "\n" + leftText(m.Left))
 	}
@@ -214,7 +219,8 @@ func (p *jsonPrinter) testMessage(m Message) {
 	case TestCleanup:
 		about := entry{"@testfile": m.Path, "@testrun": m.Run}
 		if len(m.Left) > 0 {
-			p.line("error", m.text(), "test_cleanup", about.with(entry{"test_cleanup": map[string]any{"failed_resources": m.Left}}))
+			p.line("error", m.text(), "test_cleanup",
+				about.with(entry{"test_cleanup": map[string]any{"failed_resources": m.Left}}))
 		}
 		p.diagnostics(m.Diagnostics, about)
 	case TestInterrupt:
@@ -240,9 +246,11 @@ func (p *jsonPrinter) testRun(m TestRun) {
 	}))
 	switch {
 	case m.Plan != nil:
-		p.testDocument("plan", about, &m.Diagnostics, func(w io.Writer) error { return WritePlan(w, m.Plan, p.Version) })
+		p.testDocument("plan", about, &m.Diagnostics,
+			func(w io.Writer) error { return WritePlan(w, m.Plan, p.Version) })
 	case m.State != nil:
-		p.testDocument("state", about, &m.Diagnostics, func(w io.Writer) error { return WriteState(w, m.State, p.Version) })
+		p.testDocument("state", about, &m.Diagnostics,
+			func(w io.Writer) error { return WriteState(w, m.State, p.Version) })
 	}
 	p.diagnostics(m.Diagnostics, about)
 }
@@ -254,7 +262,8 @@ func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diag
 		*diags = append(*diags, tfdiags.Warningf("The "+what+" can't be shown", "%s.", err))
 		return
 	}
-	p.line("info", "-verbose flag enabled, printing "+what, "test_"+what, about.with(entry{"test_" + what: json.RawMessage(doc.Bytes())}))
+	p.line("info", "-verbose flag enabled, printing "+what,
+		"test_"+what, about.with(entry{"test_" + what: json.RawMessage(doc.Bytes())}))
 }
 
 // with returns an entry with the fields of both.

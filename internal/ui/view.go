@@ -56,7 +56,8 @@ func markSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 // plans.
 func markShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) cty.Value {
 	v = markSecrets(v, sch)
-	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() || !v.IsKnown() {
+	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() ||
+		!v.IsKnown() {
 		return v
 	}
 	input := v.GetAttr("input")
