@@ -10,11 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2/gohcl"
 
 	"tofu/internal/tfdiags"
+	"tofu/internal/version"
 )
-
-// LanguageVersion is the OpenTofu version whose language this program implements. Version
-// constraints of modules are checked against it.
-const LanguageVersion = "1.12.6"
 
 // firstCompatibleWith is the first OpenTofu version that supports compatible_with.
 const firstCompatibleWith = "1.12.0"
@@ -83,11 +80,11 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 		if diags.HasErrors() {
 			return
 		}
-		if !set.Has(versions.MustParseVersion(LanguageVersion)) {
+		if !set.Has(versions.MustParseVersion(version.String)) {
 			incompatible = append(incompatible, tfdiags.Errorf("Incompatible module",
 				"This module requires %[2]q, but this program is compatible with OpenTofu v%[1]s. Use another "+
 					"version of the program, or relax the constraint if it is too strict.",
-				LanguageVersion, spec).At(attr.Range))
+				version.String, spec).At(attr.Range))
 		} else if warn && set.Has(versions.MustParseVersion("1.11.999")) {
 			other = append(other, tfdiags.Warningf("Ineffective version constraint",
 				"OpenTofu versions before v%s don't support compatible_with, so the constraint should exclude "+

@@ -6,7 +6,7 @@ const (
 	// String is the OpenTofu version with which this program is compatible in language, file
 	// formats and command line. required_version is checked against it, and state files and lock
 	// information name it as their writer.
-	String = "1.12.6"
+	String = "1.13.0"
 
 	// Own is the version of the program itself.
 	Own = "0.1.0-dev"
