@@ -192,7 +192,8 @@ func TestKeyFromValue(t *testing.T) {
 	}
 }
 
-// TestAddressRoundTrip checks that the text of every instance address is parsed to the same address.
+// TestAddressRoundTrip checks that the text of every instance address is parsed to the same
+// address.
 func TestAddressRoundTrip(t *testing.T) {
 	key := rapid.Custom(func(t *rapid.T) InstanceKey {
 		switch rapid.IntRange(0, 2).Draw(t, "kind") {

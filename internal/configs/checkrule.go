@@ -35,8 +35,8 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	return rule, !d.diags[before:].HasErrors()
 }
 
-// checkSelfReference reports an error if a condition refers to the resource it belongs to: evaluating
-// it would wait for itself.
+// checkSelfReference reports an error if a condition refers to the resource it belongs to:
+// evaluating it would wait for itself.
 func (d *decoder) checkSelfReference(r addrs.Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
 		if expr == nil {

@@ -188,7 +188,8 @@ func overrideOpt[T any](base *Opt[T], over Opt[T]) {
 	}
 }
 
-// override replaces an argument of base unless over is the zero value, for arguments that are not set.
+// override replaces an argument of base unless over is the zero value, for arguments that are not
+// set.
 func override[T comparable](base *T, over T) {
 	var unset T
 	if over != unset {

@@ -64,8 +64,8 @@ func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 
 var dynamicSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 
-// generatedType returns the type of the blocks that block generates: its label for a dynamic block, else
-// its own type.
+// generatedType returns the type of the blocks that block generates: its label for a dynamic block,
+// else its own type.
 func generatedType(block *hcl.Block) string {
 	if block.Type == "dynamic" && len(block.Labels) == 1 {
 		return block.Labels[0]

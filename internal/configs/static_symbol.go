@@ -73,7 +73,7 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.
 		}
 		final, err := v.Final(val)
 		if err != nil {
-			// A wrong value is no lack of one: what uses the variable goes on with an unknown value.
+			// The value is reported only here: users of the variable see an unknown value.
 			s.memo[subject].unsuitable = true
 			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
 				"The value given%s is not suitable for %s, which is declared at %s: %s.",

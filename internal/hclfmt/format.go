@@ -95,8 +95,8 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// singleInterpolation reports whether the tokens between the first "${" and the last "}" of a string are a single
-// interpolation.
+// singleInterpolation reports whether the tokens between the first "${" and the last "}" of a
+// string are a single interpolation.
 func singleInterpolation(inside hclwrite.Tokens) bool {
 	quotes := 0
 	for _, t := range inside {

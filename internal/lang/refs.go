@@ -18,8 +18,8 @@ type Refs struct {
 
 	longForm bool // a reference has the form resource.TYPE.NAME
 
-	// instanceKeys holds the instance keys of each resource that is referenced only by instance; nil if
-	// there is none.
+	// instanceKeys holds the instance keys of each resource that is referenced only by instance;
+	// nil if there is none.
 	instanceKeys map[addrs.Resource][]addrs.InstanceKey
 }
 

@@ -148,7 +148,8 @@ var dynamicSchema = &configschema.Block{
 	},
 }
 
-// TestExpanded checks that references in the content of dynamic blocks without iterations are dropped.
+// TestExpanded checks that references in the content of dynamic blocks without iterations are
+// dropped.
 func TestExpanded(t *testing.T) {
 	const source = `
 v = var.name
@@ -242,7 +243,8 @@ func bodyText(v cty.Value) string {
 	return fmt.Sprintf("v=%s b=%s", text(v), blocks)
 }
 
-// TestSuggestions checks that errors in a body suggest meta-arguments, which the body does not have.
+// TestSuggestions checks that errors in a body suggest meta-arguments, which the body does not
+// have.
 func TestSuggestions(t *testing.T) {
 	file, hclDiags := hclsyntax.ParseConfig([]byte(`for_eech = 1`), "t.tf", hcl.InitialPos)
 	if hclDiags.HasErrors() {

@@ -7,9 +7,9 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// convertCollections returns fn with collection parameters that accept any type, and converts the arguments
-// itself. HCL's conversion of an argument before the call takes time quadratic in the number of
-// elements of a tuple.
+// convertCollections returns fn with collection parameters that accept any type, and converts the
+// arguments itself. HCL's conversion of an argument before the call takes time quadratic in the
+// number of elements of a tuple.
 func convertCollections(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()
 	types := make([]cty.Type, len(params))

@@ -31,9 +31,9 @@ const (
 
 type refinement = func(*cty.RefinementBuilder) *cty.RefinementBuilder
 
-// withSizeCheck returns fn with a check of its arguments: calls for which size returns an error fail. The
-// arguments of size are unmarked and not unknown, but may contain unknown values. Refine applies to
-// unknown results, so all results of fn must satisfy it.
+// withSizeCheck returns fn with a check of its arguments: calls for which size returns an error
+// fail. The arguments of size are unmarked and not unknown, but may contain unknown values. Refine
+// applies to unknown results, so all results of fn must satisfy it.
 func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
 	check := func(args []cty.Value) error {
 		bare := make([]cty.Value, len(args))
@@ -113,8 +113,8 @@ func leadingNumber(text string) (int, string) {
 	return n, rest
 }
 
-// tooManyDigits reports whether a value is a number, or a string with a number, that has too many digits to
-// format.
+// tooManyDigits reports whether a value is a number, or a string with a number, that has too many
+// digits to format.
 func tooManyDigits(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.Type().IsPrimitiveType() {
 		return false

@@ -62,7 +62,8 @@ func yamlDeep(src string) bool {
 	return false
 }
 
-// countTypes counts the types within a type, up to a limit. The target of an alias counts at each use.
+// countTypes counts the types within a type, up to a limit. The target of an alias counts at each
+// use.
 func countTypes(ty cty.Type, limit int) int {
 	total := 1
 	switch {

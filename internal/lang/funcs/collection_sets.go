@@ -68,8 +68,8 @@ var setProduct = function.New(&function.Spec{
 	},
 })
 
-// tuplesToLists returns the arguments with tuples converted to lists where their elements have a common
-// type.
+// tuplesToLists returns the arguments with tuples converted to lists where their elements have a
+// common type.
 func tuplesToLists(args []cty.Value) []cty.Value {
 	out := make([]cty.Value, len(args))
 	for i, arg := range args {
