@@ -97,19 +97,19 @@ func (p *Provider) empty() bool {
 
 // ownConfigurations checks the provider blocks of a called module.
 func (ck *providerCheck) ownConfigurations(cfg *Config, repeated *hcl.Range) {
-	told, refused := map[string]bool{}, false
+	warned, reported := map[string]bool{}, false
 	for _, local := range slices.SortedFunc(maps.Keys(cfg.Module.Providers), addrs.LocalProviderConfig.Compare) {
 		p := cfg.Module.Providers[local]
 		switch {
-		case p.empty() && !told[p.Name]:
-			told[p.Name] = true
+		case p.empty() && !warned[p.Name]:
+			warned[p.Name] = true
 			ck.warnf(p.Range, "Redundant empty provider block",
 				"An empty provider block is the old way to declare that a module requires a provider "+
 					"configuration. Declare %s in required_providers instead, with additional configurations "+
 					"in configuration_aliases, and remove the block from %s.",
 				p.Name, cfg.Path)
-		case !p.empty() && repeated != nil && !refused:
-			refused = true
+		case !p.empty() && repeated != nil && !reported:
+			reported = true
 			ck.errorf(*repeated, "Module is incompatible with count, for_each, enabled and depends_on",
 				"%s has its own provider configurations (%s). A call with count, for_each, enabled or "+
 					"depends_on must pass them with the providers argument instead.",

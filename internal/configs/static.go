@@ -217,8 +217,8 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 				slices.Sorted(maps.Keys(d.scope.cfg.Module.Variables)), rng)
 		}
 		if v.Const.Set && !v.Const.Value {
-			return cty.DynamicVal, one(tfdiags.Errorf("Unable to use variable in static context",
-				"The variable %q can't be used here, because it is declared with const = false.", v.Name).At(rng))
+			return cty.DynamicVal, tfdiags.Errorf("Unable to use variable in static context",
+				"The variable %q can't be used here, because it is declared with const = false.", v.Name).At(rng).List()
 		}
 		return d.symbol(subject)
 	case addrs.LocalValue:
@@ -244,28 +244,26 @@ func (d *staticData) Module(call string, outputs []string, _ bool, rng hcl.Range
 	if len(outputs) == 0 {
 		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, rng)
 	}
-	return cty.DynamicVal, one(tfdiags.Errorf("Module output not supported in static context",
-		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0], d.user).At(rng))
+	return cty.DynamicVal, tfdiags.Errorf("Module output not supported in static context",
+		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0], d.user).At(rng).List()
 }
 
 func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
-	return function.Function{}, one(tfdiags.Errorf("Provider function in static context",
-		"%s can't be used here: %s must be known before any provider runs.", ref, d.user).At(rng))
+	return function.Function{}, tfdiags.Errorf("Provider function in static context",
+		"%s can't be used here: %s must be known before any provider runs.", ref, d.user).At(rng).List()
 }
 
 func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
-	return one(tfdiags.Errorf("Dynamic value in static context",
+	return tfdiags.Errorf("Dynamic value in static context",
 		"%s can't be used here, because %s must be known before planning. Only variables, local values, paths "+
-			"and the workspace can be used.", subject, d.user).At(rng))
+			"and the workspace can be used.", subject, d.user).At(rng).List()
 }
 
 func (d *staticData) undefined(what string, subject addrs.Referenceable, name string, names []string,
 	rng hcl.Range) tfdiags.Diagnostics {
-	return one(tfdiags.Errorf("Undefined "+what,
-		"There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng))
+	return tfdiags.Errorf("Undefined "+what,
+		"There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng).List()
 }
-
-func one(d tfdiags.Diagnostic) tfdiags.Diagnostics { return d.List() }
 
 func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	env := d.scope.env
@@ -273,9 +271,9 @@ func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfd
 	if dir, ok := dirs[subject.Name]; ok {
 		return cty.StringVal(filepath.ToSlash(dir)), nil
 	}
-	return cty.DynamicVal, one(tfdiags.Errorf("Invalid \"path\" attribute",
+	return cty.DynamicVal, tfdiags.Errorf("Invalid \"path\" attribute",
 		"The \"path\" object has no attribute %q.%s",
-		subject.Name, suggest.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng))
+		subject.Name, suggest.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng).List()
 }
 
 func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
@@ -283,10 +281,10 @@ func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.
 	case "workspace":
 		return cty.StringVal(d.scope.env.workspace), nil
 	case "applying":
-		return cty.DynamicVal, one(tfdiags.Errorf("Invalid attribute in static context",
-			"%s is known only while planning and applying.", subject).At(rng))
+		return cty.DynamicVal, tfdiags.Errorf("Invalid attribute in static context",
+			"%s is known only while planning and applying.", subject).At(rng).List()
 	}
-	return cty.DynamicVal, one(tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
+	return cty.DynamicVal, tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
 		"There is no attribute %[1]s.%[2]s. The only attribute is %[1]s.workspace, the name of the selected "+
-			"workspace.", subject.Alias, subject.Name).At(rng))
+			"workspace.", subject.Alias, subject.Name).At(rng).List()
 }

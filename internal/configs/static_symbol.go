@@ -23,8 +23,8 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 	result, known := s.memo[subject]
 	switch {
 	case !known && s.env.depth >= maxChain:
-		return cty.DynamicVal, one(tfdiags.Errorf("Chain of references too long",
-			"%s is reached through a chain of more than %d references.", s.name(subject.String()), maxChain).At(s.declared(subject)))
+		return cty.DynamicVal, tfdiags.Errorf("Chain of references too long",
+			"%s is reached through a chain of more than %d references.", s.name(subject.String()), maxChain).At(s.declared(subject)).List()
 	case !known:
 		s.env.depth++
 		defer func() { s.env.depth-- }()
@@ -33,8 +33,8 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 		result.value, result.diags = s.evaluate(subject)
 		result.busy = false
 	case result.busy: // a symbol further up the stack
-		return cty.DynamicVal, one(tfdiags.Errorf("Circular reference", "%s refers to itself.",
-			s.name(subject.String())).At(s.declared(subject)))
+		return cty.DynamicVal, tfdiags.Errorf("Circular reference", "%s refers to itself.",
+			s.name(subject.String())).At(s.declared(subject)).List()
 	}
 	var diags tfdiags.Diagnostics
 	if !known || len(result.diags) <= maxRepeated {
@@ -112,10 +112,10 @@ func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 			}
 			return answer.Value(v)
 		}
-		return cty.DynamicVal, one(tfdiags.Errorf("No value for required variable",
-			"The variable %q has no value, and prompting for one failed: %s.", v.Name, err).At(v.Range))
+		return cty.DynamicVal, tfdiags.Errorf("No value for required variable",
+			"The variable %q has no value, and prompting for one failed: %s.", v.Name, err).At(v.Range).List()
 	}
-	return cty.DynamicVal, one(v.NoValue())
+	return cty.DynamicVal, v.NoValue().List()
 }
 
 func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
@@ -133,6 +133,6 @@ func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics)
 	if v.Default.Set {
 		return cty.NilVal, nil
 	}
-	return cty.DynamicVal, one(tfdiags.Errorf("Missing required variable in module call",
-		"The module %s needs a value for the variable %q.", s.cfg.Path, v.Name).At(call.Config.MissingItemRange()))
+	return cty.DynamicVal, tfdiags.Errorf("Missing required variable in module call",
+		"The module %s needs a value for the variable %q.", s.cfg.Path, v.Name).At(call.Config.MissingItemRange()).List()
 }

@@ -125,11 +125,11 @@ func (o *Overlay) root(m *Module) *Module {
 	out := *m
 	out.Providers, out.LocalNames = maps.Clone(m.Providers), maps.Clone(m.LocalNames)
 	for _, p := range o.Providers {
-		placed := *p
-		placed.Provider = m.ProviderByLocalName(p.Name)
-		out.Providers[placed.Local()] = &placed
-		if _, ok := out.LocalNames[placed.Provider]; !ok {
-			out.LocalNames[placed.Provider] = p.Name
+		configured := *p
+		configured.Provider = m.ProviderByLocalName(p.Name)
+		out.Providers[configured.Local()] = &configured
+		if _, ok := out.LocalNames[configured.Provider]; !ok {
+			out.LocalNames[configured.Provider] = p.Name
 		}
 	}
 	return &out

@@ -118,10 +118,10 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 	return out
 }
 
-// without returns the body without the references to objects for which unwanted returns true.
-func (b *Body) without(unwanted func(*addrs.Reference) bool) *Body {
+// without returns the body without the references to objects for which drop returns true.
+func (b *Body) without(drop func(*addrs.Reference) bool) *Body {
 	out := *b
-	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), unwanted)
+	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), drop)
 	out.Refs.instanceKeys = namedInstances(out.Refs.Objects)
 	return &out
 }

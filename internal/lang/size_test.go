@@ -16,9 +16,9 @@ import (
 func TestDoubling(t *testing.T) {
 	text := cty.StringVal(strings.Repeat("x", 1<<20))
 	for _, test := range []struct {
-		expr    string
-		start   cty.Value
-		refused bool
+		expr     string
+		start    cty.Value
+		tooLarge bool
 	}{
 		{"[x, x]", text, true},
 		{"{ a = x, b = x }", text.Mark("secret"), true},
@@ -37,21 +37,21 @@ func TestDoubling(t *testing.T) {
 				v, diags := EvalIn(&hcl.EvalContext{Variables: map[string]cty.Value{"x": x}}, expr,
 					cty.DynamicPseudoType)
 				if diags.HasErrors() {
-					checkRefusal(t, diags, test.refused)
+					checkTooLarge(t, diags, test.tooLarge)
 					return
 				}
 				x = v
 			}
-			if test.refused {
+			if test.tooLarge {
 				t.Error("no error")
 			}
 		})
 	}
 }
 
-func checkRefusal(t *testing.T, diags tfdiags.Diagnostics, refused bool) {
+func checkTooLarge(t *testing.T, diags tfdiags.Diagnostics, tooLarge bool) {
 	t.Helper()
-	if !refused || len(diags) != 1 || diags[0].Summary != "Value too large" || diags[0].Subject == nil {
+	if !tooLarge || len(diags) != 1 || diags[0].Summary != "Value too large" || diags[0].Subject == nil {
 		t.Error(diags.Err())
 	}
 }

@@ -177,13 +177,13 @@ func (f *fixedBody) fix(content *hcl.BodyContent, asBlocks map[string]*NestedBlo
 	for name, attr := range content.Attributes {
 		out.Attributes[name] = attr
 	}
-	gathered := make(map[string]*blocksExpr)
+	exprs := make(map[string]*blocksExpr)
 	for _, block := range content.Blocks {
 		if nested := asBlocks[block.Type]; nested != nil {
-			expr := gathered[block.Type]
+			expr := exprs[block.Type]
 			if expr == nil {
 				expr = &blocksExpr{name: block.Type, nested: nested}
-				gathered[block.Type] = expr
+				exprs[block.Type] = expr
 				out.Attributes[block.Type] = &hcl.Attribute{
 					Name: block.Type, Expr: expr, Range: block.DefRange, NameRange: block.TypeRange,
 				}

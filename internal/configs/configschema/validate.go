@@ -46,17 +46,17 @@ func (b *Block) problems(prefix string) []error {
 
 func (n *NestedBlock) ownProblems(path string) []error {
 	var errs []error
-	complain := func(wrong bool, text string) {
+	check := func(wrong bool, text string) {
 		if wrong {
 			errs = append(errs, fmt.Errorf("%s: %s", path, text))
 		}
 	}
 	single := n.Nesting == NestingSingle || n.Nesting == NestingGroup
-	complain(n.Nesting == nestingInvalid || n.Nesting > NestingMap, "the nesting mode is missing or unknown")
-	complain(n.MinItems < 0 || n.MaxItems < 0, "the limits on the number of blocks must not be negative")
-	complain(single && (n.MinItems > 1 || n.MaxItems > 1), "this nesting mode allows at most one block")
-	complain(!single && n.MaxItems > 0 && n.MinItems > n.MaxItems, "MinItems is greater than MaxItems")
-	complain(n.Nesting == NestingSet && n.Block.ImpliedType().HasDynamicTypes(),
+	check(n.Nesting == nestingInvalid || n.Nesting > NestingMap, "the nesting mode is missing or unknown")
+	check(n.MinItems < 0 || n.MaxItems < 0, "the limits on the number of blocks must not be negative")
+	check(single && (n.MinItems > 1 || n.MaxItems > 1), "this nesting mode allows at most one block")
+	check(!single && n.MaxItems > 0 && n.MinItems > n.MaxItems, "MinItems is greater than MaxItems")
+	check(n.Nesting == NestingSet && n.Block.ImpliedType().HasDynamicTypes(),
 		"blocks in a set can't contain attributes of dynamic type")
 	return errs
 }
@@ -67,20 +67,20 @@ func (a *Attribute) problems(prefix, name string) []error {
 		return []error{fmt.Errorf("%s: the attribute schema is missing", path)}
 	}
 	var errs []error
-	complain := func(wrong bool, text string) {
+	check := func(wrong bool, text string) {
 		if wrong {
 			errs = append(errs, fmt.Errorf("%s: %s", path, text))
 		}
 	}
-	complain(!validName.MatchString(name), "the name may contain only lower-case letters, digits and underscores")
-	complain(!a.Required && !a.Optional && !a.Computed, "one of Optional, Required and Computed must be set")
-	complain(a.Required && (a.Optional || a.Computed), "Required can't be combined with Optional or Computed")
-	complain(a.WriteOnly && a.Computed && !a.Optional && !a.Required, "a write-only attribute must be configurable")
-	complain((a.Type == cty.NilType) == (a.NestedType == nil), "exactly one of Type and NestedType must be set")
+	check(!validName.MatchString(name), "the name may contain only lower-case letters, digits and underscores")
+	check(!a.Required && !a.Optional && !a.Computed, "one of Optional, Required and Computed must be set")
+	check(a.Required && (a.Optional || a.Computed), "Required can't be combined with Optional or Computed")
+	check(a.WriteOnly && a.Computed && !a.Optional && !a.Required, "a write-only attribute must be configurable")
+	check((a.Type == cty.NilType) == (a.NestedType == nil), "exactly one of Type and NestedType must be set")
 	if a.NestedType == nil {
 		return errs
 	}
-	complain(a.NestedType.Nesting == nestingInvalid || a.NestedType.Nesting == NestingGroup ||
+	check(a.NestedType.Nesting == nestingInvalid || a.NestedType.Nesting == NestingGroup ||
 		a.NestedType.Nesting > NestingMap,
 		"the nesting mode is missing or unknown")
 	for _, child := range slices.Sorted(maps.Keys(a.NestedType.Attributes)) {

@@ -62,12 +62,12 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 	return out, diags
 }
 
-func undeclaredValue(name, meant string, g configs.Given, count int) tfdiags.Diagnostics {
+func undeclaredValue(name, suggestion string, g configs.Given, count int) tfdiags.Diagnostics {
 	switch {
 	case g.Undeclared == configs.UndeclaredError:
 		return tfdiags.Errorf("Value for undeclared variable",
 			"The root module has no variable %q, but %s sets it.%s Declare it in a \"variable\" block, or "+
-				"remove the value.", name, g.From, meant).List()
+				"remove the value.", name, g.From, suggestion).List()
 	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
 		where := ""
 		if g.Range.Filename != "" {
@@ -75,7 +75,7 @@ func undeclaredValue(name, meant string, g configs.Given, count int) tfdiags.Dia
 		}
 		return tfdiags.Warningf("Value for undeclared variable",
 			"The root module has no variable %q, but %s%s sets it.%s Declare it in a \"variable\" block, or "+
-				"remove the value.", name, g.From, where, meant).List()
+				"remove the value.", name, g.From, where, suggestion).List()
 	}
 	return nil
 }

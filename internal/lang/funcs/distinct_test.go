@@ -63,7 +63,7 @@ func TestDistinctIsLinear(t *testing.T) {
 	if err != nil || got.LengthInt() != len(values) {
 		t.Fatal(err)
 	}
-	if spent := time.Since(start); spent > time.Minute {
-		t.Errorf("took %v", spent)
+	if elapsed := time.Since(start); elapsed > time.Minute {
+		t.Errorf("took %v", elapsed)
 	}
 }

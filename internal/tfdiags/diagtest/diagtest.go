@@ -52,12 +52,12 @@ func places(diags tfdiags.Diagnostics, base string) []string {
 	return slices.Compact(out)
 }
 
-var elsewhere = regexp.MustCompile(`^# (?:(\S+:\d+): )?(error|warning): (.*)$`)
+var archiveNote = regexp.MustCompile(`^# (?:(\S+:\d+): )?(error|warning): (.*)$`)
 
 func expectations(archive *txtar.Archive) []string {
 	var out []string
 	for _, line := range strings.Split(string(archive.Comment), "\n") {
-		if m := elsewhere.FindStringSubmatch(line); m != nil {
+		if m := archiveNote.FindStringSubmatch(line); m != nil {
 			at := m[1]
 			if at == "" {
 				at = "-"
