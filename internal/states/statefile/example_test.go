@@ -1,0 +1,37 @@
+package statefile_test
+
+import (
+	"fmt"
+
+	"tofu/internal/states/statefile"
+)
+
+// A state of an older version is written in version 4.
+func Example() {
+	old := `{"version": 3, "serial": 7, "lineage": "a1b2", "modules": [{"path": ["root"], "outputs": {
+		"address": {"sensitive": false, "type": "string", "value": "10.0.0.1"}}, "resources": {}}]}`
+	f, err := statefile.Parse([]byte(old))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	f.Serial++
+	text, err := statefile.Encode(f, &statefile.Options{Indent: true})
+	fmt.Print(string(text), err)
+	// Output:
+	// {
+	//   "version": 4,
+	//   "terraform_version": "1.12.6",
+	//   "serial": 8,
+	//   "lineage": "a1b2",
+	//   "outputs": {
+	//     "address": {
+	//       "value": "10.0.0.1",
+	//       "type": "string"
+	//     }
+	//   },
+	//   "resources": [],
+	//   "check_results": null
+	// }
+	// <nil>
+}

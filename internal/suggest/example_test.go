@@ -1,0 +1,16 @@
+package suggest_test
+
+import (
+	"fmt"
+
+	"tofu/internal/suggest"
+)
+
+func ExampleDidYouMean() {
+	commands := []string{"init", "plan", "apply"}
+	fmt.Printf("There is no command %q.%s\n", "aply", suggest.DidYouMean("aply", commands))
+	fmt.Printf("There is no command %q.%s\n", "deploy", suggest.DidYouMean("deploy", commands))
+	// Output:
+	// There is no command "aply". Did you mean "apply"?
+	// There is no command "deploy".
+}

@@ -1,0 +1,29 @@
+package upgrade_test
+
+import (
+	"fmt"
+
+	"tofu/internal/depsfile"
+	"tofu/internal/upgrade"
+)
+
+// Only the text of the constraint changes.
+func Example() {
+	source := []byte("terraform {\n  required_version = \"~> 1.5\" # see the wiki\n}\n")
+	places, diags := upgrade.Places([]upgrade.File{{Name: "main.tf", Source: source}})
+	if diags.HasErrors() {
+		fmt.Println(diags.Err())
+		return
+	}
+	version, _ := depsfile.ParseVersion("2.1.0")
+	raised, err := upgrade.Raise(places[0].Text, version)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(string(upgrade.Apply(source, []upgrade.Edit{{Place: places[0], Text: raised}})))
+	// Output:
+	// terraform {
+	//   required_version = "~> 2.1" # see the wiki
+	// }
+}
