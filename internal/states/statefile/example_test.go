@@ -2,8 +2,10 @@ package statefile_test
 
 import (
 	"fmt"
+	"strings"
 
 	"tofu/internal/states/statefile"
+	"tofu/internal/version"
 )
 
 // A state of an older version is written in version 4.
@@ -17,11 +19,11 @@ func Example() {
 	}
 	f.Serial++
 	text, err := statefile.Encode(f, &statefile.Options{Indent: true})
-	fmt.Print(string(text), err)
+	fmt.Print(strings.ReplaceAll(string(text), version.String, "VERSION"), err)
 	// Output:
 	// {
 	//   "version": 4,
-	//   "terraform_version": "1.12.6",
+	//   "terraform_version": "VERSION",
 	//   "serial": 8,
 	//   "lineage": "a1b2",
 	//   "outputs": {
