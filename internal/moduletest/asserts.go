@@ -28,7 +28,8 @@ func (e *execution) analyseAsserts() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, rule := range e.run.Asserts {
 		a := &assertion{
-			status: Error, condition: lang.Analyse(rule.Condition, addrs.TestScope), message: lang.Analyse(rule.ErrorMessage, addrs.TestScope),
+			status: Error, condition: lang.Analyse(rule.Condition, addrs.TestScope),
+			message: lang.Analyse(rule.ErrorMessage, addrs.TestScope),
 		}
 		diags = append(append(diags, a.condition.Refs.Problems...), a.message.Refs.Problems...)
 		e.asserts = append(e.asserts, a)
@@ -163,10 +164,12 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	case v.IsNull():
 		diags = append(diags, problem("Invalid condition result", "The condition is null; it has to be true or false."))
 	case err != nil:
-		diags = append(diags, problem("Invalid condition result", "The condition must be true or false: "+tfdiags.FormatError(err)+"."))
+		diags = append(diags, problem("Invalid condition result", "The condition must be true or false: "+
+			tfdiags.FormatError(err)+"."))
 	case !result.IsKnown():
 		d := problem("Unknown condition value",
-			"The condition can't be decided: it depends on values that are not known here. Values that are known only after apply need a run with command = apply.")
+			"The condition can't be decided: it depends on values that are not known here. Values that are "+
+				"known only after apply need a run with command = apply.")
 		d.Extra = tfdiags.CausedByUnknown{}
 		diags = append(diags, d)
 	case result.True():
@@ -198,13 +201,15 @@ func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
 		if what := hidden.what; marks.Has(v, hidden.mark) {
 			return "The error message is not shown because it refers to " + what + " values.", append(diags,
 				tfdiags.Warningf("Error message refers to "+what+" values",
-					"The message of this assertion refers to %s values, so it is not shown. Remove the reference, or use nonsensitive() where the result reveals nothing.", what).At(rng))
+					"The message of this assertion refers to %s values, so it is not shown. Remove the "+
+						"reference, or use nonsensitive() where the result reveals nothing.", what).At(rng))
 		}
 	}
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
-		return "", append(diags, tfdiags.Errorf("Invalid error message", "The error message is null; it has to be a string.").At(rng))
+		return "", append(diags, tfdiags.Errorf("Invalid error message",
+			"The error message is null; it has to be a string.").At(rng))
 	case !v.IsKnown():
 		return "The error message depends on values that are known only after apply.", diags
 	}

@@ -17,7 +17,8 @@ import (
 // ends runs, does not end this; a second one does.
 func (f *fileRun) cleanUp(ctx context.Context) bool {
 	clean := true
-	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)), func(m *moduleState) bool { return m.last == nil })
+	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)),
+		func(m *moduleState) bool { return m.last == nil })
 	slices.SortFunc(list, func(a, b *moduleState) int { return cmp.Compare(b.order, a.order) })
 	for _, m := range list {
 		clean = f.destroy(ctx, m) && clean
@@ -41,7 +42,8 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 		}
 		putBack(byRun[obj.last], addr, obj)
 	}
-	for _, e := range slices.SortedFunc(maps.Keys(byRun), func(a, b *execution) int { return strings.Compare(a.run.Name, b.run.Name) }) {
+	for _, e := range slices.SortedFunc(maps.Keys(byRun),
+		func(a, b *execution) int { return strings.Compare(a.run.Name, b.run.Name) }) {
 		st, more := f.destroyAs(ctx, e, byRun[e])
 		diags = append(diags, more...)
 		for r := range st.Resources() {

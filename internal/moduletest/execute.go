@@ -147,7 +147,9 @@ func errInterrupted() tfdiags.Diagnostic {
 }
 
 // apply carries out the plan and takes over the state that results, whatever happens.
-func (e *execution) apply(ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan) (*states.State, tfdiags.Diagnostics) {
+func (e *execution) apply(
+	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan,
+) (*states.State, tfdiags.Diagnostics) {
 	opts := &engine.ApplyOptions{Variables: e.values}
 	targeted := len(plan.Targets) > 0
 	if !targeted {
@@ -203,7 +205,8 @@ func instanceAddress(tr hcl.Traversal) (addrs.AbsInstance, tfdiags.Diagnostics) 
 		err = errors.New("only managed resources can be replaced")
 	}
 	if err != nil {
-		return addrs.AbsInstance{}, tfdiags.Errorf("Invalid address", "%s: %s.", target, err).At(tr.SourceRange()).List()
+		return addrs.AbsInstance{},
+			tfdiags.Errorf("Invalid address", "%s: %s.", target, err).At(tr.SourceRange()).List()
 	}
 	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, nil
 }

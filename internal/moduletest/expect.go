@@ -33,7 +33,8 @@ func expectations(run *configs.TestRun) ([]*expectation, tfdiags.Diagnostics) {
 			out = append(out, &expectation{subject: ref.Subject, rng: tr.SourceRange()})
 		default:
 			diags = append(diags, tfdiags.Errorf("Invalid \"expect_failures\" reference",
-				"Only objects with conditions can be expected to fail: variables, outputs, resources, data sources and checks. %s has none.", ref.Subject).At(tr.SourceRange()))
+				"Only objects with conditions can be expected to fail: variables, outputs, resources, data "+
+					"sources and checks. %s has none.", ref.Subject).At(tr.SourceRange()))
 		}
 	}
 	return out, diags
@@ -87,7 +88,8 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 	}
 	for _, x := range expected {
 		if !x.met {
-			out = append(out, tfdiags.Errorf("Missing expected failure", "The run expects %s to fail, and it did not.", x.subject).At(x.rng))
+			out = append(out, tfdiags.Errorf("Missing expected failure",
+				"The run expects %s to fail, and it did not.", x.subject).At(x.rng))
 		}
 	}
 	return out
@@ -124,7 +126,9 @@ func unreachable(diags tfdiags.Diagnostics, expected []*expectation) tfdiags.Dia
 			continue
 		}
 		out = append(out, tfdiags.Warningf("Invalid variable in test file",
-			"The variable %s has an invalid value in this run. Although this failure was expected, nothing could be applied because of it, so the run fails. Use command = plan to test the variable's validation rules.", v))
+			"The variable %s has an invalid value in this run. Although this failure was expected, nothing "+
+				"could be applied because of it, so the run fails. Use command = plan to test the variable's "+
+				"validation rules.", v))
 	}
 	return out
 }

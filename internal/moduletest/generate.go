@@ -66,13 +66,16 @@ func checkValues(schema *configschema.Block, values cty.Value, path cty.Path) er
 		case attr == nil:
 			return path.NewErrorf("there is no attribute or block %q", name)
 		case !attr.Computed:
-			return at.NewErrorf("this attribute is not computed by the provider, so it can't be made up: it is what the configuration says")
+			return at.NewErrorf("this attribute is not computed by the provider, so it can't be made up: it " +
+				"is what the configuration says")
 		}
 	}
 	return nil
 }
 
-func (g *generator) attribute(attr *configschema.Attribute, config, value cty.Value, given bool, path cty.Path) (cty.Value, error) {
+func (g *generator) attribute(
+	attr *configschema.Attribute, config, value cty.Value, given bool, path cty.Path,
+) (cty.Value, error) {
 	switch {
 	case attr.WriteOnly:
 		return cty.NullVal(attr.ImpliedType()), nil
@@ -159,7 +162,9 @@ func (g *generator) emptyNested(obj *configschema.Object, path cty.Path) (cty.Va
 }
 
 // blocks completes the blocks of one type.
-func (g *generator) blocks(schema *configschema.NestedBlock, config, values cty.Value, path cty.Path) (cty.Value, error) {
+func (g *generator) blocks(
+	schema *configschema.NestedBlock, config, values cty.Value, path cty.Path,
+) (cty.Value, error) {
 	switch {
 	case config.IsNull() || !config.IsKnown():
 		return config, nil

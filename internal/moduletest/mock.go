@@ -75,19 +75,23 @@ func (m *mockObject) Configure(context.Context, cty.Value) tfdiags.Diagnostics {
 func (m *mockObject) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	v, err := states.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
 	if err != nil {
-		return providers.UpgradeResponse{Diagnostics: m.diags.AppendError(fmt.Errorf("reading the stored object: %w", err))}
+		return providers.UpgradeResponse{Diagnostics: m.diags.AppendError(
+			fmt.Errorf("reading the stored object: %w", err))}
 	}
 	return providers.UpgradeResponse{Value: v}
 }
 
 // UpgradeResourceIdentity implements providers.Interface.
-func (m *mockObject) UpgradeResourceIdentity(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
+func (m *mockObject) UpgradeResourceIdentity(
+	_ context.Context, req providers.UpgradeRequest,
+) providers.UpgradeResponse {
 	if m.schema == nil || m.schema.Identity == nil {
 		return providers.UpgradeResponse{}
 	}
 	v, err := states.Unmarshal(req.JSON, m.schema.Identity.ImpliedType())
 	if err != nil {
-		return providers.UpgradeResponse{Diagnostics: m.diags.AppendError(fmt.Errorf("reading the stored identity: %w", err))}
+		return providers.UpgradeResponse{Diagnostics: m.diags.AppendError(
+			fmt.Errorf("reading the stored identity: %w", err))}
 	}
 	return providers.UpgradeResponse{Value: v}
 }
@@ -127,7 +131,8 @@ func (m *mockObject) ImportResourceState(_ context.Context, req providers.Import
 		attrs["id"] = cty.StringVal(req.ID)
 		v = cty.ObjectVal(attrs)
 	}
-	return providers.ImportResponse{Imported: []providers.ImportedObject{{Type: req.Type, State: v, Identity: req.Identity}}}
+	return providers.ImportResponse{Imported: []providers.ImportedObject{{Type: req.Type, State: v,
+		Identity: req.Identity}}}
 }
 
 // MoveResourceState implements providers.Interface: an object of another type is made anew.

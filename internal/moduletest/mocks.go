@@ -25,8 +25,9 @@ var _ engine.Mocks = (*mocks)(nil)
 
 func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)) *mocks {
 	return &mocks{
-		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{}, overrides: configs.OverrideTable{},
-		used: map[addrs.ConfigResource]addrs.AbsProviderConfig{},
+		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{},
+		overrides: configs.OverrideTable{},
+		used:      map[addrs.ConfigResource]addrs.AbsProviderConfig{},
 	}
 }
 
@@ -77,7 +78,8 @@ func schemaOf(schema *providers.Schema, r addrs.Resource) *providers.ResourceSch
 	if schema == nil {
 		return nil
 	}
-	table := map[addrs.ResourceMode]providers.TypeTable{addrs.Managed: schema.Resources, addrs.Data: schema.DataSources, addrs.Ephemeral: schema.Ephemerals}[r.Mode]
+	table := map[addrs.ResourceMode]providers.TypeTable{addrs.Managed: schema.Resources,
+		addrs.Data: schema.DataSources, addrs.Ephemeral: schema.Ephemerals}[r.Mode]
 	if table == nil {
 		return nil
 	}

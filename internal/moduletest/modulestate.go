@@ -29,7 +29,8 @@ type realObject struct {
 func (e *execution) module() *moduleState {
 	m := e.modules[e.subject.key]
 	if m == nil {
-		m = &moduleState{state: states.New(), mocked: map[addrs.AbsInstance]bool{}, aside: map[addrs.AbsInstance]realObject{}}
+		m = &moduleState{state: states.New(), mocked: map[addrs.AbsInstance]bool{},
+			aside: map[addrs.AbsInstance]realObject{}}
 		e.modules[e.subject.key] = m
 	}
 	return m

@@ -78,9 +78,10 @@ func loadSuite(t *testing.T, archive *txtar.Archive) (*Suite, tfdiags.Diagnostic
 			files.Files[f.Name] = f.Data
 		}
 	}
-	opts := &configs.LoadOptions{Parser: configs.NewParser(files.FS()), Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
-		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
-	}}
+	opts := &configs.LoadOptions{Parser: configs.NewParser(files.FS()),
+		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
+		}}
 	root, diags := configs.LoadRoot(t.Context(), ".", opts)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -124,7 +125,8 @@ func writeEvent(out *strings.Builder, e Event) {
 	case Abandoned:
 		fmt.Fprintf(out, "  abandoned after %s: left %v\n", e.Run, e.Left)
 	case Ended:
-		fmt.Fprintf(out, "%s: %d passed, %d failed, %d errored, %d skipped\n", e.Status, e.Passed, e.Failed, e.Errored, e.Skipped)
+		fmt.Fprintf(out, "%s: %d passed, %d failed, %d errored, %d skipped\n", e.Status, e.Passed, e.Failed,
+			e.Errored, e.Skipped)
 	}
 }
 
@@ -184,14 +186,16 @@ func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
 		t.Errorf("left: %s", left)
 	}
 	if twice {
-		if kept == nil || len(objects(kept)) == 0 || !strings.Contains(out.String(), "abandoned after one") || !strings.Contains(out.String(), "No place") {
+		if kept == nil || len(objects(kept)) == 0 || !strings.Contains(out.String(), "abandoned after one") ||
+			!strings.Contains(out.String(), "No place") {
 			t.Errorf("what is left is not told:\n%s", &out)
 		}
 	}
 }
 
 func TestOnly(t *testing.T) {
-	s := &Suite{Files: []*configs.TestFile{{Name: "a.tftest.hcl"}, {Name: "tests/b.tftest.hcl"}, {Name: "tests/c.tftest.hcl"}}}
+	s := &Suite{Files: []*configs.TestFile{{Name: "a.tftest.hcl"}, {Name: "tests/b.tftest.hcl"},
+		{Name: "tests/c.tftest.hcl"}}}
 	unknown := s.Only([]string{"./tests/c.tftest.hcl", "a.tftest.hcl", "b.tftest.hcl", "a.tftest.hcl", ""})
 	if diff := cmp.Diff([]string{"b.tftest.hcl", ""}, unknown); diff != "" {
 		t.Error(diff)

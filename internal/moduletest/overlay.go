@@ -28,13 +28,16 @@ func (e *execution) findProviders() tfdiags.Diagnostics {
 	for local := range e.file.Mocks {
 		names[local] = true
 	}
-	for _, local := range slices.SortedFunc(maps.Keys(names), func(a, b addrs.LocalProviderConfig) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, local := range slices.SortedFunc(maps.Keys(names),
+		func(a, b addrs.LocalProviderConfig) int { return strings.Compare(a.String(), b.String()) }) {
 		switch {
 		case e.subject.knows(local.LocalName):
 			e.place(local, local)
-		case !slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool { return e.Suite.subjects[r].knows(local.LocalName) }):
+		case !slices.ContainsFunc(e.file.Runs,
+			func(r *configs.TestRun) bool { return e.Suite.subjects[r].knows(local.LocalName) }):
 			diags = append(diags, tfdiags.Errorf("Configuration of an unknown provider",
-				"%s has a provider block for %q, but no module that it tests uses a provider of that name. Remove the block, or add the provider to required_providers of a module.",
+				"%s has a provider block for %q, but no module that it tests uses a provider of that name. "+
+					"Remove the block, or add the provider to required_providers of a module.",
 				e.file.Name, local.LocalName))
 		}
 	}
@@ -49,13 +52,15 @@ func (e *execution) mappedProviders() tfdiags.Diagnostics {
 		p := e.provider(from)
 		if p == nil {
 			diags = append(diags, tfdiags.Errorf("Missing provider configuration",
-				"%s has no provider block %s. The providers argument of a run chooses among the provider blocks of its file.", e.file.Name, from).At(pair.InParent.NameRange))
+				"%s has no provider block %s. The providers argument of a run chooses among the provider "+
+					"blocks of its file.", e.file.Name, from).At(pair.InParent.NameRange))
 			continue
 		}
 		own := e.subject.config.Module.Providers[to]
 		if own != nil && (own.ForEach != nil) != (p.ForEach != nil) {
 			diags = append(diags, tfdiags.Errorf("Provider instances don't fit",
-				"In the run %q, %s takes the place of %s, but only one of them has for_each: the module under test names its instances.", e.run.Name, from, to))
+				"In the run %q, %s takes the place of %s, but only one of them has for_each: the module under "+
+					"test names its instances.", e.run.Name, from, to))
 			continue
 		}
 		e.place(from, to)
@@ -84,7 +89,8 @@ func (e *execution) place(from, to addrs.LocalProviderConfig) {
 }
 
 func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderConfig {
-	return addrs.AbsProviderConfig{Provider: e.subject.config.Module.ProviderByLocalName(local.LocalName), Alias: local.Alias}
+	return addrs.AbsProviderConfig{Provider: e.subject.config.Module.ProviderByLocalName(local.LocalName),
+		Alias: local.Alias}
 }
 
 // findOverrides gathers the overrides of the run and of the file, which gives way where both are about one target.
@@ -98,7 +104,8 @@ func (e *execution) findOverrides() tfdiags.Diagnostics {
 	for _, o := range e.file.Overrides {
 		if own[o.Target] {
 			diags = append(diags, tfdiags.Warningf("Override without effect",
-				"The run %q has an override of its own for %s, which is used instead of the file's.", e.run.Name, o.Target).At(o.TargetRange))
+				"The run %q has an override of its own for %s, which is used instead of the file's.",
+				e.run.Name, o.Target).At(o.TargetRange))
 			continue
 		}
 		diags = append(diags, e.override(o, false)...)
@@ -112,7 +119,8 @@ func repeated(list []*configs.Override) tfdiags.Diagnostics {
 	seen := map[addrs.Target]bool{}
 	for _, o := range list {
 		if seen[o.Target] {
-			diags = append(diags, tfdiags.Errorf("Duplicated override", "%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
+			diags = append(diags, tfdiags.Errorf("Duplicated override",
+				"%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
 		}
 		seen[o.Target] = true
 	}
@@ -142,7 +150,8 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 		name, value := it.Element()
 		outputs[name.AsString()] = value
 		if declared[name.AsString()] == nil {
-			diags = append(diags, tfdiags.Warningf("Override of an unknown output", "%s has no output %q.", o.Target, name.AsString()).At(o.TargetRange))
+			diags = append(diags, tfdiags.Warningf("Override of an unknown output", "%s has no output %q.",
+				o.Target, name.AsString()).At(o.TargetRange))
 		}
 	}
 	e.overlay.Outputs[path] = outputs
@@ -169,7 +178,8 @@ func unsuitable(o *configs.Override, cfg *configs.Config) string {
 	case r == nil:
 		return fmt.Sprintf("There is no %s in the module under test.", o.Target.Resource.In(o.Target.Module.Module()))
 	case o.Target.HasKey && r.Count == nil && r.ForEach == nil:
-		return fmt.Sprintf("There is no %s: the resource has neither count nor for_each. Leave out the instance key.", o.Target)
+		return fmt.Sprintf("There is no %s: the resource has neither count nor for_each. Leave out the "+
+			"instance key.", o.Target)
 	}
 	return ""
 }

@@ -54,7 +54,9 @@ func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModu
 		t.types[name] = want
 	case have != want:
 		t.diags = append(t.diags, tfdiags.Errorf("Provider type mismatch",
-			"In the run %q, the provider configuration %q of %s is for provider %s, but an earlier run of the file uses that name for %s. Give each provider a name of its own, and pass it with the providers argument of the run.",
+			"In the run %q, the provider configuration %q of %s is for provider %s, but an earlier run of the "+
+				"file uses that name for %s. Give each provider a name of its own, and pass it with the "+
+				"providers argument of the run.",
 			run.Name, name, t.file.Name, want.ForDisplay(), have.ForDisplay()).At(at))
 	}
 }

@@ -67,7 +67,8 @@ type fileRun struct {
 
 func newFileRun(r *Runner, file *configs.TestFile) *fileRun {
 	return &fileRun{
-		Runner: r, file: file, modules: map[string]*moduleState{}, outputs: map[string]outputs{}, planned: map[string]bool{},
+		Runner: r, file: file, modules: map[string]*moduleState{}, outputs: map[string]outputs{},
+		planned:   map[string]bool{},
 		validated: map[*subject]bool{}, functions: newFunctionTable(),
 	}
 }

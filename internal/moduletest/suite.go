@@ -30,8 +30,11 @@ type subject struct {
 }
 
 // Load reads the test files of a root module that was loaded with the options, and loads the modules that runs name in its place.
-func Load(ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions) (*Suite, tfdiags.Diagnostics) {
-	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{}, root: &subject{dir: root.Module.Dir, config: root}}
+func Load(
+	ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions,
+) (*Suite, tfdiags.Diagnostics) {
+	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{},
+		root: &subject{dir: root.Module.Dir, config: root}}
 	files, diags := opts.Parser.TestFiles(root.Module.Dir, testDir)
 	s.Files = files
 	if diags.HasErrors() {
@@ -140,7 +143,8 @@ func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	for local := range file.Providers {
 		module := s.Root.Module
 		for _, run := range file.Runs {
-			if cfg := s.Own(run); cfg != nil && module.RequiredProviders[local.LocalName] == nil && cfg.Module.RequiredProviders[local.LocalName] != nil {
+			if cfg := s.Own(run); cfg != nil && module.RequiredProviders[local.LocalName] == nil &&
+				cfg.Module.RequiredProviders[local.LocalName] != nil {
 				module = cfg.Module
 			}
 		}

@@ -90,7 +90,8 @@ func (v *variables) forModule() (map[string]engine.Variable, tfdiags.Diagnostics
 			out[name] = engine.Variable{Value: withoutSensitive(value)}
 		case v.module.Variables[name].Required():
 			diags = append(diags, tfdiags.Errorf("No value for required variable",
-				"The module under test requires the variable %q, which neither the run %q nor the file nor the command line gives a value.",
+				"The module under test requires the variable %q, which neither the run %q nor the file nor "+
+					"the command line gives a value.",
 				name, v.run.Name).At(v.module.Variables[name].Range))
 		}
 	}
@@ -103,7 +104,8 @@ func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sen
 func (v *variables) value(at variable) (cty.Value, tfdiags.Diagnostics) {
 	if f := v.found[at]; f != nil {
 		if f.busy {
-			return cty.NilVal, tfdiags.Errorf("Variables that need each other", "The value of variable %q depends on itself.", at.name).List()
+			return cty.NilVal, tfdiags.Errorf("Variables that need each other",
+				"The value of variable %q depends on itself.", at.name).List()
 		}
 		return f.value, f.diags
 	}
@@ -151,7 +153,8 @@ func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, tfdiags.D
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
-	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(vars), "run": v.runsObject()}, Functions: v.functions()}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(vars), "run": v.runsObject()},
+		Functions: v.functions()}
 	value, hclDiags := expr.Value(ctx)
 	return value, diags.AppendHCL(hclDiags)
 }
@@ -171,7 +174,8 @@ func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[str
 			vars[name], diags = value, append(diags, more...)
 		default:
 			diags = append(diags, tfdiags.Errorf("Invalid reference",
-				"Variables of tests can refer to other variables (var.NAME) and to outputs of earlier runs (run.NAME.OUTPUT); %s can't be referred to here.", root).At(tr.SourceRange()))
+				"Variables of tests can refer to other variables (var.NAME) and to outputs of earlier runs "+
+					"(run.NAME.OUTPUT); %s can't be referred to here.", root).At(tr.SourceRange()))
 		}
 	}
 	return vars, diags
@@ -202,7 +206,8 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 	if declared := v.module.Variables[name]; declared != nil && declared.Default.Set {
 		return declared.Default.Value, nil
 	}
-	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable", "Nothing gives the variable %q a value.", name).At(at).List()
+	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable",
+		"Nothing gives the variable %q a value.", name).At(at).List()
 }
 
 // placed gives a place to diagnostics that have none. What was found before stays as it is: each use of it has a place of its own.

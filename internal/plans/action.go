@@ -1,6 +1,6 @@
 package plans
 
-// Action is what happens to an object.
+// Action is the planned action on an object.
 type Action uint8
 
 const (
@@ -13,15 +13,15 @@ const (
 	Delete
 	Forget
 	ForgetThenCreate
-	Open // of an ephemeral object; never in a plan
+	Open // opens an ephemeral object; never in a plan
 )
 
-// IsReplace tells whether an old object makes way for a new one.
+// IsReplace reports whether the action replaces an object by a new one.
 func (a Action) IsReplace() bool {
 	return a == DeleteThenCreate || a == CreateThenDelete || a == ForgetThenCreate
 }
 
-// Names is the action in JSON output, and in String joined with dashes.
+// Names returns the names of the action in JSON output. String joins them with dashes.
 func (a Action) Names() []string { return actionNames[a] }
 
 var actionNames = [...][]string{
@@ -45,7 +45,8 @@ func (a Action) String() string {
 	return names[0]
 }
 
-// Reason says why an action was chosen where that is not plain from the values; its text is the JSON form, "" for none.
+// Reason is why an action was chosen, if that is not obvious from the values. Its text is the JSON
+// form; "" means no reason.
 type Reason string
 
 const (

@@ -1,24 +1,26 @@
 package plans
 
-// Circumstances are what an action follows from, once a provider has said what the new object would be.
+// Circumstances determine an action, once the provider has planned the new object.
 type Circumstances struct {
-	HasPrior bool // there is an object, and it is to be updated if possible
-	Tainted  bool // there is an object, but it is to be replaced; HasPrior is false then
+	HasPrior bool // there is an object to update if possible
+	Tainted  bool // there is an object to replace; HasPrior is false then
 	Equal    bool // the planned object equals the prior one
-	// Forced: replacement was asked for, by the user or by a trigger.
+	// Forced and Triggered say that the user or replace_triggered_by requested a replacement.
 	Forced, Triggered bool
-	// CannotUpdate: attributes changed that the provider can only change by replacing the object.
+	// CannotUpdate says that attributes changed which the provider can change only by replacing the
+	// object.
 	CannotUpdate bool
-	// WriteOnly: a write-only attribute is among those; it can't be compared, so it always replaces.
+	// WriteOnly says that a write-only attribute is among them. It can't be compared, so it always
+	// forces a replacement.
 	WriteOnly bool
-	// SensitivityDiffers: the values are equal, but other parts of them are sensitive.
+	// SensitivityDiffers says that the values are equal, but different parts are sensitive.
 	SensitivityDiffers bool
 
 	CreateBeforeDestroy bool
-	Forgets             bool // lifecycle.destroy = false: what would be destroyed is forgotten
+	Forgets             bool // lifecycle.destroy = false: objects are forgotten instead of destroyed
 }
 
-// Decide gives the action and the reason for it.
+// Decide returns the action and its reason.
 func Decide(c Circumstances) (Action, Reason) {
 	replace := DeleteThenCreate
 	if c.CreateBeforeDestroy {

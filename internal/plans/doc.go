@@ -1,8 +1,10 @@
-// Package plans is the document that says what applying a configuration would do, and the pure rules that decide it.
+// Package plans holds the document that describes what an apply would do, and the pure rules that
+// determine it.
 //
-// The engine fills a [Plan]; ui renders it; planfile stores it; the engine applies it. Values are decoded, marked values: what is
-// sensitive carries its mark, write-only values are null, ephemeral ones never appear.
+// The engine creates and applies a [Plan], package ui renders it, and package planfile stores it. Its
+// values are decoded and marked: sensitive parts carry marks, write-only values are null, and
+// ephemeral values never occur.
 //
-// Invariants: one change per instance object; changes of action NoOp share Before and After; a plan is not changed once the engine
-// has returned it.
+// Invariants: there is one change per object of an instance; changes with the action NoOp share Before
+// and After; a plan is not modified after the engine has returned it.
 package plans

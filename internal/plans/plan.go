@@ -14,34 +14,37 @@ import (
 type Mode uint8
 
 const (
-	Normal      Mode = iota // make real what the configuration says
+	Normal      Mode = iota // make the objects match the configuration
 	Destroy                 // destroy everything
-	RefreshOnly             // only take note of what changed outside
+	RefreshOnly             // only record changes made outside
 )
 
-// Plan is everything that applying needs, besides the configuration.
+// Plan holds everything that an apply needs besides the configuration.
 type Plan struct {
 	Mode    Mode
-	Errored bool // planning failed: can be shown, not applied
-	// Applyable: applying would change something (an object, the state, an output).
+	Errored bool // planning failed: the plan can be shown, but not applied
+	// Applyable says that applying the plan would change an object, the state or an output.
 	Applyable bool
-	// Complete: nothing was left out by targeting or deferral.
+	// Complete says that targeting and deferral excluded nothing.
 	Complete bool
 
-	Timestamp time.Time // what plantimestamp() gives
+	Timestamp time.Time // result of plantimestamp()
 
-	// Variables are the root input values as they were given (before conversion and defaults), without ephemeral ones.
+	// Variables are the root input values as given, before conversion and defaults, without
+	// ephemeral ones.
 	Variables map[string]cty.Value
-	// EphemeralVariables names the root variables that must be given again to apply the plan.
-	EphemeralVariables map[string]bool // value: whether one was given when planning
+	// EphemeralVariables are the root variables that must be set again to apply the plan. The value
+	// says whether the variable was set for the plan.
+	EphemeralVariables map[string]bool
 
 	Targets, Excludes []addrs.Target
 	ForceReplace      []addrs.AbsInstance
 
 	Changes *Changes
-	// Drift lists what changed outside since the last run, Moved-only entries included. Before is the previous run's value.
+	// Drift holds the changes made outside since the last run, including moves. Before is the value
+	// after the previous run.
 	Drift []*InstanceChange
-	// RelevantAttributes are the attributes that the plan's outcome depends on.
+	// RelevantAttributes are the attributes that the result of the plan depends on.
 	RelevantAttributes []RelevantAttribute
 
 	PrevRun *states.State // after moves and schema upgrades, before refreshing
@@ -63,7 +66,8 @@ func (p *Plan) Destroys() bool {
 	return false
 }
 
-// RelevantAttribute names an attribute of a resource instance (or of all instances, when HasKey is false).
+// RelevantAttribute names an attribute of a resource instance (or of all instances, when HasKey is
+// false).
 type RelevantAttribute struct {
 	Resource addrs.Target
 	Attr     cty.Path
@@ -87,37 +91,37 @@ type objectID struct {
 type InstanceChange struct {
 	Addr     addrs.AbsInstance
 	Deposed  addrs.DeposedKey  // set for a deposed object's change
-	PrevAddr addrs.AbsInstance // other than Addr when the object was moved
+	PrevAddr addrs.AbsInstance // differs from Addr if the object was moved
 	Provider addrs.ProviderInstance
 
 	Action Action
 	Reason Reason
 
-	Before, After cty.Value // marked; null where there is no object
-	// BeforeIdentity and AfterIdentity are cty.NilVal where the type has none.
+	Before, After cty.Value // marked; null if there is no object
+	// BeforeIdentity and AfterIdentity are cty.NilVal if the resource type has no identity.
 	BeforeIdentity, AfterIdentity cty.Value
 	RequiredReplace               []cty.Path
 	Private                       []byte // planned private data
 
-	// ReplaceDeposed is the key under which the old object is kept while CreateThenDelete runs.
+	// ReplaceDeposed is the deposed key of the old object during CreateThenDelete.
 	ReplaceDeposed addrs.DeposedKey
 
 	Importing       *Importing
 	GeneratedConfig string
 }
 
-// Importing says that the change takes over an existing object.
+// Importing is the import of an existing object.
 type Importing struct {
 	ID       string
-	Identity cty.Value // cty.NilVal when imported by ID
+	Identity cty.Value // cty.NilVal if imported by ID
 }
 
-// Moved tells whether the object was at another address before.
+// Moved reports whether the object had another address before.
 func (c *InstanceChange) Moved() bool {
 	return c.PrevAddr != c.Addr && c.PrevAddr != (addrs.AbsInstance{})
 }
 
-// OutputChange is what is to happen to a root output value.
+// OutputChange is the planned change of a root output value.
 type OutputChange struct {
 	Name          string
 	Action        Action
@@ -135,17 +139,17 @@ func (c *Changes) Add(change *InstanceChange) {
 	c.byObject[objectID{change.Addr, change.Deposed}] = change
 }
 
-// Instance gives the change of an object, nil when none is planned.
+// Instance returns the change of an object, or nil if none is planned.
 func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *InstanceChange {
 	return c.byObject[objectID{addr, deposed}]
 }
 
-// Output gives the change of a root output, nil when none is recorded.
+// Output returns the change of a root output, or nil if none is recorded.
 func (c *Changes) Output(name string) *OutputChange {
 	return c.byOutput[name]
 }
 
-// AddOutput records a root output's change.
+// AddOutput records the change of a root output.
 func (c *Changes) AddOutput(change *OutputChange) {
 	if c.byOutput == nil {
 		c.byOutput = make(map[string]*OutputChange)

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Provisioner is one of the built-in provisioners.
+// Provisioner is a built-in provisioner.
 type Provisioner struct {
 	name     string
 	schema   *configschema.Block
@@ -19,17 +19,17 @@ type Provisioner struct {
 	run      func(ctx context.Context, r *request) error
 }
 
-// request is what one run is asked to do.
+// request is one run of a provisioner.
 type request struct {
 	config     cty.Value
-	connection cty.Value           // null: there is none; without marks
-	secret     func(string) bool   // whether an argument of the connection may not be shown
+	connection cty.Value           // unmarked; null if there is none
+	secret     func(string) bool   // reports whether an argument of the connection is secret
 	out        func(string)        // never nil
-	hidden     bool                // neither commands nor what they print may be shown
+	hidden     bool                // neither commands nor their output may be shown
 	warn       func(detail string) // adds a warning to the result
 }
 
-// Builtin gives the built-in provisioner of a type, nil when there is none of that name.
+// Builtin returns the built-in provisioner of a type, or nil if there is none.
 func Builtin(typ string) *Provisioner {
 	return builtin[typ]
 }
@@ -40,7 +40,7 @@ var builtin = map[string]*Provisioner{
 	"remote-exec": {"remote-exec", remoteExecSchema, validateRemoteExec, runRemoteExec},
 }
 
-// Schema gives the schema of the provisioner's block.
+// Schema returns the schema of the provisioner block.
 func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
 	return &providers.ResourceSchema{Block: p.schema}, nil
 }
@@ -50,23 +50,29 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return p.validate(config)
 }
 
-// Run does the work. The connection is null when there is none; what is marked in it isn't shown. Output lines go to out; a nil out says
-// that neither output nor commands may be shown, in errors either.
-func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
+// Run runs the provisioner. connection is null if there is none; its marked parts are not shown.
+// Output lines go to out. If out is nil, neither output nor commands may be shown, not even in
+// errors.
+func (p *Provisioner) Run(
+	ctx context.Context, config, connection cty.Value, out func(line string),
+) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	r := newRequest(config, connection, out)
 	r.warn = func(detail string) {
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name + " provisioner warning", Detail: detail})
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name +
+			" provisioner warning", Detail: detail})
 	}
 	if err := p.run(ctx, r); err != nil {
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error", Detail: tfdiags.Sentence(err)})
+		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error",
+			Detail: tfdiags.Sentence(err)})
 	}
 	return diags
 }
 
 func newRequest(config, connection cty.Value, out func(line string)) *request {
 	connection, whole := connection.Unmark()
-	r := &request{config: config, out: out, secret: func(name string) bool { return len(whole) > 0 || attribute(connection, name).IsMarked() }}
+	r := &request{config: config, out: out,
+		secret: func(name string) bool { return len(whole) > 0 || attribute(connection, name).IsMarked() }}
 	r.connection, _ = connection.UnmarkDeep()
 	if out == nil {
 		r.hidden, r.out = true, func(string) {}
@@ -82,7 +88,7 @@ func required(ty cty.Type) *configschema.Attribute {
 	return &configschema.Attribute{Type: ty, Required: true}
 }
 
-// text gives an attribute of an object as text, "" when it isn't set.
+// text returns an attribute of an object as text, or "" if it is not set.
 func text(v cty.Value, name string) string {
 	v = attribute(v, name)
 	if v.IsNull() || !v.IsKnown() {
@@ -103,7 +109,7 @@ func attribute(v cty.Value, name string) cty.Value {
 	return v.GetAttr(name)
 }
 
-// texts gives a list attribute's elements; a null one is an error, for it can't be told what is meant.
+// texts returns the elements of a list attribute. A null element is an error.
 func texts(v cty.Value, name string) ([]string, error) {
 	v = attribute(v, name)
 	if v.IsNull() || !v.IsKnown() {

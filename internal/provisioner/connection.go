@@ -16,29 +16,31 @@ import (
 
 const defaultTimeout = 5 * time.Minute
 
-// A target is another machine on which files can be put and scripts run. What it does ends soon after the context that it was
-// opened with does.
+// target is a remote machine for files and scripts. Its operations end soon after the context that
+// it was opened with.
 type target interface {
-	// upload writes a file. Where dst is a directory, the file gets the name in it.
+	// upload writes a file. If dst is a directory, the file is created in it under name.
 	upload(dst, name string, size int64, content io.Reader) error
-	// uploadDir writes a directory's content, and the directory itself unless src ends with a slash.
+	// uploadDir writes the content of a directory, and the directory itself unless src ends with a
+	// slash.
 	uploadDir(dst, src string) error
-	// script puts a script on the machine, runs it there and removes it.
+	// script uploads a script, runs it and removes it.
 	script(text []byte, out io.Writer) error
 	close() error
 }
 
-// connectionTypes are the ways to reach a machine.
+// connectionTypes are the ways to connect to a machine.
 var connectionTypes = map[string]func(ctx context.Context, c *connection, r *request) (target, error){
 	"":      openSSH,
 	"ssh":   openSSH,
 	"winrm": openWinRM,
 }
 
-// open reaches the machine that a run's connection names.
+// open connects to the machine of a run's connection.
 func open(ctx context.Context, r *request) (target, error) {
 	if r.connection.IsNull() {
-		return nil, errors.New("missing connection configuration: add a connection block to the provisioner or the resource that says which host to connect to")
+		return nil, errors.New("missing connection configuration: add a connection block to the provisioner " +
+			"or the resource that says which host to connect to")
 	}
 	typ := strings.ToLower(text(r.connection, "type"))
 	opener := connectionTypes[typ]
@@ -57,14 +59,14 @@ type connection struct {
 	endpoint
 	timeout       time.Duration
 	scriptPath    string
-	windows       bool // the target's platform
+	windows       bool // platform of the target
 	agent         *bool
 	agentIdentity string
-	bastion       *endpoint // nil: none
-	proxy         *proxy    // nil: none
+	bastion       *endpoint // nil if there is none
+	proxy         *proxy    // nil if there is none
 }
 
-// endpoint is one machine to log in to.
+// endpoint is a machine to log in to.
 type endpoint struct {
 	host        string
 	port        int
@@ -75,7 +77,7 @@ type endpoint struct {
 	hostKey     string
 }
 
-// proxy is an HTTP proxy that connects to the first machine.
+// proxy is an HTTP proxy in front of the first machine.
 type proxy struct {
 	scheme, host, user, password string
 	port                         int
@@ -105,13 +107,15 @@ func decodeConnection(r *request) (*connection, error) {
 		if d, err := time.ParseDuration(given); err == nil {
 			c.timeout = d
 		} else {
-			r.warn(fmt.Sprintf("The connection's timeout %q is no duration like \"30s\" or \"5m\"; %s is used instead.", given, defaultTimeout))
+			r.warn(fmt.Sprintf("The connection's timeout %q is no duration like \"30s\" or \"5m\"; %s is used "+
+				"instead.", given, defaultTimeout))
 		}
 	}
 	platform := text(v, "target_platform")
 	windows, ok := platforms[platform]
 	if !ok {
-		return nil, fmt.Errorf("the connection's target_platform %q is unknown; it is either \"unix\" or \"windows\"", platform)
+		return nil, fmt.Errorf("the connection's target_platform %q is unknown; it is either \"unix\" or "+
+			"\"windows\"", platform)
 	}
 	c.windows = windows
 	if c.windows {
@@ -136,8 +140,8 @@ func decodeConnection(r *request) (*connection, error) {
 	return c, err
 }
 
-// decodeBastion gives the machine on the way, nil when there is none. What isn't said of it is as for the target; a certificate
-// only together with the target's key, to which it belongs, and never the target's host key.
+// decodeBastion returns the bastion, or nil if there is none. Arguments that are not set default to
+// those of the target, except the host key, and the certificate if the bastion has its own key.
 func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
 	host := text(v, "bastion_host")
 	if host == "" {
@@ -152,7 +156,8 @@ func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
 		b.privateKey, b.certificate = base.privateKey, or(b.certificate, base.certificate)
 	}
 	if b.certificate != "" && b.privateKey == "" {
-		return nil, errors.New("the connection has a bastion_certificate but no bastion_private_key, to which it must belong")
+		return nil, errors.New("the connection has a bastion_certificate but no bastion_private_key, to which " +
+			"it must belong")
 	}
 	var err error
 	b.port, err = port(v, "bastion_port", base.port)
@@ -164,10 +169,12 @@ func decodeProxy(v cty.Value) (*proxy, error) {
 	if host == "" {
 		return nil, nil
 	}
-	p := &proxy{scheme: or(text(v, "proxy_scheme"), "http"), host: bareHost(host), user: text(v, "proxy_user_name"), password: text(v, "proxy_user_password")}
+	p := &proxy{scheme: or(text(v, "proxy_scheme"), "http"), host: bareHost(host), user: text(v,
+		"proxy_user_name"), password: text(v, "proxy_user_password")}
 	standard, ok := map[string]int{"http": 80, "https": 443}[p.scheme]
 	if !ok {
-		return nil, fmt.Errorf("the connection's proxy_scheme %q is unknown; it is either \"http\" or \"https\"", p.scheme)
+		return nil, fmt.Errorf(
+			"the connection's proxy_scheme %q is unknown; it is either \"http\" or \"https\"", p.scheme)
 	}
 	var err error
 	p.port, err = port(v, "proxy_port", standard)
@@ -187,12 +194,13 @@ func port(v cty.Value, name string, fallback int) (int, error) {
 	case n == 0 && accuracy == 0:
 		return fallback, nil
 	case n < 0 || n > 65535 || accuracy != 0:
-		return 0, fmt.Errorf("the connection's %s is %s; it must be a number from 1 to 65535", name, given.AsBigFloat().Text('f', -1))
+		return 0, fmt.Errorf("the connection's %s is %s; it must be a number from 1 to 65535", name,
+			given.AsBigFloat().Text('f', -1))
 	}
 	return int(n), nil
 }
 
-// bareHost takes the brackets off an IPv6 address.
+// bareHost removes the brackets of an IPv6 address.
 func bareHost(host string) string {
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		return host[1 : len(host)-1]
@@ -207,7 +215,7 @@ func or(a, b string) string {
 	return b
 }
 
-// scriptFile is where a script is put, with a name of its own so that runs at one time don't meet.
+// scriptFile returns a unique path for a script, so that concurrent runs do not conflict.
 func (c *connection) scriptFile() string {
 	path := c.scriptPath
 	switch {
@@ -218,7 +226,7 @@ func (c *connection) scriptFile() string {
 	}
 	path = strings.ReplaceAll(path, "%RAND%", strconv.Itoa(int(rand.Uint32()>>1)))
 	if !c.windows && !strings.Contains(path, "/") {
-		path = "./" + path // a shell looks for bare names elsewhere
+		path = "./" + path // a shell searches for bare names in PATH
 	}
 	return path
 }

@@ -2,15 +2,17 @@ package provisioner
 
 import "bytes"
 
-// maxLine is where a line that never ends is cut, so that a stream without line ends can't fill the memory.
+// maxLine is the length at which a line is cut, so that a stream without line ends can't fill the
+// memory.
 const maxLine = 64 << 10
 
-// A lines is a writer that passes on what is written to it line by line. Line feeds, carriage returns and both together end
-// a line: progress displays use the second, terminals the third. It is for one goroutine.
+// lines is a writer that passes on its input line by line. Line feeds, carriage returns, and both
+// together end a line: progress displays use the second, terminals the third. It is not safe for
+// concurrent use.
 type lines struct {
 	out     func(string)
 	pending []byte
-	cr      bool // the byte before was a carriage return, whose line is out already
+	cr      bool // the previous byte was a carriage return, which ended its line
 }
 
 // Write implements io.Writer.
@@ -53,14 +55,14 @@ func (l *lines) flush() {
 	l.pending = l.pending[:0]
 }
 
-// end passes on what is left: a last line without an end.
+// end passes on a last line without a line end.
 func (l *lines) end() {
 	if len(l.pending) > 0 {
 		l.flush()
 	}
 }
 
-// A tail keeps the last bytes that were written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	max  int
 	kept []byte

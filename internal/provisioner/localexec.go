@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// grace is how long an interrupted command may take to end by itself.
+	// grace is how long an interrupted command may take to end.
 	grace = 5 * time.Second
-	// lastWords is how long output is still read after an interrupted command has ended.
-	lastWords = 200 * time.Millisecond
-	// errorOutput is how much of a failed command's output its error repeats.
+	// drainTime is how long output is read after an interrupted command has ended.
+	drainTime = 200 * time.Millisecond
+	// errorOutput is the maximum size of a failed command's output in its error.
 	errorOutput = 8 << 10
 )
 
@@ -35,7 +35,7 @@ var localExecSchema = &configschema.Block{Attributes: map[string]*configschema.A
 	"quiet":       optional(cty.Bool),
 }}
 
-// shells are the interpreters for a command without one, by operating system; "" is for all others.
+// shells are the default interpreters by operating system; "" is for all others.
 var shells = map[string][]string{
 	"":        {"/bin/sh", "-c"},
 	"windows": {"cmd", "/C"},
@@ -61,8 +61,8 @@ func runLocalExec(ctx context.Context, r *request) error {
 		r.out(fmt.Sprintf("Executing: %q", args))
 	}
 
-	// The process gets the pipe's end itself, not a goroutine that copies to it: waiting for the process then never waits for
-	// others that inherited its output.
+	// Pass the pipe itself to the process, rather than copying to it in a goroutine. Waiting for
+	// the process then never waits for others that inherited its output.
 	pr, pw, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making a pipe for the command's output: %w", err)
@@ -87,17 +87,17 @@ func runLocalExec(ctx context.Context, r *request) error {
 	go func() {
 		defer close(copied)
 		l := &lines{out: r.out}
-		io.Copy(io.MultiWriter(l, kept), pr) // it ends with the pipe's last writer, or when pr is closed
+		io.Copy(io.MultiWriter(l, kept), pr) // ends with the last writer of the pipe, or when pr is closed
 		l.end()
 	}()
 	err = p.wait(ctx)
-	// Processes that the command left behind may still hold the pipe; their output counts, unless the run is to end: then they
-	// end too.
+	// Processes that the command left behind may still hold the pipe. Their output is read until
+	// the run is interrupted; then they are ended too.
 	select {
 	case <-copied:
 	case <-ctx.Done():
 		p.kill()
-		time.AfterFunc(lastWords, func() { pr.Close() })
+		time.AfterFunc(drainTime, func() { pr.Close() })
 		<-copied
 	}
 	if ctx.Err() != nil && err != nil {
@@ -109,11 +109,13 @@ func runLocalExec(ctx context.Context, r *request) error {
 	return nil
 }
 
-// commandError returns the error of a command. The command and its output are left out where they may hold secrets.
+// commandError returns the error of a command, without the command and its output if they may
+// contain secrets.
 func commandError(r *request, command string, err error, output string) error {
 	switch {
 	case r.hidden:
-		return fmt.Errorf("running the command: %w; the command and its output are not shown, for they depend on sensitive or ephemeral values", err)
+		return fmt.Errorf("running the command: %w; the command and its output are not shown, for they depend "+
+			"on sensitive or ephemeral values", err)
 	case output == "":
 		return fmt.Errorf("running command %q: %w", command, err)
 	}
@@ -152,10 +154,10 @@ func environment(config cty.Value) []string {
 	return out
 }
 
-// process is a running command. How it is interrupted depends on the operating system.
+// process is a running command. How to interrupt it depends on the operating system.
 type process struct {
 	cmd   *exec.Cmd
-	group bool // it leads a process group of its own
+	group bool // leads a process group
 	done  chan error
 }
 
@@ -169,7 +171,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// wait gives what came of the process. When ctx ends first, the process is asked to end, and made to after a grace period.
+// wait returns the result of the process. If ctx ends first, wait interrupts the process, and kills
+// it after a grace period.
 func (p *process) wait(ctx context.Context) error {
 	select {
 	case err := <-p.done:
@@ -181,7 +184,7 @@ func (p *process) wait(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case err := <-p.done:
-		p.kill() // what it started and did not end
+		p.kill() // kill children that it left running
 		return err
 	case <-timer.C:
 	}

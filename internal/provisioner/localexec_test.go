@@ -31,21 +31,28 @@ func TestLocalExec(t *testing.T) {
 		out    []string // without the first line
 		err    string
 	}{
-		{"lines", values{"command": str(`printf 'one\n\n two \r\nlast'; echo err >&2`)}, []string{"one", "", " two ", "lasterr"}, ""},
+		{"lines", values{"command": str(`printf 'one\n\n two \r\nlast'; echo err >&2`)}, []string{"one", "",
+			" two ", "lasterr"}, ""},
 		{"progress", values{"command": str(`printf '1%%\r2%%\r\n'`)}, []string{"1%", "2%"}, ""},
-		{"environment", values{"command": str(`echo $A-$B-$OUTER`), "environment": cty.MapVal(map[string]cty.Value{"A": str("a b"), "B": cty.NullVal(cty.String)})}, []string{"a b--outer"}, ""},
+		{"environment", values{"command": str(`echo $A-$B-$OUTER`),
+			"environment": cty.MapVal(map[string]cty.Value{"A": str("a b"), "B": cty.NullVal(cty.String)})},
+			[]string{"a b--outer"}, ""},
 		{"directory", values{"command": str("pwd"), "working_dir": str(dir)}, []string{dir}, ""},
-		{"interpreter", values{"command": str("cmd"), "interpreter": list("/bin/sh", "-c", "echo $0")}, []string{"cmd"}, ""},
-		{"no interpreter", values{"command": str("echo x"), "interpreter": cty.ListValEmpty(cty.String)}, []string{"x"}, ""},
+		{"interpreter", values{"command": str("cmd"), "interpreter": list("/bin/sh", "-c", "echo $0")},
+			[]string{"cmd"}, ""},
+		{"no interpreter", values{"command": str("echo x"), "interpreter": cty.ListValEmpty(cty.String)},
+			[]string{"x"}, ""},
 		{"failure", values{"command": str("echo why; exit 3")}, []string{"why"}, "exit status 3. Output: why"},
 		{"signal", values{"command": str("kill -9 $$")}, nil, "signal: killed"},
-		{"no directory", values{"command": str("true"), "working_dir": str(dir + "/none")}, nil, "no such file or directory"},
+		{"no directory", values{"command": str("true"), "working_dir": str(dir + "/none")}, nil,
+			"no such file or directory"},
 		{"no shell", values{"command": str("true"), "interpreter": list("/no/shell")}, nil, "/no/shell"},
 		{"null", values{}, nil, "is empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var p printed
-			diags := Builtin("local-exec").Run(t.Context(), tc.config.object(t, "local-exec"), cty.NullVal(cty.EmptyObject), p.add)
+			diags := Builtin("local-exec").Run(t.Context(), tc.config.object(t, "local-exec"),
+				cty.NullVal(cty.EmptyObject), p.add)
 			out := p.all()
 			if len(out) > 0 && strings.HasPrefix(out[0], "Executing: [") {
 				out = out[1:]
@@ -98,13 +105,14 @@ func TestLocalExecInterrupted(t *testing.T) {
 			var p printed
 			var start time.Time
 			config := values{"command": str(tc.command)}
-			diags := Builtin("local-exec").Run(ctx, config.object(t, "local-exec"), cty.NullVal(cty.EmptyObject), func(line string) {
-				p.add(line)
-				if line == "ready" {
-					start = time.Now()
-					cancel()
-				}
-			})
+			diags := Builtin("local-exec").Run(ctx, config.object(t, "local-exec"),
+				cty.NullVal(cty.EmptyObject), func(line string) {
+					p.add(line)
+					if line == "ready" {
+						start = time.Now()
+						cancel()
+					}
+				})
 			took := time.Since(start)
 			wantError(t, diags, "interrupted")
 			if killed := strings.Contains(diags.Err().Error(), "signal: killed"); killed != tc.killed {
@@ -120,7 +128,8 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 }
 
-// TestLocalExecBackground waits for the output of what a command leaves behind, but not beyond an interruption.
+// TestLocalExecBackground waits for the output of what a command leaves behind, but not beyond an
+// interruption.
 func TestLocalExecBackground(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -135,7 +144,8 @@ func TestLocalExecBackground(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// What is left behind has the pipe open for writing until it ends, and speaks when the command has ended.
+	// What is left behind has the pipe open for writing until it ends, and speaks when the command
+	// has ended.
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	check(t, exec.Command("mkfifo", pipe).Run())
 	ended := make(chan error, 1)
@@ -143,7 +153,8 @@ func TestLocalExecBackground(t *testing.T) {
 		_, err := os.ReadFile(pipe)
 		ended <- err
 	}()
-	config = values{"command": str("{ exec 3>" + pipe + "; while kill -0 $$ 2>&3; do sleep 0.1; done; echo left; exec sleep 600; } &")}
+	config = values{"command": str("{ exec 3>" + pipe + "; while kill -0 $$ 2>&3; do sleep 0.1; done; echo " +
+		"left; exec sleep 600; } &")}
 	Builtin("local-exec").Run(ctx, config.object(t, "local-exec"), cty.NullVal(cty.EmptyObject), func(line string) {
 		if line == "left" {
 			cancel()

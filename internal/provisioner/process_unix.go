@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// prepare gives the process a group of its own, so that everything it starts can be reached. With a terminal it stays in the
-// terminal's foreground group: a group in the background is stopped when it asks the user for something, and Ctrl-C reaches
-// it there anyway.
+// prepare puts the process into its own group, so that its children can be signalled too. With a
+// terminal it stays in the foreground group: a background process is stopped when it reads from the
+// terminal, and Ctrl-C reaches it anyway.
 func (p *process) prepare() {
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0); err == nil {
 		tty.Close()
@@ -23,7 +23,7 @@ func (p *process) interrupt() { p.signal(syscall.SIGINT) }
 
 func (p *process) kill() { p.signal(syscall.SIGKILL) }
 
-// signal reaches the process, or its group; one that is gone needs no signal any more.
+// signal signals the process or its group. A process that has ended needs no signal.
 func (p *process) signal(sig syscall.Signal) {
 	if p.group {
 		syscall.Kill(-p.cmd.Process.Pid, sig)

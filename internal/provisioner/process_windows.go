@@ -6,13 +6,14 @@ import (
 	"syscall"
 )
 
-// prepare gives the process a group of its own, so that console events can be sent to it alone.
+// prepare puts the process into its own group, so that console events can be sent to it alone.
 func (p *process) prepare() {
 	p.group = true
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// interrupt ends the process and what it started: there is no signal that programs expect and shells pass on.
+// interrupt kills the process and its children: Windows has no signal that programs expect and
+// shells pass on.
 func (p *process) interrupt() { p.kill() }
 
 func (p *process) kill() {

@@ -86,7 +86,8 @@ func (p *printed) after(text string) []string {
 func (s *sshd) connection() values {
 	return values{
 		"type": str("ssh"), "host": str("127.0.0.1"), "port": cty.NumberIntVal(int64(s.port)), "user": str(s.user),
-		"private_key": str(s.key), "timeout": str("60s"), "agent": cty.False, "script_path": str(s.path("script_%RAND%.sh")),
+		"private_key": str(s.key), "timeout": str("60s"), "agent": cty.False,
+		"script_path": str(s.path("script_%RAND%.sh")),
 	}
 }
 
@@ -119,7 +120,8 @@ func TestRemoteExec(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "local.sh")
 	check(t, os.WriteFile(local, []byte("#!/bin/sh -e\necho from a file\nfalse\necho never\n"), 0o600))
 
-	got := mustRun(t, "remote-exec", values{"inline": list("V='a  b'", "echo \"$V\"", "printf 'x\\ny'", "test -t 1 && echo tty", "echo err >&2")}, s.connection())
+	got := mustRun(t, "remote-exec", values{"inline": list("V='a  b'", "echo \"$V\"", "printf 'x\\ny'",
+		"test -t 1 && echo tty", "echo err >&2")}, s.connection())
 	if want := []string{"a  b", "x", "ytty", "err"}; !slices.Equal(got, want) {
 		t.Errorf("inline printed %q, want %q", got, want)
 	}
@@ -135,14 +137,16 @@ func TestRemoteExec(t *testing.T) {
 	if left, _ := filepath.Glob(s.path("script_*")); len(left) > 0 {
 		t.Errorf("scripts were left behind: %s", left)
 	}
-	_, diags = run(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"script_path": str("/nonexistent/x.sh")}))
+	_, diags = run(t, "remote-exec", values{"inline": list("true")},
+		s.connection().with(values{"script_path": str("/nonexistent/x.sh")}))
 	wantError(t, diags, "No such file or directory")
 }
 
 func TestRelativeScriptPath(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
-	got := mustRun(t, "remote-exec", values{"inline": list("echo $0")}, s.connection().with(values{"script_path": str("tofu_test_%RAND%.sh")}))
+	got := mustRun(t, "remote-exec", values{"inline": list("echo $0")},
+		s.connection().with(values{"script_path": str("tofu_test_%RAND%.sh")}))
 	if len(got) != 1 || !strings.HasPrefix(got[0], "./tofu_test_") {
 		t.Errorf("printed %q", got)
 	}
@@ -153,10 +157,12 @@ func TestScriptPathIsOneWord(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
 	for _, name := range []string{
-		"a b.sh", "a; touch pwned; b.sh", "$(touch pwned).sh", "`touch pwned`", "a' ; touch pwned; '.sh", `a" & touch pwned & "`, "a|b&c.sh",
+		"a b.sh", "a; touch pwned; b.sh", "$(touch pwned).sh", "`touch pwned`", "a' ; touch pwned; '.sh",
+		`a" & touch pwned & "`, "a|b&c.sh",
 	} {
 		conn := s.connection().with(values{"script_path": str(s.path(name))})
-		if got := mustRun(t, "remote-exec", values{"inline": list("echo ran")}, conn); !slices.Equal(got, []string{"ran"}) {
+		if got := mustRun(t, "remote-exec", values{"inline": list("echo ran")}, conn); !slices.Equal(got,
+			[]string{"ran"}) {
 			t.Errorf("%s printed %q", name, got)
 		}
 		mustRun(t, "file", values{"content": str("x"), "destination": str(s.path(name))}, conn)
@@ -185,13 +191,15 @@ func TestRemoteExecInterrupted(t *testing.T) {
 	s := startSSHD(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := s.path("ended")
-	config := values{"inline": list("trap 'echo over > "+ended+"; exit 1' HUP", "echo ready", "while :; do sleep 0.1; done")}
+	config := values{"inline": list("trap 'echo over > "+ended+"; exit 1' HUP", "echo ready",
+		"while :; do sleep 0.1; done")}
 	start := time.Now()
-	diags := Builtin("remote-exec").Run(ctx, config.object(t, "remote-exec"), cty.ObjectVal(s.connection()), func(line string) {
-		if line == "ready" {
-			cancel()
-		}
-	})
+	diags := Builtin("remote-exec").Run(ctx, config.object(t, "remote-exec"), cty.ObjectVal(s.connection()),
+		func(line string) {
+			if line == "ready" {
+				cancel()
+			}
+		})
 	wantError(t, diags, "interrupted")
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %s to end", took)
@@ -284,7 +292,8 @@ func TestHostKeys(t *testing.T) {
 		{"no key", "nonsense", "no public key"},
 	} {
 		start := time.Now()
-		_, diags := run(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"host_key": str(tc.key)}))
+		_, diags := run(t, "remote-exec", values{"inline": list("true")},
+			s.connection().with(values{"host_key": str(tc.key)}))
 		if tc.err == "" && diags.HasErrors() {
 			t.Errorf("%s: %v", tc.name, diags.Err())
 		}
@@ -310,7 +319,8 @@ func TestUserCertificate(t *testing.T) {
 	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"timeout": str("4s")}))
 	wantError(t, diags, "unable to authenticate")
 	mustRun(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"certificate": str(authorized(cert))}))
-	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"certificate": str(authorized(s.pub))}))
+	_, diags = run(t, "remote-exec", values{"inline": list("true")},
+		conn.with(values{"certificate": str(authorized(s.pub))}))
 	wantError(t, diags, "plain public key")
 }
 
@@ -331,7 +341,8 @@ func TestAgent(t *testing.T) {
 
 	conn := s.connection().with(values{"private_key": cty.NullVal(cty.String), "agent": cty.NullVal(cty.Bool)})
 	for _, identity := range []string{"mine", s.path("mine"), s.path("mine.pub")} {
-		out := mustRun(t, "remote-exec", values{"inline": list("echo ${SSH_AUTH_SOCK:+forwarded}")}, conn.with(values{"agent_identity": str(identity)}))
+		out := mustRun(t, "remote-exec", values{"inline": list("echo ${SSH_AUTH_SOCK:+forwarded}")},
+			conn.with(values{"agent_identity": str(identity)}))
 		if want := []string{"forwarded"}; !slices.Equal(out, want) {
 			t.Errorf("with identity %s: printed %q, want %q", identity, out, want)
 		}
@@ -359,7 +370,8 @@ func TestSilentAgent(t *testing.T) {
 		cancel()
 	}()
 	conn := s.connection().with(values{"private_key": cty.NullVal(cty.String), "agent": cty.True})
-	diags := Builtin("remote-exec").Run(ctx, values{"inline": list("true")}.object(t, "remote-exec"), cty.ObjectVal(conn), func(string) {})
+	diags := Builtin("remote-exec").Run(ctx, values{"inline": list("true")}.object(t, "remote-exec"),
+		cty.ObjectVal(conn), func(string) {})
 	wantError(t, diags, "nterrupted")
 }
 
@@ -396,15 +408,19 @@ func TestBastion(t *testing.T) {
 	t.Parallel()
 	bastion, target := startSSHD(t), startSSHD(t)
 	conn := target.connection().with(values{
-		"bastion_host": str("127.0.0.1"), "bastion_port": cty.NumberIntVal(int64(bastion.port)), "bastion_private_key": str(bastion.key),
-		"bastion_host_key": str(authorized(bastion.host)), "host_key": str(authorized(target.host)),
+		"bastion_host": str("127.0.0.1"), "bastion_port": cty.NumberIntVal(int64(bastion.port)),
+		"bastion_private_key": str(bastion.key),
+		"bastion_host_key":    str(authorized(bastion.host)), "host_key": str(authorized(target.host)),
 	})
-	if out := mustRun(t, "remote-exec", values{"inline": list("echo there")}, conn); !slices.Equal(out, []string{"there"}) {
+	if out := mustRun(t, "remote-exec", values{"inline": list("echo there")}, conn); !slices.Equal(out,
+		[]string{"there"}) {
 		t.Errorf("printed %q", out)
 	}
-	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"bastion_host_key": str(authorized(target.host))}))
+	_, diags := run(t, "remote-exec", values{"inline": list("true")},
+		conn.with(values{"bastion_host_key": str(authorized(target.host))}))
 	wantError(t, diags, "Bastion: ")
-	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"port": cty.NumberIntVal(1), "timeout": str("2s")}))
+	_, diags = run(t, "remote-exec", values{"inline": list("true")},
+		conn.with(values{"port": cty.NumberIntVal(1), "timeout": str("2s")}))
 	wantError(t, diags, "from the bastion to 127.0.0.1:1")
 }
 
@@ -438,19 +454,22 @@ func TestProxy(t *testing.T) {
 	}))
 	defer server.Close()
 	addr := server.Listener.Addr().(*net.TCPAddr)
-	conn := s.connection().with(values{"proxy_scheme": str("http"), "proxy_host": str(addr.IP.String()), "proxy_port": cty.NumberIntVal(int64(addr.Port)),
+	conn := s.connection().with(values{"proxy_scheme": str("http"), "proxy_host": str(addr.IP.String()),
+		"proxy_port":      cty.NumberIntVal(int64(addr.Port)),
 		"proxy_user_name": str("me"), "proxy_user_password": str("secret")})
 	mustRun(t, "remote-exec", values{"inline": list("true")}, conn)
 	if got, want := <-asked, "CONNECT 127.0.0.1:"+conn["port"].AsBigFloat().String(); got != want {
 		t.Errorf("the proxy was asked for %q, want %q", got, want)
 	}
-	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"proxy_user_password": str("wrong"), "timeout": str("1s")}))
+	_, diags := run(t, "remote-exec", values{"inline": list("true")},
+		conn.with(values{"proxy_user_password": str("wrong"), "timeout": str("1s")}))
 	wantError(t, diags, "407")
 	_, diags = run(t, "remote-exec", values{"inline": list("true")}, conn.with(values{"proxy_scheme": str("ftp")}))
 	wantError(t, diags, "proxy_scheme")
 }
 
-// TestProxyHangsUp: a proxy that closes the connection instead of answering is an error that names it.
+// TestProxyHangsUp: a proxy that closes the connection instead of answering is an error that names
+// it.
 func TestProxyHangsUp(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -477,14 +496,17 @@ func TestProxyHangsUp(t *testing.T) {
 // TestSecretConnection: what is sensitive in a connection isn't announced.
 func TestSecretConnection(t *testing.T) {
 	secret := func(s string) cty.Value { return str(s).Mark(marks.Sensitive) }
-	shown := values{"type": str("ssh"), "host": str("front"), "user": str("me"), "bastion_host": str("between"), "bastion_user": str("you"), "proxy_host": str("proxy")}
+	shown := values{"type": str("ssh"), "host": str("front"), "user": str("me"), "bastion_host": str("between"),
+		"bastion_user": str("you"), "proxy_host": str("proxy")}
 	for _, c := range []struct {
 		connection cty.Value
 		hidden     []string
 	}{
 		{cty.ObjectVal(shown), nil},
-		{cty.ObjectVal(shown.with(values{"host": secret("front"), "bastion_user": secret("you")})), []string{"front", "you"}},
-		{cty.ObjectVal(shown.with(values{"user": secret("me"), "bastion_host": secret("between"), "proxy_host": secret("proxy")})), []string{"me", "you", "between", "proxy"}},
+		{cty.ObjectVal(shown.with(values{"host": secret("front"), "bastion_user": secret("you")})),
+			[]string{"front", "you"}},
+		{cty.ObjectVal(shown.with(values{"user": secret("me"), "bastion_host": secret("between"),
+			"proxy_host": secret("proxy")})), []string{"me", "you", "between", "proxy"}},
 		{cty.ObjectVal(shown).Mark(marks.Sensitive), []string{"front", "me", "between", "you", "proxy"}},
 	} {
 		var p printed
@@ -493,7 +515,8 @@ func TestSecretConnection(t *testing.T) {
 		check(t, err)
 		announce(conn, false, r)
 		for _, text := range []string{"front", "me", "between", "you", "proxy"} {
-			hidden := !slices.ContainsFunc(p.all(), func(line string) bool { return strings.HasSuffix(line, ": "+text) })
+			hidden := !slices.ContainsFunc(p.all(),
+				func(line string) bool { return strings.HasSuffix(line, ": "+text) })
 			if hidden != slices.Contains(c.hidden, text) {
 				t.Errorf("%s is hidden: %t, in %q", text, hidden, p.all())
 			}
@@ -563,7 +586,8 @@ func TestConnectionRetries(t *testing.T) {
 	check(t, errors.Join(diags.Err(), <-served))
 }
 
-// hangUpOnce ends the first connection that comes in and joins the second one to the address onward.
+// hangUpOnce ends the first connection that comes in and joins the second one to the address
+// onward.
 func hangUpOnce(l net.Listener, onward string) error {
 	first, err := l.Accept()
 	if err != nil {
@@ -607,9 +631,11 @@ func TestConnectionInvalid(t *testing.T) {
 		_, diags := run(t, "remote-exec", values{"inline": list("true")}, base.with(tc.conn))
 		wantError(t, diags, tc.err)
 	}
-	diags := Builtin("file").Run(t.Context(), values{"content": str("x"), "destination": str("y")}.object(t, "file"), cty.NullVal(cty.EmptyObject), nil)
+	diags := Builtin("file").Run(t.Context(), values{"content": str("x"), "destination": str("y")}.object(t,
+		"file"), cty.NullVal(cty.EmptyObject), nil)
 	wantError(t, diags, "Missing connection")
-	_, diags = run(t, "remote-exec", values{"inline": list("true")}, base.with(values{"timeout": str("soon"), "type": str("ssh"), "private_key": str("x")}))
+	_, diags = run(t, "remote-exec", values{"inline": list("true")},
+		base.with(values{"timeout": str("soon"), "type": str("ssh"), "private_key": str("x")}))
 	if len(diags) != 2 || diags[0].Severity != tfdiags.Warning {
 		t.Errorf("a bad timeout is not warned of: %v", diags)
 	}

@@ -60,7 +60,8 @@ type script struct {
 	text []byte
 }
 
-// scripts gives what is to be run. Files are read before anything is, so that a missing one is noticed early.
+// scripts returns the scripts to run. It reads all files before anything runs, so that a missing
+// one is reported early.
 func scripts(config cty.Value) ([]script, error) {
 	inline, err := texts(config, "inline")
 	if err != nil {
@@ -90,7 +91,7 @@ func scripts(config cty.Value) ([]script, error) {
 	return out, nil
 }
 
-// withShell gives a script with a line that names its shell.
+// withShell returns a script with a line that names its shell.
 func withShell(script []byte) []byte {
 	if bytes.HasPrefix(script, []byte("#!")) {
 		return script

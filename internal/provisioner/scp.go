@@ -11,21 +11,22 @@ import (
 	"strings"
 )
 
-// The permissions of what is uploaded. They don't follow the files here, whose permissions depend on how they came to this
-// machine.
+// Permissions of uploaded files. They do not depend on the local files, whose permissions vary
+// between machines.
 const (
 	fileMode = "0644"
 	dirMode  = "0755"
 )
 
-// scp speaks the sending side of the protocol of the scp program, which the other machine runs as a sink: a line announces a
-// file (C), a directory (D) or a directory's end (E), and each line and each file's content is answered with a byte, 0 for yes.
+// scp is the sending side of the protocol of the scp program, which runs as a sink on the remote
+// machine. A line announces a file (C), a directory (D) or the end of a directory (E). Each line
+// and each file is answered with a byte, 0 for success.
 type scp struct {
 	to   io.Writer
 	from *bufio.Reader
 }
 
-// file sends one file of exactly the given size.
+// file sends a file of exactly the given size.
 func (s *scp) file(mode, name string, size int64, content io.Reader) error {
 	if strings.ContainsAny(name, "\n/") {
 		return fmt.Errorf("the file name %q can't be sent with scp", name)
@@ -43,7 +44,7 @@ func (s *scp) file(mode, name string, size int64, content io.Reader) error {
 	return s.line("\x00")
 }
 
-// tree sends what is in a directory. Symbolic links are followed.
+// tree sends the content of a directory. It follows symbolic links.
 func (s *scp) tree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *scp) tree(dir string) error {
 	return nil
 }
 
-// dir sends a directory with what is in it.
+// dir sends a directory and its content.
 func (s *scp) dir(path, name string) error {
 	if err := s.line("D%s 0 %s", dirMode, name); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *scp) localFile(path, name string, size int64) error {
 	return s.file(fileMode, name, size, f)
 }
 
-// line sends a line, or the byte that ends a file's content, and waits for the answer.
+// line sends a line, or the byte that ends a file, and reads the answer.
 func (s *scp) line(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if text != "\x00" {
@@ -103,7 +104,7 @@ func (s *scp) line(format string, args ...any) error {
 
 var errSCPEnded = errors.New("the scp program of the other machine ended early")
 
-// answer reads one answer: 0, or 1 or 2 and a line that says what is wrong.
+// answer reads an answer: 0, or 1 or 2 and a line with the error.
 func (s *scp) answer() error {
 	code, err := s.from.ReadByte()
 	if errors.Is(err, io.EOF) {
@@ -114,23 +115,26 @@ func (s *scp) answer() error {
 	}
 	text, _ := s.from.ReadString('\n')
 	if code > 2 {
-		text = string(rune(code)) + text // no answer at all: whatever the login prints
+		text = string(rune(code)) + text // not an answer, but output of the login
 	}
 	return errors.New(strings.TrimSpace(text))
 }
 
 var homeDir = regexp.MustCompile(`^~[A-Za-z0-9._-]*(/|$)`)
 
-// checkWindowsPath returns an error for a path that doesn't stay one word in the double quotes of cmd.exe or PowerShell.
+// checkWindowsPath returns an error for a path that does not stay one word in the double quotes of
+// cmd.exe or PowerShell.
 func checkWindowsPath(path string) error {
 	if strings.ContainsAny(path, "\"`\r\n") || strings.Contains(path, "$(") {
-		return fmt.Errorf("the path %q can't be used on Windows: it has a quotation mark, a backquote, a line break or \"$(\"", path)
+		return fmt.Errorf("the path %q can't be used on Windows: it has a quotation mark, a backquote, a line "+
+			"break or \"$(\"", path)
 	}
 	return nil
 }
 
-// checkWindowsScript returns an error for a script's path that would be more than one word of a command. It is run without
-// quotes, since cmd.exe would take them for part of the command and PowerShell for a string.
+// checkWindowsScript returns an error for the path of a script that would be more than one word of
+// a command. It runs without quotes, because cmd.exe would take them as part of the command, and
+// PowerShell as a string.
 func checkWindowsScript(path string) error {
 	if i := strings.IndexAny(path, " \t\r\n\"'`&|<>^;,=(){}"); i >= 0 {
 		return fmt.Errorf("the connection's script_path %q can't be run on Windows because of the character %q: "+
@@ -139,7 +143,7 @@ func checkWindowsScript(path string) error {
 	return nil
 }
 
-// quote makes one word of a path for the shell of the other machine, which expands a leading ~ only.
+// quote quotes a path as one word for the remote shell, which expands a leading ~ only.
 func quote(path string, windows bool) string {
 	if windows {
 		return `"` + path + `"`

@@ -26,12 +26,13 @@ const (
 type sshTarget struct {
 	ctx     context.Context
 	conn    *connection
-	agent   *sshAgent // nil: none
+	agent   *sshAgent // nil if there is none
 	client  *ssh.Client
-	release []func() // what close has to do, last first
+	release []func() // called by close in reverse order
 }
 
-// openSSH logs in to the machine, and tries again until the connection's timeout: machines that have just been made need a while.
+// openSSH logs in to the machine. It retries until the timeout of the connection, because new
+// machines need some time.
 func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	t := &sshTarget{ctx: ctx, conn: c}
 	var err error
@@ -94,22 +95,23 @@ func (t *sshTarget) connect() error {
 	limited, cancel := context.WithTimeout(t.ctx, t.conn.timeout)
 	defer cancel()
 	deadline, _ := limited.Deadline()
-	var last error // the last attempt's, unless that was cut short
+	var last error // error of the last complete attempt
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		client, release, err := d.dial(limited)
 		if err == nil {
 			t.client, t.release = client, append(t.release, release)
 			t.release = append(t.release, keepAlive(client))
-			// Sessions end with the context; a little later so does the connection, in case the other side doesn't answer.
+			// Sessions end with the context, and the connection a little later, in case the remote
+			// side does not answer.
 			stop := context.AfterFunc(t.ctx, func() { time.AfterFunc(grace, func() { client.Close() }) })
 			t.release = append(t.release, func() { stop() })
 			return t.forwardAgent()
 		}
-		var final *finalError
+		var final *permanentError
 		if errors.As(err, &final) {
 			return err
 		}
-		if last == nil || time.Now().Before(deadline) { // what is cut short may fail before the context ends
+		if last == nil || time.Now().Before(deadline) { // an attempt may fail just before the context ends
 			last = err
 		}
 		select {
@@ -148,8 +150,8 @@ func (t *sshTarget) disconnect() {
 	}
 }
 
-// session opens a session that ends with the context. When the connection is gone, perhaps because a script restarted the
-// machine, it connects again.
+// session opens a session that ends with the context. It reconnects if the connection is lost, for
+// example because a script restarted the machine.
 func (t *sshTarget) session() (*ssh.Session, func(), error) {
 	session, err := t.client.NewSession()
 	if err != nil && t.ctx.Err() == nil {
@@ -175,7 +177,7 @@ func (t *sshTarget) uploadDir(dst, src string) error {
 		if strings.HasSuffix(src, "/") || strings.HasSuffix(src, string(filepath.Separator)) {
 			return s.tree(src)
 		}
-		abs, err := filepath.Abs(src) // "." has a name too
+		abs, err := filepath.Abs(src) // resolves the name of "."
 		if err != nil {
 			return err
 		}
@@ -183,7 +185,7 @@ func (t *sshTarget) uploadDir(dst, src string) error {
 	})
 }
 
-// send runs the scp program on the other machine and sends what send has to say.
+// send runs the scp program on the remote machine and calls send with it.
 func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
 	if t.conn.windows {
 		if err := checkWindowsPath(dst); err != nil {
@@ -214,7 +216,7 @@ func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
 		failed = send(s)
 	}
 	in.Close()
-	go io.Copy(io.Discard, s.from) // a command that nobody reads from never ends
+	go io.Copy(io.Discard, s.from) // a command blocks if its output is not read
 	ended := session.Wait()
 	if t.ctx.Err() != nil {
 		return t.explain(t.ctx.Err())
@@ -246,7 +248,7 @@ func (t *sshTarget) script(text []byte, out io.Writer) error {
 		return fmt.Errorf("uploading it to %s: %w", path, err)
 	}
 	if t.conn.windows {
-		// There is no command that every shell removes files with; an empty file holds no secrets.
+		// No command removes files in every shell. An empty file contains no secrets.
 		defer t.upload(path, base, 0, bytes.NewReader(nil))
 		return t.command(path, out)
 	}
@@ -258,8 +260,8 @@ func (t *sshTarget) script(text []byte, out io.Writer) error {
 	return t.command(quoted, out)
 }
 
-// command runs a command with a terminal where there are such, because some programs insist on one; a terminal's end also tells
-// the command that the connection is gone.
+// command runs a command, with a terminal if possible, because some programs require one, and the
+// end of the terminal tells the command that the connection is lost.
 func (t *sshTarget) command(line string, out io.Writer) error {
 	session, done, err := t.session()
 	if err != nil {
@@ -273,7 +275,7 @@ func (t *sshTarget) command(line string, out io.Writer) error {
 		}
 	}
 	if t.agent != nil {
-		// Without forwarding a script that needs the agent says so itself.
+		// A script that needs the agent reports an error without it.
 		_ = agent.RequestAgentForwarding(session)
 	}
 	both := &lockedWriter{to: out}
@@ -284,7 +286,8 @@ func (t *sshTarget) command(line string, out io.Writer) error {
 	return nil
 }
 
-// quiet runs a command whose output matters only when it fails. It may run after the context's end, to clean up.
+// quiet runs a command whose output matters only if it fails. It may run after the end of the
+// context, for cleaning up.
 func (t *sshTarget) quiet(line string) error {
 	session, err := t.client.NewSession()
 	if err != nil {
@@ -298,7 +301,7 @@ func (t *sshTarget) quiet(line string) error {
 	return nil
 }
 
-// explain says that the run was interrupted, where that is why something failed.
+// explain returns the error of an interrupted run if the interruption caused err.
 func (t *sshTarget) explain(err error) error {
 	var exit *ssh.ExitError
 	var missing *ssh.ExitMissingError

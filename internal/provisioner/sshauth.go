@@ -15,9 +15,10 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// clientConfig says how to log in to a machine and how to know it.
+// clientConfig returns how to log in to a machine and how to verify its host key.
 func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
-	config := &ssh.ClientConfig{User: e.user, HostKeyCallback: ssh.InsecureIgnoreHostKey()} // new machines' keys are unknown; host_key names one
+	// keys of new machines are unknown unless host_key is set
+	config := &ssh.ClientConfig{User: e.user, HostKeyCallback: ssh.InsecureIgnoreHostKey()}
 	if e.hostKey != "" {
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(e.hostKey))
 		if err != nil {
@@ -29,7 +30,7 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A method is tried once, so that all keys are one method.
+	// Each method is tried only once, so all keys are one method.
 	if len(signers) > 0 || agent != nil {
 		config.Auth = append(config.Auth, ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 			if agent == nil {
@@ -48,7 +49,7 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	return config, nil
 }
 
-// signers are the configured key, with its certificate first where there is one.
+// signers returns the configured key, preceded by its certificate if there is one.
 func (e *endpoint) signers() ([]ssh.Signer, error) {
 	if e.privateKey == "" {
 		return nil, nil
@@ -57,9 +58,11 @@ func (e *endpoint) signers() ([]ssh.Signer, error) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, errors.New("the private_key is protected with a passphrase; decrypt it first, or have an SSH agent hold it")
+		return nil, errors.New("the private_key is protected with a passphrase; decrypt it first, or have an " +
+			"SSH agent hold it")
 	case err != nil:
-		return nil, fmt.Errorf("the private_key can't be read; it must be the key's text, not the name of its file: %w", err)
+		return nil, fmt.Errorf("the private_key can't be read; it must be the key's text, not the name of its "+
+			"file: %w", err)
 	}
 	if e.certificate == "" {
 		return []ssh.Signer{key}, nil
@@ -79,7 +82,7 @@ func (e *endpoint) signers() ([]ssh.Signer, error) {
 	return []ssh.Signer{signer, key}, nil
 }
 
-// knownHost accepts a host that has the key, or a certificate for its name that was signed with it.
+// knownHost accepts hosts that have the key, or a certificate for their name signed by it.
 func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 	same := func(other ssh.PublicKey) bool { return bytes.Equal(key.Marshal(), other.Marshal()) }
 	checker := &ssh.CertChecker{IsHostAuthority: func(authority ssh.PublicKey, _ string) bool { return same(authority) }}
@@ -95,11 +98,12 @@ func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 		if err == nil {
 			return nil
 		}
-		return &finalError{fmt.Errorf("%s is not the host that host_key names: %w", host, err)}
+		return &permanentError{fmt.Errorf("%s is not the host that host_key names: %w", host, err)}
 	}
 }
 
-// hostKeyAlgorithms are those that a key's owner can use: a host with several keys must be asked for the right one.
+// hostKeyAlgorithms returns the algorithms that a key supports, because a host with several keys
+// must be asked for the right one.
 func hostKeyAlgorithms(key ssh.PublicKey) []string {
 	certs := []string{
 		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
@@ -111,15 +115,16 @@ func hostKeyAlgorithms(key ssh.PublicKey) []string {
 	return append(certs, key.Type())
 }
 
-// sshAgent is a running agent that holds keys.
+// sshAgent is a running agent with keys.
 type sshAgent struct {
 	agent.ExtendedAgent
 	close    func() error
-	identity string // the preferred key: a file name or a key's comment
+	identity string // the preferred key: a file name or the comment of a key
 }
 
-// openAgent reaches the agent of this machine, nil when there is none or it isn't wanted. The connection ends with ctx, since an agent
-// that asks its user for a passphrase may take any time to answer.
+// openAgent connects to the agent of this machine. It returns nil if there is none or it is not
+// used. The connection ends with ctx, because an agent that asks its user for a passphrase may take
+// any time to answer.
 func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	if c.agent != nil && !*c.agent {
 		return nil, nil
@@ -130,14 +135,15 @@ func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 		stop := context.AfterFunc(ctx, func() { conn.Close() })
 		return &sshAgent{agent.NewClient(conn), func() error { stop(); return conn.Close() }, c.agentIdentity}, nil
 	case c.agent == nil:
-		return nil, nil // nobody asked for it
+		return nil, nil // not requested
 	case err == nil:
 		return nil, errors.New("the connection wants an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
 	}
 	return nil, fmt.Errorf("the connection wants an SSH agent, but none answers: %w", err)
 }
 
-// ordered gives the agent's keys, the preferred one first: servers let a client try only a few.
+// ordered returns the keys of the agent, the preferred one first, because servers accept only a few
+// attempts.
 func (a *sshAgent) ordered() ([]ssh.Signer, error) {
 	signers, err := a.Signers()
 	if err != nil {
@@ -164,7 +170,7 @@ func rank(identity string, preferred ssh.PublicKey, signer ssh.Signer) int {
 	return 1
 }
 
-// identityKey reads the public key of the preferred identity, where that is the name of a file.
+// identityKey reads the public key of the preferred identity, if that is a file name.
 func (a *sshAgent) identityKey() ssh.PublicKey {
 	name := a.identity
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

@@ -51,7 +51,8 @@ func startSSHD(t *testing.T) *sshd {
 
 	s.write(t, "host", hostText)
 	s.write(t, "host.pub", string(ssh.MarshalAuthorizedKey(host.PublicKey())))
-	s.write(t, "host-cert.pub", string(ssh.MarshalAuthorizedKey(s.certify(t, host.PublicKey(), ssh.HostCert, "127.0.0.1"))))
+	s.write(t, "host-cert.pub", string(ssh.MarshalAuthorizedKey(s.certify(t, host.PublicKey(), ssh.HostCert,
+		"127.0.0.1"))))
 	s.write(t, "users", string(ssh.MarshalAuthorizedKey(user.PublicKey())))
 	s.write(t, "ca.pub", string(ssh.MarshalAuthorizedKey(s.ca.PublicKey())))
 	s.write(t, "config", fmt.Sprintf(`Port %d
@@ -115,7 +116,8 @@ func (s *sshd) write(t *testing.T, name, text string) {
 
 func (s *sshd) certify(t *testing.T, key ssh.PublicKey, kind uint32, principal string) *ssh.Certificate {
 	t.Helper()
-	cert := &ssh.Certificate{Key: key, CertType: kind, ValidPrincipals: []string{principal}, ValidBefore: ssh.CertTimeInfinity,
+	cert := &ssh.Certificate{Key: key, CertType: kind, ValidPrincipals: []string{principal},
+		ValidBefore: ssh.CertTimeInfinity,
 		Permissions: ssh.Permissions{Extensions: map[string]string{"permit-pty": ""}}}
 	if kind == ssh.HostCert {
 		cert.Permissions = ssh.Permissions{}

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	attemptTimeout = 45 * time.Second // of one way to the target, with all logins
+	attemptTimeout = 45 * time.Second // for one connection to the target, with all logins
 	keepAliveEvery = 10 * time.Second
-	keepAliveLimit = 60 * time.Second // how long the other side may stay silent
+	keepAliveLimit = 60 * time.Second // maximum silence of the remote side
 )
 
-// finalError is one that trying again won't mend.
-type finalError struct{ err error }
+// permanentError is an error that retrying can't fix.
+type permanentError struct{ err error }
 
-func (e *finalError) Error() string { return e.err.Error() }
-func (e *finalError) Unwrap() error { return e.err }
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
 
-// sshDialer goes the way to a target: through a proxy and a bastion, where there are such.
+// sshDialer connects to a target, through a proxy and a bastion if they are configured.
 type sshDialer struct {
 	conn            *connection
 	target, bastion *ssh.ClientConfig
@@ -51,7 +51,7 @@ func newSSHDialer(c *connection, agent *sshAgent) (*sshDialer, error) {
 
 func (e *endpoint) addr() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }
 
-// dial logs in. The function it gives ends all connections.
+// dial logs in. The returned function closes all connections.
 func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	return client, func() { client.Close(); bastion.Close() }, nil
 }
 
-// first opens the way to the first machine.
+// first connects to the first machine.
 func (d *sshDialer) first(ctx context.Context, addr string) (net.Conn, error) {
 	if d.conn.proxy != nil {
 		return d.conn.proxy.dial(ctx, addr)
@@ -96,7 +96,7 @@ func (d *sshDialer) first(ctx context.Context, addr string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", addr)
 }
 
-// dial asks the proxy for a connection to addr.
+// dial connects to addr through the proxy.
 func (p *proxy) dial(ctx context.Context, addr string) (net.Conn, error) {
 	var dialer net.Dialer
 	raw, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(p.host, strconv.Itoa(p.port)))
@@ -135,7 +135,7 @@ func (p *proxy) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return &bufferedConn{raw, r}, nil
 }
 
-// bufferedConn is a connection of whose data some has been read ahead.
+// bufferedConn is a connection with data that was read ahead.
 type bufferedConn struct {
 	net.Conn
 	r *bufio.Reader
@@ -143,7 +143,7 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// login makes an SSH connection of a plain one, which it closes when that fails or ctx ends first.
+// login starts SSH on a connection. It closes the connection if that fails or ctx ends first.
 func login(ctx context.Context, raw net.Conn, addr string, config *ssh.ClientConfig) (*ssh.Client, error) {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	conn, channels, requests, err := ssh.NewClientConn(raw, addr, config)
@@ -158,8 +158,8 @@ func login(ctx context.Context, raw net.Conn, addr string, config *ssh.ClientCon
 	return ssh.NewClient(conn, channels, requests), nil
 }
 
-// keepAlive asks the other side for an answer from time to time, so that nothing on the way takes the connection for dead, and
-// ends the connection when there is none. The function it gives stops it.
+// keepAlive sends requests at intervals, so that the connection is not considered idle, and closes
+// it if there is no answer. The returned function stops it.
 func keepAlive(client *ssh.Client) func() {
 	stop := make(chan struct{})
 	go func() {
@@ -182,7 +182,7 @@ func keepAlive(client *ssh.Client) func() {
 	return sync.OnceFunc(func() { close(stop) })
 }
 
-// lockedWriter lets a command's two outputs, which are copied at one time, meet in one writer.
+// lockedWriter is a writer for both outputs of a command, which are copied concurrently.
 type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer

@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// openWinRM refuses: the protocol is on its way out of the language, and Windows has an SSH server of its own.
+// openWinRM returns an error: OpenTofu removed WinRM, and Windows includes an SSH server.
 func openWinRM(context.Context, *connection, *request) (target, error) {
 	return nil, errors.New("connections of type \"winrm\" are not supported by this program. " +
-		"Install the OpenSSH server that comes with Windows on the target, and use type = \"ssh\" with target_platform = \"windows\"")
+		"Install the OpenSSH server that comes with Windows on the target, and use type = \"ssh\" with " +
+		"target_platform = \"windows\"")
 }

@@ -9,8 +9,9 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// AssertCompatible checks that actual is what planned promised: known values are equal, unknown ones became something that fits
-// their type and refinements. It serves for the result of applying and for the final against the first plan.
+// AssertCompatible returns errors where actual differs from what planned allows: known values must
+// be equal, and unknown values must have become values of their type and refinements. It checks
+// results of applying, and the final plan against the first.
 func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []error {
 	planned, hidden := unmark(planned)
 	actual, more := unmark(actual)
@@ -25,7 +26,8 @@ func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []e
 
 type compatCheck struct{ problems problems }
 
-// presence compares whether there is a value at all and tells whether there is more to compare.
+// presence compares whether values are null or unknown, and reports whether there is more to
+// compare.
 func (c *compatCheck) presence(planned, actual cty.Value, path cty.Path) bool {
 	switch {
 	case planned.IsNull() && !actual.IsNull():
@@ -58,7 +60,8 @@ func (c *compatCheck) object(s shape, planned, actual cty.Value, path cty.Path) 
 	}
 }
 
-// blocks compares all blocks of a type. Blocks that come from an unknown number of blocks are compared only by type.
+// blocks compares all blocks of a type. Blocks from an unknown number of blocks are compared by
+// type only.
 func (c *compatCheck) blocks(n *configschema.NestedBlock, planned, actual cty.Value, path cty.Path) {
 	s := shapeOf(&n.Block)
 	switch {
@@ -111,7 +114,8 @@ func (c *compatCheck) keyedBlocks(s shape, planned, actual cty.Value, path cty.P
 	}
 }
 
-// isPlaceholder tells whether an object can stand for an unknown number of blocks: all in it is unknown.
+// isPlaceholder reports whether an object represents an unknown number of blocks: all of it is
+// unknown.
 func isPlaceholder(v cty.Value) bool {
 	if !v.IsKnown() {
 		return true
@@ -140,10 +144,10 @@ func isPlaceholder(v cty.Value) bool {
 	return true
 }
 
-// sensitiveChanged is told in place of values that must not be shown.
+// sensitiveChanged is the error for values that must not be shown.
 const sensitiveChanged = "the value, which is sensitive, is not the planned one"
 
-// value compares any two values by their types.
+// value compares two values of any type.
 func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
 	switch {
 	case planned.RawEquals(actual):
@@ -207,8 +211,9 @@ func (c *compatCheck) mapping(planned, actual cty.Value, path cty.Path) {
 	}
 }
 
-// set compares as a matching in both directions: every planned element must have become one of the actual ones, and every actual
-// one must stem from a planned one. Several planned elements may become one, so the set may shrink; it can't grow.
+// set matches elements in both directions: every planned element must have become an actual one,
+// and every actual one must come from a planned one. Several planned elements may become one, so
+// the set may shrink, but not grow.
 func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	plans, actuals := elements(planned), elements(actual)
 	becomes := func(p, a cty.Value) bool {
@@ -223,7 +228,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 			"the planned set element %#v has vanished", v)
 	}
 	if len(lost) > 0 {
-		return // what is there instead is the same problem
+		return // the other value is the same problem
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, decisive, stems) {

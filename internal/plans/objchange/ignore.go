@@ -7,7 +7,7 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// Ignore says which changes of an object are ignored: the argument ignore_changes of a resource block.
+// Ignore is the ignore_changes argument of a resource block.
 type Ignore struct {
 	All   bool
 	Paths []hcl.Traversal // relative to the object
@@ -30,8 +30,8 @@ func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) c
 	return config
 }
 
-// InPlan returns the planned value with the prior value wherever changes are ignored. It is for providers
-// of the legacy SDK, whose plans may differ from the configuration.
+// InPlan returns the planned value with the prior value wherever changes are ignored. It is for
+// providers of the legacy SDK, whose plans may differ from the configuration.
 func (ig Ignore) InPlan(prior, planned cty.Value) cty.Value {
 	if ig.All && !planned.IsNull() {
 		return prior
@@ -58,8 +58,8 @@ func RelativeSteps(tr hcl.Traversal) []cty.Value {
 	return out
 }
 
-// replaceAt returns config with prior's value at the given path. If the path leads nowhere, nothing is
-// changed; a map key that prior does not have is removed.
+// replaceAt returns config with prior's value at the given path. If the path leads nowhere, nothing
+// is changed; a map key that prior does not have is removed.
 func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	if len(steps) == 0 {
 		return prior
@@ -132,7 +132,8 @@ func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	return cty.MapVal(elems)
 }
 
-// withoutComputed returns an object as a configuration: attributes that only the provider sets are null.
+// withoutComputed returns an object as a configuration: attributes that only the provider sets are
+// null.
 func withoutComputed(schema *configschema.Block, v cty.Value) cty.Value {
 	if v.IsNull() || !v.IsKnown() {
 		return v

@@ -6,20 +6,20 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// NormalizeFromLegacy makes null collections of blocks empty: the old SDK can't tell the two apart. A value without such nulls
-// comes back as it is.
+// NormalizeFromLegacy replaces null collections of blocks with empty ones, because the legacy SDK
+// does not distinguish them. A value without such nulls is returned unchanged.
 func NormalizeFromLegacy(schema *configschema.Block, v cty.Value) cty.Value {
 	out, _ := normalObject(schema, v)
 	return out
 }
 
-// normalObject also tells whether it changed anything, so that most values needn't be built anew.
+// normalObject also reports whether it changed anything, so that most values are not rebuilt.
 func normalObject(schema *configschema.Block, v cty.Value) (cty.Value, bool) {
 	if len(schema.BlockTypes) == 0 || v.IsNull() || !v.IsKnown() {
 		return v, false
 	}
 	bare, marks := v.Unmark()
-	var vals map[string]cty.Value // made on the first change
+	var vals map[string]cty.Value // created on the first change
 	for name, n := range schema.BlockTypes {
 		after, changed := normalBlocks(n, bare.GetAttr(name))
 		if !changed {

@@ -6,10 +6,11 @@ import (
 	"tofu/internal/lang/funcs"
 )
 
-// StorableNumbers returns v in the form in which it can be stored: negative zero becomes zero, because
-// MessagePack has just one zero and planned and returned values must be equal. It also returns the path
-// of a number that cannot be stored at all, if there is one: an infinite one, which JSON cannot express
-// and which functions such as log(0, 10) return, or one with an absurd number of digits.
+// StorableNumbers returns v in the form in which it can be stored: negative zero becomes zero,
+// because MessagePack has just one zero and planned and returned values must be equal. It also
+// returns the path of a number that cannot be stored at all, if there is one: an infinite one,
+// which JSON cannot express and which functions such as log(0, 10) return, or one with an absurd
+// number of digits.
 func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
 	if !hasOddNumber(v) {
 		return v, nil, false
@@ -44,7 +45,8 @@ func hasOddNumber(v cty.Value) bool {
 			}
 		}
 		return false
-	case !v.CanIterateElements() || ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() && ty.ElementType() != cty.Number:
+	case !v.CanIterateElements() || ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() &&
+		ty.ElementType() != cty.Number:
 		return false
 	}
 	for it := v.ElementIterator(); it.Next(); {

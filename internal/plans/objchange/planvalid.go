@@ -9,10 +9,10 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// AssertPlanValid checks what a provider planned. A configured attribute must be planned as configured or as it was; one that
-// isn't configured must stay null unless the schema calls it computed. Blocks must be there as configured.
-//
-// The type must have been checked already. Refinements of unknown values don't count.
+// AssertPlanValid returns errors for violations of the rules for plans. A configured attribute must
+// be planned as configured or unchanged; an attribute that is not configured must stay null unless
+// the schema declares it computed. Blocks must exist as configured.  The types must have been
+// checked before. Refinements of unknown values are ignored.
 func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Value) []error {
 	prior, hidden := unmark(prior)
 	config, more := unmark(config)
@@ -21,7 +21,7 @@ func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Valu
 
 	var c planCheck
 	c.object(shapeOf(schema), prior, config, planned, nil)
-	if len(c.problems) > 0 { // which refinements may have caused; what holds with them holds without
+	if len(c.problems) > 0 { // refinements may have caused them: a valid plan is valid without refinements too
 		c.problems = nil
 		c.object(shapeOf(schema), unrefined(prior), unrefined(config), unrefined(planned), nil)
 	}
@@ -80,8 +80,10 @@ func (c *planCheck) object(s shape, prior, config, planned cty.Value, path cty.P
 	}
 }
 
-// attribute decides about the attribute called name; its path is made only when something is wrong.
-func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned cty.Value, parent cty.Path, name string) {
+// attribute checks one attribute. It creates the path only if there is an error.
+func (c *planCheck) attribute(
+	a *configschema.Attribute, prior, config, planned cty.Value, parent cty.Path, name string,
+) {
 	switch {
 	case a.WriteOnly:
 		if !planned.IsNull() {
@@ -100,7 +102,8 @@ func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned 
 	path := parent.GetAttr(name)
 	switch {
 	case config.IsNull():
-		c.problems.add(path, "a sensitive value was planned for an attribute that is not computed", "%#v was planned for an attribute that is not computed", planned)
+		c.problems.add(path, "a sensitive value was planned for an attribute that is not computed",
+			"%#v was planned for an attribute that is not computed", planned)
 	case a.NestedType != nil && !planned.IsNull() && config.IsKnown():
 		if !planned.IsKnown() {
 			c.problems.plain(path, "planned unknown value for a known configuration")
@@ -116,7 +119,7 @@ func (c *planCheck) attribute(a *configschema.Attribute, prior, config, planned 
 	}
 }
 
-// nested decides about the objects of a nested attribute; config and planned are known and not null.
+// nested checks the objects of a nested attribute. config and planned are known and not null.
 func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Value, path cty.Path) {
 	s := objectShape(o)
 	switch o.Nesting {
@@ -125,7 +128,7 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 	case configschema.NestingMap:
 		c.keyed(s, prior, config, planned, path, "map")
 	case configschema.NestingSet:
-		// An element may have been planned as configured or as it was, so pairs are found by trying.
+		// An element may be planned as configured or unchanged, so pairs are found by comparing.
 		valid := func(plan, conf cty.Value) bool {
 			var one planCheck
 			one.object(s, cty.NullVal(plan.Type()), conf, plan, nil)
@@ -133,7 +136,8 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 		}
 		plans, configs := elements(planned), elements(config)
 		if len(plans) != len(configs) {
-			c.problems.plain(path, "the numbers of elements differ: %d planned, %d configured", len(plans), len(configs))
+			c.problems.plain(path, "the numbers of elements differ: %d planned, %d configured", len(plans),
+				len(configs))
 			return
 		}
 		priors := hashed(elements(prior))
@@ -148,7 +152,7 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 	}
 }
 
-// blocks decides about all blocks of a type.
+// blocks checks all blocks of a type.
 func (c *planCheck) blocks(n *configschema.NestedBlock, prior, config, planned cty.Value, path cty.Path) {
 	s := shapeOf(&n.Block)
 	switch {

@@ -8,27 +8,28 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// problem is a broken rule. The full text may show values; secret is what is said where they mustn't be seen.
+// problem is a violated rule. The full text may show values; secret is used if they must not be
+// shown.
 type problem struct {
 	path   cty.Path
 	full   string
 	secret string
 }
 
-// problems collects broken rules.
+// problems is a list of violated rules.
 type problems []problem
 
 func (p *problems) add(path cty.Path, secret, format string, args ...any) {
 	*p = append(*p, problem{path, fmt.Sprintf(format, args...), secret})
 }
 
-// plain adds a text that shows no value.
+// plain adds a text without values.
 func (p *problems) plain(path cty.Path, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	*p = append(*p, problem{path, text, text})
 }
 
-// errors turns the problems into path errors; hidden lists the places of marked values.
+// errors returns the problems as path errors. hidden lists the paths of marked values.
 func (p problems) errors(schema *configschema.Block, hidden []cty.Path) []error {
 	var errs []error
 	for _, one := range p {
@@ -41,7 +42,7 @@ func (p problems) errors(schema *configschema.Block, hidden []cty.Path) []error 
 	return errs
 }
 
-// isSecret tells whether something sensitive is at, above or below the path.
+// isSecret reports whether a sensitive value is at, above or below the path.
 func isSecret(schema *configschema.Block, path cty.Path, hidden []cty.Path) bool {
 	for _, h := range hidden {
 		if path.HasPrefix(h) || h.HasPrefix(path) {

@@ -8,10 +8,11 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// Proposed merges the prior object and the configuration to the object that is proposed to the provider: configured values win;
-// a computed attribute that isn't configured keeps its prior value (null when there is no prior object: making it unknown is the
-// provider's business). Nested objects are paired by position or key; elements of sets by likeness. Write-only values are part of
-// the proposal: providers tell by them that such an attribute needs a new object.
+// Proposed merges the prior object and the configuration to the proposed object for the provider.
+// Configured values take precedence. A computed attribute that is not configured keeps its prior
+// value, or null if there is no prior object; the provider decides whether it is unknown. Nested
+// objects are paired by index or key, and set elements by similarity. Write-only values are part of
+// the proposal, because providers use them to detect that an attribute needs a new object.
 func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	prior, config = bare(prior), bare(config)
 	if config.IsNull() || !config.IsKnown() {
@@ -40,7 +41,7 @@ func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value 
 	switch {
 	case a.Computed && config.IsNull():
 		if a.Optional && a.NestedType != nil && wasConfigured(a.NestedType, prior) {
-			return config // it was configured and isn't any more
+			return config // no longer configured
 		}
 		return prior
 	case a.NestedType != nil:
@@ -49,8 +50,8 @@ func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value 
 	return config
 }
 
-// proposedAll merges all objects of a block type or nested attribute. A configuration that isn't known yet (`dynamic` blocks) is
-// proposed as it is.
+// proposedAll merges all objects of a block type or nested attribute. A configuration that is not
+// known yet (`dynamic` blocks) is proposed unchanged.
 func (s shape) proposedAll(mode configschema.NestingMode, prior, config cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() {
 		return config
@@ -81,7 +82,7 @@ func (s shape) proposedAll(mode configschema.NestingMode, prior, config cty.Valu
 	return sequence(vals, config)
 }
 
-// wasConfigured tells whether a prior value has something that only configuration can have put there.
+// wasConfigured reports whether a prior value has parts that only a configuration can have set.
 func wasConfigured(o *configschema.Object, prior cty.Value) bool {
 	if prior.IsNull() || !prior.IsKnown() {
 		return false
@@ -101,11 +102,12 @@ func wasConfigured(o *configschema.Object, prior cty.Value) bool {
 	return false
 }
 
-// pool holds the prior elements of a set; each can be taken once. Elements are found by a hash of what configuration alone
-// decides, so that a set of n elements takes about n comparisons.
+// pool holds the prior elements of a set. Each can be taken once. Elements are found by a hash of
+// the attributes that only the configuration sets, so that a set of n elements takes about n
+// comparisons.
 type pool struct {
 	shape   shape
-	names   []string // of the hashed attributes
+	names   []string // hashed attributes
 	buckets map[int][]cty.Value
 }
 
@@ -125,7 +127,7 @@ func newPool(s shape, priors []cty.Value) *pool {
 	return p
 }
 
-// configured lists the attributes that are as the configuration says, and nothing else.
+// configured returns the attributes that only the configuration sets.
 func (s shape) configured() []string {
 	var names []string
 	for name, a := range s.attrs {
@@ -136,7 +138,8 @@ func (s shape) configured() []string {
 	return names
 }
 
-// take removes and returns the prior element that the configured one is most likely about; a null when there is none.
+// take removes and returns the prior element that the configured one most likely refers to, or null
+// if there is none.
 func (p *pool) take(config cty.Value) cty.Value {
 	none := cty.NullVal(config.Type())
 	if len(p.buckets) == 0 || config.IsNull() || !config.IsWhollyKnown() {
@@ -152,8 +155,8 @@ func (p *pool) take(config cty.Value) cty.Value {
 	return none
 }
 
-// couldStem tells whether a prior object can be the result of applying the configuration: they differ only where computed
-// attributes aren't configured.
+// couldStem reports whether a prior object can be the result of applying the configuration: they
+// differ only in computed attributes that are not configured.
 func (s shape) couldStem(prior, config cty.Value) bool {
 	if prior.IsNull() || config.IsNull() {
 		return prior.IsNull() && config.IsNull()
@@ -214,8 +217,8 @@ func (s shape) couldAllStem(mode configschema.NestingMode, prior, config cty.Val
 	return true
 }
 
-// PlannedUnknown is the placeholder for what a provider will read or create later: the configuration, with every computed
-// attribute that isn't configured unknown.
+// PlannedUnknown returns the placeholder for an object that a provider will read or create later:
+// the configuration with all computed attributes unknown that are not configured.
 func PlannedUnknown(schema *configschema.Block, config cty.Value) cty.Value {
 	return shapeOf(schema).unknown(bare(config))
 }

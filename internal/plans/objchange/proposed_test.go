@@ -19,11 +19,15 @@ func TestProposed(t *testing.T) {
 		{"unknown config", `oc="old"`, `oc=unknown`, `oc=unknown`},
 		{"write-only", ``, `wo="w"`, `wo="w"`},
 		{"collections are values", `tags={a="1", b="2"}`, `tags={a="1"}`, `tags={a="1"}`},
-		{"nested single keeps computed", `nsingle={req="r", comp="c", oc="o"}`, `nsingle={req="s"}`, `nsingle={comp="c", oc="o", req="s"}`},
+		{"nested single keeps computed", `nsingle={req="r", comp="c", oc="o"}`, `nsingle={req="s"}`,
+			`nsingle={comp="c", oc="o", req="s"}`},
 		{"nested single removed", `nsingle={req="r", comp="c"}`, ``, ``},
-		{"nested list by position", `nlist=[{req="a", comp="1"}, {req="b", comp="2"}]`, `nlist=[{req="b"}]`, `nlist=[{comp="1", req="b"}]`},
-		{"nested list longer", `nlist=[{req="a", comp="1"}]`, `nlist=[{req="a"}, {req="b"}]`, `nlist=[{comp="1", req="a"}, {req="b"}]`},
-		{"nested map by key", `nmap={x={req="a", comp="1"}}`, `nmap={x={req="b"}, y={req="c"}}`, `nmap={x={comp="1", req="b"}, y={req="c"}}`},
+		{"nested list by position", `nlist=[{req="a", comp="1"}, {req="b", comp="2"}]`, `nlist=[{req="b"}]`,
+			`nlist=[{comp="1", req="b"}]`},
+		{"nested list longer", `nlist=[{req="a", comp="1"}]`, `nlist=[{req="a"}, {req="b"}]`,
+			`nlist=[{comp="1", req="a"}, {req="b"}]`},
+		{"nested map by key", `nmap={x={req="a", comp="1"}}`, `nmap={x={req="b"}, y={req="c"}}`,
+			`nmap={x={comp="1", req="b"}, y={req="c"}}`},
 		{"nested set by likeness", `nset=[{req="a", comp="1"}, {req="b", comp="2"}]`, `nset=[{req="b"}, {req="c"}]`,
 			`nset=[{comp="2", req="b"}, {req="c"}]`},
 		{"nested optional computed from config before", `noc={req="a", comp="1"}`, ``, ``},
@@ -33,18 +37,24 @@ func TestProposed(t *testing.T) {
 		{"single block removed", `bsingle={req="a", comp="1"}`, ``, ``},
 		{"single block added", ``, `bsingle={req="b"}`, `bsingle={req="b"}`},
 		{"group block", `bgroup={req="a", comp="1"}`, ``, `bgroup={comp="1"}`},
-		{"list blocks by position", `blist=[{req="a", comp="1"}, {req="b", comp="2"}]`, `blist=[{req="b"}, {req="b"}, {req="c"}]`,
+		{"list blocks by position", `blist=[{req="a", comp="1"}, {req="b", comp="2"}]`,
+			`blist=[{req="b"}, {req="b"}, {req="c"}]`,
 			`blist=[{comp="1", req="b"}, {comp="2", req="b"}, {req="c"}]`},
-		{"blocks in blocks", `blist=[{req="a", in=[{req="x", comp="1"}]}]`, `blist=[{req="a", in=[{req="y"}, {req="z"}]}]`,
+		{"blocks in blocks", `blist=[{req="a", in=[{req="x", comp="1"}]}]`,
+			`blist=[{req="a", in=[{req="y"}, {req="z"}]}]`,
 			`blist=[{in=[{comp="1", req="y"}, {req="z"}], req="a"}]`},
 		{"unknown blocks", `blist=[{req="a", comp="1"}]`, `blist=unknown`, `blist=unknown`},
-		{"map blocks by key", `bmap={x={req="a", comp="1"}, z={req="z"}}`, `bmap={x={req="b"}}`, `bmap={x={comp="1", req="b"}}`},
-		{"set blocks by likeness", `bset=[{req="a", comp="1"}, {req="b", oc="o", comp="2"}]`, `bset=[{req="b"}, {req="a", opt="x"}]`,
+		{"map blocks by key", `bmap={x={req="a", comp="1"}, z={req="z"}}`, `bmap={x={req="b"}}`,
+			`bmap={x={comp="1", req="b"}}`},
+		{"set blocks by likeness", `bset=[{req="a", comp="1"}, {req="b", oc="o", comp="2"}]`,
+			`bset=[{req="b"}, {req="a", opt="x"}]`,
 			`bset=[{comp="2", oc="o", req="b"}, {opt="x", req="a"}]`},
-		{"set blocks: configured computed must agree", `bset=[{req="a", oc="1", comp="1"}]`, `bset=[{req="a", oc="2"}]`, `bset=[{oc="2", req="a"}]`},
+		{"set blocks: configured computed must agree", `bset=[{req="a", oc="1", comp="1"}]`,
+			`bset=[{req="a", oc="2"}]`, `bset=[{oc="2", req="a"}]`},
 		{"set blocks: a prior element serves once", `bset=[{req="a", oc="1"}]`, `bset=[{req="a"}, {req="a", oc="2"}]`,
 			`bset=[{oc="1", req="a"}, {oc="2", req="a"}]`},
-		{"set blocks with unknowns don't match", `bset=[{req="a", comp="1"}]`, `bset=[{req="a", opt=unknown}]`, `bset=[{opt=unknown, req="a"}]`},
+		{"set blocks with unknowns don't match", `bset=[{req="a", comp="1"}]`, `bset=[{req="a", opt=unknown}]`,
+			`bset=[{opt=unknown, req="a"}]`},
 	}
 	schema := testSchema()
 	for _, tc := range tests {
@@ -127,7 +137,8 @@ func TestReplacePaths(t *testing.T) {
 			t.Errorf("%#v: kept %v, write-only %v, errors %v", tc.path, kept, wo, errs)
 		}
 	}
-	if kept, _, _ := ReplacePaths(schema, value(t, schema, "null"), planned, []cty.Path{cty.GetAttrPath("opt")}); len(kept) > 0 {
+	if kept, _, _ := ReplacePaths(schema, value(t, schema, "null"), planned,
+		[]cty.Path{cty.GetAttrPath("opt")}); len(kept) > 0 {
 		t.Error("a new object is replaced")
 	}
 }
@@ -140,8 +151,9 @@ func BenchmarkProposedSet(b *testing.B) {
 		set := func(computed cty.Value) cty.Value {
 			vals := make([]cty.Value, n)
 			for i := range vals {
-				vals[i] = cty.ObjectVal(map[string]cty.Value{"req": cty.StringVal(fmt.Sprint(i)), "opt": cty.NullVal(cty.String),
-					"oc": computed, "comp": computed})
+				vals[i] = cty.ObjectVal(map[string]cty.Value{"req": cty.StringVal(fmt.Sprint(i)),
+					"opt": cty.NullVal(cty.String),
+					"oc":  computed, "comp": computed})
 			}
 			obj := schema.EmptyValue().AsValueMap()
 			obj["bset"] = cty.SetVal(vals)

@@ -7,10 +7,13 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// ReplacePaths picks from the paths that a provider can't change in place those that do change between the prior and the planned
-// object; a write-only attribute, whose change can't be seen, is always picked, and writeOnly says so. Without a prior object
-// nothing is replaced. An error names a path that the resource type doesn't have.
-func ReplacePaths(schema *configschema.Block, prior, planned cty.Value, required []cty.Path) (kept []cty.Path, writeOnly bool, errs []error) {
+// ReplacePaths returns those of the provider's replacement paths that change between the prior and
+// the planned object. A write-only attribute, whose change is not visible, is always included, and
+// sets writeOnly. Without a prior object there is no replacement. It is an error if the resource
+// type does not have a path.
+func ReplacePaths(
+	schema *configschema.Block, prior, planned cty.Value, required []cty.Path,
+) (kept []cty.Path, writeOnly bool, errs []error) {
 	if prior.IsNull() || len(required) == 0 {
 		return nil, false, nil
 	}
@@ -35,7 +38,8 @@ func ReplacePaths(schema *configschema.Block, prior, planned cty.Value, required
 	return kept, writeOnly, errs
 }
 
-// follow applies a path as the language does (an index may be written for an attribute) and tells whether it leads anywhere.
+// follow applies a path as the language does, where an index may name an attribute, and reports
+// whether the path exists.
 func follow(v cty.Value, path cty.Path) (cty.Value, bool) {
 	for _, step := range path {
 		if v.IsNull() {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// testSchema has an item for every rule. Attributes are named by what they are: a required one, an optional one, optional and
-// computed, computed, sensitive, write-only.
+// testSchema has an item for every rule. Attributes are named by what they are: a required one, an
+// optional one, optional and computed, computed, sensitive, write-only.
 func testSchema() *configschema.Block {
 	str := func(a configschema.Attribute) *configschema.Attribute { a.Type = cty.String; return &a }
 	content := func() map[string]*configschema.Attribute {
@@ -26,7 +26,8 @@ func testSchema() *configschema.Block {
 		}
 	}
 	nested := func(m configschema.NestingMode, computed bool) *configschema.Attribute {
-		return &configschema.Attribute{Optional: true, Computed: computed, NestedType: &configschema.Object{Nesting: m, Attributes: content()}}
+		return &configschema.Attribute{Optional: true, Computed: computed,
+			NestedType: &configschema.Object{Nesting: m, Attributes: content()}}
 	}
 	block := func(m configschema.NestingMode) *configschema.NestedBlock {
 		return &configschema.NestedBlock{Nesting: m, Block: configschema.Block{Attributes: content()}}
@@ -57,8 +58,9 @@ func testSchema() *configschema.Block {
 	}
 }
 
-// value reads an object of the test schema from the text of an object expression; "null" is no object. What is left out is null or
-// empty. `unknown` stands for an unknown value, `prefixed` for an unknown string that starts with "p-", `hidden` for a marked one.
+// value reads an object of the test schema from the text of an object expression; "null" is no
+// object. What is left out is null or empty. `unknown` stands for an unknown value, `prefixed` for
+// an unknown string that starts with "p-", `hidden` for a marked one.
 func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	t.Helper()
 	if text == "null" {
@@ -90,7 +92,8 @@ func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	return v
 }
 
-// text is the reverse of value: what is null or empty is left out, and so is the "req" that value adds.
+// text is the reverse of value: what is null or empty is left out, and so is the "req" that value
+// adds.
 func text(v cty.Value) string {
 	return strings.TrimSuffix(strings.TrimPrefix(render(v, true), "{"), "}")
 }
@@ -118,7 +121,8 @@ func render(v cty.Value, top bool) string {
 			continue
 		}
 		name := key.AsString()
-		if v.Type().IsObjectType() && (rendered == "null" || rendered == "[]" || rendered == "{}" || top && name == "req" && rendered == `"r"`) {
+		if v.Type().IsObjectType() && (rendered == "null" || rendered == "[]" || rendered == "{}" || top &&
+			name == "req" && rendered == `"r"`) {
 			continue
 		}
 		parts = append(parts, name+"="+rendered)

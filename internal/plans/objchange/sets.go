@@ -27,8 +27,9 @@ func (s hashSet) has(v cty.Value) bool {
 	return false
 }
 
-// unmatched lists the values that match none of the candidates. Equal ones are found by hash; the rest is tried against those
-// candidates alone that have the same values of the decisive attributes, without which nothing matches.
+// unmatched returns the values that match none of the candidates. Equal values are found by hash.
+// Others are compared with the candidates that have the same decisive attributes, because others
+// can't match.
 func unmatched(vals, candidates []cty.Value, decisive []string, match func(v, candidate cty.Value) bool) []cty.Value {
 	equal := hashed(candidates)
 	similar := make(map[int][]cty.Value)
@@ -46,7 +47,7 @@ func unmatched(vals, candidates []cty.Value, decisive []string, match func(v, ca
 	return out
 }
 
-// attrsHash is a hash of some of an object's attributes.
+// attrsHash returns a hash of some attributes of an object.
 func attrsHash(obj cty.Value, names []string) int {
 	key := 0
 	for _, name := range names {
@@ -55,7 +56,7 @@ func attrsHash(obj cty.Value, names []string) int {
 	return key
 }
 
-// knownInAll lists the attributes that are known, and of a primitive type, in all of some objects.
+// knownInAll returns the attributes of primitive types that are known in all objects.
 func knownInAll(objs []cty.Value) []string {
 	if len(objs) == 0 || !objs[0].Type().IsObjectType() {
 		return nil

@@ -55,7 +55,8 @@ func TestUnmatchedIsAsTryingAll(t *testing.T) {
 	}
 }
 
-// TestSetsAreNotTriedInPairs: a set whose elements the provider completes takes about one comparison for each.
+// TestSetsAreNotTriedInPairs: a set whose elements the provider completes takes about one
+// comparison for each.
 func TestSetsAreNotTriedInPairs(t *testing.T) {
 	const n = 1000
 	var plans, actuals []cty.Value

@@ -10,7 +10,8 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// shape is the content of a block or of a nested attribute's object: the rules for both are the same.
+// shape is the content of a block or of the object of a nested attribute. The rules for both are
+// the same.
 type shape struct {
 	attrs  map[string]*configschema.Attribute
 	blocks map[string]*configschema.NestedBlock
@@ -20,7 +21,7 @@ func shapeOf(b *configschema.Block) shape { return shape{b.Attributes, b.BlockTy
 
 func objectShape(o *configschema.Object) shape { return shape{attrs: o.Attributes} }
 
-// attr gives an attribute of an object; a null or unknown object has null attributes.
+// attr returns an attribute of an object. Attributes of null and unknown objects are null.
 func attr(obj cty.Value, name string, ty cty.Type) cty.Value {
 	if obj.IsNull() || !obj.IsKnown() || !obj.Type().IsObjectType() || !obj.Type().HasAttribute(name) {
 		return cty.NullVal(ty)
@@ -28,7 +29,7 @@ func attr(obj cty.Value, name string, ty cty.Type) cty.Value {
 	return obj.GetAttr(name)
 }
 
-// elements lists a collection's elements; null, unknown and missing collections have none.
+// elements returns the elements of a collection. Null, unknown and missing collections have none.
 func elements(v cty.Value) []cty.Value {
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
 		return nil
@@ -36,7 +37,7 @@ func elements(v cty.Value) []cty.Value {
 	return v.AsValueSlice()
 }
 
-// entries is elements for what is keyed by strings.
+// entries is elements for collections with string keys.
 func entries(v cty.Value) map[string]cty.Value {
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() || !(v.Type().IsMapType() || v.Type().IsObjectType()) {
 		return nil
@@ -44,7 +45,7 @@ func entries(v cty.Value) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// at gives the element at an index, or a null where there is none.
+// at returns the element at an index, or null if there is none.
 func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	if i < len(elems) {
 		return elems[i]
@@ -52,7 +53,7 @@ func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// entry gives the element of a key, or a null where there is none.
+// entry returns the element of a key, or null if there is none.
 func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	if v, ok := elems[key]; ok {
 		return v
@@ -60,8 +61,8 @@ func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// sequence makes a collection of the same kind as like. Elements of different types (an attribute of dynamic type may differ
-// between them) fit in no list or set: then like is the result.
+// sequence returns a collection of the same kind as like. If the elements have different types,
+// which the elements of a list or set can't have, it returns like.
 func sequence(elems []cty.Value, like cty.Value) cty.Value {
 	ty := like.Type()
 	switch {
@@ -77,7 +78,7 @@ func sequence(elems []cty.Value, like cty.Value) cty.Value {
 	return cty.ListVal(elems)
 }
 
-// keyed is sequence for maps and for the objects that stand for maps.
+// keyed is sequence for maps and for objects that represent maps.
 func keyed(elems map[string]cty.Value, like cty.Value) cty.Value {
 	switch {
 	case len(elems) == 0:
@@ -99,12 +100,12 @@ func sameType(elems []cty.Value) bool {
 	return true
 }
 
-// singular tells whether a nesting mode has at most one object.
+// singular reports whether a nesting mode has at most one object.
 func singular(m configschema.NestingMode) bool {
 	return m == configschema.NestingSingle || m == configschema.NestingGroup
 }
 
-// unmark removes the marks of a value and says where they were.
+// unmark returns v without its marks, and their paths.
 func unmark(v cty.Value) (cty.Value, []cty.Path) {
 	if !marks.Any(v) {
 		return v, nil

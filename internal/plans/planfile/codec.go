@@ -20,7 +20,8 @@ import (
 
 func writePlan(w io.Writer, f *File) error {
 	p := f.Plan
-	e := &encoder{types: make(map[string]int), recent: make(map[string][]numbered), providers: make(map[string]int), prior: p.Prior}
+	e := &encoder{types: make(map[string]int), recent: make(map[string][]numbered),
+		providers: make(map[string]int), prior: p.Prior}
 	head, err := e.head(f)
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	return out, nil
 }
 
-// objectOf gives the object whose value a change's may be.
+// objectOf returns the stored object that a change starts from.
 func objectOf(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey) *states.Object {
 	inst := s.Instance(addr)
 	switch {
@@ -198,10 +199,11 @@ func (e *encoder) output(o *plans.OutputChange) (*wireOutput, error) {
 		return nil, err
 	}
 	after, err := e.value(o.After, "", nil)
-	return &wireOutput{Name: o.Name, Action: o.Action, Before: before, After: after, Sensitive: o.Sensitive, Deprecated: o.Deprecated}, err
+	return &wireOutput{Name: o.Name, Action: o.Action, Before: before, After: after, Sensitive: o.Sensitive,
+		Deprecated: o.Deprecated}, err
 }
 
-// A decoder knows the types and providers that were met so far.
+// decoder knows the types and providers read so far.
 type decoder struct {
 	types     []cty.Type
 	providers []addrs.AbsProviderConfig
@@ -260,7 +262,8 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 func (d *decoder) head(in *wirePlan, f *File) error {
 	f.ID, f.Backend = in.ID, in.Backend
 	p := &plans.Plan{
-		Mode: in.Mode, Errored: in.Errored, Applyable: in.Applyable, Complete: in.Complete, Timestamp: in.Timestamp.UTC(),
+		Mode: in.Mode, Errored: in.Errored, Applyable: in.Applyable, Complete: in.Complete,
+		Timestamp:          in.Timestamp.UTC(),
 		EphemeralVariables: in.EphemeralVariables, GeneratedConfig: in.GeneratedConfig,
 	}
 	f.Plan = p
@@ -324,7 +327,8 @@ func (d *decoder) nextChange(in *msgpack.Decoder) (*plans.InstanceChange, error)
 
 func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 	out := &plans.InstanceChange{
-		Deposed: in.Deposed, Action: in.Action, Reason: in.Reason, Private: in.Private, ReplaceDeposed: in.ReplaceDeposed,
+		Deposed: in.Deposed, Action: in.Action, Reason: in.Reason, Private: in.Private,
+		ReplaceDeposed:  in.ReplaceDeposed,
 		GeneratedConfig: in.Generated,
 	}
 	var err error

@@ -21,33 +21,34 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// File is a plan with what belongs to it.
+// File is a plan with everything stored beside it.
 type File struct {
 	Plan *plans.Plan
-	// ID tells this plan from all others; Write makes one if it is empty.
+	// ID identifies the plan. Write sets it if it is empty.
 	ID string
 
 	// Serial and Lineage are those of the state that the plan was made from.
 	Serial  uint64
 	Lineage string
 
-	// Config has the configuration's files by path, with slashes; what the paths are relative to is the writer's business.
+	// Config holds the configuration files by slash-separated path. The writer decides what paths
+	// are relative to.
 	Config map[string][]byte
-	// LockFile is the content of the provider lock file, nil for none.
+	// LockFile is the content of the provider lock file, or nil if there is none.
 	LockFile []byte
 	Backend  Backend
 
-	// Schemas holds those that showing the plan needs, of the resource types in it, without descriptions. It is nil for plans
-	// that were written without.
+	// Schemas holds the schemas for showing the plan, of the resource types in it and without
+	// descriptions. It is nil if the plan was written without schemas.
 	Schemas map[addrs.Provider]*providers.Schema
 }
 
-// Backend says where the state is.
+// Backend is where the state is stored.
 type Backend struct {
 	Type      string
 	Config    []byte // settings, as JSON
 	Workspace string
-	// State, StateOut and Backup are the flags of that name.
+	// State, StateOut and Backup are the flags of these names.
 	State, StateOut, Backup string
 }
 
@@ -61,10 +62,10 @@ const (
 	foreignPlan = "tfplan"
 
 	maxEntry = statefile.MaxSize
-	maxSize  = 4 * maxEntry // two states, what is planned, and the configuration
+	maxSize  = 4 * maxEntry // two states, the plan and the configuration
 )
 
-// Is tells whether the bytes look like a plan file's, whoever wrote it. State files don't.
+// Is reports whether data looks like a plan file of any program. State files don't.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")) }
 
 // Write writes a plan file.
@@ -73,7 +74,8 @@ func Write(w io.Writer, f *File) error {
 		f.ID = uuid.NewString()
 	}
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	z.RegisterCompressor(zip.Deflate,
+		func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
 	if err := writeEntries(z, f); err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
@@ -152,7 +154,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	entries := make(map[string]*zip.File, len(z.File))
-	var size uint64 // as the headers have it, which the reader holds every entry to
+	var size uint64 // according to the headers, which the reader enforces
 	for _, e := range z.File {
 		if entries[e.Name] != nil {
 			return nil, fmt.Errorf("the plan file is damaged: it has two entries %q", e.Name)
@@ -201,7 +203,7 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	if err := readPlan(in, f, prior.State); err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(io.Discard, in); err != nil { // the checksum stands at the end
+	if _, err := io.Copy(io.Discard, in); err != nil { // verify the checksum, which is at the end
 		return nil, err
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
@@ -240,7 +242,7 @@ func readSchemaEntry(e *zip.File) (map[addrs.Provider]*providers.Schema, error) 
 	defer in.Close()
 	schemas, err := readSchemas(in)
 	if err == nil {
-		_, err = io.Copy(io.Discard, in) // the checksum stands at the end
+		_, err = io.Copy(io.Discard, in) // verify the checksum, which is at the end
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)

@@ -35,9 +35,11 @@ func compare(want, got *planfile.File) string {
 		cmp.Comparer(func(a, b cty.Value) bool {
 			return a == cty.NilVal && b == cty.NilVal || a != cty.NilVal && b != cty.NilVal && a.RawEquals(b)
 		}),
-		cmp.FilterValues(func(a, b cty.Path) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b cty.Path) bool { return a.Equals(b) })),
+		cmp.FilterValues(func(a, b cty.Path) bool { return len(a)+len(b) > 0 },
+			cmp.Comparer(func(a, b cty.Path) bool { return a.Equals(b) })),
 		cmp.Comparer(statefile.Equal),
-		cmp.Comparer(func(a, b *checks.Results) bool { return (a == nil) == (b == nil) && cmp.Equal(a.Sorted(), b.Sorted()) }),
+		cmp.Comparer(
+			func(a, b *checks.Results) bool { return (a == nil) == (b == nil) && cmp.Equal(a.Sorted(), b.Sorted()) }),
 		cmp.Comparer(func(a, b addrs.InstanceKey) bool { return a == b }),
 		cmpopts.IgnoreUnexported(plans.Changes{}, configschema.Block{}),
 		cmp.Comparer(cty.Type.Equals),
@@ -202,11 +204,13 @@ func (g generator) instance() addrs.AbsInstance {
 	if g.yes() {
 		mode = addrs.Data
 	}
-	return addrs.AbsInstance{Module: g.module(), Resource: addrs.Resource{Mode: mode, Type: g.word(), Name: g.word()}, Key: g.key()}
+	return addrs.AbsInstance{Module: g.module(), Resource: addrs.Resource{Mode: mode, Type: g.word(),
+		Name: g.word()}, Key: g.key()}
 }
 
 func (g generator) provider() addrs.ProviderInstance {
-	p := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Module: g.module().Module(), Provider: addrs.DefaultProvider(g.word())}, Key: g.key()}
+	p := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Module: g.module().Module(),
+		Provider: addrs.DefaultProvider(g.word())}, Key: g.key()}
 	if g.yes() {
 		p.Config.Alias = g.word()
 	}
@@ -250,9 +254,11 @@ func (g generator) identity() cty.Value {
 func (g generator) change(s *states.State) *plans.InstanceChange {
 	ty := g.object(2)
 	c := &plans.InstanceChange{
-		Addr: g.instance(), Provider: g.provider(), Action: plans.Action(g.n("action", int(plans.Open))), Reason: plans.ReplaceByRequest,
-		Before: g.value(ty, false), After: g.value(ty, false), BeforeIdentity: g.identity(), AfterIdentity: g.identity(),
-		Private: []byte(g.text()), GeneratedConfig: g.text(),
+		Addr: g.instance(), Provider: g.provider(), Action: plans.Action(g.n("action", int(plans.Open))),
+		Reason: plans.ReplaceByRequest,
+		Before: g.value(ty, false), After: g.value(ty, false), BeforeIdentity: g.identity(),
+		AfterIdentity: g.identity(),
+		Private:       []byte(g.text()), GeneratedConfig: g.text(),
 	}
 	if len(c.Private) == 0 {
 		c.Private = nil
@@ -274,7 +280,8 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 		c.Importing = &plans.Importing{ID: g.text(), Identity: g.identity()}
 	}
 	if g.yes() { // what the state has may be what the plan says
-		if attrs, secret, err := states.EncodeValue(c.Before, c.Before.Type()); err == nil && !c.Before.Type().HasDynamicTypes() {
+		if attrs, secret, err := states.EncodeValue(c.Before, c.Before.Type()); err == nil &&
+			!c.Before.Type().HasDynamicTypes() {
 			obj := &states.Object{Attrs: attrs, SensitivePaths: secret}
 			if c.Deposed == "" {
 				s.SetCurrent(c.Addr, obj, c.Provider)
@@ -306,7 +313,8 @@ func (g generator) file() *planfile.File {
 	}
 	for range g.n("outputs", 2) {
 		ty := g.typ(2)
-		p.Changes.AddOutput(&plans.OutputChange{Name: g.word(), Before: g.value(ty, false), After: g.value(ty, false), Sensitive: g.yes(), Deprecated: g.text()})
+		p.Changes.AddOutput(&plans.OutputChange{Name: g.word(), Before: g.value(ty, false),
+			After: g.value(ty, false), Sensitive: g.yes(), Deprecated: g.text()})
 	}
 	for range g.n("variables", 3) {
 		p.Variables[g.word()] = g.value(g.typ(2), false)
@@ -315,7 +323,8 @@ func (g generator) file() *planfile.File {
 	for range g.n("targets", 2) {
 		p.Targets, p.Excludes = append(p.Targets, g.target()), append(p.Excludes, g.target())
 		p.ForceReplace = append(p.ForceReplace, g.instance())
-		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: g.target(), Attr: g.path()})
+		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: g.target(),
+			Attr: g.path()})
 	}
 	p.PrevRun = p.Prior.Clone()
 	if g.yes() {
@@ -330,7 +339,8 @@ func (g generator) file() *planfile.File {
 		schemas = g.schemas()
 	}
 	return &planfile.File{
-		Plan: p, Schemas: schemas, Serial: uint64(g.n("serial", 99)), Lineage: g.word(), Config: map[string][]byte{"main.tf": []byte(g.text()), "a/b.tf": nil},
+		Plan: p, Schemas: schemas, Serial: uint64(g.n("serial", 99)), Lineage: g.word(),
+		Config:   map[string][]byte{"main.tf": []byte(g.text()), "a/b.tf": nil},
 		LockFile: []byte(g.text()),
 		Backend:  planfile.Backend{Type: g.word(), Config: []byte("{}"), Workspace: g.word(), State: g.text()},
 	}
@@ -364,10 +374,13 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 	p := &plans.Plan{Changes: &plans.Changes{}, Prior: states.New()}
 	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
 	for i := range n {
-		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "a"}, Key: addrs.IntKey(i)}
+		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "a"},
+			Key: addrs.IntKey(i)}
 		v := cty.ObjectVal(map[string]cty.Value{
-			"id": cty.StringVal(fmt.Sprint("id-", i)), "note": cty.StringVal(fmt.Sprintf("%x", i*7919)).Mark(marks.Sensitive),
-			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal(fmt.Sprint(i))}), "size": cty.NumberIntVal(int64(i)),
+			"id":   cty.StringVal(fmt.Sprint("id-", i)),
+			"note": cty.StringVal(fmt.Sprintf("%x", i*7919)).Mark(marks.Sensitive),
+			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"),
+				"b": cty.StringVal(fmt.Sprint(i))}), "size": cty.NumberIntVal(int64(i)),
 		})
 		attrs, secret, err := states.EncodeValue(v, v.Type())
 		if err != nil {
@@ -376,15 +389,18 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 		p.Prior.SetCurrent(addr, &states.Object{Attrs: attrs, SensitivePaths: secret}, provider)
 		after := v
 		if action != plans.NoOp {
-			after = cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "note": v.GetAttr("note"), "tags": v.GetAttr("tags"), "size": cty.Zero})
+			after = cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "note": v.GetAttr("note"),
+				"tags": v.GetAttr("tags"), "size": cty.Zero})
 		}
-		p.Changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provider, Action: action, Before: v, After: after})
+		p.Changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provider, Action: action,
+			Before: v, After: after})
 	}
 	p.PrevRun = p.Prior
 	return &planfile.File{Plan: p, ID: "id"}
 }
 
-// TestUnchangedObjectsAreCompact: an object that doesn't change costs the plan next to nothing beyond the state.
+// TestUnchangedObjectsAreCompact: an object that doesn't change costs the plan next to nothing
+// beyond the state.
 func TestUnchangedObjectsAreCompact(t *testing.T) {
 	size := func(data []byte, name string) int {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -413,8 +429,10 @@ func TestUnchangedObjectsAreCompact(t *testing.T) {
 
 func TestWriteErrors(t *testing.T) {
 	f := wide(t, 1, plans.Update)
-	f.Plan.Changes.Instances[0].After = cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("x").Mark(marks.Ephemeral)})
-	if err := planfile.Write(io.Discard, f); err == nil || !strings.Contains(err.Error(), `lab_object.a[0]: .id has the mark marks.ephemeral`) {
+	f.Plan.Changes.Instances[0].After = cty.ObjectVal(
+		map[string]cty.Value{"id": cty.StringVal("x").Mark(marks.Ephemeral)})
+	if err := planfile.Write(io.Discard, f); err == nil || !strings.Contains(err.Error(),
+		`lab_object.a[0]: .id has the mark marks.ephemeral`) {
 		t.Errorf("an ephemeral value: %v", err)
 	}
 	f = wide(t, 1, plans.NoOp)
@@ -453,7 +471,8 @@ func bomb(t *testing.T, entries int, size uint64) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
 	for i := range entries {
-		_, err := z.CreateRaw(&zip.FileHeader{Name: fmt.Sprint("config/", i, ".tf"), Method: zip.Deflate, UncompressedSize64: size})
+		_, err := z.CreateRaw(&zip.FileHeader{Name: fmt.Sprint("config/", i, ".tf"), Method: zip.Deflate,
+			UncompressedSize64: size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -483,7 +502,8 @@ func TestParseErrors(t *testing.T) {
 		{"other format", archive(t, "plan", "\x63", "state", state), "another version of this program"},
 		{"no plan", archive(t, "plan", "", "state", state), "the plan file is damaged: EOF"},
 		{"twice", archive(t, "plan", "", "plan", "", "state", state), `two entries "plan"`},
-		{"bad state", archive(t, "plan", "\x01", "state", "{"), "the plan file is damaged: the state is not valid JSON"},
+		{"bad state", archive(t, "plan", "\x01", "state", "{"),
+			"the plan file is damaged: the state is not valid JSON"},
 		{"large entry", bomb(t, 1, 1<<30+1), "config/0.tf in the plan file is larger than 1024 MiB"},
 		{"many entries", bomb(t, 5000, 1<<20), "what is in the plan file is larger than 4096 MiB"},
 		{"sizes beyond numbers", bomb(t, 3, 1<<63), "is larger than 1024 MiB"},
@@ -501,7 +521,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// FuzzParse changes the plan inside of an archive, since the archive's checksums keep out any other change.
+// FuzzParse changes the plan inside of an archive, since the archive's checksums keep out any other
+// change.
 func FuzzParse(f *testing.F) {
 	for i := range 40 {
 		file := rapid.Custom(func(t *rapid.T) *planfile.File { return generator{t}.file() }).Example(i)

@@ -23,11 +23,12 @@ const schemasFormat = 1
 // maxSchemaDepth is how deeply the blocks and attributes of a schema may nest.
 const maxSchemaDepth = 100
 
-// The documents in the stream of schemas: the format's number, the number of providers, and for each of them one
-// wireSchema, its provider block, and wireSchema.Types times wireType with the type's block and the attributes of its
-// identity. A block is one wireBlock, its attributes, and for each nested block a wireNested and the block. An attribute
-// is one wireAttribute and the attributes nested in it. Schemas are stored without descriptions and deprecations, which
-// make up most of their size and which showing a plan doesn't need.
+// The documents in the stream of schemas: the format's number, the number of providers, and for
+// each of them one wireSchema, its provider block, and wireSchema.Types times wireType with the
+// type's block and the attributes of its identity. A block is one wireBlock, its attributes, and
+// for each nested block a wireNested and the block. An attribute is one wireAttribute and the
+// attributes nested in it. Schemas are stored without descriptions and deprecations, which make up
+// most of their size and which showing a plan doesn't need.
 type (
 	wireSchema struct {
 		Provider string
@@ -67,7 +68,7 @@ type (
 	}
 )
 
-// A schemaWriter writes schemas; after an error it writes nothing more.
+// schemaWriter writes schemas. After an error it writes nothing.
 type schemaWriter struct {
 	out *msgpack.Encoder
 	err error
@@ -140,7 +141,8 @@ func (s *schemaWriter) block(b *configschema.Block) {
 func (s *schemaWriter) attributes(attrs map[string]*configschema.Attribute) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		a := attrs[name]
-		wire := wireAttribute{Name: name, Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly}
+		wire := wireAttribute{Name: name, Required: a.Required, Optional: a.Optional, Computed: a.Computed,
+			Sensitive: a.Sensitive, WriteOnly: a.WriteOnly}
 		if a.NestedType == nil {
 			text, err := ctyjson.MarshalType(a.Type)
 			s.err = errors.Join(s.err, err)
@@ -154,7 +156,7 @@ func (s *schemaWriter) attributes(attrs map[string]*configschema.Attribute) {
 	}
 }
 
-// A schemaReader reads schemas; after an error it reads nothing more.
+// schemaReader reads schemas. After an error it reads nothing.
 type schemaReader struct {
 	in  *msgpack.Decoder
 	err error
@@ -167,7 +169,7 @@ func (s *schemaReader) get(document any) bool {
 	return s.err == nil
 }
 
-// readSchemas reads schemas; nil if another version of the program wrote them in another form.
+// readSchemas reads schemas. It returns nil if they have a form that this version does not know.
 func readSchemas(r io.Reader) (map[addrs.Provider]*providers.Schema, error) {
 	s := &schemaReader{in: msgpack.NewDecoder(bufio.NewReaderSize(r, 64<<10))}
 	var format, n int
@@ -192,7 +194,8 @@ func (s *schemaReader) provider(into map[addrs.Provider]*providers.Schema) {
 		s.err = err
 		return
 	}
-	out := &providers.Schema{Provider: &configschema.Block{}, Resources: providers.Types{}, DataSources: providers.Types{}, Ephemerals: providers.Types{}}
+	out := &providers.Schema{Provider: &configschema.Block{}, Resources: providers.Types{},
+		DataSources: providers.Types{}, Ephemerals: providers.Types{}}
 	s.block(out.Provider, 0)
 	for i := 0; i < wire.Types && s.err == nil; i++ {
 		s.resource(out)
@@ -210,10 +213,12 @@ func (s *schemaReader) resource(into *providers.Schema) {
 		s.err = fmt.Errorf("unknown resource mode %d", wire.Mode)
 		return
 	}
-	out := &providers.ResourceSchema{Version: wire.Version, IdentityVersion: wire.IdentityVersion, Block: &configschema.Block{}}
+	out := &providers.ResourceSchema{Version: wire.Version, IdentityVersion: wire.IdentityVersion,
+		Block: &configschema.Block{}}
 	s.block(out.Block, 0)
 	if wire.HasIdentity {
-		out.Identity = &configschema.Object{Nesting: configschema.NestingSingle, Attributes: s.attributes(wire.Identity, 0)}
+		out.Identity = &configschema.Object{Nesting: configschema.NestingSingle,
+			Attributes: s.attributes(wire.Identity, 0)}
 	}
 	table[wire.Name] = out
 }
@@ -243,7 +248,8 @@ func (s *schemaReader) attributes(n, depth int) map[string]*configschema.Attribu
 		if !s.get(&wire) {
 			break
 		}
-		a := &configschema.Attribute{Required: wire.Required, Optional: wire.Optional, Computed: wire.Computed, Sensitive: wire.Sensitive, WriteOnly: wire.WriteOnly}
+		a := &configschema.Attribute{Required: wire.Required, Optional: wire.Optional, Computed: wire.Computed,
+			Sensitive: wire.Sensitive, WriteOnly: wire.WriteOnly}
 		if wire.Type != nil {
 			a.Type, s.err = states.UnmarshalType(wire.Type)
 		} else {
@@ -255,7 +261,7 @@ func (s *schemaReader) attributes(n, depth int) map[string]*configschema.Attribu
 	return out
 }
 
-// deeper reports whether reading goes on at a depth.
+// deeper reports whether reading may continue at a depth.
 func (s *schemaReader) deeper(depth int) bool {
 	if s.err == nil && depth > maxSchemaDepth {
 		s.err = fmt.Errorf("a schema is nested more than %d levels deep", maxSchemaDepth)

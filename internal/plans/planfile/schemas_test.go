@@ -23,7 +23,8 @@ import (
 func (g generator) schemas() map[addrs.Provider]*providers.Schema {
 	out := make(map[addrs.Provider]*providers.Schema)
 	for range g.n("providers", 2) {
-		out[addrs.DefaultProvider(g.word())] = &providers.Schema{Provider: g.block(1), Resources: g.types(), DataSources: g.types(), Ephemerals: g.types()}
+		out[addrs.DefaultProvider(g.word())] = &providers.Schema{Provider: g.block(1), Resources: g.types(),
+			DataSources: g.types(), Ephemerals: g.types()}
 	}
 	return out
 }
@@ -42,9 +43,11 @@ func (g generator) types() providers.Types {
 }
 
 func (g generator) block(depth int) *configschema.Block {
-	out := &configschema.Block{Ephemeral: g.yes(), Attributes: g.attributes(depth), BlockTypes: map[string]*configschema.NestedBlock{}}
+	out := &configschema.Block{Ephemeral: g.yes(), Attributes: g.attributes(depth),
+		BlockTypes: map[string]*configschema.NestedBlock{}}
 	for range g.n("blocks", depth) {
-		out.BlockTypes[g.word()] = &configschema.NestedBlock{Nesting: g.nesting(), MinItems: g.n("min", 3), MaxItems: g.n("max", 3)}
+		out.BlockTypes[g.word()] = &configschema.NestedBlock{Nesting: g.nesting(), MinItems: g.n("min", 3),
+			MaxItems: g.n("max", 3)}
 	}
 	for _, nested := range out.BlockTypes {
 		b := g.block(depth - 1)
@@ -60,7 +63,8 @@ func (g generator) nesting() configschema.NestingMode {
 func (g generator) attributes(depth int) map[string]*configschema.Attribute {
 	out := make(map[string]*configschema.Attribute)
 	for range g.n("attributes", 3) {
-		a := &configschema.Attribute{Required: g.yes(), Optional: g.yes(), Computed: g.yes(), Sensitive: g.yes(), WriteOnly: g.yes()}
+		a := &configschema.Attribute{Required: g.yes(), Optional: g.yes(), Computed: g.yes(),
+			Sensitive: g.yes(), WriteOnly: g.yes()}
 		if depth > 0 && g.yes() {
 			a.NestedType = &configschema.Object{Nesting: g.nesting(), Attributes: g.attributes(depth - 1)}
 		} else {
@@ -73,24 +77,29 @@ func (g generator) attributes(depth int) map[string]*configschema.Attribute {
 
 // TestSchemasAreCompact checks that schemas are stored once and without descriptions.
 func TestSchemasAreCompact(t *testing.T) {
-	block := &configschema.Block{Description: strings.Repeat("about the block ", 100), Attributes: map[string]*configschema.Attribute{}}
+	block := &configschema.Block{Description: strings.Repeat("about the block ", 100),
+		Attributes: map[string]*configschema.Attribute{}}
 	for i := range 50 {
-		block.Attributes[fmt.Sprint("attribute_", i)] = &configschema.Attribute{Type: cty.String, Optional: true, Description: strings.Repeat("about it ", 100)}
+		block.Attributes[fmt.Sprint("attribute_", i)] = &configschema.Attribute{Type: cty.String,
+			Optional: true, Description: strings.Repeat("about it ", 100)}
 	}
 	bytesFor := func(n int, with bool) int {
 		f := wide(t, n, plans.Update)
 		if with {
 			f.Schemas = map[addrs.Provider]*providers.Schema{addrs.DefaultProvider("lab"): {Provider: block,
-				Resources: providers.Types{"lab_object": {Block: block}}, DataSources: providers.Types{}, Ephemerals: providers.Types{}}}
+				Resources: providers.Types{"lab_object": {Block: block}}, DataSources: providers.Types{},
+				Ephemerals: providers.Types{}}}
 		}
 		return len(encode(t, f))
 	}
-	if few, many := bytesFor(1, true)-bytesFor(1, false), bytesFor(1000, true)-bytesFor(1000, false); few > 3000 || many != few {
+	if few, many := bytesFor(1, true)-bytesFor(1, false),
+		bytesFor(1000, true)-bytesFor(1000, false); few > 3000 || many != few {
 		t.Errorf("the schema takes %d bytes in a plan for one object and %d in one for a thousand", few, many)
 	}
 }
 
-// TestSchemaErrors checks that unusual schemas are refused, or passed over if another version wrote them.
+// TestSchemaErrors checks that unusual schemas are refused, or passed over if another version wrote
+// them.
 func TestSchemaErrors(t *testing.T) {
 	deep := []any{1, 1, []any{"registry.opentofu.org/a/b", 0}}
 	for range 1_000_000 {
@@ -103,9 +112,12 @@ func TestSchemaErrors(t *testing.T) {
 	}{
 		{"deep", deep, "more than 100 levels deep"},
 		{"provider", []any{1, 1, []any{"a/b/c/d", 0}}, "schemas: "},
-		{"mode", []any{1, 1, []any{"registry.opentofu.org/a/b", 1}, []any{false, 0, 0}, []any{9, "t", 0, false, 0, 0}}, "unknown resource mode 9"},
-		{"nesting", []any{1, 1, []any{"registry.opentofu.org/a/b", 0}, []any{false, 0, 1}, []any{"b", 9, 0, 0}}, "unknown nesting mode 9"},
-		{"type", []any{1, 1, []any{"registry.opentofu.org/a/b", 0}, []any{false, 1, 0}, []any{"a", []byte("x"), false, false, false, false, false, 0, 0}}, "invalid"},
+		{"mode", []any{1, 1, []any{"registry.opentofu.org/a/b", 1}, []any{false, 0, 0},
+			[]any{9, "t", 0, false, 0, 0}}, "unknown resource mode 9"},
+		{"nesting", []any{1, 1, []any{"registry.opentofu.org/a/b", 0}, []any{false, 0, 1}, []any{"b", 9, 0, 0}},
+			"unknown nesting mode 9"},
+		{"type", []any{1, 1, []any{"registry.opentofu.org/a/b", 0}, []any{false, 1, 0},
+			[]any{"a", []byte("x"), false, false, false, false, false, 0, 0}}, "invalid"},
 		{"end", []any{1, 1 << 60}, "EOF"},
 		{"format", []any{2, "of a later version"}, ""},
 	} {

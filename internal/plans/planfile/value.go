@@ -17,7 +17,8 @@ import (
 )
 
 type (
-	// wireValue is a value: its type's number, and the first time the type itself; its bytes; and where its marks are.
+	// wireValue is a value: the number of its type and, at its first use, the type itself; its
+	// bytes; and the paths of its marks.
 	wireValue struct {
 		From  valueSource
 		Type  int
@@ -26,12 +27,12 @@ type (
 		Marks []wireMark
 	}
 
-	// wireMark says that something in a value is sensitive. No other mark gets into a plan.
+	// wireMark is the path of a sensitive part. Plans contain no other marks.
 	wireMark struct {
 		Path wirePath
 	}
 
-	// wirePath is a path; each step is an attribute's name or an index's bytes.
+	// wirePath is a path. Each step is the name of an attribute or the bytes of an index.
 	wirePath []wireStep
 
 	wireStep struct {
@@ -40,17 +41,17 @@ type (
 	}
 )
 
-// valueSource says where a value's content is.
+// valueSource is where the content of a value is stored.
 type valueSource uint8
 
 const (
 	noValue   valueSource = iota // cty.NilVal
 	fromData                     // in Data
-	fromState                    // in the prior state's object of the same address
-	asBefore                     // the same as the change's value before
+	fromState                    // in the object of the prior state
+	asBefore                     // equal to the value before the change
 )
 
-// An encoder numbers types and providers as it meets them.
+// encoder numbers types and providers in the order in which they occur.
 type encoder struct {
 	types     map[string]int // by their JSON form
 	recent    map[string][]numbered
@@ -63,8 +64,9 @@ type numbered struct {
 	number int
 }
 
-// typeOf gives a type's number, and its JSON form if it is new. Nearly all values of a resource type have one of a few types, so
-// those are compared before a type's JSON form, which costs more, is looked up.
+// typeOf returns the number of a type, and its JSON form if it is new. Nearly all values of a
+// resource type have one of a few types, so it compares with those before it computes the JSON
+// form, which costs more.
 func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err error) {
 	for _, known := range e.recent[hint] {
 		if known.ty.Equals(ty) {
@@ -86,7 +88,7 @@ func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err 
 	return number, def, nil
 }
 
-// value encodes a value; hint is something that values of the same type have in common.
+// value encodes a value. hint is the same for values that probably have the same type.
 func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue, error) {
 	if v == cty.NilVal {
 		return wireValue{}, nil
@@ -113,8 +115,9 @@ func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue
 	return out, err
 }
 
-// inState tells whether decoding the object with the value's own type gives the value. That isn't so where the schema leaves the
-// type of a part open, since such a part carries its type with it in the state.
+// inState reports whether decoding the stored object with the value's type returns the value. It
+// does not if the schema leaves the type of a part open, because the state stores the type with
+// such a part.
 func inState(v cty.Value, obj *states.Object) bool {
 	if obj == nil || obj.Attrs == nil || v.IsNull() || !v.IsWhollyKnown() {
 		return false
@@ -137,7 +140,7 @@ func toMarks(paths []cty.PathValueMarks) ([]wireMark, error) {
 			out = append(out, wireMark{Path: path})
 		}
 	}
-	// Paths come in the order of a map; the file shouldn't differ from one run to the next.
+	// Sort the paths, because their order is random and the file should not be.
 	slices.SortStableFunc(out, func(a, b wireMark) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 	return out, nil
 }
@@ -186,7 +189,8 @@ func (p wirePath) path() (cty.Path, error) {
 	return out, nil
 }
 
-// value decodes a value; before is the change's value before, obj the object in the prior state.
+// value decodes a value. before is the value before the change, and obj the object in the prior
+// state.
 func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty.Value, error) {
 	switch in.From {
 	case noValue:

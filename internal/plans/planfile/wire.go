@@ -10,13 +10,15 @@ import (
 	"tofu/internal/plans"
 )
 
-// format is the version of the form. A change that an older reader would misunderstand raises it.
+// format is the version of the form. It is raised for changes that older readers would
+// misunderstand.
 const format = 1
 
 var errFormat = errors.New("the plan file was written by another version of this program; make the plan anew")
 
-// The documents in the stream: the format's number, one wirePlan, wirePlan.Changes times wireChange, wirePlan.Drift times wireChange, and
-// wirePlan.Outputs times wireOutput. Fields have no names there, so their order is the format.
+// The stream consists of the format number, one wirePlan, wirePlan.Changes times wireChange,
+// wirePlan.Drift times wireChange, and wirePlan.Outputs times wireOutput. Fields have no names in
+// it, so their order is part of the format.
 type (
 	wirePlan struct {
 		Program string
@@ -45,7 +47,7 @@ type (
 	}
 
 	wireKey struct {
-		Kind uint8 // of the constants below
+		Kind uint8 // one of the constants below
 		N    int
 		S    string
 	}
@@ -75,7 +77,8 @@ type (
 		Objects []checks.Object
 	}
 
-	// wireProvider is a number, and the first time the provider configuration that it stands for.
+	// wireProvider is the number of a provider configuration and, at its first use, the provider
+	// configuration itself.
 	wireProvider struct {
 		Number int
 		Config string
@@ -85,7 +88,7 @@ type (
 	wireChange struct {
 		Addr           wireInstance
 		Deposed        addrs.DeposedKey
-		PrevAddr       *wireInstance // nil: the same
+		PrevAddr       *wireInstance // nil if equal to Addr
 		Provider       wireProvider
 		Action         plans.Action
 		Reason         plans.Reason
@@ -148,7 +151,8 @@ func (k wireKey) key() (addrs.InstanceKey, error) {
 
 func toInstance(a addrs.AbsInstance) (wireInstance, error) {
 	key, err := toKey(a.Key)
-	return wireInstance{Module: string(a.Module), Mode: a.Resource.Mode, Type: a.Resource.Type, Name: a.Resource.Name, Key: key}, err
+	return wireInstance{Module: string(a.Module), Mode: a.Resource.Mode, Type: a.Resource.Type,
+		Name: a.Resource.Name, Key: key}, err
 }
 
 func toTarget(t addrs.Target) (wireTarget, error) {
@@ -161,7 +165,7 @@ func (d *decoder) target(t wireTarget) (addrs.Target, error) {
 	return addrs.Target{Module: i.Module, Resource: i.Resource, Key: i.Key, HasKey: t.HasKey}, err
 }
 
-// instance checks what it is given: other code takes module texts for canonical ones.
+// instance validates its input, because other code relies on canonical module addresses.
 func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 	module, ok := d.modules[in.Module]
 	if !ok {
@@ -176,5 +180,6 @@ func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 	if in.Mode > addrs.Ephemeral {
 		err = errors.Join(err, fmt.Errorf("unknown resource mode %d", in.Mode))
 	}
-	return addrs.AbsInstance{Module: module, Resource: addrs.Resource{Mode: in.Mode, Type: in.Type, Name: in.Name}, Key: key}, err
+	return addrs.AbsInstance{Module: module, Resource: addrs.Resource{Mode: in.Mode, Type: in.Type,
+		Name: in.Name}, Key: key}, err
 }
