@@ -10,10 +10,10 @@ import (
 	"github.com/apparentlymart/go-versions/versions/constraints"
 )
 
-// Constraints is what a version has to meet: every part of it. Nil is met by every release.
+// Constraints are conjunctive version constraints. Nil accepts every release.
 type Constraints = constraints.IntersectionSpec
 
-// ParseConstraints reads version constraints as users write them: ">= 1.0, != 1.3, < 2.0" or "~> 1.2".
+// ParseConstraints parses version constraints such as ">= 1.0, != 1.3, < 2.0" or "~> 1.2".
 func ParseConstraints(text string) (Constraints, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -26,16 +26,17 @@ func ParseConstraints(text string) (Constraints, error) {
 	return constraints.ParseRubyStyleMulti(text)
 }
 
-// Acceptable is the set of versions that meet c. A prerelease is in it only when c names it exactly.
+// Acceptable returns the set of versions that meet c. It includes a prerelease only if c names it
+// exactly.
 func Acceptable(c Constraints) versions.Set { return versions.MeetingConstraints(c) }
 
 type operator struct {
 	op    constraints.SelectionOp
 	text  string
-	parts int // how many parts of the version are written
+	parts int // the number of version parts to write
 }
 
-// operators gives the spelling of each operator, in the order in which constraints on one version are written.
+// operators lists the operators in the order in which constraints on the same version are written.
 var operators = []operator{
 	{constraints.OpGreaterThan, "> ", 3},
 	{constraints.OpGreaterThanOrEqual, ">= ", 3},
@@ -47,8 +48,8 @@ var operators = []operator{
 	{constraints.OpNotEqual, "!= ", 3},
 }
 
-// ConstraintsString writes constraints in their normal form: ordered by version and operator, each once, versions
-// filled up to three parts except after "~>". No constraints give "".
+// ConstraintsString returns constraints in normal form: sorted by version and operator, without
+// duplicates, versions padded to three parts except after "~>". It returns "" for no constraints.
 func ConstraintsString(c Constraints) string {
 	type part struct {
 		bound versions.Version
@@ -59,7 +60,7 @@ func ConstraintsString(c Constraints) string {
 	for _, sel := range c {
 		rank := slices.IndexFunc(operators, func(o operator) bool { return o.op == sel.Operator })
 		if rank < 0 {
-			continue // "any version" says nothing
+			continue // "any version" has no text
 		}
 		zero := sel.Boundary.ConstrainToZero()
 		bound := versions.Version{Major: zero.Major.Num, Minor: zero.Minor.Num, Patch: zero.Patch.Num,

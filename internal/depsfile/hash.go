@@ -9,16 +9,17 @@ import (
 // Hash is a checksum of a provider package with its scheme, "h1:…" or "zh:…".
 type Hash string
 
-// The hash schemes that packages can be checked against. Hashes of other schemes are kept but never match.
+// The hash schemes that packages can be checked against. Hashes of other schemes are kept but never
+// match.
 const (
-	// SchemeContent is SHA-256 over the sorted names and SHA-256 sums of the package's files: the same for an
-	// archive and for a folder.
+	// SchemeContent is SHA-256 over the sorted names and SHA-256 sums of the package's files.
+	// Archives and directories with the same content have the same hash.
 	SchemeContent = "h1"
 	// SchemeArchive is SHA-256 of the .zip file.
 	SchemeArchive = "zh"
 )
 
-// ParseHash checks that text has the form SCHEME:VALUE.
+// ParseHash parses text of the form SCHEME:VALUE.
 func ParseHash(text string) (Hash, error) {
 	scheme, value, ok := strings.Cut(text, ":")
 	if !ok || scheme == "" {
@@ -33,19 +34,19 @@ func ParseHash(text string) (Hash, error) {
 	return Hash(text), nil
 }
 
-// Scheme is the part before the colon.
+// Scheme returns the part before the colon.
 func (h Hash) Scheme() string {
 	scheme, _, _ := strings.Cut(string(h), ":")
 	return scheme
 }
 
-// Value is the part after the colon.
+// Value returns the part after the colon.
 func (h Hash) Value() string {
 	_, value, _ := strings.Cut(string(h), ":")
 	return value
 }
 
-// Known keeps the hashes whose scheme packages can be checked against.
+// Known returns the hashes with a scheme that packages can be checked against.
 func Known(hashes []Hash) []Hash {
 	var known []Hash
 	for _, h := range hashes {
@@ -56,7 +57,7 @@ func Known(hashes []Hash) []Hash {
 	return known
 }
 
-// Union gives the hashes of all lists in the lock file's order, each once.
+// Union returns the hashes of all lists in the order of the lock file, without duplicates.
 func Union(lists ...[]Hash) []Hash {
 	all := slices.Concat(lists...)
 	slices.Sort(all)

@@ -9,13 +9,13 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Version is one release of a provider or module.
+// Version is a release of a provider or module.
 type Version = versions.Version
 
-// ParseVersion reads "1.2.3-beta1+build".
+// ParseVersion parses a version such as "1.2.3-beta1+build".
 func ParseVersion(text string) (Version, error) { return versions.ParseVersion(text) }
 
-// CompareVersions orders versions by precedence, in which build metadata has no say.
+// CompareVersions orders versions by precedence, ignoring build metadata.
 func CompareVersions(a, b Version) int {
 	switch {
 	case a.LessThan(b):
@@ -26,11 +26,11 @@ func CompareVersions(a, b Version) int {
 	return 0
 }
 
-// Requirements are the providers that something needs, with the constraints of everyone who needs them.
-// Providers that only a state needs have no constraints.
+// Requirements maps required providers to their combined constraints. Providers that only a state
+// requires have no constraints.
 type Requirements map[addrs.Provider]Constraints
 
-// InAnyVersion gives the same providers without constraints.
+// InAnyVersion returns the same providers without constraints.
 func (r Requirements) InAnyVersion() Requirements {
 	all := make(Requirements, len(r))
 	for p := range r {
@@ -39,30 +39,31 @@ func (r Requirements) InAnyVersion() Requirements {
 	return all
 }
 
-// Providers lists the providers in order.
+// Providers returns the providers in order.
 func (r Requirements) Providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(r), addrs.Provider.Compare)
 }
 
-// Lock is the choice made for one provider.
+// Lock records the selection for one provider.
 type Lock struct {
 	Version     Version
-	Constraints Constraints // those that led to the choice; for readers only
-	// Hashes are checksums of true packages of this version for any platform, sorted unless they were read from a
-	// file in which somebody ordered them otherwise. None means that packages are taken unverified.
+	Constraints Constraints // that led to the selection; informational
+	// Hashes are checksums of valid packages of this version for any platform. They are sorted
+	// unless they were read from a file with another order. Without hashes, packages are used
+	// unverified.
 	Hashes []Hash
 }
 
-// Locks are the choices made for a root module. The zero value has none. Locks are not changed after they were
-// shared; With gives a changed copy.
+// Locks hold the selections for a root module. The zero value is empty. Locks are immutable once
+// shared; With returns a modified copy.
 type Locks struct {
 	providers map[addrs.Provider]Lock
 }
 
-// NewLocks makes locks of a map, which the caller gives away.
+// NewLocks returns locks backed by the map, which the caller must not use afterwards.
 func NewLocks(providers map[addrs.Provider]Lock) *Locks { return &Locks{providers} }
 
-// Provider gives the choice for one provider.
+// Provider returns the selection for one provider.
 func (l *Locks) Provider(p addrs.Provider) (Lock, bool) {
 	if l == nil {
 		return Lock{}, false
@@ -71,7 +72,7 @@ func (l *Locks) Provider(p addrs.Provider) (Lock, bool) {
 	return lock, ok
 }
 
-// Providers lists the locked providers in order.
+// Providers returns the locked providers in order.
 func (l *Locks) Providers() []addrs.Provider {
 	if l == nil {
 		return nil
@@ -79,10 +80,10 @@ func (l *Locks) Providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(l.providers), addrs.Provider.Compare)
 }
 
-// Empty tells whether nothing is locked.
+// Empty reports whether there are no locks.
 func (l *Locks) Empty() bool { return l == nil || len(l.providers) == 0 }
 
-// With gives a copy with one choice added or replaced.
+// With returns a copy with one selection added or replaced.
 func (l *Locks) With(p addrs.Provider, lock Lock) *Locks {
 	changed := make(map[addrs.Provider]Lock)
 	if l != nil {
@@ -92,8 +93,8 @@ func (l *Locks) With(p addrs.Provider, lock Lock) *Locks {
 	return &Locks{changed}
 }
 
-// Equal tells whether both choose the same: providers, versions (build metadata included) and hashes as they are
-// written. Constraints are for readers and don't count.
+// Equal reports whether l and o have the same providers, versions (including build metadata) and
+// hashes in the same order. Constraints don't count: they are informational.
 func (l *Locks) Equal(o *Locks) bool {
 	if !l.SameProviders(o) {
 		return false
@@ -108,5 +109,5 @@ func (l *Locks) Equal(o *Locks) bool {
 	return true
 }
 
-// SameProviders tells whether both choose for the same set of providers.
+// SameProviders reports whether l and o lock the same set of providers.
 func (l *Locks) SameProviders(o *Locks) bool { return slices.Equal(l.Providers(), o.Providers()) }

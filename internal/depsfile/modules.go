@@ -15,25 +15,27 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ModulesFileName is the name of the file that pins modules, in the root module's folder. It is there when the user asked for it.
+// ModulesFileName is the name of the file that pins modules, in the root module's directory. The
+// file exists only if the user asked for pinning.
 const ModulesFileName = ".terraform.modules.lock.hcl"
 
 const modulesHeader = `# This file is maintained automatically by "tofu init". It pins the modules that
 # are not local ones; without the file they are not pinned.
 `
 
-// ModuleLock pins one package of modules.
+// ModuleLock pins a module package.
 type ModuleLock struct {
-	Source   string // the address in normal form, without a subdirectory
-	Version  string // of a package from a registry
-	Revision string // the commit or digest that was fetched; empty where the source has none
+	Source   string // normalized address without subdirectory
+	Version  string // only for packages from a registry
+	Revision string // the fetched commit or digest; empty if the source has none
 	Hash     Hash   // over all files of the package
 }
 
-// ModuleLocks are the pinned packages by source and version. One source may be pinned in several versions.
+// ModuleLocks are pinned packages. A source may be pinned in
+// several versions.
 type ModuleLocks []ModuleLock
 
-// LoadModules reads the file that pins modules. Pinned tells whether it is there.
+// LoadModules reads the file that pins modules. pinned reports whether the file exists.
 func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +48,7 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Dia
 	return locks, true, diags
 }
 
-// ParseModules reads the content of such a file; filename is for diagnostics.
+// ParseModules parses the content of the file; filename is used in diagnostics.
 func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	f, hclDiags := nesting.Parse(filename, src)
@@ -117,7 +119,7 @@ func (p *parser) moduleVersion(text string, attr *hclsyntax.Attribute) {
 	}
 }
 
-// Sorted gives the locks in the file's order.
+// Sorted returns the locks in the order of the file.
 func (l ModuleLocks) Sorted() ModuleLocks {
 	return slices.SortedFunc(slices.Values(l), func(a, b ModuleLock) int {
 		if c := strings.Compare(a.Source, b.Source); c != 0 {
@@ -132,7 +134,7 @@ func (l ModuleLocks) Sorted() ModuleLocks {
 	})
 }
 
-// Bytes is the file's content.
+// Bytes returns the content of the file.
 func (l ModuleLocks) Bytes() []byte {
 	var out strings.Builder
 	out.WriteString(modulesHeader)
@@ -155,5 +157,5 @@ func (l ModuleLocks) Bytes() []byte {
 	return []byte(out.String())
 }
 
-// Save writes the file, so that a reader sees the old one or the new one.
+// Save writes the file atomically.
 func (l ModuleLocks) Save(path string) error { return save(path, l.Bytes()) }

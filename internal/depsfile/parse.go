@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Load reads a lock file. A file that isn't there gives empty locks.
+// Load reads a lock file. If the file doesn't exist, the locks are empty.
 func Load(path string) (*Locks, tfdiags.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,8 @@ func Load(path string) (*Locks, tfdiags.Diagnostics) {
 	return Parse(src, path)
 }
 
-// Parse reads the content of a lock file; filename is for diagnostics. Locks come back only without errors.
+// Parse parses the content of a lock file; filename is used in diagnostics. It returns nil locks on
+// errors.
 func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	f, hclDiags := nesting.Parse(filename, src)
@@ -187,7 +188,8 @@ func (p *parser) hashes(attr *hclsyntax.Attribute) []Hash {
 
 func (p *parser) text(attr *hclsyntax.Attribute) (string, bool) { return p.literal(attr.Expr) }
 
-// literal takes a string written out. Numbers are no strings here: a version 1.10 would lose its zero.
+// literal returns the value of a literal string. Numbers are not accepted: version 1.10 would lose
+// its zero.
 func (p *parser) literal(expr hclsyntax.Expression) (string, bool) {
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
@@ -197,7 +199,8 @@ func (p *parser) literal(expr hclsyntax.Expression) (string, bool) {
 	return v.AsString(), true
 }
 
-// sortedAttributes gives a body's arguments in the order in which they are written, so that errors come in that order.
+// sortedAttributes returns the arguments of a body in source order, so that errors come in that
+// order.
 func sortedAttributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
 	return slices.SortedFunc(maps.Values(body.Attributes), func(a, b *hclsyntax.Attribute) int {
 		return cmp.Compare(a.SrcRange.Start.Byte, b.SrcRange.Start.Byte)

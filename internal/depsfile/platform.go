@@ -6,15 +6,15 @@ import (
 	"runtime"
 )
 
-// Platform is what a provider package is built for.
+// Platform identifies an operating system and architecture that provider packages are built for.
 type Platform struct{ OS, Arch string }
 
-// CurrentPlatform is the one this program runs on.
+// CurrentPlatform returns the platform of this program.
 func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
 var platformText = regexp.MustCompile(`^([a-z0-9]+)_([a-z0-9]+)$`)
 
-// ParsePlatform reads "linux_amd64".
+// ParsePlatform parses a platform such as "linux_amd64".
 func ParsePlatform(text string) (Platform, error) {
 	m := platformText.FindStringSubmatch(text)
 	if m == nil {

@@ -14,14 +14,14 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// FileName is the lock file's name in the root module's folder.
+// FileName is the name of the lock file in the root module's directory.
 const FileName = ".terraform.lock.hcl"
 
 const header = `# This file is maintained automatically by "tofu init".
 # Manual edits may be lost in future updates.
 `
 
-// Bytes is the lock file's content.
+// Bytes returns the content of the lock file.
 func (l *Locks) Bytes() []byte {
 	var out strings.Builder
 	out.WriteString(header)
@@ -51,11 +51,12 @@ func writeProvider(out *strings.Builder, p addrs.Provider, lock Lock) {
 
 func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
 
-// Save writes the lock file, so that a reader sees the old one or the new one.
+// Save writes the lock file atomically.
 func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 
-// save replaces a lock file. A symbolic link to another lock file, one of the same name, is followed; any other is replaced, for
-// a repository can hold links to files that nobody wants to see overwritten.
+// save replaces a lock file atomically. A symbolic link to a file of the same name is followed; any
+// other link is replaced, because a repository may contain links to files that must not be
+// overwritten.
 func save(path string, content []byte) error {
 	target, err := atomicfile.Resolve(path)
 	if err == nil && target != path {
@@ -72,7 +73,8 @@ func save(path string, content []byte) error {
 	return nil
 }
 
-// Differs tells whether a lock file would change: in its entries, constraints included. Comments and layout are its own.
+// Differs reports whether saving would change the entries of the lock file, constraints included.
+// Comments and layout don't count.
 func (l *Locks) Differs(path string) bool {
 	old, diags := Load(path)
 	if diags.HasErrors() {
@@ -84,7 +86,7 @@ func (l *Locks) Differs(path string) bool {
 	return !bytes.Equal(old.Bytes(), l.Bytes())
 }
 
-// SaveIfChanged is Save for a file that differs or isn't there yet.
+// SaveIfChanged saves the locks if the file differs or doesn't exist.
 func (l *Locks) SaveIfChanged(path string) (bool, error) {
 	if _, err := os.Stat(path); err == nil && !l.Differs(path) {
 		return false, nil

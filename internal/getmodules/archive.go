@@ -20,13 +20,14 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// archiveSuffixes tell what kind of archive a file is by its name. The order matters: the longer one first.
+// archiveSuffixes maps file name suffixes to kinds of archives. Longer suffixes come first.
 var archiveSuffixes = []struct{ suffix, kind string }{
 	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"},
 	{".tar.xz", "tar.xz"}, {".txz", "tar.xz"}, {".tar", "tar"}, {".zip", "zip"},
 }
 
-// archiveKind returns the kind of an archive by the parameter "archive" or else by its name; "" if neither names one.
+// archiveKind returns the kind of an archive named by the query parameter "archive" or else implied
+// by the file name, or "" if neither names one.
 func archiveKind(name string, query url.Values) string {
 	if noArchive(query) {
 		return ""
@@ -40,28 +41,29 @@ func archiveKind(name string, query url.Values) string {
 	return ""
 }
 
-// noArchive reports whether an address says that a file isn't to be unpacked.
+// noArchive reports whether an address asks not to unpack the file.
 func noArchive(query url.Values) bool {
 	asked := query.Get("archive")
 	return asked == "false" || asked == "0"
 }
 
-// archiveMarks are how archives begin.
+// archiveMarks are the magic numbers of archives.
 var archiveMarks = []struct{ mark, kind string }{
 	{"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", "tar.xz"},
 }
 
-// archiveHead is how much of a file contentKind needs: the first header of a tar archive.
+// archiveHead is the number of bytes contentKind needs: the first header of a tar archive.
 const archiveHead = 512
 
-// contentKind returns the kind of an archive by how it begins; "" if it doesn't look like one.
+// contentKind detects the kind of an archive from its first bytes. It returns "" if they don't look
+// like an archive.
 func contentKind(head []byte) string {
 	for _, m := range archiveMarks {
 		if bytes.HasPrefix(head, []byte(m.mark)) {
 			return m.kind
 		}
 	}
-	if len(head) >= archiveHead { // a header of tar has a checksum
+	if len(head) >= archiveHead { // a tar header has a checksum
 		if h, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil && h.Name != "" {
 			return "tar"
 		}
@@ -69,7 +71,7 @@ func contentKind(head []byte) string {
 	return ""
 }
 
-// fileKind is contentKind for a file.
+// fileKind is like contentKind for the file of that name.
 func fileKind(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -80,29 +82,30 @@ func fileKind(file string) (string, error) {
 	return contentKind(head), err
 }
 
-// Limits for archives of modules. Text inflates to about ten times the size of its archive.
+// Limits for archives of modules. Source text inflates to about ten times the size of its archive.
 const (
 	maxArchiveFiles   = 100_000
 	maxArchiveBytes   = 4 << 30
-	freeArchiveBytes  = 100 << 20 // up to here any ratio will do
+	freeArchiveBytes  = 100 << 20 // up to this size any compression ratio is accepted
 	maxArchiveInflate = 100
 )
 
-// inflatable returns to how many bytes an archive of the given size may inflate.
+// inflatable returns the number of bytes that an archive of the given size may inflate to.
 func inflatable(size int64) int64 {
 	return min(maxArchiveBytes, max(freeArchiveBytes, min(size, maxArchiveBytes)*maxArchiveInflate))
 }
 
-// unpacker writes an archive's entries below one folder and nowhere else.
+// unpacker writes the entries of an archive below one directory and nowhere else.
 type unpacker struct {
 	root  *os.Root
 	files int
 	bytes int64
-	limit int64    // of bytes
-	links []string // the symbolic links that were made
+	limit int64    // on bytes
+	links []string // the symbolic links created so far
 }
 
-// unpack extracts an archive into a folder, which is made. Its content tells its kind; if that is no help, named does.
+// unpack creates dir and extracts an archive into it. The kind of archive is detected from its
+// content, or else taken from named.
 func unpack(file, named, dir string) error {
 	kind, err := fileKind(file)
 	if err != nil {
@@ -190,7 +193,7 @@ func (u *unpacker) tar(r io.Reader) error {
 			if err := u.entry(h.Name, h.FileInfo().Mode(), h.Linkname, t); err != nil {
 				return err
 			}
-		case tar.TypeXGlobalHeader: // what git archive writes first
+		case tar.TypeXGlobalHeader: // written first by git archive
 		default:
 			return fmt.Errorf("the archive's entry %q is neither a file nor a folder", h.Name)
 		}
@@ -223,9 +226,10 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 	return u.file(local, mode, content)
 }
 
-// symlink makes a link within the module. One that leads out of it becomes an empty file, as in OpenTofu.
+// symlink creates a link within the module. A link that leads out of it becomes an empty file, as
+// in OpenTofu.
 func (u *unpacker) symlink(name, target string, content io.Reader) error {
-	if target == "" { // a zip has the target as content
+	if target == "" { // zip stores the target as the content
 		data, err := io.ReadAll(io.LimitReader(content, 4096))
 		if err != nil {
 			return err
@@ -239,7 +243,8 @@ func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	return u.root.Symlink(filepath.FromSlash(target), filepath.FromSlash(name))
 }
 
-// cutLinks makes empty files of those links, too, that lead out of the module only by way of other links. Those that lead to nothing stay.
+// cutLinks replaces links that leave the module through other links with empty files. Dangling
+// links stay.
 func (u *unpacker) cutLinks() error {
 	for _, name := range u.links {
 		if _, err := u.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -1,27 +1,28 @@
 package getmodules
 
-// Event tells an observer what is happening. It is one of the types in this file.
+// Event reports progress to an observer. It is one of the types in this file.
 type Event interface{ event() }
 
-// Downloading: the package of a call is about to be fetched.
+// Downloading is sent before the package of a call is fetched.
 type Downloading struct {
-	Key     string // the call's path, "net.subnets"
+	Key     string // the path of the call, such as "net.subnets"
 	Source  string // without secrets
-	Version string // of a package from a registry
+	Version string // only for packages from a registry
 }
 
-// Progress: a part of a package has come, or all of it.
+// Progress reports how much of a package has been fetched.
 type Progress struct {
 	Source      string // the package's address, without secrets
-	Done, Total int64  // bytes; Total is 0 when it isn't known
-	Step        string // what a program that fetches says of itself, in place of bytes
-	Over        bool   // the package is there, or can't be had
+	Done, Total int64  // bytes; Total is 0 if unknown
+	Step        string // a progress message of the fetching program, instead of bytes
+	Over        bool   // the package is complete, or fetching it failed
 }
 
-// InPlace: the module of a call is in a folder.
+// InPlace is sent when the module of a call is in its directory.
 type InPlace struct{ Key, Version, Dir string }
 
-// Changed: the files in the folder of a call are not those that are pinned, so they are fetched again.
+// Changed is sent when the files of an installed module don't match its pin. The module is fetched
+// again.
 type Changed struct{ Key, Dir string }
 
 func (Changed) event()     {}

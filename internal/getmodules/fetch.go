@@ -20,14 +20,14 @@ import (
 	"tofu/internal/registry/oci"
 )
 
-// fetcher brings packages to the disk, each address once.
+// fetcher fetches packages, each address once.
 type fetcher struct {
 	client   *registry.Client
 	images   *oci.Client
 	done     map[string]found // by address and pinned revision
-	progress func(Progress)   // nil when nobody wants to know
+	progress func(Progress)   // may be nil
 
-	profiles    map[string]func(context.Context) (aws.Credentials, error) // by the profile's name
+	profiles    map[string]func(context.Context) (aws.Credentials, error) // by name of the profile
 	gcsServer   *url.URL
 	googleToken registry.Authorize
 }
@@ -42,38 +42,39 @@ func newFetcher(client *registry.Client) *fetcher {
 	return f
 }
 
-// method fetches one kind of address into a folder that doesn't exist.
+// method fetches one kind of address into a directory that doesn't exist yet.
 type method func(f *fetcher, ctx context.Context, job job) error
 
-// job is one package to fetch.
+// job is a single package to fetch.
 type job struct {
 	shown string     // the package's address without secrets
-	url   *url.URL   // without the method's name and its own parameters
-	query url.Values // the address's parameters
-	host  string     // whose credentials go with HTTP requests; empty for none
-	dir   string     // to fill
-	want  string     // the revision to fetch, whatever the address says; empty for what it says
-	got   *string    // takes the revision that was fetched, where there is such a thing
+	url   *url.URL   // without the name and the parameters of the method
+	query url.Values // the parameters of the address
+	host  string     // host whose credentials are sent with HTTP requests; may be empty
+	dir   string     // destination directory
+	want  string     // the revision to fetch, overriding the address; may be empty
+	got   *string    // set to the fetched revision, if the source has revisions
 }
 
-// request asks for a package.
+// request describes a package to fetch.
 type request struct {
 	address string
-	host    string // whose credentials go with HTTP requests; empty for none
-	// pin is nil when packages are not pinned. What it has of revision and hash is demanded.
+	host    string // host whose credentials are sent with HTTP requests; may be empty
+	// pin is nil if packages are not pinned. The package must match its revision and hash if they
+	// are set.
 	pin *depsfile.ModuleLock
 }
 
-// found is a package that was fetched, or the reason why there is none.
+// found is a fetched package, or the error that prevented fetching it.
 type found struct {
 	err      error
-	dir      string // where it was put first
-	subdir   string // the part of the package that an indirect address led to
+	dir      string // where it was installed first
+	subdir   string // the directory within the package that a redirected address named
 	revision string
-	hash     depsfile.Hash // of a package that can be pinned
+	hash     depsfile.Hash // only of packages that can be pinned
 }
 
-// methods are those that an address can name or that its URL implies.
+// methods maps URL schemes and forced getters (such as "git::") to their implementations.
 var methods = map[string]method{
 	"git":   (*fetcher).git,
 	"hg":    (*fetcher).hg,
@@ -85,8 +86,9 @@ var methods = map[string]method{
 	"gcs":   (*fetcher).gcs,
 }
 
-// into puts the package that is asked for into a folder, in place of what is there. That goes first, as in OpenTofu: nobody goes on with a
-// package that isn't the one that is asked for.
+// into fetches the requested package and puts it into dir, replacing the previous content. As in
+// OpenTofu the old content is removed first, so that a failed download never leaves a package that
+// doesn't match the request.
 func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
 	tmp, err := atomicfile.TempDir(filepath.Dir(dir))
 	if err != nil {
@@ -127,7 +129,8 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	return out, nil
 }
 
-// compare takes the hash of a package that was fetched into a folder, which must be the one that is demanded, if any is.
+// compare sets the hash of a package fetched into dir and compares it with the expected hash, if
+// there is one.
 func (p *found) compare(dir string, demanded depsfile.Hash) (err error) {
 	p.hash, err = hashTree(dir)
 	if err == nil && demanded != "" && p.hash != demanded {
@@ -136,7 +139,7 @@ func (p *found) compare(dir string, demanded depsfile.Hash) (err error) {
 	return err
 }
 
-// changedError tells that a package isn't the one that is pinned.
+// changedError reports a package that does not match its pin.
 type changedError struct{ got, demanded depsfile.Hash }
 
 func (e *changedError) Error() string {
@@ -144,12 +147,12 @@ func (e *changedError) Error() string {
 		e.got, depsfile.ModulesFileName, e.demanded)
 }
 
-// againError tells that a package could not be had when it was wanted before in this run.
+// againError repeats the error of an earlier attempt to fetch the same package in this run.
 type againError struct{ error }
 
 func (e *againError) Unwrap() error { return e.error }
 
-// watch does the job at an address, and tells when it is over.
+// watch runs a job at an address and reports when it is over.
 func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {
 	j.shown = showable(address)
 	if f.progress != nil {
@@ -158,7 +161,7 @@ func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir stri
 	return f.fetch(ctx, j, address, 0)
 }
 
-// received makes an observer of a job's downloads; nil when nobody wants to know.
+// received returns an observer for the downloads of a job, or nil if progress is not observed.
 func (f *fetcher) received(j job) func(done, total int64) {
 	if f.progress == nil {
 		return nil
@@ -166,15 +169,15 @@ func (f *fetcher) received(j job) func(done, total int64) {
 	return func(done, total int64) { f.progress(Progress{Source: j.shown, Done: done, Total: total}) }
 }
 
-// elsewhereError is what a method gives when the package is at another address.
+// elsewhereError redirects a job to another address.
 type elsewhereError struct{ address string }
 
 func (e *elsewhereError) Error() string { return "the package is at " + e.address }
 
-// maxHops bounds how often one address may lead to another.
+// maxHops limits the number of redirects from one address to another.
 const maxHops = 8
 
-// fetch does the job at an address.
+// fetch runs a job at an address.
 func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (subdir string, err error) {
 	name, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
@@ -182,7 +185,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	u, err := url.Parse(rest)
 	if err != nil {
-		return "", errors.New("its address is no URL") // which may have a password in it
+		return "", errors.New("its address is no URL") // the address may contain a password: don't show it
 	}
 	if name == "" {
 		name = u.Scheme
@@ -209,7 +212,8 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	return filepath.ToSlash(filepath.Join(deeper, next.Subdir)), err
 }
 
-// localPath is what the path of a file URL means on this system: on Windows there is a slash before the letter of a drive.
+// localPath converts the path of a file URL to a local one. On Windows it drops the slash before a
+// drive letter.
 func localPath(path string, windows bool) string {
 	if windows && len(path) >= 3 && path[0] == '/' && path[2] == ':' {
 		return path[1:]
@@ -217,7 +221,7 @@ func localPath(path string, windows bool) string {
 	return path
 }
 
-// file links to a folder of this machine, or unpacks an archive.
+// file links to a local directory, or unpacks a local archive.
 func (f *fetcher) file(ctx context.Context, j job) error {
 	path := filepath.FromSlash(localPath(j.url.Path, runtime.GOOS == "windows"))
 	info, err := os.Stat(path)

@@ -15,9 +15,11 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// CopyRoot copies the module that a source names to dir, as the start of a new root module. The files of a working
-// directory (.terraform, the lock file, a repository's own data) are not copied. If CopyRoot fails, dir is as it was.
-// The caller makes sure that dir has no files of its own beside those.
+// CopyRoot copies the module at source to dir to start a new root module. It skips files that
+// belong to a working directory: .terraform, the lock file and the repository's own data. If it
+// fails, dir is unchanged.
+//
+// The caller must make sure that dir has no other files of its own.
 func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err error) {
 	src, err := addrs.ParseModuleSource(source, false)
 	if err != nil {
@@ -50,7 +52,7 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err erro
 	return in.write()
 }
 
-// checkRoot reports why the directory from can't be copied to dir.
+// checkRoot returns an error if the directory from can't be copied to dir.
 func checkRoot(from, dir string) error {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return fmt.Errorf("there is no directory %s", from)
@@ -72,7 +74,7 @@ func checkRoot(from, dir string) error {
 	return nil
 }
 
-// undoable returns a function that removes what was added to dir since.
+// undoable returns a function that removes everything added to dir after the call.
 func undoable(dir string) (func(), error) {
 	before, err := os.ReadDir(dir)
 	if err != nil {
@@ -89,8 +91,8 @@ func undoable(dir string) (func(), error) {
 	}, nil
 }
 
-// rootPackage returns the folder of the module that a source names, without symbolic links. It fetches to dir what is not
-// on this machine.
+// rootPackage returns the directory of the module at src, with symbolic links resolved. Remote
+// modules are fetched to dir.
 func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, dir string) (string, error) {
 	place := location{address: src.Address, subdir: src.Subdir}
 	switch src.Kind {
@@ -109,7 +111,8 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 			return "", err
 		}
 	}
-	// The installer's own fetcher would take the copy, which is temporary, for an installed package.
+	// Use a separate fetcher: the installer's own would take this temporary copy for an installed
+	// package.
 	got, err := newFetcher(in.opts.Client).into(ctx, request{address: place.address, host: place.host}, dir)
 	if err != nil {
 		return "", err
@@ -122,7 +125,8 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 	return filepath.EvalSymlinks(dir)
 }
 
-// isPrivate reports whether a file or folder belongs to a working directory rather than to a module.
+// isPrivate reports whether a file or directory belongs to a working directory rather than to a
+// module.
 func isPrivate(name string) bool {
 	return name == ".git" || name == ".hg" || name == ".terraform" || name == depsfile.FileName
 }

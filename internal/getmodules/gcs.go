@@ -31,7 +31,7 @@ type gcsBucket struct {
 	client     *registry.Client
 	base       url.URL
 	name       string
-	generation string // of the object; empty for the newest
+	generation string // empty for the newest version of the object
 	auth       registry.Authorize
 }
 
@@ -39,7 +39,7 @@ func (b *gcsBucket) at(more string, query url.Values) *url.URL {
 	u := b.base
 	raw := strings.TrimSuffix(u.Path, "/") + "/storage/v1/b/" + escapeKey(b.name, false) + "/o" + more
 	u.RawPath = raw
-	u.Path, _ = url.PathUnescape(raw) // what was just escaped
+	u.Path, _ = url.PathUnescape(raw) // raw was just escaped: no error
 	u.RawQuery = query.Encode()
 	return &u
 }
@@ -79,7 +79,7 @@ func (b *gcsBucket) list(ctx context.Context, prefix string) ([]string, error) {
 
 func (b *gcsBucket) authorize(context.Context) registry.Authorize { return b.auth }
 
-// gcsEndpoint is where the service is, or its emulator, which takes no credentials.
+// gcsEndpoint returns the URL of the service, or of its emulator, which requires no credentials.
 func gcsEndpoint() (server *url.URL, emulated bool) {
 	if host := os.Getenv("STORAGE_EMULATOR_HOST"); host != "" {
 		if !strings.Contains(host, "://") {
@@ -92,8 +92,8 @@ func gcsEndpoint() (server *url.URL, emulated bool) {
 	return &url.URL{Scheme: "https", Host: "storage.googleapis.com"}, false
 }
 
-// googleCredentials finds a token where Google's tools do; without any, requests go out as they are, which is how public
-// buckets are read.
+// googleCredentials obtains tokens as Google's own tools do. Without credentials, requests are sent
+// unauthorized: public buckets can be read that way.
 func googleCredentials() registry.Authorize {
 	find := sync.OnceValues(func() (func() (string, error), error) {
 		if token := os.Getenv("GOOGLE_OAUTH_ACCESS_TOKEN"); token != "" {

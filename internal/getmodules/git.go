@@ -16,11 +16,11 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// gitSchemes are the ways to reach a repository; git itself knows more, some of which run programs.
+// gitSchemes are the supported URL schemes. git knows others, some of which run programs.
 var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git": true, "file": true}
 
-// git clones a repository at a ref. The history isn't wanted, so only one commit is fetched where the server can do
-// that; commits by a short name need the whole repository.
+// git clones a repository at a ref. It fetches a single commit if the server supports that.
+// Abbreviated commit names require the whole repository.
 func (f *fetcher) git(ctx context.Context, j job) error {
 	ref := j.query.Get("ref")
 	if strings.HasPrefix(ref, "-") {
@@ -45,7 +45,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if err := git("init", "-q", j.dir); err != nil {
 		return err
 	}
-	in := []string{"-C", j.dir, "-c", "core.autocrlf=false"} // the same bytes, and so the same hash, on every system
+	in := []string{"-C", j.dir, "-c", "core.autocrlf=false"} // same bytes, and so the same hash, on every system
 	if err := git(append(in, "remote", "add", "origin", remote)...); err != nil {
 		return err
 	}
@@ -75,12 +75,13 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	return os.RemoveAll(filepath.Join(j.dir, ".git"))
 }
 
-// commitName is what may be the name of a commit, which servers needn't serve by itself.
+// commitName matches possible commit names. Servers need not serve commits by name.
 var commitName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
 })
 
-// gitRemote returns the address that git gets, without this program's own parameters, and the credentials that were in it.
+// gitRemote returns the address to pass to git, without our own parameters, and the credentials it
+// contained.
 func gitRemote(j job) (string, *gitLogin, error) {
 	u := *j.url
 	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {
@@ -97,11 +98,11 @@ func gitRemote(j job) (string, *gitLogin, error) {
 	return u.String(), login, nil
 }
 
-// Tags lists the tags of the git repository that an address names, without fetching it.
+// Tags lists the tags of the git repository at an address without cloning it.
 func Tags(ctx context.Context, address string) ([]string, error) {
 	u, err := url.Parse(strings.TrimPrefix(address, "git::"))
 	if err != nil {
-		return nil, errors.New("its address is no URL") // which may have a password in it
+		return nil, errors.New("its address is no URL") // the address may contain a password: don't show it
 	}
 	j := job{url: u, query: u.Query()}
 	remote, login, err := gitRemote(j)

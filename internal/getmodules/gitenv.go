@@ -10,9 +10,11 @@ import (
 	"strings"
 )
 
-// gitVariables name the repository that git works on: those that "git rev-parse --local-env-vars" lists, and those of hooks. git sets
-// them for hooks and aliases, and a git started there must not work on that repository. GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT are
-// listed too but stay, as they do when git itself starts another one for a submodule: they are settings, often credentials.
+// gitVariables are the environment variables that select the repository git works on: those listed
+// by "git rev-parse --local-env-vars" and those set for hooks. git sets them for hooks and aliases,
+// and a git started there must not work on that repository. GIT_CONFIG_PARAMETERS and
+// GIT_CONFIG_COUNT are listed too but stay: they hold settings, often credentials, and git itself
+// passes them on to submodules.
 var gitVariables = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
 	"GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
@@ -21,7 +23,7 @@ var gitVariables = []string{
 
 func gitVariable(name string) bool { return slices.Contains(gitVariables, name) }
 
-// withoutVariables returns an environment without the variables that drop reports.
+// withoutVariables returns env without the variables for which drop returns true.
 func withoutVariables(env []string, drop func(name string) bool) []string {
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -29,7 +31,8 @@ func withoutVariables(env []string, drop func(name string) bool) []string {
 	})
 }
 
-// gitEnv returns the environment for git. An SSH key is kept in a file beside the package until cleanup.
+// gitEnv returns the environment for git. An SSH key is kept in a file beside the package until
+// cleanup is called.
 func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	env, cleanup = withoutVariables(os.Environ(), gitVariable), func() {}
 	if key == "" {
@@ -54,18 +57,20 @@ func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	return append(env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(abs, "'", `'\''`)+"'"), func() { os.Remove(file) }, nil
 }
 
-// gitLogin is the user name and password of an address. git and its helpers would show them among their arguments, so they go through
-// the environment to a credential helper, which answers for the address's server alone. Submodules on that server get them too.
+// gitLogin holds the user name and password of an address. As arguments they would be visible to
+// other users, so they reach git through the environment and a credential helper that answers only
+// for the server of the address. Submodules on the same server use them too.
 type gitLogin struct{ server, user, password string }
 
 const (
 	gitUserEnv     = "TOFU_GIT_USERNAME"
 	gitPasswordEnv = "TOFU_GIT_PASSWORD"
-	// gitHelper prints the credentials when it is asked for them; git also calls it to store or erase some.
+	// gitHelper prints the credentials on "get". git also calls it with "store" and "erase".
 	gitHelper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + gitUserEnv + `" "$` + gitPasswordEnv + `"; }; f`
 )
 
-// newGitLogin takes user name and password out of an address. It returns nil when there is no password: git asks for it then.
+// newGitLogin removes user name and password from u and returns them. It returns nil if there is no
+// password; git then asks for one.
 func newGitLogin(u *url.URL) *gitLogin {
 	password, ok := u.User.Password()
 	if !ok || u.Scheme != "https" && u.Scheme != "http" {
@@ -76,7 +81,7 @@ func newGitLogin(u *url.URL) *gitLogin {
 	return login
 }
 
-// options returns the options that make git use the credentials, before the user's own helpers.
+// options returns the git options that put these credentials before the user's own helpers.
 func (l *gitLogin) options() []string {
 	if l == nil {
 		return nil

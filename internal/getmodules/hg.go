@@ -11,8 +11,9 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// hg clones a Mercurial repository at a revision. Its address is in the new repository's configuration rather than among the arguments,
-// which other users of the machine can see: it may have a password in it.
+// hg clones a Mercurial repository at a revision. The address may contain a password, so it is
+// written to the configuration of the new repository rather than passed as an argument, which other
+// users could see.
 func (f *fetcher) hg(ctx context.Context, j job) error {
 	rev := cmp.Or(j.want, j.query.Get("rev"))
 	u := *j.url
@@ -45,5 +46,6 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
 }
 
-// hgVariable reports whether Mercurial sets a variable for its hooks. Settings of the user, such as HGRCPATH, are others.
+// hgVariable reports whether Mercurial sets the variable for its hooks. User settings such as
+// HGRCPATH don't count.
 func hgVariable(name string) bool { return name == "HG" || strings.HasPrefix(name, "HG_") }

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// http fetches an archive, or a page that says where the package is.
+// http fetches an archive, or a page that names the location of the package.
 func (f *fetcher) http(ctx context.Context, j job) error {
 	u := *j.url
 	u.RawQuery = without(j.query, "archive", "checksum").Encode()
@@ -40,7 +40,8 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	return f.archive(ctx, j, kind, registry.Download{URL: &u, Host: j.host})
 }
 
-// The parts of a page that are looked at: comments, which count for nothing, the end of the head, and meta elements with their attributes.
+// Parts of an HTML page: comments, which are ignored, the end of the head, and meta elements with
+// their attributes.
 var (
 	pagePart = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?is)<!--.*?-->|</head|<meta\s((?:[^>"']|"[^"]*"|'[^']*')*)>`)
@@ -50,7 +51,8 @@ var (
 	})
 )
 
-// pageAddress finds the address that a page's head has in an element <meta name="terraform-get" content="ADDRESS">; "" when there is none.
+// pageAddress returns the content of the element <meta name="terraform-get" content="ADDRESS"> in
+// the head of a page, or "".
 func pageAddress(page []byte) string {
 	for _, part := range pagePart().FindAllSubmatch(page, -1) {
 		if strings.EqualFold(string(part[0]), "</head") {
@@ -67,7 +69,8 @@ func pageAddress(page []byte) string {
 	return ""
 }
 
-// page reads where the package is from a header or from the page's head, unless the page is an archive itself.
+// page reads the location of the package from a header or from the head of the page, unless the
+// response is an archive itself.
 func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	asked := *u
 	query := asked.Query()
@@ -92,7 +95,8 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	return fmt.Errorf("%s is no archive, and doesn't say where the module is", httpclient.Redact(u))
 }
 
-// checksum is what an address demands of an archive; the zero value demands nothing.
+// checksum is the checksum that an address requires of an archive. The zero value accepts any
+// archive.
 type checksum struct {
 	kind func() hash.Hash
 	want []byte
@@ -100,7 +104,7 @@ type checksum struct {
 
 var checksumKinds = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
-// parseChecksum reads "sha256:HEX"; the kind may be left out.
+// parseChecksum parses "sha256:HEX". The algorithm is optional.
 func parseChecksum(text string) (checksum, error) {
 	if text == "" {
 		return checksum{}, nil

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Installed resolves calls to what is installed in a folder of modules, ".terraform/modules". A call that isn't
-// installed as it is written now is an error that tells to run init.
+// Installed returns a resolver for the modules installed in dir, ".terraform/modules". Resolving a
+// call that is not installed as currently written fails with advice to run init.
 func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 	manifest, err := ReadManifest(dir)
 	if err != nil {
@@ -20,7 +20,7 @@ func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 	}
 	return func(_ context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
-			return found, nil // diagnostics have been given
+			return found, nil // errors have been reported already
 		}
 		r, ok := manifest[key(req)]
 		switch {
@@ -45,7 +45,7 @@ func manifestDamaged(err error) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Failed to read module manifest file", "%s. Remove the file and run \"tofu init\" to write it anew.", err)
 }
 
-// key is a call's key in the manifest.
+// key returns the key of a call in the manifest.
 func key(req *configs.ModuleRequest) string { return strings.Join(req.Path.Names(), ".") }
 
 func (r Record) meets(c depsfile.Constraints) bool {

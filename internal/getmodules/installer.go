@@ -18,34 +18,35 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Options say how modules are installed.
+// Options configure an [Installer].
 type Options struct {
-	// Dir is where modules are installed, ".terraform/modules".
+	// Dir is the directory to install modules in: ".terraform/modules".
 	Dir    string
 	Client *registry.Client
-	// Upgrade fetches everything again and takes the newest versions.
+	// Upgrade fetches all packages again and selects the newest versions.
 	Upgrade bool
-	// Pin compares packages that are not local with those that Pins demands, and gives what they are; see Installer.Pins.
+	// Pin checks remote packages against Pins and records them; see Installer.Pins.
 	Pin  bool
 	Pins depsfile.ModuleLocks
-	// Always writes the list of modules, even if none is called.
+	// Always writes the manifest even if no module is called.
 	Always bool
-	// Observe is told what happens, one call at a time; nil for nobody.
+	// Observe receives the events of one call at a time. It may be nil.
 	Observe func(Event)
 }
 
-// Installer installs module calls one by one, as the configuration's loader meets them.
+// Installer installs module calls one by one, in the order in which the configuration loader finds
+// them.
 type Installer struct {
 	opts     Options
 	manifest Manifest
-	called   bool              // there is any call
-	packages map[string]string // where the package of a call lies, by key
+	called   bool              // whether there is any call
+	packages map[string]string // directories of packages, by key of the call
 	fetcher  *fetcher
 	locator  *locator
-	pins     *pins // nil when packages are not pinned
+	pins     *pins // nil if packages are not pinned
 }
 
-// NewInstaller reads what is installed already. The context bounds all that the installer does.
+// NewInstaller returns an installer. It reads the manifest of modules that are already installed.
 func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
 	if err := checkDir(opts.Dir); err != nil {
 		return nil, tfdiags.Errorf("Modules can't be installed",
@@ -64,14 +65,15 @@ func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
 	if opts.Pin {
 		in.pins = newPins(opts.Pins)
 		if opts.Upgrade {
-			in.pins = newPins(nil) // nothing is demanded
+			in.pins = newPins(nil) // accept any package
 		}
 	}
 	return in, nil
 }
 
-// checkDir returns an error if modules may not be installed in dir. A link below the data directory may not lead out of it. If
-// the data directory is itself a link, the files in dir must be modules: it could be any directory with that name.
+// checkDir returns an error if modules must not be installed in dir. A link below the data
+// directory must not lead out of it. If the data directory is itself a link, it could lead to any
+// directory that has one of the same name, so dir must contain only modules.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
 	if err := atomicfile.CheckBelow(data, dir); err != nil {
@@ -87,8 +89,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// Finish writes modules.json. It is called when every call was met, also when something is wrong with the configuration or could not
-// be installed: later commands then miss only what is missing.
+// Finish writes modules.json. Call it after all calls were resolved, even if the configuration has
+// errors or some modules could not be installed: later commands then complain only about those.
 func (in *Installer) Finish() error {
 	if !in.called && !in.opts.Always {
 		return nil
@@ -101,7 +103,7 @@ func (in *Installer) write() error {
 	return in.manifest.Write(in.opts.Dir)
 }
 
-// Resolve is the configs.Resolver that installs.
+// Resolve installs a module. It is a configs.Resolver.
 func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
 	in.called = true
 	switch req.Source.Kind {
@@ -112,7 +114,7 @@ func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (c
 	case addrs.RemoteModule:
 		return in.remote(ctx, req)
 	}
-	return configs.ResolvedModule{}, nil // the source couldn't be evaluated; diagnostics have been given
+	return configs.ResolvedModule{}, nil // the source couldn't be evaluated: errors have been reported already
 }
 
 func (in *Installer) tell(e Event) {
@@ -121,7 +123,7 @@ func (in *Installer) tell(e Event) {
 	}
 }
 
-// local takes a module where it lies: beside the caller, in the same package.
+// local resolves a module in the caller's package.
 func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
 	dir := filepath.ToSlash(filepath.Clean(req.LocalDir()))
 	parent, _ := req.Path.Parent()
@@ -153,10 +155,10 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 	return configs.ResolvedModule{Dir: filepath.FromSlash(dir)}, nil
 }
 
-// installDir is where the package of a call is installed.
+// installDir returns the directory to install the package of a call in.
 func (in *Installer) installDir(k string) string { return filepath.Join(in.opts.Dir, k) }
 
-// kept gives an installed call that needn't be installed again.
+// kept returns the record of an installed call that need not be installed again.
 func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	r, ok := in.manifest[key(req)]
 	if !ok || in.opts.Upgrade || r.Source != req.Source.String() || !r.meets(req.Constraints) {
@@ -164,7 +166,7 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	}
 	home := filepath.ToSlash(in.installDir(r.Key))
 	if r.Dir != home && !strings.HasPrefix(r.Dir, home+"/") {
-		return Record{}, false // somebody edited the manifest
+		return Record{}, false // the manifest was edited
 	}
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false
@@ -224,14 +226,15 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 	}
 	if again := new(againError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
-			return nil // which has been said of the package
+			return nil // reported for the package already
 		}
 		err = errors.New("its package could not be fetched for another call before")
 	}
 	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range).List()
 }
 
-// within finds a folder of a package; a pattern must match exactly one. Symbolic links may not lead out of it.
+// within returns the directory subdir of a package. A pattern must match exactly one directory.
+// Symbolic links must not lead out of the package.
 func within(home, subdir string) (string, error) {
 	dir := filepath.Join(home, filepath.FromSlash(subdir))
 	if strings.ContainsAny(subdir, "*?[") {
@@ -259,7 +262,7 @@ func within(home, subdir string) (string, error) {
 	return dir, nil
 }
 
-// fromRegistry chooses a version and installs the package that the registry names for it.
+// fromRegistry selects a version and installs the package that the registry names for it.
 func (in *Installer) fromRegistry(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir), Version: r.Version}, nil

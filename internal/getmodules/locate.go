@@ -14,24 +14,25 @@ import (
 	"tofu/internal/registry"
 )
 
-// locator finds out from registries which versions of modules there are and where their packages are. It asks for each thing once,
-// and may be used by many goroutines.
+// locator asks registries for the versions of modules and the locations of their packages. It asks
+// for each only once. It is safe for concurrent use.
 type locator struct {
 	client   *registry.Client
 	versions memo.Map[string, registry.ModuleVersions]
 	places   memo.Map[string, location]
 }
 
-// location is where a package is.
+// location is where a package can be fetched.
 type location struct {
 	address, subdir string
-	host            string // whose credentials go with the request; empty for none
+	host            string // host whose credentials are sent with the request; may be empty
 }
 
-// errUnresolvable tells that no version of a module meets its constraints.
+// errUnresolvable reports that no version of a module meets its constraints.
 var errUnresolvable = errors.New("no version meets the constraints")
 
-// choose takes the newest version that meets the constraints. Odd are entries of the registry's list that are no versions.
+// choose selects the newest version that meets the constraints. odd lists the entries of the
+// registry's list that are not versions.
 func (l *locator) choose(ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints) (version string, odd []string, err error) {
 	host, module, _ := strings.Cut(source.Address, "/")
 	if !strings.Contains(host, ".") {
@@ -51,7 +52,7 @@ func (l *locator) choose(ctx context.Context, source addrs.ModuleSource, c depsf
 	return v.String(), list.Odd, nil
 }
 
-// locate asks where a version of a module is.
+// locate returns the location of a version of a module.
 func (l *locator) locate(ctx context.Context, source addrs.ModuleSource, version string) (location, error) {
 	found, err := l.places.Do(source.Address+" "+version, func() (location, error) {
 		host, module, _ := strings.Cut(source.Address, "/")

@@ -14,21 +14,21 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// Record is one installed module call as modules.json has it.
+// Record is an installed module call in modules.json.
 type Record struct {
-	Key     string // the path of call names with dots; "" is the root module
+	Key     string // call names separated by dots; "" is the root module
 	Source  string
 	Version string `json:",omitempty"`
-	Dir     string // with slashes, relative to the working directory
+	Dir     string // relative to the working directory, with forward slashes
 }
 
-// Manifest is modules.json: the calls that were installed, by key. Records of calls that are gone stay, like their
-// files.
+// Manifest is the content of modules.json: the installed calls by key. Records of removed calls are
+// kept, and so are their files.
 type Manifest map[string]Record
 
 func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
-// ReadManifest reads modules.json in the folder of modules; without the file it is empty.
+// ReadManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty.
 func ReadManifest(dir string) (Manifest, error) {
 	m := make(Manifest)
 	data, err := os.ReadFile(manifestFile(dir))
@@ -71,10 +71,10 @@ func (m Manifest) Write(dir string) error {
 	return nil
 }
 
-// forget drops a call and all calls below it.
+// forget removes a call and all calls below it.
 func (m Manifest) forget(key string) {
 	if _, ok := m[key]; !ok {
-		return // nor are calls below it there
+		return // no calls below it either
 	}
 	for k := range m {
 		if k == key || strings.HasPrefix(k, key+".") {

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// netrcLogin finds the login for a host in the user's .netrc file, as curl has it. There may be none.
+// netrcLogin returns the login for a host in the user's .netrc file, which curl uses too. It
+// returns nil if there is none.
 func netrcLogin(host string) (*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {
@@ -35,7 +36,8 @@ func netrcLogin(host string) (*url.Userinfo, error) {
 	return parseNetrc(string(data), host), nil
 }
 
-// parseNetrc reads words: "machine HOST login NAME password SECRET" or "default login …". Macros end at an empty line.
+// parseNetrc looks for a host in the text of a .netrc file: "machine HOST login NAME password
+// SECRET" or "default login …". Macros end at an empty line.
 func parseNetrc(text, host string) *url.Userinfo {
 	var words []string
 	macro := false

@@ -13,17 +13,18 @@ import (
 	"tofu/internal/registry"
 )
 
-// bucket is a place in an object store, whose objects have names with slashes.
+// bucket is a bucket of an object store. The names of its objects contain slashes.
 type bucket interface {
-	// object gives the URL of an object's content.
+	// object returns the URL of an object's content.
 	object(key string) *url.URL
-	// list gives the names of all objects that start with a prefix.
+	// list returns the names of all objects with a prefix.
 	list(ctx context.Context, prefix string) ([]string, error)
-	// authorize adds credentials to a request.
+	// authorize returns a function that adds credentials to a request.
 	authorize(ctx context.Context) registry.Authorize
 }
 
-// objects fetches an archive from a bucket. A name that is no archive's stands for all objects below it.
+// objects fetches an archive from a bucket. If the name is not the name of an archive, it fetches
+// all objects below it.
 func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) error {
 	if kind := archiveKind(key, j.query); kind != "" {
 		return f.archive(ctx, j, kind, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)})
@@ -47,7 +48,7 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 	files := 0
 	for _, key := range keys {
 		name, ok := strings.CutPrefix(key, prefix)
-		if !ok || name == "" || strings.HasSuffix(name, "/") { // consoles make empty objects for folders
+		if !ok || name == "" || strings.HasSuffix(name, "/") { // consoles create empty objects for directories
 			continue
 		}
 		if files++; files > maxArchiveFiles {
@@ -85,13 +86,14 @@ func (f *fetcher) oneObject(ctx context.Context, root *os.Root, name string, d r
 	return err
 }
 
-// archive downloads an archive and unpacks it.
+// archive downloads and unpacks an archive.
 func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Download) error {
 	d.Retries, d.Progress = 1, f.received(j)
 	return j.unpackArchive(kind, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
 }
 
-// unpackArchive unpacks an archive that fetch writes, once it has the checksum that the address demands.
+// unpackArchive unpacks an archive written by fetch, after checking it against the checksum in the
+// address.
 func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	check, err := parseChecksum(j.query.Get("checksum"))
 	if err != nil {
@@ -100,7 +102,7 @@ func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	return j.unpackFetched(kind, check, fetch)
 }
 
-// unpackFetched unpacks an archive that fetch writes, once it is what the address demands.
+// unpackFetched unpacks an archive written by fetch, after checking it.
 func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File) error) error {
 	file := j.dir + ".archive"
 	dst, err := os.Create(file)
@@ -121,7 +123,8 @@ func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File)
 	return unpack(file, kind, j.dir)
 }
 
-// escapeKey writes an object's name as part of a URL's path, strictly: servers compute signatures over that form.
+// escapeKey escapes the name of an object for use in a URL path. It escapes strictly: servers
+// compute signatures over that form.
 func escapeKey(key string, slash bool) string {
 	var b strings.Builder
 	for i := range len(key) {

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// moduleArtifact is the type of a module package in an OCI registry.
+// moduleArtifact is the artifact type of module packages in OCI registries.
 const moduleArtifact = "application/vnd.opentofu.modulepkg"
 
-// oci fetches a package from an OCI registry, by tag or digest.
+// oci fetches a package from an OCI registry by tag or digest.
 func (f *fetcher) oci(ctx context.Context, j job) error {
 	tag, digest := j.query.Get("tag"), j.query.Get("digest")
 	if j.url.Scheme != "oci" || strings.ContainsAny(j.url.Path, "@:") {

@@ -17,12 +17,12 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// pins are the packages that are pinned, and those that this run came across.
+// pins holds the pins read from the file and those of the packages used in this run.
 type pins struct {
-	known  map[pinKey]depsfile.ModuleLock // what is demanded
-	chosen map[string][]depsfile.Version  // the demanded versions of each package from a registry
+	known  map[pinKey]depsfile.ModuleLock // pins from the file
+	chosen map[string][]depsfile.Version  // pinned versions of each registry package
 	used   map[pinKey]depsfile.ModuleLock
-	intact map[string]bool // installed packages that were compared with their pin, by folder
+	intact map[string]bool // installed packages that match their pin, by directory
 }
 
 type pinKey struct{ source, version string }
@@ -39,7 +39,8 @@ func newPins(demanded depsfile.ModuleLocks) *pins {
 	return p
 }
 
-// Pins are the packages that the configuration uses, to be saved after Finish. There are none unless packages are pinned.
+// Pins returns the pins of the packages that the configuration uses, to be saved after Finish. It
+// returns none unless packages are pinned.
 func (in *Installer) Pins() depsfile.ModuleLocks {
 	if in.pins == nil {
 		return nil
@@ -51,15 +52,15 @@ func (in *Installer) Pins() depsfile.ModuleLocks {
 	return locks.Sorted()
 }
 
-// demanded gives what is demanded of a package. The result is nil when packages are not pinned, and has nothing to demand when this
-// one isn't yet.
+// demanded returns the pin of a package: nil if packages are not pinned, and without revision and
+// hash if this package has no pin yet.
 func (p *pins) demanded(source, version string) *depsfile.ModuleLock {
 	if p == nil {
 		return nil
 	}
 	key := pinKey{withoutSecrets(source), version}
 	if lock, ok := p.used[key]; ok {
-		return &lock // a second call gets what the first one got
+		return &lock // a second call gets the same package as the first one
 	}
 	if lock, ok := p.known[key]; ok {
 		return &lock
@@ -67,7 +68,7 @@ func (p *pins) demanded(source, version string) *depsfile.ModuleLock {
 	return &depsfile.ModuleLock{Source: key.source, Version: version}
 }
 
-// version is the newest pinned version of a package from a registry that meets the constraints.
+// version returns the newest pinned version of a registry package that meets the constraints.
 func (p *pins) version(source string, c depsfile.Constraints) (depsfile.Version, bool) {
 	if p == nil {
 		return depsfile.Version{}, false
@@ -75,7 +76,8 @@ func (p *pins) version(source string, c depsfile.Constraints) (depsfile.Version,
 	return sources.Newest(p.chosen[source], depsfile.Acceptable(c).Has)
 }
 
-// use notes the pin of a package that is in place. A folder of this machine is linked to and changes freely.
+// use records the pin of an installed package. Local directories are linked to and may change, so
+// they are not recorded.
 func (p *pins) use(pin *depsfile.ModuleLock, home string) {
 	if pin == nil || isLink(home) {
 		return
@@ -84,7 +86,7 @@ func (p *pins) use(pin *depsfile.ModuleLock, home string) {
 	p.intact[home] = true
 }
 
-// holds tells whether an installed package is the pinned one, as far as packages are pinned.
+// holds reports whether an installed package matches its pin, or needs no pin.
 func (p *pins) holds(pin *depsfile.ModuleLock, home string) bool {
 	if pin == nil || p.intact[home] || isLink(home) {
 		return true
@@ -98,7 +100,8 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// withoutSecrets is an address as it is pinned and shown: files with pins are meant to be shared.
+// withoutSecrets returns an address in the form used for pins and messages. Files with pins are
+// meant to be shared.
 func withoutSecrets(address string) string {
 	method, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
@@ -126,7 +129,8 @@ func withoutSecrets(address string) string {
 	return method + u.String()
 }
 
-// showable returns an address to show: besides what isn't pinned it lacks the values of parameters that look like secrets.
+// showable returns an address for messages: like withoutSecrets, but without the values of query
+// parameters that look like secrets.
 func showable(address string) string {
 	address = withoutSecrets(address)
 	method, rest := "", address
@@ -139,8 +143,9 @@ func showable(address string) string {
 	return address
 }
 
-// hashTree is the hash over all files of a package: of a provider's package this would be its "h1:" hash. A symbolic link counts
-// as a file with its target in it. Links to folders of this machine have no hash.
+// hashTree returns the hash of all files of a package, computed like the "h1:" hash of a provider
+// package. A symbolic link counts as a file that contains its target. Links to local directories
+// have no hash.
 func hashTree(dir string) (depsfile.Hash, error) {
 	if isLink(dir) {
 		return "", nil

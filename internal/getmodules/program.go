@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// run runs a program and makes its complaints the error.
+// run runs a program. Its standard error becomes the error text.
 func run(ctx context.Context, env []string, program string, args ...string) error {
 	_, err := output(ctx, env, program, args...)
 	return err
 }
 
-// output is run for a program whose output is wanted.
+// output is like run and returns the standard output.
 func output(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	var out answer
 	var complaints tail
@@ -27,7 +27,7 @@ func output(ctx context.Context, env []string, program string, args ...string) (
 	return string(out), complain(err, program, string(complaints))
 }
 
-// watched is run for a program that says on its standard error how far it is.
+// watched is like run for programs that print their progress on standard error.
 func (f *fetcher) watched(ctx context.Context, j job, env []string, program string, args ...string) error {
 	w := &stepWriter{tell: func(step string) {
 		if f.progress != nil {
@@ -48,14 +48,14 @@ func start(ctx context.Context, env []string, out, complaints io.Writer, program
 	return cmd.Run()
 }
 
-// What is kept of a program's output, for much of it is the other machine's: an answer longer than that is an error, and of complaints
-// the end counts, which says why the program gave up.
+// Limits for the output of programs, much of which comes from remote servers. A longer answer is an
+// error. Of error output only the end is kept, which says why the program failed.
 const (
 	longestAnswer = 64 << 20
 	longestTail   = 64 << 10
 )
 
-// answer takes what a program prints.
+// answer collects the standard output of a program.
 type answer []byte
 
 func (a *answer) Write(p []byte) (int, error) {
@@ -66,7 +66,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail takes what a program prints and keeps the end.
+// tail keeps the end of a program's output.
 type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -76,11 +76,12 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastWords is how long the output is read of what a program started and didn't end, when it has ended itself: an ssh that waits for a
-// host that is away outlives the git that was killed.
+// lastWords limits the wait for output of processes that a program has left running: an ssh that
+// waits for an unreachable host outlives the killed git.
 const lastWords = 2 * time.Second
 
-// complain prefers what a program said over its exit status.
+// complain returns an error with the program's error output if there is any, or else its exit
+// status.
 func complain(err error, program, text string) error {
 	var status *exec.ExitError
 	if !errors.As(err, &status) {
@@ -92,10 +93,11 @@ func complain(err error, program, text string) error {
 	return fmt.Errorf("%s: %w", program, err)
 }
 
-// stepWriter takes a program's standard error: steps like "Receiving objects:  45% (9/20)" are told, the rest is kept.
+// stepWriter processes a program's standard error. It reports progress such as "Receiving objects:
+// 45% (9/20)" and keeps everything else.
 type stepWriter struct {
 	tell       func(step string)
-	line       []byte // not complete yet
+	line       []byte // incomplete
 	complaints tail
 }
 
@@ -103,13 +105,13 @@ var stepForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:remote: )?([A-Z][a-z]+ [a-z]+):\s+(\d+%|\d+)`)
 })
 
-// Write splits at carriage returns too, with which programs write a line again.
+// Write also splits at carriage returns, with which programs overwrite a line.
 func (w *stepWriter) Write(p []byte) (int, error) {
 	w.line = append(w.line, p...)
 	for {
 		i := bytes.IndexAny(w.line, "\r\n")
 		if i < 0 {
-			if len(w.line) > longestTail { // no step
+			if len(w.line) > longestTail { // not a progress message
 				_, _ = w.complaints.Write(w.line)
 				w.line = nil
 			}

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// s3 fetches from S3, or from a server with the same protocol.
+// s3 fetches from S3 or from a server that speaks its protocol.
 func (f *fetcher) s3(ctx context.Context, j job) error {
 	b, key, err := parseS3(j.url, j.query)
 	if err != nil {
@@ -37,18 +37,20 @@ func (f *fetcher) s3(ctx context.Context, j job) error {
 // s3Bucket is a bucket of S3.
 type s3Bucket struct {
 	client      *registry.Client
-	base        *url.URL // of the bucket, its path without a slash at the end
+	base        *url.URL // URL of the bucket, without trailing slash
 	region      string
-	version     string // of the object; empty for the newest
+	version     string // empty for the newest version of the object
 	credentials func(ctx context.Context) (aws.Credentials, error)
 }
 
-// amazonHost has the bucket, if the host name says it, and the region: s3.REGION, s3-REGION or just s3.
+// amazonHost matches the bucket, if the host name has one, and the region: s3.REGION, s3-REGION or
+// just s3.
 var amazonHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.+)\.)?s3(?:[.-](?:dualstack\.)?([a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?$`)
 })
 
-// parseS3 reads the two forms of addresses: the bucket as the first part of the path, and, at Amazon, of the host name.
+// parseS3 parses both forms of addresses: with the bucket as first part of the path and, at Amazon,
+// as part of the host name.
 func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, "", fmt.Errorf("%q is no address of an object; it begins with s3::https://", httpclient.Redact(u))
@@ -66,7 +68,7 @@ func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 		}
 		b.base.Path, key = "/"+name, rest
 	}
-	if m != nil && strings.HasPrefix(u.Host, "s3-") { // hosts in this old form exist for the oldest regions only
+	if m != nil && strings.HasPrefix(u.Host, "s3-") { // old form, which only the oldest regions have
 		b.base.Host = "s3." + strings.TrimPrefix(u.Host, "s3-")
 	}
 	if b.region == "" {
@@ -121,10 +123,11 @@ func (b *s3Bucket) list(ctx context.Context, prefix string) ([]string, error) {
 	}
 }
 
-// emptyBody is the hash of what a GET request sends.
+// emptyBody is the hash of the empty body of a GET request.
 var emptyBody = hex.EncodeToString(sha256.New().Sum(nil))
 
-// authorize signs a request. Without credentials it stays unsigned, which is how public buckets are read.
+// authorize returns a function that signs requests. Without credentials they stay unsigned: public
+// buckets can be read that way.
 func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 	return func(req *http.Request) error {
 		creds, err := b.credentials(ctx)
@@ -133,13 +136,14 @@ func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 		}
 		req.Header.Set("X-Amz-Content-Sha256", emptyBody)
 		return v4.NewSigner().SignHTTP(ctx, creds, req, emptyBody, "s3", b.region, time.Now(), func(o *v4.SignerOptions) {
-			o.DisableURIPathEscaping = true // S3 signs the path as it is
+			o.DisableURIPathEscaping = true // S3 expects the path as it is
 		})
 	}
 }
 
-// awsCredentials finds credentials where the tools of AWS do: in the address, the environment, the shared files, and what
-// the machine gives out. They are looked for when they are needed, and once for each profile.
+// awsCredentials looks for credentials where the AWS tools do: the address, the environment, the
+// shared files and the metadata service of the machine. The search runs on first use, once per
+// profile.
 func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Credentials, error) {
 	if id := query.Get("aws_access_key_id"); id != "" {
 		return credentials.NewStaticCredentialsProvider(id, query.Get("aws_access_key_secret"), query.Get("aws_access_token")).Retrieve
@@ -174,10 +178,12 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 	return found
 }
 
-// awsPatience is how long finding credentials may take; some come from services of the machine or of AWS.
+// awsPatience limits the search for credentials, which may involve services of the machine or of
+// AWS.
 const awsPatience = 20 * time.Second
 
-// noCredentials tells that all places were empty: the last one is the machine's own service, which isn't there.
+// noCredentials reports whether err only means that no credentials exist. The last place searched
+// is the metadata service, which is absent on most machines.
 func noCredentials(err error) bool {
 	var status interface{ HTTPStatusCode() int }
 	return strings.Contains(err.Error(), "EC2 IMDS") && (!errors.As(err, &status) || status.HTTPStatusCode() == http.StatusNotFound || status.HTTPStatusCode() == 0)

@@ -17,8 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Shared finds the modules of many root modules for reading only. What a root module has installed is used; all other packages are
-// fetched into a temporary folder, each once, whoever calls it. It may be used by many goroutines.
+// Shared finds the modules of many root modules for reading only. It uses what a root module has
+// installed and fetches all other packages into a temporary directory, each once. It is safe for
+// concurrent use.
 type Shared struct {
 	client   *registry.Client
 	progress func(Progress)
@@ -26,17 +27,18 @@ type Shared struct {
 	packages memo.Map[string, sharedPackage]
 
 	mu  sync.Mutex
-	dir string // made when the first package is fetched
+	dir string // created with the first package
 }
 
 type sharedPackage struct{ dir, subdir string }
 
-// NewShared makes a Shared. The context bounds all that it does. Progress is told how far downloads are, by many goroutines; nil for nobody.
+// NewShared returns a Shared. progress receives the progress of downloads from several goroutines.
+// It may be nil.
 func NewShared(client *registry.Client, progress func(Progress)) *Shared {
 	return &Shared{client: client, progress: progress, locator: &locator{client: client}}
 }
 
-// Close removes what was fetched.
+// Close removes the fetched packages.
 func (s *Shared) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +48,7 @@ func (s *Shared) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// Resolver resolves the calls of the root module in a folder.
+// Resolver returns a resolver for the calls of the root module in the directory root.
 func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	installed, err := ReadManifest(filepath.Join(root, ".terraform", "modules"))
 	if err != nil {
@@ -62,13 +64,13 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	}
 	return func(ctx context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
 		if req.Source.Kind == 0 {
-			return found, nil // diagnostics have been given
+			return found, nil // errors have been reported already
 		}
 		if req.Source.Kind == addrs.LocalModule {
 			return configs.ResolvedModule{Dir: filepath.Clean(req.LocalDir())}, nil
 		}
 		if r, ok := installed[key(req)]; ok && r.Source == req.Source.String() && r.meets(req.Constraints) {
-			dir := filepath.Join(root, filepath.FromSlash(r.Dir)) // the manifest is relative to the root module
+			dir := filepath.Join(root, filepath.FromSlash(r.Dir)) // paths in the manifest are relative to the root module
 			if info, err := os.Stat(dir); err == nil && info.IsDir() {
 				return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 			}
@@ -81,8 +83,8 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	}, nil
 }
 
-// unavailable says why a call's package can't be had. What is wrong with the package itself is said in the same words for every call, so
-// that it can be said once.
+// unavailable returns the error for a call whose package can't be fetched. An error about the
+// package itself has the same text for every call, so that duplicates can be dropped.
 func unavailable(req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
 	const summary = "Failed to download module"
 	if missing := new(packageError); errors.As(err, &missing) {
@@ -91,7 +93,7 @@ func unavailable(req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
 	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range).List()
 }
 
-// packageError tells that a package can't be fetched, whoever calls it.
+// packageError reports that a package can't be fetched, independently of the call.
 type packageError struct {
 	source string
 	err    error
@@ -100,7 +102,7 @@ type packageError struct {
 func (e *packageError) Error() string { return "fetching " + e.source + ": " + e.err.Error() }
 func (e *packageError) Unwrap() error { return e.err }
 
-// find fetches the package of a call, in the version that init would choose.
+// find fetches the package of a call, in the version that init would select.
 func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
 	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
 	if req.Source.Kind == addrs.RegistryModule {
@@ -139,7 +141,7 @@ func (s *Shared) choose(ctx context.Context, pins *pins, req *configs.ModuleRequ
 	return version, err
 }
 
-// fetch puts a package into a folder of its own.
+// fetch fetches a package into a directory of its own.
 func (s *Shared) fetch(ctx context.Context, req request) (sharedPackage, error) {
 	home, err := s.home()
 	if err != nil {
@@ -156,7 +158,7 @@ func (s *Shared) fetch(ctx context.Context, req request) (sharedPackage, error) 
 	return sharedPackage{dir, got.subdir}, err
 }
 
-// home makes the temporary folder.
+// home returns the temporary directory, creating it first if necessary.
 func (s *Shared) home() (dir string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Check is what a command does before it uses providers: every required one must be locked in a version that meets
-// its constraints, and its package must be in place. Packages are verified when they are used, by Packages. Elsewhere
-// are providers that come from somewhere else.
+// Check runs before a command uses providers. Every required provider must be locked in a version
+// that meets its constraints, and its package must be installed. Packages verifies packages on use.
+// Providers in elsewhere are not installed here and are skipped.
 func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, p := range reqs.Providers() {

@@ -1,10 +1,11 @@
-// Package install chooses, fetches, verifies and installs the providers of a root module, and says which packages its
-// lock file vouches for from then on.
+// Package install selects, fetches, verifies and installs the providers of a root module, and
+// computes the new content of its lock file.
 //
-// [Ensure] is what init does, a [Locker] what `providers lock` does, [Mirror] what `providers mirror` does; [Check] is what
-// every other command does first, and [Packages] hands the verified programs to those that start providers.
+// [Ensure] implements init, [Locker] `providers lock` and [Mirror] `providers mirror`. All other
+// commands call [Check] first. [Packages] returns the verified programs to start.
 //
-// Invariants: a package is compared with every checksum that the lock file and its source give before it is put into
-// place; one provider's failure doesn't stop the others, but then no new locks come out; nothing is asked of a network
-// that the lock file and the packages at hand can answer; previous locks are never changed.
+// Invariants: a package is checked against every checksum from the lock file and its source before
+// it is installed; one provider's failure doesn't stop the others, but then no new locks are
+// returned; the network is not used if the lock file and the packages at hand suffice; previous
+// locks are never modified.
 package install

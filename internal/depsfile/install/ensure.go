@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Ensure installs every required provider and gives the locks that the lock file should then hold. With an error there
-// are no locks, and the lock file has to stay as it is. Locks that are Equal to prev needn't be written.
+// Ensure installs every required provider and returns the new locks. On errors it returns nil
+// locks, and the lock file must stay as it is. Locks that are Equal to prev need not be written.
 func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, opts *Options) (*depsfile.Locks, tfdiags.Diagnostics) {
 	in := newInstaller(prev, opts)
 	prev, diags := adopt(reqs, prev)
@@ -71,7 +71,7 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	return depsfile.NewLocks(locks), diags
 }
 
-// installable lists the providers that have to be installed, with an error for each that can't be.
+// installable returns the providers to install, with an error for each that can't be installed.
 func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	var providers []addrs.Provider
@@ -102,8 +102,8 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 	return nil
 }
 
-// adopt takes over the versions that Terraform's own registry supplied for its default namespace: the same releases
-// are in the default registry, though as other packages.
+// adopt takes over the versions locked for the default namespace of Terraform's registry. The
+// default registry has the same releases in other packages.
 func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, tfdiags.Diagnostics) {
 	var adopted []string
 	for _, p := range reqs.Providers() {
@@ -129,7 +129,8 @@ func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, t
 		strings.Join(adopted, "\n"), addrs.DefaultHost).List()
 }
 
-// clashes warns about two providers of the same type in the two namespaces that hold the same providers.
+// clashes warns about providers of the same type in the two namespaces that contain the same
+// providers.
 func clashes(reqs depsfile.Requirements) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, p := range reqs.Providers() {
@@ -150,7 +151,7 @@ func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.D
 		strings.Join(providers, "\n"), platform, platform, platform)
 }
 
-// result is what came of one provider.
+// result is the outcome for one provider.
 type result struct {
 	lock       depsfile.Lock
 	incomplete bool
@@ -161,12 +162,12 @@ func failed(summary string, err error) result {
 	return result{diags: problem(summary, err)}
 }
 
-// problem makes a diagnostic of an error, which names the provider.
+// problem returns a diagnostic for an error that names the provider.
 func problem(summary string, err error) tfdiags.Diagnostics {
 	return tfdiags.Errorf(summary, "%s", tfdiags.Sentence(err)).List()
 }
 
-// ensure chooses a version of one provider and installs it.
+// ensure selects a version of one provider and installs it.
 func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Constraints) result {
 	const query, install = "Failed to query available provider packages", "Failed to install provider"
 	prev, locked := in.locks.Provider(p)
@@ -218,16 +219,16 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	return done
 }
 
-// versions asks the source which versions of a provider there are.
+// versions asks the source for the versions of a provider.
 func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
 	list, err := in.Source.Versions(ctx, p)
-	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) { // that error names the provider
+	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) { // such an error already names the provider
 		err = fmt.Errorf("could not resolve provider %s: %w", p.ForDisplay(), err)
 	}
 	return list, err
 }
 
-// explain makes an error about a package helpful.
+// explain adds advice to an error about a package.
 func explain(ctx context.Context, err error, locked bool) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the installation was interrupted")
@@ -238,7 +239,7 @@ func explain(ctx context.Context, err error, locked bool) error {
 	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; \"tofu init -upgrade\" would choose another one", err)
 }
 
-// choose takes the newest acceptable version.
+// choose returns the newest acceptable version.
 func choose(p addrs.Provider, c depsfile.Constraints, list []depsfile.Version) (depsfile.Version, error) {
 	acceptable := depsfile.Acceptable(c)
 	if acceptable.Exactly(depsfile.Version{}) {

@@ -5,46 +5,47 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Event tells an observer what is happening to one provider. It is one of the types in this file.
+// Event reports progress with one provider to an observer. It is one of the types in this file.
 type Event interface{ event() }
 
-// Builtin: the provider is part of this program.
+// Builtin is sent for a provider that is part of this program.
 type Builtin struct{ Provider addrs.Provider }
 
-// Reusing: the version is the lock file's.
+// Reusing is sent when the version comes from the lock file.
 type Reusing struct{ Provider addrs.Provider }
 
-// Finding: the sources are asked for versions. Constraints is empty for any version.
+// Finding is sent before the sources are asked for versions. Constraints is empty for any version.
 type Finding struct {
 	Provider    addrs.Provider
 	Constraints string
 }
 
-// AlreadyInstalled: the package is in place and verified.
+// AlreadyInstalled is sent when the package is installed and verified.
 type AlreadyInstalled struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
 }
 
-// FromCache: the package in the plugin cache is used.
+// FromCache is sent when the package comes from the plugin cache.
 type FromCache struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
 }
 
-// Installing: a package is about to be fetched or linked.
+// Installing is sent before a package is fetched or linked.
 type Installing struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
 }
 
-// Waiting: another process installs into the plugin cache, since some seconds.
+// Waiting is sent when another process has been installing into the plugin cache for a few seconds.
 type Waiting struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
 }
 
-// Installed: the package is in place. Auth says how it is vouched for, KeyID by which key, if any.
+// Installed is sent when the package is installed. Auth describes how it was authenticated; KeyID
+// is the key, if any.
 type Installed struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
@@ -52,22 +53,22 @@ type Installed struct {
 	KeyID    string
 }
 
-// Mirroring: packages of a version are about to be put into a mirror.
+// Mirroring is sent before the packages of a version are put into a mirror.
 type Mirroring struct {
 	Provider    addrs.Provider
 	Version     depsfile.Version
-	Locked      bool   // the version is the lock file's
-	Constraints string // that led to the version otherwise
+	Locked      bool   // the version comes from the lock file
+	Constraints string // the constraints on the version otherwise
 }
 
-// Fetching: a package of some platform is fetched or read, for a lock file or a mirror.
+// Fetching is sent before a package is fetched or read for a lock file or a mirror.
 type Fetching struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
 	Platform depsfile.Platform
 }
 
-// Progress: so many bytes of a package have come, of so many, 0 when that is unknown.
+// Progress reports how many bytes of a package have been fetched. The total is 0 if unknown.
 type Progress struct {
 	Provider    addrs.Provider
 	Version     depsfile.Version
@@ -75,7 +76,7 @@ type Progress struct {
 	Done, Total int64
 }
 
-// Fetched: its checksums are known; Auth as in Installed.
+// Fetched is sent when the checksums of a package are known. Auth is as in Installed.
 type Fetched struct {
 	Provider addrs.Provider
 	Version  depsfile.Version

@@ -13,18 +13,18 @@ import (
 	"tofu/internal/depsfile/sources"
 )
 
-// errChecksum is what a package that isn't the locked one gives.
+// errChecksum reports a package that matches none of the locked checksums.
 var errChecksum = errors.New("none of the lock file's checksums is the one of the package; " +
 	"if it is the right package, the lock file may come from another platform: \"tofu providers lock\" adds checksums")
 
-// fetched is a package whose checksums have been compared with all that is known about it.
+// fetched is a package that matches all known checksums.
 type fetched struct {
 	content  pkgstore.Content
-	verified []depsfile.Hash // those of its source's checksums that are this package's
+	verified []depsfile.Hash // the source's checksums that match this package
 }
 
-// folder hashes an unpacked package. Checksums of archives say nothing about a folder: with nothing else it is taken
-// as it is, as OpenTofu does.
+// folder hashes an unpacked package. Archive checksums don't apply to directories: without other
+// checksums the package is accepted, as in OpenTofu.
 func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetched, error) {
 	h, err := in.Store.ContentHash(pkg.Dir)
 	if err != nil {
@@ -37,8 +37,9 @@ func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetche
 	return fetched{content: pkgstore.Content{Dir: pkg.Dir, Hash: h}}, nil
 }
 
-// archive brings an archive's content into the store, unless it is there, and verifies it. Only one process at a time
-// works on an archive; the others then find its content. Fresh demands that it is fetched.
+// archive adds an archive's content to the store, unless it is there already, and verifies it. Only
+// one process at a time works on an archive; the others then find its content. If fresh is set, the
+// archive is fetched in any case.
 func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []depsfile.Hash, fresh bool) (fetched, error) {
 	key := releaseKey(pkg.Provider, pkg.Version, pkg.Platform)
 	unlock, err := in.Store.Lock(ctx, key)
@@ -66,8 +67,8 @@ func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []
 	return found, err
 }
 
-// stored gives the content that the store has under a hash that the source announces. Content hashes, which are all that some mirrors
-// have, do where the lock file doesn't demand an archive's.
+// stored looks up the content for a hash that the source announces. If the lock file requires no
+// archive hash, content hashes suffice; some mirrors have no others.
 func (in *installer) stored(pkg *sources.Package, known []depsfile.Hash, key string) (fetched, bool, error) {
 	for _, h := range expected(pkg) {
 		if content, ok := in.Store.Find([]depsfile.Hash{h}); ok {
@@ -87,7 +88,8 @@ func (in *installer) stored(pkg *sources.Package, known []depsfile.Hash, key str
 	return fetched{}, false, nil
 }
 
-// expected are the archive hashes that the source announces: what the store knows under them needn't be fetched.
+// expected returns the archive hashes that the source announces. Content that the store has for
+// them need not be fetched.
 func expected(pkg *sources.Package) []depsfile.Hash {
 	if pkg.ArchiveHash != "" {
 		return []depsfile.Hash{pkg.ArchiveHash}
@@ -95,7 +97,8 @@ func expected(pkg *sources.Package) []depsfile.Hash {
 	return slices.DeleteFunc(slices.Clone(pkg.Reported), func(h depsfile.Hash) bool { return h.Scheme() != depsfile.SchemeArchive })
 }
 
-// download gives the path of the archive and its hash, and checks what can be checked before it is opened.
+// download returns the path of the archive and its hash. It checks the archive as far as possible
+// without opening it.
 func (in *installer) download(ctx context.Context, pkg *sources.Package) (path string, archive depsfile.Hash, cleanup func(), err error) {
 	path, cleanup = pkg.Archive, func() {}
 	if path == "" {
@@ -153,7 +156,7 @@ func checkSize(path string, want int64) error {
 	return nil
 }
 
-// verify compares a package's two hashes with what its source and the lock file say.
+// verify compares both hashes of a package with the checksums of its source and of the lock file.
 func verify(pkg *sources.Package, known []depsfile.Hash, archive, content depsfile.Hash) (fetched, error) {
 	var found fetched
 	for _, h := range pkg.Reported {

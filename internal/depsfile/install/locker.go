@@ -16,13 +16,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Locker finds checksums of packages for any platform without installing them. One Locker serves any number of root
-// modules: it asks for each list of versions once, and fetches, inflates and hashes each package once.
+// Locker computes checksums of packages for any platform without installing them. One Locker serves
+// any number of root modules: it fetches each list of versions once, and fetches, inflates and
+// hashes each package once.
 type Locker struct {
 	in       *installer
-	slots    chan struct{} // bounds the packages that are worked on at once
+	slots    chan struct{} // limits the number of packages processed at once
 	versions memo.Map[addrs.Provider, sources.Versions]
-	packages memo.Map[packageKey, []depsfile.Hash] // what a lock file may say because of each
+	packages memo.Map[packageKey, []depsfile.Hash] // the hashes to record for each package
 }
 
 type packageKey struct {
@@ -35,42 +36,42 @@ func (k packageKey) failed(err error) error {
 	return fmt.Errorf("provider %s %s for %s: %w", k.provider.ForDisplay(), k.version, k.platform, err)
 }
 
-// NewLocker makes a Locker; of the options it uses Source, Store, Upgrade, Replace and Observe.
+// NewLocker returns a Locker. It uses the options Source, Store, Upgrade, Replace and Observe.
 func NewLocker(opts *Options) *Locker {
 	return &Locker{in: newInstaller(nil, opts), slots: make(chan struct{}, parallel)}
 }
 
-// Added tells what a lock file learned about a provider on one platform.
+// Added describes the hashes added for a provider on one platform.
 type Added struct {
 	Provider addrs.Provider
 	Platform depsfile.Platform
 	New      bool // the provider wasn't locked before
-	More     bool // there are checksums that weren't recorded before
+	More     bool // there are hashes that weren't recorded before
 }
 
-// Root is a root module whose lock file is to be brought up to date.
+// Root is a root module whose lock file is to be updated.
 type Root struct {
 	Dir  string
 	Reqs depsfile.Requirements
 	Prev *depsfile.Locks
 }
 
-// LockFile is the path of the root module's lock file.
+// LockFile returns the path of the root module's lock file.
 func (r Root) LockFile() string { return filepath.Join(r.Dir, depsfile.FileName) }
 
-// RootResult is what came of one root module. Locks is nil with errors.
+// RootResult is the result for one root module. Locks is nil on errors.
 type RootResult struct {
 	Locks *depsfile.Locks
 	Added []Added
 	Diags tfdiags.Diagnostics
 }
 
-// LockAll does Lock for many root modules at once and gives the results in their order. Done is called as each is
-// ready, by many goroutines.
+// LockAll runs Lock for many root modules concurrently and returns the results in their order. It
+// calls done for each finished root module, from several goroutines.
 func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile.Platform, done func(i int, r RootResult)) []RootResult {
 	results := make([]RootResult, len(roots))
 	var group errgroup.Group
-	group.SetLimit(64) // roots mostly wait for the same packages
+	group.SetLimit(64) // most root modules wait for the same packages
 	for i, root := range roots {
 		group.Go(func() error {
 			r := &results[i]
@@ -79,12 +80,12 @@ func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile
 			return nil
 		})
 	}
-	_ = group.Wait() // errors are in the results
+	_ = group.Wait() // the results hold the errors
 	return results
 }
 
-// Lock chooses versions as Ensure does and gives locks with the checksums of the platforms. Locks of other providers
-// stay. Checksums that are recorded already are kept, whatever they say.
+// Lock selects versions like Ensure and returns locks with the checksums for the platforms. Locks
+// of other providers and recorded checksums are kept.
 func (l *Locker) Lock(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform) (*depsfile.Locks, []Added, tfdiags.Diagnostics) {
 	providers, diags := l.in.installable(reqs)
 	if diags.HasErrors() {
@@ -98,7 +99,7 @@ func (l *Locker) Lock(ctx context.Context, reqs depsfile.Requirements, prev *dep
 			return nil
 		})
 	}
-	_ = group.Wait() // errors are in the results
+	_ = group.Wait() // the results hold the errors
 	locks := prev
 	var added []Added
 	for i, p := range providers {
@@ -177,7 +178,7 @@ func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constr
 	return choose(p, c, list.List)
 }
 
-// checksums gives the hashes of one package and those its source vouches for.
+// checksums returns the hashes of one package and those authenticated by its source.
 func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash, error) {
 	return l.packages.Do(key, func() ([]depsfile.Hash, error) {
 		select {
@@ -187,7 +188,7 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 			return nil, ctx.Err()
 		}
 		pkg, err := l.in.Source.Package(ctx, key.provider, key.version, key.platform)
-		if none := new(sources.NoPackageError); errors.As(err, &none) { // that error names the provider
+		if none := new(sources.NoPackageError); errors.As(err, &none) { // such an error already names the provider
 			return nil, err
 		}
 		if err != nil {
@@ -203,8 +204,8 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 	})
 }
 
-// hashes gives what a lock file may say because of a package. An archive is inflated, but not unpacked, and only if
-// neither its source nor the store knows its content hash.
+// hashes returns the hashes to record for a package. An archive is inflated, without unpacking it,
+// only if neither its source nor the store knows its content hash.
 func (in *installer) hashes(ctx context.Context, pkg *sources.Package) ([]depsfile.Hash, error) {
 	if pkg.Dir != "" {
 		found, err := in.folder(pkg, nil)

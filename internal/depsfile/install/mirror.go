@@ -19,9 +19,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Mirror fills a folder with the archives of the required providers for the platforms and with the JSON files that
-// make it a network mirror when a web server serves it. What is in the folder already stays and is listed. With an
-// error, what could be fetched is in the mirror nevertheless.
+// Mirror fills a directory with archives of the required providers for the platforms, and with the
+// JSON files that make it a network mirror when served over HTTPS. Existing archives are kept and
+// listed. On errors, the mirror still contains the packages that could be fetched.
 func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform, dir string, opts *Options) tfdiags.Diagnostics {
 	m := &mirror{in: newInstaller(prev, opts), dir: dir, hashes: make(map[string][]depsfile.Hash)}
 	providers, diags := m.in.installable(reqs)
@@ -45,7 +45,7 @@ func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 			return nil
 		})
 	}
-	_ = group.Wait() // errors are in the results
+	_ = group.Wait() // the results hold the errors
 	for i, p := range providers {
 		diags = diags.Append(results[i]...)
 		if err := m.index(p); err != nil {
@@ -55,13 +55,13 @@ func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	return diags
 }
 
-// mirror is one run.
+// mirror is one run of Mirror.
 type mirror struct {
 	in  *installer
 	dir string
 
 	mu     sync.Mutex
-	hashes map[string][]depsfile.Hash // what the source says of an archive, by file
+	hashes map[string][]depsfile.Hash // hashes of archives reported by the source, by file
 }
 
 func (m *mirror) folder(p addrs.Provider) string {
@@ -97,7 +97,7 @@ func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	return diags
 }
 
-// archive puts one archive into the mirror, unless the right one is there.
+// archive puts one archive into the mirror, unless it is already there and correct.
 func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) error {
 	pkg, err := m.in.Source.Package(ctx, p, v, platform)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *mirror) fetch(ctx context.Context, pkg *sources.Package, target string)
 	return atomicfile.Copy(target, data, 0o644)
 }
 
-// index writes index.json and a file for each version of which there are archives.
+// index writes index.json and a file for each version that has archives.
 func (m *mirror) index(p addrs.Provider) error {
 	type archive struct {
 		Hashes []depsfile.Hash `json:"hashes"`

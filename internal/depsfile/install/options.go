@@ -9,43 +9,45 @@ import (
 	"tofu/internal/depsfile/sources"
 )
 
-// Options say where packages come from and go to.
+// Options configure where packages are fetched from and installed to.
 type Options struct {
-	// Dir is where packages are installed: .terraform/providers.
+	// Dir is the directory to install packages in: .terraform/providers.
 	Dir string
-	// Source is where they come from.
+	// Source provides the packages.
 	Source sources.Source
 	// Store is the user's package store.
 	Store *pkgstore.Store
-	// Cache is the plugin cache folder that packages are installed into first and linked from; empty for none.
+	// Cache is the plugin cache directory, where packages are installed first and linked from. It
+	// may be empty.
 	Cache string
-	// CacheMayBreakLock takes packages from the cache unverified when the lock file has no checksums for them.
+	// CacheMayBreakLock accepts unverified packages from the cache if the lock file has no
+	// checksums for them.
 	CacheMayBreakLock bool
-	// Upgrade takes the newest acceptable versions rather than the locked ones.
+	// Upgrade selects the newest acceptable versions rather than the locked ones.
 	Upgrade bool
-	// Replace chooses another version where the locked one doesn't meet the constraints any more, instead of refusing.
-	// Only a Locker looks at it.
+	// Replace selects another version if the locked one no longer meets the constraints, instead of
+	// failing. Only Locker uses it.
 	Replace bool
-	// Elsewhere are providers that run already: they are neither installed nor locked anew.
+	// Elsewhere are providers that are already running. They are neither installed nor locked anew.
 	Elsewhere map[addrs.Provider]bool
-	// Overridden are providers of which a development build is used. They are installed and locked for the time after
-	// that, but it doesn't matter when that isn't possible: perhaps there is no release yet.
+	// Overridden are providers with a development override. They are installed and locked too, but
+	// failing to do so is not an error: there may be no release yet.
 	Overridden map[addrs.Provider]bool
-	// Platform is whose packages to install; the zero value means this machine's.
+	// Platform is the platform to install packages for. The zero value means the current one.
 	Platform depsfile.Platform
-	// Observe is told what happens, one call at a time; nil for nobody.
+	// Observe receives events, one call at a time. It may be nil.
 	Observe func(Event)
 }
 
-// parallel is how many providers are worked on at once. Downloads wait for the network, unpacking for a processor; a
-// few more of them than processors keep both busy.
+// parallel is the number of providers processed at once. Downloads wait for the network, unpacking
+// for a processor: a few more than there are processors keep both busy.
 const parallel = 8
 
 // installer is one run.
 type installer struct {
 	Options
-	locks *depsfile.Locks // the previous ones
-	mu    sync.Mutex      // around Observe
+	locks *depsfile.Locks // previous locks
+	mu    sync.Mutex      // serializes Observe
 }
 
 func newInstaller(prev *depsfile.Locks, opts *Options) *installer {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-// atHand uses a locked version that is in place, in the cache or in the store with one of the locked checksums: no
-// source has to be asked.
+// atHand uses a locked version that is installed, in the cache or in the store with one of the
+// locked checksums, without asking a source.
 func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile.Lock) (result, bool) {
 	known := depsfile.Known(lock.Hashes)
 	if len(known) == 0 {
@@ -38,8 +38,9 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 	return in.fromStore(ctx, p, lock, known)
 }
 
-// fromStore installs a package that the store holds, if the lock file has its content hash: then nothing new could
-// come into the lock file. A package that lies unpacked on this machine goes before it, as it is linked and not copied.
+// fromStore installs a package from the store if the lock file has its content hash: nothing new
+// could be added to the lock file then. An unpacked local package takes precedence, because it is
+// linked and not copied.
 func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash) (result, bool) {
 	if nearby, ok := in.Source.(interface {
 		Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool
@@ -62,12 +63,13 @@ func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsf
 	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union(lock.Hashes)}}, true
 }
 
-// releaseKey names a package for the store's memory of which archive it was.
+// releaseKey returns the key under which the store records the archive of a release.
 func releaseKey(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
 	return p.String() + "/" + v.String() + "/" + platform.String()
 }
 
-// install gets a package from the source and puts it into place. Known are the lock file's checksums for the version.
+// install gets a package from the source and installs it. known are the lock file's checksums for
+// the version.
 func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, error) {
 	if done, ok := in.unverifiedCache(p, v, known); ok {
 		return done, nil
@@ -105,7 +107,7 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 	return done, nil
 }
 
-// unverifiedCache takes what the plugin cache has when the user allowed that.
+// unverifiedCache uses the package in the plugin cache if the user allowed that.
 func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, bool) {
 	if in.Cache == "" || !in.CacheMayBreakLock || len(known) > 0 {
 		return result{}, false
@@ -122,7 +124,8 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 	return result{lock: depsfile.Lock{Version: v, Hashes: []depsfile.Hash{h}}, incomplete: true}, true
 }
 
-// put lets place fill the package's folder, in the plugin cache if there is one, and checks that it has a program.
+// put calls place to fill the package's directory, in the plugin cache if there is one, and checks
+// that it contains a program.
 func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error) error {
 	target := pkgstore.PackageDir(in.Dir, p, v, in.Platform)
 	if err := in.checkTarget(target); err != nil {
@@ -139,7 +142,7 @@ func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
 		return fmt.Errorf("using the plugin cache: %w", err)
 	}
-	// OpenTofu locks the same file, in a way that excludes this one, while it fills the folder.
+	// OpenTofu locks the same file while it fills the directory. Both locks exclude each other.
 	unlock, err := pkgstore.LockFile(ctx, dest+".lock", func() { in.tell(Waiting{p, v}) })
 	if err != nil {
 		return err
@@ -152,7 +155,7 @@ func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	return in.finish(p, dest, target)
 }
 
-// finish links a package of the plugin cache into place.
+// finish links a package in the plugin cache to its target.
 func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	if _, err := pkgstore.Executable(cached, p); err != nil {
 		return err
@@ -163,8 +166,8 @@ func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	return in.Store.Link(cached, target)
 }
 
-// checkTarget returns an error if the directory that a package goes to is, over a link below the data directory, outside of it.
-// The package itself may be a link.
+// checkTarget returns an error if a symbolic link below the data directory leads the package's
+// directory out of it. The package itself may be a link.
 func (in *installer) checkTarget(target string) error {
 	if err := atomicfile.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
 		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or plugin_cache_dir", err)

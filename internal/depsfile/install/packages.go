@@ -10,27 +10,28 @@ import (
 	"tofu/internal/memo"
 )
 
-// Packages hands out the programs of installed providers, each verified against the lock file once, when it is first
-// asked for. It may be used by many goroutines.
+// Packages returns the programs of installed providers. Each is verified against the lock file on
+// first use. It is safe for concurrent use.
 type Packages struct {
 	Dir   string // .terraform/providers
 	Locks *depsfile.Locks
 	Store *pkgstore.Store
-	// Overrides are folders with development builds, which are used unverified.
+	// Overrides are directories with development builds, which are used unverified.
 	Overrides map[addrs.Provider]string
 
 	known memo.Map[addrs.Provider, Program]
 }
 
-// Program is a provider's program in a verified package.
+// Program is the program of a provider in a verified package.
 type Program struct {
 	Path string
-	// Hash is the package's content hash: a name for what the program will do. It is empty for development builds.
+	// Hash is the content hash of the package, which identifies the behaviour of the program. It is
+	// empty for development builds.
 	Hash    depsfile.Hash
 	Version depsfile.Version
 }
 
-// Program finds a provider's program.
+// Program returns the program of a provider.
 func (ps *Packages) Program(p addrs.Provider) (Program, error) {
 	return ps.known.Do(p, func() (Program, error) { return ps.find(p) })
 }

@@ -1,12 +1,14 @@
-// Package pkgstore keeps provider packages on disk: it unpacks, hashes, remembers and places them.
+// Package pkgstore unpacks and hashes provider packages, and keeps them on disk.
 //
-// A [Store] lies in the user's cache folder and is shared by everything that runs there. It holds the content of each
-// package once, under the package's content hash; it remembers which archive has which content, so that an archive is
-// unpacked and hashed once however many root modules use it; and it remembers the stat data of folders it has hashed,
-// so that a package of some hundred megabytes isn't read again before each command.
+// A [Store] is a directory in the user's cache, shared by all programs that use it. It keeps the
+// content of each package once, named by content hash. It records the content of each archive, so
+// that an archive is unpacked and hashed once, however many root modules use it. And it records the
+// stat data of directories it has hashed, so that packages of some hundred megabytes are not read
+// again by each command.
 //
-// Invariants: a folder is filled under a temporary name and renamed when it is complete, so that nobody ever sees a
-// part of a package, even where file locks don't work; an archive is unpacked only within its folder and only up to a
-// sensible size; what the store gives out has been verified against its name, by stat data or by reading it; nothing
-// here talks to a network, and losing the whole store costs time only.
+// Invariants: a directory is filled under a temporary name and renamed when complete, so that no
+// reader sees a part of a package, even where file locks don't work; an archive is unpacked only
+// within its directory and only up to a reasonable size; packages from the store have been verified
+// against their name, by stat data or by reading them; nothing here uses the network, and losing
+// the store only costs time.
 package pkgstore

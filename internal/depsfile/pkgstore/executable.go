@@ -10,14 +10,14 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// PackageDir is where a package belongs below a folder of installed packages (.terraform/providers, a plugin cache,
-// an unpacked mirror).
+// PackageDir returns the directory of a package below a directory of installed packages
+// (.terraform/providers, a plugin cache or an unpacked mirror).
 func PackageDir(root string, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
 	return filepath.Join(root, p.DisplayHost(), p.Namespace, p.Type, v.String(), platform.String())
 }
 
-// Executable finds the provider's program in an unpacked package: terraform-provider-TYPE, possibly with more after
-// an underscore or a dot.
+// Executable returns the path of the provider's program in an unpacked package:
+// terraform-provider-TYPE, possibly followed by an underscore or dot and more.
 func Executable(dir string, p addrs.Provider) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

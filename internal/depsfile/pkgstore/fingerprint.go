@@ -9,32 +9,32 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// fingerprint is what a folder or file looked like when it was hashed.
+// fingerprint records the state of a directory or file when it was hashed.
 type fingerprint struct {
-	Path  string // with the kind of hash before it
+	Path  string // with the kind of hash as prefix
 	Hash  depsfile.Hash
 	Files []fileStat
 }
 
-// A remembered hash is kept in a file named after what was hashed and how.
+// Hashes are stored in files named after the hashed path and the kind of hash.
 const (
 	ofFolder         = ""
 	ofArchive        = "archive\x00"
 	ofArchiveContent = "content\x00"
 )
 
-// ContentHash gives the content hash of a folder: the remembered one while the stat data of all its files are the
-// remembered ones, else it is computed and remembered.
+// ContentHash returns the content hash of a directory. It reuses the stored hash if the stat data
+// of all files is unchanged.
 func (s *Store) ContentHash(dir string) (depsfile.Hash, error) {
 	return s.remembered(ofFolder, dir, listDir, HashDir)
 }
 
-// ArchiveHash gives the archive hash of a file that may be asked for often, remembered in the same way.
+// ArchiveHash returns the archive hash of a file, stored in the same way.
 func (s *Store) ArchiveHash(path string) (depsfile.Hash, error) {
 	return s.remembered(ofArchive, path, listFile, ArchiveHash)
 }
 
-// ArchiveContentHash gives the content hash of such a file, whose archive hash isn't wanted.
+// ArchiveContentHash returns the content hash of an archive file, stored in the same way.
 func (s *Store) ArchiveContentHash(path string) (depsfile.Hash, error) {
 	return s.remembered(ofArchiveContent, path, listFile, HashArchive)
 }
@@ -65,21 +65,21 @@ func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, err
 	}
 	after, err := list(real)
 	if err == nil && slices.Equal(files, after) {
-		// The store is a convenience here: one that can't be written costs time only.
+		// Failing to write the store only costs time.
 		_ = s.saveFingerprint(fingerprint{kind + real, h, files})
 	}
 	return h, nil
 }
 
-// fingerprint returns the one that is remembered for a path with the kind of hash before it.
+// fingerprint returns the stored fingerprint of a path with the kind of hash as prefix.
 func (s *Store) fingerprint(path string) (known fingerprint, ok bool) {
 	data, err := os.ReadFile(s.file("stat", path))
 	ok = err == nil && json.Unmarshal(data, &known) == nil && known.Path == path && known.Hash != ""
 	return known, ok
 }
 
-// relinked calls link, which may make hard links to the files of a folder, and keeps the remembered hash of the folder valid
-// if it was valid before.
+// relinked calls link, which may create hard links to the files of a directory. The stored hash of
+// the directory stays valid if it was valid before.
 func (s *Store) relinked(dir string, link func() error) error {
 	real, err := realPath(dir)
 	if err != nil {
@@ -100,12 +100,12 @@ func (s *Store) relinked(dir string, link func() error) error {
 	}
 	if err == nil && slices.EqualFunc(known.Files, after, sameContent) && !slices.Equal(known.Files, after) {
 		known.Files = after
-		_ = s.saveFingerprint(known) // without it the folder is hashed once more
+		_ = s.saveFingerprint(known) // on failure the directory is hashed once more
 	}
 	return nil
 }
 
-// rememberStat notes the hash of a folder whose files this process has just written.
+// rememberStat records the hash of a directory whose files this process has just written.
 func (s *Store) rememberStat(dir string, h depsfile.Hash) error {
 	real, err := realPath(dir)
 	if err != nil {

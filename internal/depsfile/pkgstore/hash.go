@@ -16,13 +16,14 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// sum is one file of a package and the SHA-256 of its content.
+// sum is the name of a file in a package and the SHA-256 of its content.
 type sum struct {
-	name   string // with slashes
+	name   string // with forward slashes
 	sha256 [sha256.Size]byte
 }
 
-// contentHash is the "h1:" hash over the files of a package: SHA-256 over lines "hex  name", sorted by name.
+// contentHash returns the "h1:" hash of the files of a package: the SHA-256 of lines "hex  name",
+// sorted by name.
 func contentHash(files []sum) (depsfile.Hash, error) {
 	slices.SortFunc(files, func(a, b sum) int { return strings.Compare(a.name, b.name) })
 	all := sha256.New()
@@ -35,7 +36,7 @@ func contentHash(files []sum) (depsfile.Hash, error) {
 	return depsfile.Hash(depsfile.SchemeContent + ":" + base64.StdEncoding.EncodeToString(all.Sum(nil))), nil
 }
 
-// HashDir reads all files of an unpacked package and gives its content hash.
+// HashDir reads all files of an unpacked package and returns its content hash.
 func HashDir(dir string) (depsfile.Hash, error) {
 	files, err := listDir(dir)
 	if err != nil {
@@ -52,7 +53,8 @@ func HashDir(dir string) (depsfile.Hash, error) {
 	return contentHash(sums)
 }
 
-// HashArchive inflates an archive without writing anything and gives its content hash.
+// HashArchive returns the content hash of an archive. It inflates the archive without writing
+// files.
 func HashArchive(path string) (depsfile.Hash, error) {
 	r, closeZip, err := openZip(path)
 	if err != nil {
@@ -75,7 +77,7 @@ func HashArchive(path string) (depsfile.Hash, error) {
 	return contentHash(sums)
 }
 
-// ArchiveHash is the "zh:" hash of a file: the SHA-256 of its bytes.
+// ArchiveHash returns the "zh:" hash of a file: the SHA-256 of its bytes.
 func ArchiveHash(path string) (depsfile.Hash, error) {
 	s, err := hashFile(path)
 	if err != nil {
@@ -97,25 +99,26 @@ func hashFile(path string) (out [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// onlyReader hides WriterTo, which would copy with a small buffer of its own.
+// onlyReader hides a WriterTo implementation, which would copy with its own small buffer.
 type onlyReader struct{ io.Reader }
 
-// fileStat is what a file looks like without reading it. Whoever changes a file can set its modification time back, but not
-// its change time. That one also changes when a hard link to the file is made or removed; see relinked.
+// fileStat identifies the state of a file without reading it. The modification time of a changed
+// file can be set back, but not its change time. The change time also changes when a hard link is
+// created or removed; see relinked.
 type fileStat struct {
-	Name  string // relative to the package, with slashes
+	Name  string // relative to the package, with forward slashes
 	Size  int64
 	MTime int64 // nanoseconds
 	Inode uint64
 	Mode  fs.FileMode
-	CTime int64 // nanoseconds; 0 where the system has none
+	CTime int64 // nanoseconds; 0 if the system has none
 }
 
 func statOf(name string, info fs.FileInfo) fileStat {
 	return fileStat{name, info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode(), changeTime(info)}
 }
 
-// listDir gives the files below dir, with symbolic links followed, in order.
+// listDir returns the files below dir in order, following symbolic links.
 func listDir(dir string) ([]fileStat, error) {
 	var files []fileStat
 	real, err := filepath.EvalSymlinks(dir)

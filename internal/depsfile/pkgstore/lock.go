@@ -10,9 +10,9 @@ import (
 	"tofu/internal/filelock"
 )
 
-// LockFile takes an operating system's lock on a file, which is made if necessary, and gives the function that lets
-// go of it. While another process holds it, waiting is called once after some seconds. A file system without locks
-// is no error: then nobody waits.
+// LockFile locks a file, creating it if necessary, and returns the function that unlocks it. If
+// another process holds the lock, waiting is called once after a few seconds. On file systems
+// without locks it succeeds without waiting.
 func LockFile(ctx context.Context, path string, waiting func()) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -20,7 +20,7 @@ func LockFile(ctx context.Context, path string, waiting func()) (func(), error) 
 	}
 	start, told := time.Now(), waiting == nil
 	for wait := 5 * time.Millisecond; ; wait = min(wait*2, 250*time.Millisecond) {
-		// Any other error means that locks don't work here; they only save work.
+		// Other errors mean that locks don't work here. They are optional: locks only save work.
 		if err := filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) {
 			return func() { f.Close() }, nil
 		}

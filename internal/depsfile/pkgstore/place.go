@@ -12,12 +12,12 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// ErrModified tells that a folder holds another package than the one that belongs there.
+// ErrModified reports that a directory contains another package than expected.
 var ErrModified = errors.New("it holds something else than the package that belongs there; was it modified?")
 
-// Place puts a copy of a stored package into target: reflinks where the file system can, else hard links, else
-// copies. A folder that is there already stays when it has the same content, or is filled when it is empty; anything
-// else is ErrModified. A symbolic link in its place is replaced.
+// Place copies a stored package to target, with reflinks if possible, else hard links, else copies.
+// It keeps an existing directory with the same content and fills an empty one. Other content is
+// ErrModified. A symbolic link is replaced.
 func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
@@ -38,12 +38,13 @@ func (s *Store) Place(c Content, target string) error {
 		}
 		return fmt.Errorf("putting the package into place: %w", err)
 	}
-	// Only a convenience: without it the next command hashes the package once.
+	// On failure the next command hashes the package once.
 	_ = s.rememberStat(target, c.Hash)
 	return nil
 }
 
-// occupied tells whether target holds a package with this hash; it removes a symbolic link with another one.
+// occupied reports whether target contains a package with the given hash. It removes a symbolic
+// link to another package.
 func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	info, err := os.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	return false, fmt.Errorf("existing folder %s: %w", target, ErrModified)
 }
 
-// Link makes target a symbolic link to dir, in place of whatever is there. Where links aren't allowed it copies.
+// Link replaces target with a symbolic link to dir, or with a copy where links aren't allowed.
 func (s *Store) Link(dir, target string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -100,8 +101,8 @@ func (s *Store) Link(dir, target string) error {
 	return nil
 }
 
-// exchange puts fresh into target's place. A folder can't be replaced by a rename: it is moved to old first, and back if nothing came
-// into its place.
+// exchange moves fresh to target. A directory can't be replaced with one rename: it is moved to old
+// first, and back if the second rename fails.
 func exchange(fresh, target, old string) error {
 	if info, err := os.Lstat(target); err != nil || !info.IsDir() {
 		return os.Rename(fresh, target)
@@ -116,5 +117,5 @@ func exchange(fresh, target, old string) error {
 	return err
 }
 
-// copying is how packages are copied, which are never written to.
+// copying holds the options for copying packages, which are never written to.
 var copying = atomicfile.CopyOptions{Link: runtime.GOOS != "windows"}

@@ -18,10 +18,10 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Store is a folder of packages. Open makes one; all methods may be called at once, by many processes too.
+// Store is a directory of packages. It is safe for concurrent use, by several processes too.
 type Store struct {
 	root string
-	temp bool // root goes with Close
+	temp bool // Close removes root
 }
 
 // Content is an unpacked package in the store.
@@ -30,8 +30,8 @@ type Content struct {
 	Hash depsfile.Hash // "h1:"
 }
 
-// Open opens the store in a folder and makes the folder if necessary. When that isn't possible, or dir is empty, the
-// store is a temporary one that Close removes.
+// Open opens the store in dir, creating dir if necessary. If that fails, or dir is empty, the store
+// is a temporary one that Close removes.
 func Open(dir string) (*Store, error) {
 	if dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {
@@ -66,23 +66,24 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// unwritable are the errors of a disk on which nothing more can be kept.
+// unwritable are the errors of file systems that can't be written to.
 var unwritable = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}
 
-// Explain adds to an error of a store that can't be written what is kept there, and how to keep it elsewhere.
+// Explain extends an error of a store that can't be written to: it names the content of the store
+// and how to move it.
 func (s *Store) Explain(err error) error {
 	here := slices.ContainsFunc(unwritable, func(reason error) bool { return errors.Is(err, reason) }) ||
-		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root) // else another file can't be read
+		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root) // otherwise another file can't be read
 	if s.temp || !here {
 		return err
 	}
 	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can name another folder, perhaps on another disk", err, s.root)
 }
 
-// TempDir makes a folder for a download, on the store's disk. The caller removes it.
+// TempDir creates a directory for a download, on the same disk as the store. The caller removes it.
 func (s *Store) TempDir() (string, error) { return atomicfile.TempDir(filepath.Join(s.root, "tmp")) }
 
-// Find gives the stored package that has one of the hashes, if there is one and it is intact.
+// Find returns an intact stored package that has one of the hashes.
 func (s *Store) Find(hashes []depsfile.Hash) (Content, bool) {
 	for _, h := range hashes {
 		content := h
@@ -116,7 +117,8 @@ func (s *Store) intact(h depsfile.Hash) (Content, bool) {
 	return Content{}, false
 }
 
-// dir is where a package with a content hash lies. The hash comes from a file somebody may have edited.
+// dir returns the directory of the package with a content hash. The hash comes from a file that
+// users may edit: it is checked first.
 func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(h.Value())
 	if h.Scheme() != depsfile.SchemeContent || err != nil || len(raw) != 32 {
@@ -125,8 +127,8 @@ func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	return filepath.Join(s.root, "packages", hex.EncodeToString(raw)), true
 }
 
-// Add unpacks an archive into the store; hash is the archive's own. What accept refuses, which gets the content hash, doesn't come
-// into the store.
+// Add unpacks an archive with the given hash into the store. If accept returns an error for the
+// content hash, nothing is stored.
 func (s *Store) Add(archive string, hash depsfile.Hash, accept func(content depsfile.Hash) error) (Content, error) {
 	if c, ok := s.Find([]depsfile.Hash{hash}); ok {
 		return c, accept(c.Hash)
@@ -159,14 +161,15 @@ func (s *Store) Add(archive string, hash depsfile.Hash, accept func(content deps
 		}
 		return Content{}, fmt.Errorf("storing the package: %w", err)
 	}
-	// Its stat data can be remembered without reading it again: this process has just written it.
+	// This process has just written the files: no need to read them again.
 	if err := s.rememberStat(dir, content); err != nil {
 		return Content{}, err
 	}
 	return Content{dir, content}, s.Remember(hash, content)
 }
 
-// discard moves a damaged package away before it is removed, so that nobody takes what is left of it.
+// discard renames a damaged package before removing it, so that partly removed packages are never
+// used.
 func (s *Store) discard(dir string) {
 	tmp, err := s.TempDir()
 	if err != nil {
@@ -176,7 +179,7 @@ func (s *Store) discard(dir string) {
 	os.RemoveAll(tmp)
 }
 
-// ContentOf gives the content hash of an archive that was unpacked or hashed before.
+// ContentOf returns the content hash of an archive that was unpacked or hashed before.
 func (s *Store) ContentOf(archive depsfile.Hash) (depsfile.Hash, bool) {
 	path, ok := s.archiveFile(archive)
 	if !ok {
@@ -194,7 +197,7 @@ func (s *Store) ContentOf(archive depsfile.Hash) (depsfile.Hash, bool) {
 	return h, valid
 }
 
-// Remember notes that an archive has a content.
+// Remember records the content hash of an archive.
 func (s *Store) Remember(archive, content depsfile.Hash) error {
 	path, ok := s.archiveFile(archive)
 	if !ok {
@@ -219,7 +222,8 @@ func (s *Store) writeFile(path string, data []byte) error {
 	return nil
 }
 
-// HashArchive gives the content hash of an archive and remembers it: each archive is inflated once.
+// HashArchive returns the content hash of an archive and records it, so that each archive is
+// inflated once.
 func (s *Store) HashArchive(path string, archive depsfile.Hash) (depsfile.Hash, error) {
 	if h, ok := s.ContentOf(archive); ok {
 		return h, nil
@@ -231,13 +235,14 @@ func (s *Store) HashArchive(path string, archive depsfile.Hash) (depsfile.Hash, 
 	return h, s.Remember(archive, h)
 }
 
-// Lock makes other processes wait that lock the same name, until the returned function is called. Where file locks
-// don't work, nobody waits and packages may be fetched more than once.
+// Lock locks a name for this process and returns the function that unlocks it. Where file locks
+// don't work, packages may be fetched more than once.
 func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
 	return LockFile(ctx, s.file("locks", name), nil)
 }
 
-// Release gives the archive that a release was the last time it was fetched, under a key of the caller's.
+// Release returns the archive hash of a release when it was last fetched. The caller chooses the
+// key.
 func (s *Store) Release(key string) (depsfile.Hash, bool) {
 	text, err := os.ReadFile(s.file("releases", key))
 	if err != nil {
@@ -247,7 +252,7 @@ func (s *Store) Release(key string) (depsfile.Hash, bool) {
 	return h, err == nil && h.Scheme() == depsfile.SchemeArchive
 }
 
-// SetRelease notes which archive a release is.
+// SetRelease records the archive hash of a release.
 func (s *Store) SetRelease(key string, archive depsfile.Hash) error {
 	if old, ok := s.Release(key); ok && old == archive {
 		return nil
@@ -255,14 +260,15 @@ func (s *Store) SetRelease(key string, archive depsfile.Hash) error {
 	return s.writeFile(s.file("releases", key), []byte(archive+"\n"))
 }
 
-// Installed tells whether a release was installed into a folder before. Somebody who removed it there together with
-// the lock file wants it fetched anew, not the store's copy of what he may mistrust.
+// Installed reports whether a release was installed into a directory before. Users who remove an
+// installed package and the lock file expect a fresh download rather than the stored copy.
 func (s *Store) Installed(dir, key string) bool {
 	_, err := os.Stat(s.installedFile(dir, key))
 	return err == nil
 }
 
-// SetInstalled notes that a release was installed into a folder. It is a hint; failing to write it does no harm.
+// SetInstalled records that a release was installed into a directory. The record is a hint: errors
+// are ignored.
 func (s *Store) SetInstalled(dir, key string) {
 	_ = s.writeFile(s.installedFile(dir, key), nil)
 }
@@ -274,7 +280,7 @@ func (s *Store) installedFile(dir, key string) string {
 	return s.file("roots", dir+"\x00"+key)
 }
 
-// file is where something is kept that has a key of any form.
+// file returns the path of a record. The key may have any form.
 func (s *Store) file(folder, key string) string {
 	name := sha256.Sum256([]byte(key))
 	return filepath.Join(s.root, folder, hex.EncodeToString(name[:16]))

@@ -16,19 +16,21 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Limits for archives. Real packages have a handful of files and inflate to some hundred megabytes, about five times
-// their size; an archive that passes one of these is a mistake or an attack on the disk.
+// Limits for archives. Real packages have a handful of files and inflate to some hundred megabytes,
+// about five times the size of the archive. An archive that exceeds a limit is a mistake or an
+// attack.
 const (
 	maxFiles   = 20_000
 	maxBytes   = 16 << 30
-	freeBytes  = 1 << 30 // up to here any ratio will do
+	freeBytes  = 1 << 30 // up to this size any compression ratio is accepted
 	maxInflate = 100
 )
 
-// chunk is how much is read, inflated or hashed at once.
+// chunk is the number of bytes to read, inflate or hash at once.
 const chunk = 1 << 18
 
-// Unpack extracts a package archive into dir, which must exist and be empty, and gives the content hash.
+// Unpack extracts a package archive into dir, which must exist and be empty, and returns the
+// content hash.
 func Unpack(archive, dir string) (depsfile.Hash, error) {
 	r, closeZip, err := openZip(archive)
 	if err != nil {
@@ -78,8 +80,8 @@ func extract(root *os.Root, f *zip.File, content io.Reader, buf []byte) (s [sha2
 
 type onlyWriter struct{ io.Writer }
 
-// openZip opens an archive after checking all its entries, so that nothing of a hostile one is ever extracted. The
-// inflater is faster than the standard library's.
+// openZip opens an archive after checking all its entries, so that no part of a malicious archive
+// is extracted. The inflater is faster than the one of the standard library.
 func openZip(path string) (*zip.Reader, func() error, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,7 +96,7 @@ func openZip(path string) (*zip.Reader, func() error, error) {
 		return nil, nil, err
 	}
 	r.RegisterDecompressor(zip.Deflate, func(packed io.Reader) io.ReadCloser {
-		return flate.NewReader(bufio.NewReaderSize(packed, chunk)) // its own buffer is a page: a system call for each
+		return flate.NewReader(bufio.NewReaderSize(packed, chunk)) // the inflater's own buffer is one page, with a system call for each
 	})
 	return &r.Reader, r.Close, nil
 }
@@ -107,7 +109,7 @@ func eachFile(r *zip.Reader, visit func(f *zip.File, content io.Reader) error) e
 		}
 		content, err := f.Open()
 		if err == nil {
-			// The reader stops only behind the announced size; one byte more is enough to notice.
+			// The reader stops at the announced size. Reading one more byte detects longer content.
 			err = visit(f, io.LimitReader(content, int64(f.UncompressedSize64)+1))
 			content.Close()
 		}
