@@ -10,7 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// crashing is the program with standard output that panics when it is written the text in CRASH.
+// crashing runs the program with a standard output that panics when the text in CRASH is written to
+// it.
 func crashing() {
 	os.Exit(func() (status int) {
 		defer func() {

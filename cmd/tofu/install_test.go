@@ -23,12 +23,13 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// mirror is a network mirror with some providers, and a user's machine beside it.
+// mirror is a network mirror with some providers, and the home directory of a user.
 type mirror struct {
 	testing.TB
 	*registrytest.Server
 	top string
-	// hold answers a request for an archive in place of the mirror, and tells whether it did; nil never does.
+	// hold may respond to a request for an archive instead of the mirror, and reports whether it
+	// did. It may be nil.
 	hold func(w http.ResponseWriter, r *http.Request, archive []byte) bool
 }
 
@@ -67,7 +68,7 @@ func (m *mirror) write(name, text string) {
 	}
 }
 
-// root makes a root module that needs all providers.
+// root creates a root module that requires all providers.
 func (m *mirror) root(name string) string {
 	m.Helper()
 	var text strings.Builder
@@ -80,7 +81,7 @@ func (m *mirror) root(name string) string {
 	return filepath.Join(m.top, name)
 }
 
-// init is the command in a root module.
+// init returns the command that initializes a root module.
 func (m *mirror) init(ctx context.Context, dir string, env ...string) *exec.Cmd {
 	return m.run(ctx, dir, []string{"tofu", "init", "-input=false", "-no-color"}, env...)
 }
@@ -93,11 +94,12 @@ func (m *mirror) run(ctx context.Context, dir string, words []string, env ...str
 	return cmd
 }
 
-// whole checks that a root module has all packages completely, or none of one.
+// whole checks that a root module has all packages completely, or none.
 func (m *mirror) whole(dir string, all bool) {
 	m.Helper()
 	for _, name := range mirrored {
-		// A run that is killed may leave a folder with a temporary name, which nothing takes for a package.
+		// A killed run may leave a directory with a temporary name, which is not mistaken for a
+		// package.
 		pattern := filepath.Join(dir, ".terraform/providers/example.com/acme", name, "1.0.0/[^.]*")
 		found, err := filepath.Glob(pattern)
 		if err != nil || all && len(found) != 1 {
@@ -116,8 +118,8 @@ func (m *mirror) whole(dir string, all bool) {
 	}
 }
 
-// TestManyInits: 40 processes on one cold cache fetch each package once, and none fails. Where file locks don't work they may fetch
-// more, and still none fails.
+// TestManyInits checks that 40 processes with one cold cache download each package once, and that
+// none fails. Without file locks they may download packages more than once.
 func TestManyInits(t *testing.T) {
 	for name, c := range map[string]struct {
 		scheme       string
@@ -138,7 +140,7 @@ func TestManyInits(t *testing.T) {
 				words = append([]string{"nolocks"}, words...)
 				more := make(chan struct{})
 				var came atomic.Int32
-				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool { // until an archive is asked for twice
+				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool { // until an archive is requested twice
 					if came.Add(1) == int32(len(mirrored))+1 {
 						close(more)
 					}
@@ -180,7 +182,7 @@ func TestManyInits(t *testing.T) {
 					t.Errorf("%v: %s", err, got)
 				}
 			}
-			// With a warm cache nothing is asked for, in a new folder neither.
+			// A warm cache needs no requests, even in a new directory.
 			m.Requests("")
 			fresh := m.root("fresh")
 			m.write("fresh/.terraform.lock.hcl", string(want))
@@ -195,7 +197,7 @@ func TestManyInits(t *testing.T) {
 	}
 }
 
-// clean checks that nothing is left under a temporary name.
+// clean checks that no files with temporary names are left.
 func (m *mirror) clean() {
 	m.Helper()
 	err := filepath.WalkDir(m.top, func(path string, d fs.DirEntry, err error) error {
@@ -209,8 +211,8 @@ func (m *mirror) clean() {
 	}
 }
 
-// TestKilledInit kills init at one moment after another: there is never a part of a package or of a lock file, and the next run
-// completes the work.
+// TestKilledInit kills init at successive times. There must never be a part of a package or of a
+// lock file, and the next run must complete the work.
 func TestKilledInit(t *testing.T) {
 	m := newMirror(t, "zh", 2_000_000)
 	m.hold = func(w http.ResponseWriter, r *http.Request, archive []byte) bool { // slowly
@@ -248,7 +250,8 @@ func TestKilledInit(t *testing.T) {
 	}
 }
 
-// TestInterruptedInit: somebody who interrupts a download that stalls doesn't wait for it, and finds the old lock file.
+// TestInterruptedInit checks that an interrupt during a stalled download takes effect immediately
+// and leaves the old lock file.
 func TestInterruptedInit(t *testing.T) {
 	m := newMirror(t, "zh", 100_000)
 	stalled := make(chan struct{}, 100)
@@ -289,7 +292,8 @@ func TestInterruptedInit(t *testing.T) {
 	}
 }
 
-// BenchmarkWarmInit is init in a folder with installed providers and an unchanged lock file, beside the program's start alone.
+// BenchmarkWarmInit compares init, in a directory with installed providers and an unchanged lock
+// file, with the start of the program.
 func BenchmarkWarmInit(b *testing.B) {
 	m := newMirror(b, "zh", 60<<20)
 	dir := m.root("root")

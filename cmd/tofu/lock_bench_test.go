@@ -16,8 +16,8 @@ import (
 
 var megabytes = flag.Int("megabytes", 70, "what each package of BenchmarkLockTree inflates to; two sevenths of that is its archive")
 
-// BenchmarkLockTree locks 300 root modules for three platforms with an empty store, beside inflating and hashing each of the packages
-// once: that is all it should cost.
+// BenchmarkLockTree compares locking 300 root modules for three platforms, with an empty store,
+// with unpacking and hashing each package once. Locking should not cost more.
 func BenchmarkLockTree(b *testing.B) {
 	top := b.TempDir()
 	words := []string{"tofu", "providers", "lock", "-recursive", "-no-color", "-fs-mirror=" + filepath.Join(top, "mirror")}
@@ -62,7 +62,8 @@ func BenchmarkLockTree(b *testing.B) {
 	})
 }
 
-// writeLarge makes an archive with a program of some megabytes that compresses as programs do.
+// writeLarge writes an archive with a program of some megabytes that is as compressible as real
+// ones.
 func writeLarge(path string, seed byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

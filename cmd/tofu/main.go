@@ -11,7 +11,7 @@ import (
 
 func main() { os.Exit(run()) }
 
-// run is main with a status, so that the tests can be the program too.
+// run runs the program and returns its exit status. Tests call it too.
 func run() (status int) {
 	collectLater()
 	defer func() {

@@ -24,7 +24,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// The test binary is the program: scripts that call tofu start it again under that name.
+// The test binary is the program as well: scripts start it under the name tofu.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tofu":     func() { os.Exit(run()) },
@@ -81,8 +81,9 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// cmdCollector is `collector FILE`: a collector of traces whose URL is in COLLECTOR. It writes a line into FILE for each span: the names
-// of those that it is a part of and its own, the values of its attributes in the order of their names, and whether it failed.
+// cmdCollector implements `collector FILE`. It starts a trace collector, whose URL is in COLLECTOR.
+// For each span it writes a line to FILE: the names of its parents and its own, the attribute
+// values in the order of their names, and whether the span failed.
 func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: collector FILE")
@@ -118,7 +119,8 @@ func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdJSON is `json FILE PATH [VALUE]`: what is at PATH in a JSON document equals VALUE, or with ! it doesn't, or isn't there.
+// cmdJSON implements `json FILE PATH [VALUE]`. The value at PATH in a JSON document must exist and
+// equal VALUE, or must not with !.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 && len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH [VALUE]")
@@ -152,7 +154,7 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdWait is `wait4 FILE [TEXT]`: goes on when the file exists, and has the text.
+// cmdWait implements `wait4 FILE [TEXT]`. It waits until the file exists and contains the text.
 func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 && len(args) != 2 {
 		ts.Fatalf("usage: wait4 FILE [TEXT]")
@@ -167,7 +169,8 @@ func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s did not appear", strings.Join(args, " with "))
 }
 
-// cmdNowhere is `nowhere TEXT FOLDER`: no file below the folder has the text, nor has any file in an archive there.
+// cmdNowhere implements `nowhere TEXT FOLDER`. No file below the directory may contain the text,
+// nor any file in an archive there.
 func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: nowhere TEXT FOLDER")
@@ -190,7 +193,7 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 		look(path, text)
 		archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
-			return nil // no archive
+			return nil // not an archive
 		}
 		for _, f := range archive.File {
 			in, err := f.Open()
@@ -210,7 +213,8 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdReplace is `replace OLD NEW FILE…`: every OLD in the files becomes NEW. There must be one.
+// cmdReplace implements `replace OLD NEW FILE…`. It replaces every OLD in the files, which must
+// have at least one.
 func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 || neg {
 		ts.Fatalf("usage: replace OLD NEW FILE...")

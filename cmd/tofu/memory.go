@@ -7,19 +7,19 @@ import (
 	"runtime/metrics"
 )
 
-// Sizes of the live heap, in bytes, at which the pace of the garbage collector changes.
+// Sizes of the live heap, in bytes, at which the pace of garbage collection changes.
 const (
-	// Below smallHeap nothing is collected while the heap first fills: collecting takes a quarter of a
-	// short command's time and frees next to nothing.
+	// smallHeap is the size of the first collection. In a short command collections would take a
+	// quarter of the time and free next to nothing.
 	smallHeap = 64 << 20
-	// headroom is the least growth between two collections.
+	// headroom is the minimum growth between two collections.
 	headroom = 32 << 20
-	// Above largeHeap the heap grows by half between two collections instead of doubling: memory, not
-	// time, limits a run over a million instances.
+	// Above largeHeap the heap grows by half between two collections instead of doubling: a run
+	// over a million instances is limited by memory, not by time.
 	largeHeap = 2 << 30
 )
 
-// leastHeap is the heap size at which the runtime collects for the first time at 100 %.
+// leastHeap is the heap size of the runtime's first collection at 100 percent.
 const leastHeap = 4 << 20
 
 // growthOf returns how much a heap with size live bytes may grow before the next collection.
@@ -34,14 +34,14 @@ func growthOf(size uint64) uint64 {
 	}
 }
 
-// collectLater sets how much the heap grows between two collections, unless GOGC does.
+// collectLater sets the growth of the heap between two collections, unless GOGC is set.
 func collectLater() {
-	runtime.MemProfileRate = 0 // nothing asks for a profile of memory, which takes a megabyte
+	runtime.MemProfileRate = 0 // memory profiles are not used and would take a megabyte
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(100 * smallHeap / leastHeap)
-	go useHugePages() // done before much lies in the heap, and after a short command has ended
+	go useHugePages() // completes before the heap is large; does not delay short commands
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
@@ -50,7 +50,8 @@ func collectLater() {
 	})
 }
 
-// afterCollection calls f soon after each collection: a finalizer runs then, and makes the next object that has one.
+// afterCollection calls f after each collection, from the finalizer of an object that becomes
+// unreachable immediately. The finalizer creates the next such object.
 func afterCollection(f func()) {
 	type sentinel struct{ _ *byte }
 	runtime.SetFinalizer(&sentinel{new(byte)}, func(*sentinel) {

@@ -11,12 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugeHeap is how much of the heap lies in huge pages, at most: that of some forty thousand resources.
+// hugeHeap is the maximum part of the heap in huge pages. It is sufficient for about forty thousand
+// resources.
 const hugeHeap = 1 << 30
 
-// useHugePages asks for huge pages for the heap that is yet to grow. To get small ones from the kernel takes a sixth of the CPU
-// time of a large plan. It takes no more memory: the runtime gets a range of addresses and gives it back before anything lies
-// there, and the kernel's note that this range is for huge pages stays.
+// useHugePages requests huge pages for future growth of the heap. Getting small pages from the
+// kernel takes a sixth of the CPU time of a large plan. It needs no more memory: the runtime
+// reserves a range of addresses and releases it unused, and the kernel remembers the advice for
+// that range.
 func useHugePages() {
 	var system unix.Sysinfo_t
 	if !advisable() || unix.Sysinfo(&system) != nil {
@@ -24,12 +26,13 @@ func useHugePages() {
 	}
 	size := min(hugeHeap, system.Totalram*uint64(system.Unit)/16)
 	percent := debug.SetGCPercent(-1)
-	_ = unix.Madvise(make([]byte, size), unix.MADV_HUGEPAGE) // small ones do as well
+	_ = unix.Madvise(make([]byte, size), unix.MADV_HUGEPAGE) // an error leaves small pages
 	debug.SetGCPercent(percent)
 	debug.FreeOSMemory()
 }
 
-// advisable tells whether huge pages are 2 MB, the kernel gives them to those only who ask, and a range of addresses costs nothing.
+// advisable reports whether huge pages are 2 MB, programs must request them, and reserving
+// addresses is free.
 func advisable() bool {
 	if os.Getpagesize() != 4096 {
 		return false

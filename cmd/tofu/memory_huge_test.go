@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// What is allocated after useHugePages lies in a range that has the kernel's flag for huge pages.
+// Memory allocated after useHugePages is in a range with the kernel's flag for huge pages.
 func TestHugePages(t *testing.T) {
 	if !advisable() {
 		t.Skip("huge pages make no difference on this machine, or might do harm")

@@ -2,5 +2,5 @@
 
 package main
 
-// useHugePages is for Linux on machines whose huge pages are small enough; other systems decide on their own.
+// useHugePages does nothing: it requires Linux and an architecture with 2 MB pages.
 func useHugePages() {}

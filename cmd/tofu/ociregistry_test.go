@@ -11,9 +11,10 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// cmdOCIRegistry is `ociregistry DIR`: a registry, whose address is in OCI, that issues a token for each repository. Its
-// repositories are those of DIR, which holds packages as REPOSITORY/VERSION/PLATFORM, where REPOSITORY has two parts. The
-// password is in the configuration file that other tools for OCI registries have.
+// cmdOCIRegistry implements `ociregistry DIR`. It starts a registry, whose address is in OCI, that
+// issues a token for each repository. DIR holds packages as REPOSITORY/VERSION/PLATFORM, where
+// REPOSITORY has two parts. The password is in the configuration file that other tools for OCI
+// registries use.
 func cmdOCIRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: ociregistry DIR")

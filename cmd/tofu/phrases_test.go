@@ -7,8 +7,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdPhrases is `phrases TABLE`: each line of the table is "SESSION | READERS | REGEXP", and the output in the file SESSION must match.
-// Each reader compiles its expression without flags, so the table has them.
+// cmdPhrases implements `phrases TABLE`. Each line of the table is "SESSION | READERS | REGEXP",
+// and the output in the file SESSION must match. Readers compile their expressions without flags,
+// so the table contains the flags.
 func cmdPhrases(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: phrases TABLE")

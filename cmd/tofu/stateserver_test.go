@@ -13,9 +13,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// stateServer keeps states for the http backend, one for each path. While there is a file called fail in the script's folder, every
-// request is answered with the status that it names. While there is one called moved, what isn't a GET is redirected with the status that
-// it names. While there is one called silent, nothing but a GET is answered.
+// stateServer stores states for the http backend, one for each path. Files in the script's
+// directory change its behavior: while there is a file fail, each response has the status that the
+// file contains. While there is a file moved, all requests except GET are redirected with the
+// status in the file. While there is a file silent, only GET gets a response.
 type stateServer struct {
 	fail, moved, silent string
 
@@ -24,7 +25,8 @@ type stateServer struct {
 	locks  map[string][]byte
 }
 
-// cmdStateServer is `stateserver`: a server for this script, whose URL is in STATES.
+// cmdStateServer implements `stateserver`. It starts a server for this script, whose URL is in
+// STATES.
 func cmdStateServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stateserver")
@@ -59,7 +61,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.HasPrefix(r.URL.Path, "/moved/") { // a proxy that answers everything
+	if strings.HasPrefix(r.URL.Path, "/moved/") { // a proxy that accepts all requests
 		return
 	}
 	lock, locked := s.locks[r.URL.Path]
@@ -88,7 +90,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lockID is the ID in a lock's description, "" when there is none.
+// lockID returns the ID in the description of a lock, or "" if there is none.
 func lockID(text []byte) string {
 	var lock struct{ ID string }
 	_ = json.Unmarshal(text, &lock)
