@@ -40,19 +40,24 @@ func TestOCITokens(t *testing.T) {
 	for _, name := range []string{"acme/net", "acme/dns"} {
 		repo := reg.Repository(name)
 		for _, tag := range []string{"v1", "v2"} {
-			layer := repo.Blob("archive/zip", registrytest.Zip(t, map[string]string{"main.tf": "# " + name + " " + tag}))
-			m := repo.Manifest(registrytest.OCIManifest, map[string]any{"artifactType": moduleArtifact, "layers": []any{layer}})
+			archive := registrytest.Zip(t, map[string]string{"main.tf": "# " + name + " " + tag})
+			m := repo.Manifest(registrytest.OCIManifest, map[string]any{
+				"artifactType": moduleArtifact, "layers": []any{repo.Blob("archive/zip", archive)},
+			})
 			repo.Tags[tag] = m["digest"].(string)
 		}
 	}
-	f := newFetcher(registry.New(&cliconfig.Config{OCICredentials: []cliconfig.OCICredentials{{Registry: reg.Host, Username: "me", Password: "s3cret"}}}, "test"))
+	login := cliconfig.OCICredentials{Registry: reg.Host, Username: "me", Password: "s3cret"}
+	f := newFetcher(registry.New(&cliconfig.Config{OCICredentials: []cliconfig.OCICredentials{login}}, "test"))
 	for _, name := range []string{"acme/net", "acme/dns"} {
 		for _, tag := range []string{"v1", "v2"} {
 			dir := filepath.Join(t.TempDir(), "m")
-			if _, err := f.into(t.Context(), request{address: fmt.Sprintf("oci://%s/%s?tag=%s", reg.Host, name, tag)}, dir); err != nil {
+			asked := request{address: fmt.Sprintf("oci://%s/%s?tag=%s", reg.Host, name, tag)}
+			if _, err := f.into(t.Context(), asked, dir); err != nil {
 				t.Fatal(err)
 			}
-			if text, err := os.ReadFile(filepath.Join(dir, "main.tf")); err != nil || string(text) != "# "+name+" "+tag {
+			text, err := os.ReadFile(filepath.Join(dir, "main.tf"))
+			if err != nil || string(text) != "# "+name+" "+tag {
 				t.Errorf("%s %s: %q, %v", name, tag, text, err)
 			}
 		}

@@ -110,7 +110,8 @@ func TestOCITokens(t *testing.T) {
 			repo.Provider(version, map[string][]byte{here(): registrytest.Zip(t, content(p, version, here()))})
 		}
 	}
-	cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{{Registry: reg.Host, Username: "me", Password: "s3cret"}}}
+	login := cliconfig.OCICredentials{Registry: reg.Host, Username: "me", Password: "s3cret"}
+	cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{login}}
 	mirror, err := sources.NewOCIMirrorURI(oci.New(registry.New(cfg, "test")), reg.Host+"/providers{/namespace,type}")
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,8 @@ func TestOCITemplates(t *testing.T) {
 		"x.example/Big/{type}":                    "no address of an OCI repository",
 		"https://x.example/{type}":                "no address of an OCI repository",
 	} {
-		if _, err := sources.NewOCIMirrorURI(client, template); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+		_, err := sources.NewOCIMirrorURI(client, template)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", template, err)
 		}
 	}

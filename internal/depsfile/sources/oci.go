@@ -62,11 +62,13 @@ func NewOCIMirrorURI(client *oci.Client, template string) (*OCIMirror, error) {
 	}
 	for _, name := range parsed.Varnames() {
 		if !slices.Contains(addressParts, name) {
-			return nil, fmt.Errorf("the URI template %q has a variable %q; its variables are hostname, namespace and type", template, name)
+			return nil, fmt.Errorf("the URI template %q has a variable %q; "+
+				"its variables are hostname, namespace and type", template, name)
 		}
 	}
 	if strings.Contains(template, "${") {
-		return nil, fmt.Errorf("the URI template %q has variables in the form ${…}; they are written {hostname}, {namespace} and {type}", template)
+		return nil, fmt.Errorf("the URI template %q has variables in the form ${…}; "+
+			"they are written {hostname}, {namespace} and {type}", template)
 	}
 	m := &OCIMirror{Client: client, text: template, repository: func(p addrs.Provider) (string, error) {
 		return parsed.Expand(uritemplate.Values{"hostname": uritemplate.String(p.Host),
@@ -100,7 +102,8 @@ func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provid
 			return "", err
 		}
 		if owner, _ := owners.LoadOrStore(name, p); owner != p {
-			return "", fmt.Errorf("%s and %s have the same OCI repository %s; write {hostname}, {namespace} or {type} in the template, or name one provider", owner, p, name)
+			return "", fmt.Errorf("%s and %s have the same OCI repository %s; "+
+				"write {hostname}, {namespace} or {type} in the template, or name one provider", owner, p, name)
 		}
 		return name, nil
 	}

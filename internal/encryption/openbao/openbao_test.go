@@ -90,11 +90,13 @@ func TestAssociatedData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := with("prod").Keys(t.Context(), meta, encryption.Keys{}); err != nil || !bytes.Equal(got.Decryption, made.Encryption) {
+	got, _, err := with("prod").Keys(t.Context(), meta, encryption.Keys{})
+	if err != nil || !bytes.Equal(got.Decryption, made.Encryption) {
 		t.Errorf("got %x, %v", got.Decryption, err)
 	}
 	for _, other := range []string{"", "test"} {
-		if _, _, err := with(other).Keys(t.Context(), meta, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "authentication failed") {
+		_, _, err := with(other).Keys(t.Context(), meta, encryption.Keys{})
+		if err == nil || !strings.Contains(err.Error(), "authentication failed") {
 			t.Errorf("with %q: %v", other, err)
 		}
 	}

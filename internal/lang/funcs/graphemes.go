@@ -29,7 +29,8 @@ func stringLength(s cty.Value) cty.Value {
 		return cty.NumberIntVal(int64(n))
 	}
 	_, n := clusterEnd([]byte(s.Range().StringPrefix()), -1)
-	return cty.UnknownVal(cty.Number).Refine().NotNull().NumberRangeLowerBound(cty.NumberIntVal(int64(n)), true).NewValue()
+	atLeast := cty.UnknownVal(cty.Number).Refine().NotNull().NumberRangeLowerBound(cty.NumberIntVal(int64(n)), true)
+	return atLeast.NewValue()
 }
 
 var strrevFunc = function.New(&function.Spec{

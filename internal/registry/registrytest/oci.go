@@ -20,11 +20,12 @@ const (
 	OCIManifest = "application/vnd.oci.image.manifest.v1+json"
 )
 
-// OCI is an OCI registry on a loopback port, over TLS, for clients that pull as the user "me" with the password "s3cret".
+// OCI is an OCI registry on a loopback port, over TLS, for clients that pull as the user "me" with
+// the password "s3cret".
 type OCI struct {
 	Host string
-	// Tokens makes the registry demand a token, which its token service issues for one repository. Otherwise it demands the
-	// password with each request.
+	// Tokens makes the registry demand a token, which its token service issues for one repository.
+	// Otherwise it demands the password with each request.
 	Tokens bool
 	// Damage makes the registry send blobs with a wrong byte.
 	Damage bool
@@ -103,13 +104,18 @@ func (repo *OCIRepository) Blob(kind string, data []byte) map[string]any {
 func (repo *OCIRepository) Provider(version string, archives map[string][]byte) {
 	var list []any
 	for platform, archive := range archives {
-		m := repo.Manifest(OCIManifest, map[string]any{"artifactType": "application/vnd.opentofu.provider-target",
-			"layers": []any{repo.Blob("archive/zip", archive)}, "config": repo.Blob("application/vnd.oci.empty.v1+json", []byte("{}"))})
+		m := repo.Manifest(OCIManifest, map[string]any{
+			"artifactType": "application/vnd.opentofu.provider-target",
+			"layers":       []any{repo.Blob("archive/zip", archive)},
+			"config":       repo.Blob("application/vnd.oci.empty.v1+json", []byte("{}")),
+		})
 		system, arch, _ := strings.Cut(platform, "_")
 		m["platform"] = map[string]any{"os": system, "architecture": arch}
 		list = append(list, m)
 	}
-	index := repo.Manifest(OCIIndex, map[string]any{"artifactType": "application/vnd.opentofu.provider", "manifests": list})
+	index := repo.Manifest(OCIIndex, map[string]any{
+		"artifactType": "application/vnd.opentofu.provider", "manifests": list,
+	})
 	repo.Tags[strings.ReplaceAll(version, "+", "_")] = index["digest"].(string)
 }
 
@@ -125,7 +131,8 @@ func (r *OCI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name, kind := cutLast(rest)
 	switch {
 	case r.Tokens && req.Header.Get("Authorization") != "Bearer of "+name:
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="https://%s/token",service="test",scope="repository:%s:pull"`, r.Host, name))
+		challenge := fmt.Sprintf(`Bearer realm="https://%s/token",service="test",scope="repository:%s:pull"`, r.Host, name)
+		w.Header().Set("WWW-Authenticate", challenge)
 		w.WriteHeader(http.StatusUnauthorized)
 	case !r.Tokens && !loggedIn:
 		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
