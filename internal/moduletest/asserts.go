@@ -16,14 +16,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// assertion is an assert block and what came of it.
+// assertion is an assert block and its result.
 type assertion struct {
 	condition, message *lang.Expr
 	status             Status
 	diags              tfdiags.Diagnostics
 }
 
-// analyseAsserts finds what the assertions refer to.
+// analyseAsserts collects the references of the assertions.
 func (e *execution) analyseAsserts() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, rule := range e.run.Asserts {
@@ -37,7 +37,8 @@ func (e *execution) analyseAsserts() tfdiags.Diagnostics {
 	return diags
 }
 
-// inspection asks the engine for what the assertions refer to, and evaluates them there where that is wanted now.
+// inspection makes the engine evaluate what the assertions refer to and, if evaluate is set, the
+// assertions.
 func (e *execution) inspection(evaluate bool) *engine.Inspection {
 	in := &engine.Inspection{}
 	for _, a := range e.asserts {
@@ -57,7 +58,8 @@ func (e *execution) inspection(evaluate bool) *engine.Inspection {
 	return in
 }
 
-// own tells whether something is the test's and not the module's: runs, and variables that the module doesn't declare.
+// own reports whether something belongs to the test rather than the module: runs, and variables
+// that the module doesn't declare.
 func (e *execution) own(subject addrs.Referenceable) bool {
 	switch s := subject.(type) {
 	case addrs.Run:
@@ -72,7 +74,7 @@ func (e *execution) own(subject addrs.Referenceable) bool {
 	return false
 }
 
-// testData gives the values that assertions see: the module's, and the test's own.
+// testData provides the values for assertions: those of the module and those of the test.
 type testData struct {
 	lang.Data
 	e *execution
@@ -93,8 +95,8 @@ func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 	return value, placed(diags, rng)
 }
 
-// partData gives the values after an apply with targets: a repeated resource that was left out has no instances, and an output that
-// can't be told without what was left out has the value that is stored, if any.
+// partData provides the values after an apply with targets. A repeated resource that was excluded
+// has no instances. An output that depends on excluded objects has its stored value, if any.
 type partData struct {
 	lang.Data
 	module *configs.Module
@@ -134,8 +136,8 @@ func (e *execution) evaluateAsserts(scope *lang.Scope) {
 	}
 }
 
-// evaluate decides whether the assertion holds. Its message is evaluated in any case: what is wrong with it should be known before
-// it is needed.
+// evaluate evaluates the assertion. It always evaluates the message, so that errors in it are
+// reported before the assertion fails.
 func (a *assertion) evaluate(scope *lang.Scope) {
 	message, wrong := a.text(scope)
 	ctx, diags := scope.Context(a.condition.Refs)
@@ -162,23 +164,23 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	result, err := convert.Convert(v, cty.Bool)
 	switch {
 	case v.IsNull():
-		diags = append(diags, problem("Invalid condition result", "The condition is null; it has to be true or false."))
+		diags = append(diags, problem("Invalid condition result", "The condition is null. It must be true or false."))
 	case err != nil:
 		diags = append(diags, problem("Invalid condition result", "The condition must be true or false: "+
 			tfdiags.FormatError(err)+"."))
 	case !result.IsKnown():
 		d := problem("Unknown condition value",
-			"The condition can't be decided: it depends on values that are not known here. Values that are "+
-				"known only after apply need a run with command = apply.")
+			"The condition depends on unknown values. Values that are known only after apply require a run "+
+				"with command = apply.")
 		d.Extra = tfdiags.CausedByUnknown{}
 		diags = append(diags, d)
 	case result.True():
 		a.status = Pass
-	case wrong.HasErrors(): // which stands for the failure
+	case wrong.HasErrors(): // reported instead of the failure
 	default:
 		a.status = Fail
 		d := problem("Test assertion failed", message)
-		d.Extra = tfdiags.CheckRule{} // of no object; it has the two sides of a comparison shown
+		d.Extra = tfdiags.CheckRule{} // makes the printer show both sides of a comparison
 		diags = append(diags, d)
 	}
 	if wrong.HasErrors() {
@@ -187,7 +189,8 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	a.diags = append(diags, wrong...)
 }
 
-// text evaluates the assertion's message. One that can't be shown gives a text that says so.
+// text evaluates the message of the assertion. If the message can't be shown, text returns a
+// replacement that says so.
 func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
 	rng := a.message.Range()
 	v, diags := scope.Eval(a.message, cty.String)
@@ -202,14 +205,14 @@ func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
 			return "The error message is not shown because it refers to " + what + " values.", append(diags,
 				tfdiags.Warningf("Error message refers to "+what+" values",
 					"The message of this assertion refers to %s values, so it is not shown. Remove the "+
-						"reference, or use nonsensitive() where the result reveals nothing.", what).At(rng))
+						"reference, or use nonsensitive() if the result is not secret.", what).At(rng))
 		}
 	}
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
 		return "", append(diags, tfdiags.Errorf("Invalid error message",
-			"The error message is null; it has to be a string.").At(rng))
+			"The error message is null. It must be a string.").At(rng))
 	case !v.IsKnown():
 		return "The error message depends on values that are known only after apply.", diags
 	}

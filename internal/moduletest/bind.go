@@ -9,8 +9,8 @@ import (
 	"tofu/internal/lang/funcs"
 )
 
-// bindRuns gives a body of the module under test in which run.NAME means the outputs of a test's earlier runs. Everything else in
-// it is evaluated where the module is.
+// bindRuns returns a body of the module under test in which run.NAME refers to outputs of earlier
+// runs. Everything else in it is evaluated in the module.
 func (f *fileRun) bindRuns(body hcl.Body) hcl.Body { return &boundBody{body, f} }
 
 type boundBody struct {
@@ -68,7 +68,7 @@ type boundExpr struct {
 
 func isRun(tr hcl.Traversal) bool { return !tr.IsRelative() && tr.RootName() == "run" }
 
-// Variables implements hcl.Expression: runs are no business of the module.
+// Variables implements hcl.Expression. It omits runs, which the module does not know.
 func (e *boundExpr) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(slices.Clone(funcs.Variables(e.Expression)), isRun)
 }

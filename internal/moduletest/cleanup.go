@@ -13,8 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// cleanUp destroys everything that the file's runs made, the latest first, and tells whether nothing is left. An interrupt, which
-// ends runs, does not end this; a second one does.
+// cleanUp destroys everything that the runs of the file created, the latest first, and reports
+// whether nothing is left. It continues after a first interrupt, which ends runs, but not after a
+// second one.
 func (f *fileRun) cleanUp(ctx context.Context) bool {
 	clean := true
 	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)),
@@ -26,8 +27,8 @@ func (f *fileRun) cleanUp(ctx context.Context) bool {
 	return clean
 }
 
-// destroy destroys the objects of one state: those in it as the last run knew them, and those put aside as the last run did that
-// knew these.
+// destroy destroys the objects of one state: those in it with the configuration of the last run,
+// and those set aside with that of the last run that knew them.
 func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	var diags tfdiags.Diagnostics
 	if !m.state.Empty() {
@@ -55,7 +56,7 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	return f.report(m, left, diags)
 }
 
-// report tells what went wrong and hands over what is left.
+// report reports errors and saves the remaining objects.
 func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagnostics) bool {
 	rest := objects(left)
 	if len(rest) == 0 {
@@ -75,7 +76,8 @@ func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagn
 	return false
 }
 
-// destroyAs destroys what is in a state with the configuration of a run. Whatever happens it gives what is left.
+// destroyAs destroys the objects in a state with the configuration of a run. It always returns the
+// remaining state.
 func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State) (*states.State, tfdiags.Diagnostics) {
 	overlay := *e.overlay
 	overlay.Unprotected = true
@@ -83,11 +85,11 @@ func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State)
 	if diags.HasErrors() {
 		return st, diags
 	}
-	diags = nil // the run said it
+	diags = nil // reported by the run
 	env := e.env()
 	env.Stop = env.Kill
 	plan, more := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
-	// What the conditions say of objects that go away is no news.
+	// Conditions of objects that are destroyed do not matter.
 	diags = append(diags, slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool {
 		return d.Severity == tfdiags.Warning && failedObject(d) != ""
 	})...)

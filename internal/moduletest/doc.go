@@ -1,12 +1,12 @@
-// Package moduletest runs the tests of a module: files of runs, each of which plans or applies a configuration with values,
-// provider configurations and made-up objects of its own, and checks what comes of it. It is for the test command; what happens is
-// told to an observer as events.
+// Package moduletest runs the tests of a module. A test file consists of runs, each of which plans or
+// applies a configuration with its own values, provider configurations and mocked objects, and checks
+// the result. The test command uses the package; an observer receives events.
 //
-// [Load] reads the files and the modules that they name. A [Runner] executes them, one file after the other. Runs of one file
-// that test the same module share a state, which begins empty; at the file's end everything in it is destroyed, the states of the
-// last runs first.
+// [Load] reads the test files and the modules of their runs. A [Runner] executes the files one after
+// the other. Runs in one file that test the same module share a state, which is initially empty. At the
+// end of the file all objects are destroyed, starting with the state of the last run.
 //
-// Invariants: the states of tests are their own, no state of a workspace is read or written; an object that was made for real is
-// destroyed for real, also when a later run mocks it; what could not be destroyed is handed to the caller to be kept, never
-// dropped; the package does no input or output itself.
+// Invariants: tests have their own states, and no state of a workspace is read or written; real objects
+// are always destroyed, even if a later run mocks them; objects that could not be destroyed are passed
+// to the caller to save; the package performs no input or output.
 package moduletest

@@ -32,7 +32,7 @@ type execution struct {
 	checks  *checks.Results
 }
 
-// execute makes the run and judges it.
+// execute executes the run and returns its result.
 func (e *execution) execute(ctx context.Context) RunDone {
 	done := RunDone{Path: e.file.Name, Run: e.run.Name, Status: Pass}
 	expected, diags := expectations(e.run)
@@ -60,7 +60,8 @@ func (e *execution) execute(ctx context.Context) RunDone {
 	return done
 }
 
-// prepare works out what the run works with: values, provider configurations, overrides and the configuration with all of them.
+// prepare determines the values, provider configurations and overrides of the run, and loads the
+// configuration with them.
 func (e *execution) prepare(ctx context.Context) tfdiags.Diagnostics {
 	diags := e.findProviders()
 	if diags.HasErrors() {
@@ -90,7 +91,7 @@ func (e *execution) prepare(ctx context.Context) tfdiags.Diagnostics {
 	return append(diags, e.analyseAsserts()...)
 }
 
-// load loads the module under test as this run sees it.
+// load loads the module under test for this run.
 func (e *execution) load(ctx context.Context, overlay *configs.Overlay) (*configs.Config, tfdiags.Diagnostics) {
 	opts := e.Suite.opts
 	opts.Variables, opts.Ask, opts.Overlay = e.given, nil, overlay
@@ -100,14 +101,14 @@ func (e *execution) load(ctx context.Context, overlay *configs.Overlay) (*config
 	return configs.LoadRoot(ctx, e.subject.dir, &opts)
 }
 
-// env is what the run's operations find around them.
+// env returns the environment of the run's operations.
 func (e *execution) env() *engine.Env {
 	env := e.Env
 	env.Mocks, env.RootModule, env.Observe = e.mocks, e.subject.dir, nil
 	return &env
 }
 
-// operate plans and, where that is wanted, applies.
+// operate plans and, if the run applies, applies.
 func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expectation) tfdiags.Diagnostics {
 	opts, diags := e.planOptions()
 	if diags.HasErrors() {
@@ -143,10 +144,10 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 }
 
 func errInterrupted() tfdiags.Diagnostic {
-	return tfdiags.Errorf("Test interrupted", "The run was interrupted. What it made is destroyed.")
+	return tfdiags.Errorf("Test interrupted", "The run was interrupted. Its objects are destroyed.")
 }
 
-// apply carries out the plan and takes over the state that results, whatever happens.
+// apply applies the plan and keeps the resulting state, even after errors.
 func (e *execution) apply(
 	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan,
 ) (*states.State, tfdiags.Diagnostics) {
@@ -160,7 +161,7 @@ func (e *execution) apply(
 	e.outputs[e.run.Name] = outputsOf(st)
 	delete(e.planned, e.run.Name)
 	if targeted && !diags.HasErrors() {
-		// Assertions may be about what the targets left alone.
+		// Assertions may refer to objects that the targets excluded.
 		scope, more := engine.Eval(ctx, e.config, st, e.env(), e.values)
 		diags = append(diags, more...)
 		if !more.HasErrors() && scope != nil {
@@ -171,7 +172,7 @@ func (e *execution) apply(
 	return st, diags
 }
 
-// planOptions reads the run's plan_options.
+// planOptions returns the options in the plan_options block.
 func (e *execution) planOptions() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	opts := &engine.PlanOptions{SkipRefresh: e.run.Options.SkipRefresh, Variables: e.values}
 	if e.run.Options.RefreshOnly {
@@ -191,7 +192,7 @@ func (e *execution) planOptions() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	return opts, diags
 }
 
-// instanceAddress reads the address of a managed resource instance.
+// instanceAddress parses the address of a managed resource instance.
 func instanceAddress(tr hcl.Traversal) (addrs.AbsInstance, tfdiags.Diagnostics) {
 	target, diags := addrs.ParseTarget(tr)
 	if diags.HasErrors() {

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expectation is an object whose conditions have to fail.
+// expectation is an object whose conditions are expected to fail.
 type expectation struct {
 	subject addrs.Referenceable
 	rng     hcl.Range
@@ -40,7 +40,7 @@ func expectations(run *configs.TestRun) ([]*expectation, tfdiags.Diagnostics) {
 	return out, diags
 }
 
-// covers tells whether the expectation is about an object of the root module with that address.
+// covers reports whether the expectation is for the object of the root module at addr.
 func (x *expectation) covers(addr string) bool {
 	text := x.subject.String()
 	if _, whole := x.subject.(addrs.Resource); whole && strings.HasPrefix(addr, text+"[") {
@@ -49,8 +49,9 @@ func (x *expectation) covers(addr string) bool {
 	return addr == text
 }
 
-// judge holds what went wrong against what was expected to: expected failures are fine, others are errors, and so are expected ones
-// that did not happen. A check that a run can't decide, since it only plans, counts as one that fails.
+// judge compares the problems with the expected failures. It drops expected failures, makes others
+// errors, and adds an error for each expected failure that did not occur. A check that a run can't
+// decide, because the run only plans, counts as failed.
 func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expectation) tfdiags.Diagnostics {
 	status := map[string]checks.Status{}
 	for _, block := range results.Sorted() {
@@ -76,20 +77,20 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 			key.at = *d.Subject
 		}
 		if seen[key] {
-			continue // planning and applying say it
+			continue // reported by plan and apply
 		}
 		seen[key] = true
 		if i := slices.IndexFunc(expected, func(x *expectation) bool { return x.covers(addr) }); i >= 0 {
 			expected[i].met = true
 			continue
 		}
-		d.Severity = tfdiags.Error // what a check has to say stops nothing elsewhere, but nobody expects it here
+		d.Severity = tfdiags.Error // a failed check is a warning elsewhere, but not expected here
 		out = append(out, d)
 	}
 	for _, x := range expected {
 		if !x.met {
 			out = append(out, tfdiags.Errorf("Missing expected failure",
-				"The run expects %s to fail, and it did not.", x.subject).At(x.rng))
+				"The run expects %s to fail, but it did not.", x.subject).At(x.rng))
 		}
 	}
 	return out
@@ -100,13 +101,13 @@ type failure struct {
 	at            hcl.Range
 }
 
-// failedObject gives the object whose condition a diagnostic is about, "" for others.
+// failedObject returns the object whose condition a diagnostic is about, or "".
 func failedObject(d tfdiags.Diagnostic) string {
 	rule, _ := d.Extra.(tfdiags.CheckRule)
 	return rule.Address
 }
 
-// withoutPending leaves out what planning says of conditions that applying decides.
+// withoutPending drops warnings of a plan about conditions that the apply decides.
 func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, rule := d.Extra.(tfdiags.CheckRule)
@@ -114,7 +115,7 @@ func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	})
 }
 
-// unreachable warns of expected failures that kept a plan from being applied.
+// unreachable returns warnings about expected failures that prevented the apply.
 func unreachable(diags tfdiags.Diagnostics, expected []*expectation) tfdiags.Diagnostics {
 	var out tfdiags.Diagnostics
 	for _, x := range expected {
@@ -126,9 +127,8 @@ func unreachable(diags tfdiags.Diagnostics, expected []*expectation) tfdiags.Dia
 			continue
 		}
 		out = append(out, tfdiags.Warningf("Invalid variable in test file",
-			"The variable %s has an invalid value in this run. Although this failure was expected, nothing "+
-				"could be applied because of it, so the run fails. Use command = plan to test the variable's "+
-				"validation rules.", v))
+			"The variable %s has an invalid value in this run. This failure was expected, but it prevented "+
+				"the apply, so the run fails. Use command = plan to test the variable's validation rules.", v))
 	}
 	return out
 }

@@ -12,10 +12,12 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// generator makes up the values that providers compute. The same object gets the same values every time, others get others.
+// generator generates the values that providers compute. An object always gets the same values, and
+// different objects get different ones.
 type generator struct{ seed string }
 
-// block completes a block's configuration: computed attributes that are not set get the given value or a made-up one.
+// block completes the configuration of a block: computed attributes that are not set get the given
+// or generated values.
 func (g *generator) block(schema *configschema.Block, config, values cty.Value, path cty.Path) (cty.Value, error) {
 	if config.IsNull() || !config.IsKnown() {
 		return config, nil
@@ -48,8 +50,8 @@ func extend(path cty.Path, name string) cty.Path {
 	return append(path[:len(path):len(path)], cty.GetAttrStep{Name: name})
 }
 
-// checkValues holds values against a block: they are for attributes that the provider computes. Values for nested blocks are objects,
-// which serve all blocks of the type.
+// checkValues checks given values against the schema of a block: they must be for computed
+// attributes. Values for nested blocks are objects, which apply to all blocks of the type.
 func checkValues(schema *configschema.Block, values cty.Value, path cty.Path) error {
 	ty := values.Type()
 	if values.IsNull() || !ty.IsObjectType() && !ty.IsMapType() {
@@ -66,8 +68,8 @@ func checkValues(schema *configschema.Block, values cty.Value, path cty.Path) er
 		case attr == nil:
 			return path.NewErrorf("there is no attribute or block %q", name)
 		case !attr.Computed:
-			return at.NewErrorf("this attribute is not computed by the provider, so it can't be made up: it " +
-				"is what the configuration says")
+			return at.NewErrorf("this attribute is not computed by the provider, so it can't be mocked: its " +
+				"value is that of the configuration")
 		}
 	}
 	return nil
@@ -91,10 +93,11 @@ func (g *generator) attribute(
 	case attr.NestedType != nil:
 		return g.emptyNested(attr.NestedType, path)
 	}
-	return g.make(attr.Type, path), nil
+	return g.generate(attr.Type, path), nil
 }
 
-// convert brings a given value into the attribute's type; what it leaves out of objects is made up.
+// convert converts a given value to the type of the attribute, and generates missing parts of
+// objects.
 func (g *generator) convert(attr *configschema.Attribute, value cty.Value, path cty.Path) (cty.Value, error) {
 	want := attr.ImpliedType()
 	if want.IsObjectType() && value.Type().IsObjectType() && !value.IsNull() && value.IsKnown() {
@@ -109,7 +112,7 @@ func (g *generator) convert(attr *configschema.Attribute, value cty.Value, path 
 		}
 		for name, ty := range want.AttributeTypes() {
 			if _, ok := attrs[name]; !ok {
-				attrs[name] = g.make(ty, extend(path, name))
+				attrs[name] = g.generate(ty, extend(path, name))
 			}
 		}
 		value = cty.ObjectVal(attrs)
@@ -146,10 +149,10 @@ func (g *generator) nestedObject(obj *configschema.Object, config cty.Value, pat
 	return cty.ObjectVal(out), nil
 }
 
-// emptyNested makes up a nested attribute that nothing configures.
+// emptyNested generates a nested attribute that is not configured.
 func (g *generator) emptyNested(obj *configschema.Object, path cty.Path) (cty.Value, error) {
 	if obj.Nesting != configschema.NestingSingle {
-		return g.make(obj.ImpliedType(), path), nil
+		return g.generate(obj.ImpliedType(), path), nil
 	}
 	attrs := make(map[string]cty.Value, len(obj.Attributes))
 	for name, attr := range obj.Attributes {
@@ -176,7 +179,7 @@ func (g *generator) blocks(
 	})
 }
 
-// mapElements gives a collection of the same kind with other elements.
+// mapElements returns a collection of the same kind with f applied to each element.
 func mapElements(v cty.Value, f func(key string, elem cty.Value) (cty.Value, error)) (cty.Value, error) {
 	ty := v.Type()
 	if v.LengthInt() == 0 {
@@ -210,8 +213,8 @@ func mapElements(v cty.Value, f func(key string, elem cty.Value) (cty.Value, err
 	return cty.ObjectVal(byKey), nil
 }
 
-// make makes up a value of a type.
-func (g *generator) make(ty cty.Type, path cty.Path) cty.Value {
+// generate generates a value of a type.
+func (g *generator) generate(ty cty.Type, path cty.Path) cty.Value {
 	switch {
 	case ty == cty.String:
 		return cty.StringVal(g.text(path))
@@ -228,17 +231,17 @@ func (g *generator) make(ty cty.Type, path cty.Path) cty.Value {
 	case ty.IsObjectType():
 		attrs := map[string]cty.Value{}
 		for name, attr := range ty.AttributeTypes() {
-			attrs[name] = g.make(attr, extend(path, name))
+			attrs[name] = g.generate(attr, extend(path, name))
 		}
 		return cty.ObjectVal(attrs)
 	case ty.IsTupleType():
 		var elems []cty.Value
 		for i, elem := range ty.TupleElementTypes() {
-			elems = append(elems, g.make(elem, extend(path, fmt.Sprint(i))))
+			elems = append(elems, g.generate(elem, extend(path, fmt.Sprint(i))))
 		}
 		return cty.TupleVal(elems)
 	}
-	return cty.NullVal(ty) // of any type
+	return cty.NullVal(ty) // null of any type
 }
 
 const (
@@ -246,7 +249,7 @@ const (
 	textLength = 12
 )
 
-// text makes up a word of letters and digits that is the object's own.
+// text generates a word of letters and digits that is unique to the object.
 func (g *generator) text(path cty.Path) string {
 	h := sha256.New()
 	h.Write([]byte(g.seed))

@@ -14,17 +14,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// mockObject is the provider of one resource instance whose objects are made up: what the configuration says, and values for all
-// that a real provider would compute. It implements providers.Interface.
+// mockObject is the provider of one mocked resource instance. Its object has the configured values
+// and generated ones for everything that a real provider would compute. It implements
+// providers.Interface.
 type mockObject struct {
 	addr   addrs.AbsInstance
 	schema *providers.ResourceSchema
-	values cty.Value // instead of made-up ones
-	origin string    // of values, for messages
+	values cty.Value // used instead of generated ones
+	origin string    // source of values, for messages
 	diags  tfdiags.Diagnostics
 }
 
-// object makes the object for a configuration.
+// object returns the object for a configuration.
 func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	if m.diags.HasErrors() {
 		return cty.DynamicVal, m.diags
@@ -37,8 +38,8 @@ func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	}
 	if err != nil {
 		text := tfdiags.FormatError(err)
-		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Errorf("Invalid values for a made-up object",
-			"The values of %s for %s don't fit: %s.", m.origin, m.addr, text).List()
+		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Errorf("Invalid values for a mocked object",
+			"The values of %s for %s are not valid: %s.", m.origin, m.addr, text).List()
 	}
 	return v, nil
 }
@@ -71,7 +72,8 @@ func (m *mockObject) ValidateEphemeral(context.Context, string, cty.Value) tfdia
 // Configure implements providers.Interface.
 func (m *mockObject) Configure(context.Context, cty.Value) tfdiags.Diagnostics { return nil }
 
-// UpgradeResourceState implements providers.Interface: what is stored was made in the same test.
+// UpgradeResourceState implements providers.Interface. Stored objects were created in the same
+// test.
 func (m *mockObject) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	v, err := states.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
 	if err != nil {
@@ -96,12 +98,12 @@ func (m *mockObject) UpgradeResourceIdentity(
 	return providers.UpgradeResponse{Value: v}
 }
 
-// ReadResource implements providers.Interface: nothing changes by itself.
+// ReadResource implements providers.Interface. Objects never change outside.
 func (m *mockObject) ReadResource(_ context.Context, req providers.ReadRequest) providers.ReadResponse {
 	return providers.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
 }
 
-// PlanResourceChange implements providers.Interface. Everything is known at once.
+// PlanResourceChange implements providers.Interface. Planned objects are wholly known.
 func (m *mockObject) PlanResourceChange(_ context.Context, req providers.PlanRequest) providers.PlanResponse {
 	if req.Proposed.IsNull() {
 		return providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
@@ -119,7 +121,7 @@ func (m *mockObject) ApplyResourceChange(_ context.Context, req providers.ApplyR
 	return providers.ApplyResponse{New: v, Identity: req.Identity, Diagnostics: diags}
 }
 
-// ImportResourceState implements providers.Interface: whatever is asked for exists.
+// ImportResourceState implements providers.Interface. Every ID exists.
 func (m *mockObject) ImportResourceState(_ context.Context, req providers.ImportRequest) providers.ImportResponse {
 	block := blockOf(m.schema)
 	v, diags := m.object(block.EmptyValue())
@@ -135,7 +137,7 @@ func (m *mockObject) ImportResourceState(_ context.Context, req providers.Import
 		Identity: req.Identity}}}
 }
 
-// MoveResourceState implements providers.Interface: an object of another type is made anew.
+// MoveResourceState implements providers.Interface. An object of another type is generated again.
 func (m *mockObject) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
 	v, diags := m.object(blockOf(m.schema).EmptyValue())
 	return providers.MoveResponse{State: v, Diagnostics: diags}
@@ -166,9 +168,10 @@ func (m *mockObject) Functions(context.Context) (map[string]*providers.Function,
 	return nil, nil
 }
 
-// CallFunction implements providers.Interface. Functions are not mocked: nobody calls this.
+// CallFunction implements providers.Interface. It is never called, because functions are not
+// mocked.
 func (m *mockObject) CallFunction(_ context.Context, name string, _ []cty.Value) (cty.Value, error) {
-	return cty.NilVal, errors.New("a made-up object has no function " + name)
+	return cty.NilVal, errors.New("a mocked object has no function " + name)
 }
 
 // Stop implements providers.Interface.

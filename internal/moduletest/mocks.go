@@ -11,13 +11,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// mocks are what one run makes up: whole provider configurations, and single resources and data sources. It implements
-// engine.Mocks.
+// mocks are the mocks of one run: whole provider configurations, and single resources and data
+// sources. It implements engine.Mocks.
 type mocks struct {
 	schema    func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	configs   map[addrs.AbsProviderConfig]*configs.MockProvider
 	overrides configs.OverrideTable
-	// used maps each resource of the configuration to the provider configuration that serves it.
+	// used is the provider configuration of each resource in the configuration.
 	used map[addrs.ConfigResource]addrs.AbsProviderConfig
 }
 
@@ -31,7 +31,7 @@ func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, t
 	}
 }
 
-// attach learns which provider configurations the loaded configuration's resources use.
+// attach records which provider configurations the resources in cfg use.
 func (m *mocks) attach(cfg *configs.Config) {
 	for module := range cfg.AllModules() {
 		for addr, r := range module.Module.Resources {
@@ -45,7 +45,8 @@ func (m *mocks) attach(cfg *configs.Config) {
 // Configuration implements engine.Mocks.
 func (m *mocks) Configuration(addr addrs.AbsProviderConfig) bool { return m.configs[addr] != nil }
 
-// covers tells whether an object that the state knows under a provider configuration is made up in this run.
+// covers reports whether an object that the state stores under a provider configuration is mocked
+// in this run.
 func (m *mocks) covers(addr addrs.AbsInstance, stored addrs.AbsProviderConfig) bool {
 	if used, ok := m.used[addr.Config()]; ok {
 		stored = used

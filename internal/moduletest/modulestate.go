@@ -8,24 +8,25 @@ import (
 	"tofu/internal/states"
 )
 
-// moduleState is the state that a file's runs of one module share. Objects that a run makes up are told apart from real ones: when a
-// run makes up what an earlier one made for real, the real object is put aside, to come back or to be destroyed at the end.
+// moduleState is the state that the runs of one module in a file share. It separates mocked from
+// real objects: if a run mocks a resource for which an earlier run created a real object, the real
+// object is set aside until a run uses it again, or until the end, when it is destroyed.
 type moduleState struct {
 	state  *states.State
-	mocked map[addrs.AbsInstance]bool       // what in state is made up
-	aside  map[addrs.AbsInstance]realObject // what is real and not in state
-	last   *execution                       // that applied to state; nil for none
-	order  int                              // when that was
+	mocked map[addrs.AbsInstance]bool       // mocked objects in state
+	aside  map[addrs.AbsInstance]realObject // real objects that are not in state
+	last   *execution                       // last run that applied to state, or nil
+	order  int                              // position of last among all runs
 }
 
-// realObject is a real instance put aside, and the last run that knew it.
+// realObject is a real instance that was set aside, and the last run that knew it.
 type realObject struct {
 	instance *states.Instance
 	provider addrs.AbsProviderConfig
 	last     *execution
 }
 
-// module gives the state of the module under test.
+// module returns the state of the module under test.
 func (e *execution) module() *moduleState {
 	m := e.modules[e.subject.key]
 	if m == nil {
@@ -36,14 +37,14 @@ func (e *execution) module() *moduleState {
 	return m
 }
 
-// attempt is what a run starts from, and what becomes of the state's bookkeeping if the run applies.
+// attempt is the initial state of a run, and the changes of moduleState if the run applies.
 type attempt struct {
 	prior  *states.State
 	mocked map[addrs.AbsInstance]bool
 	aside  map[addrs.AbsInstance]realObject
 }
 
-// prepare exchanges real and made-up objects as the run's mocks want it.
+// prepare exchanges real and mocked objects according to the run's mocks.
 func (m *moduleState) prepare(e *execution) *attempt {
 	a := &attempt{prior: m.state.Clone(), mocked: maps.Clone(m.mocked), aside: maps.Clone(m.aside)}
 	for _, r := range m.state.Sorted() {
@@ -80,7 +81,7 @@ func putBack(st *states.State, addr addrs.AbsInstance, obj realObject) {
 	}
 }
 
-// take takes over the state that a run's apply left.
+// take records the state after a run's apply.
 func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 	m.state, m.mocked, m.aside, m.last = st, a.mocked, a.aside, e
 	e.fileRun.order++
@@ -101,7 +102,7 @@ func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 	maps.DeleteFunc(m.mocked, func(addr addrs.AbsInstance, _ bool) bool { return !present[addr] })
 }
 
-// real gives what is real in the state, without outputs and data.
+// real returns the state without mocked objects, outputs and data sources.
 func (m *moduleState) real() *states.State {
 	out := m.state.Clone()
 	for _, r := range m.state.Sorted() {
@@ -123,7 +124,7 @@ func (m *moduleState) real() *states.State {
 	return out
 }
 
-// objects lists everything in a state.
+// objects returns all objects in a state.
 func objects(st *states.State) []Object {
 	var out []Object
 	for _, r := range st.Sorted() {

@@ -20,8 +20,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestGolden runs the test files of each archive. The comment holds options, one per line: "fail CALL HOW" makes
-// calls to the cloud fail. The last section holds the expected events.
+// TestGolden runs the test files of each archive. The comment holds options, one per line: "fail
+// CALL HOW" makes calls to the cloud fail. The last section holds the expected events.
 func TestGolden(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 		last := &archive.Files[len(archive.Files)-1]
@@ -130,7 +130,8 @@ func writeEvent(out *strings.Builder, e Event) {
 	}
 }
 
-// TestInterrupt ends a test in the middle of a run: what was made is destroyed all the same, unless it is interrupted again.
+// TestInterrupt ends a test in the middle of a run: what was made is destroyed all the same, unless
+// it is interrupted again.
 func TestInterrupt(t *testing.T) {
 	archive := txtar.Parse([]byte(`
 -- main.tf --

@@ -13,7 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// findProviders chooses the file's provider configurations that take the place of the module's own in this run.
+// findProviders determines the provider configurations in the file that replace those of the module
+// in this run.
 func (e *execution) findProviders() tfdiags.Diagnostics {
 	e.overlay = &configs.Overlay{Outputs: map[addrs.Module]map[string]cty.Value{}}
 	e.mocks = newMocks(e.Env.Schema)
@@ -44,7 +45,8 @@ func (e *execution) findProviders() tfdiags.Diagnostics {
 	return diags
 }
 
-// mappedProviders follows the run's providers argument. The module's other configurations stay as they are.
+// mappedProviders applies the providers argument of the run. Other configurations of the module are
+// kept.
 func (e *execution) mappedProviders() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, pair := range e.run.Providers.Value {
@@ -59,8 +61,8 @@ func (e *execution) mappedProviders() tfdiags.Diagnostics {
 		own := e.subject.config.Module.Providers[to]
 		if own != nil && (own.ForEach != nil) != (p.ForEach != nil) {
 			diags = append(diags, tfdiags.Errorf("Provider instances don't fit",
-				"In the run %q, %s takes the place of %s, but only one of them has for_each: the module under "+
-					"test names its instances.", e.run.Name, from, to))
+				"In the run %q, %s replaces %s, but only one of them has for_each, and the module under test "+
+					"refers to its instances.", e.run.Name, from, to))
 			continue
 		}
 		e.place(from, to)
@@ -68,7 +70,7 @@ func (e *execution) mappedProviders() tfdiags.Diagnostics {
 	return diags
 }
 
-// provider gives the file's configuration of that name, mocked or not; nil when it has none.
+// provider returns the file's configuration of that name, mocked or not, or nil if there is none.
 func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider {
 	if m := e.file.Mocks[local]; m != nil {
 		return m.Provider
@@ -76,7 +78,7 @@ func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider 
 	return e.file.Providers[local]
 }
 
-// place puts a configuration of the file in the place of one of the module's.
+// place replaces a configuration of the module by one of the file.
 func (e *execution) place(from, to addrs.LocalProviderConfig) {
 	placed := *e.provider(from)
 	placed.Name, placed.Alias = to.LocalName, to.Alias
@@ -93,7 +95,7 @@ func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderCo
 		Alias: local.Alias}
 }
 
-// findOverrides gathers the overrides of the run and of the file, which gives way where both are about one target.
+// findOverrides collects the overrides of the run and the file. Those of the run take precedence.
 func (e *execution) findOverrides() tfdiags.Diagnostics {
 	diags := append(repeated(e.run.Overrides), repeated(e.file.Overrides)...)
 	own := map[addrs.Target]bool{}
@@ -104,7 +106,7 @@ func (e *execution) findOverrides() tfdiags.Diagnostics {
 	for _, o := range e.file.Overrides {
 		if own[o.Target] {
 			diags = append(diags, tfdiags.Warningf("Override without effect",
-				"The run %q has an override of its own for %s, which is used instead of the file's.",
+				"The run %q has its own override for %s, which is used instead of that of the file.",
 				e.run.Name, o.Target).At(o.TargetRange))
 			continue
 		}
@@ -113,7 +115,7 @@ func (e *execution) findOverrides() tfdiags.Diagnostics {
 	return diags
 }
 
-// repeated complains of targets that one place overrides more than once.
+// repeated returns errors for targets that a list overrides more than once.
 func repeated(list []*configs.Override) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	seen := map[addrs.Target]bool{}
@@ -127,7 +129,7 @@ func repeated(list []*configs.Override) tfdiags.Diagnostics {
 	return diags
 }
 
-// override takes in one override. The file's may be for modules that other runs test.
+// override adds an override. Overrides of the file may be for modules of other runs.
 func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostics {
 	if problem := unsuitable(o, e.subject.config); problem != "" {
 		elsewhere := !ofRun && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
@@ -158,7 +160,7 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 	return diags
 }
 
-// unsuitable returns why an override can't be for its target, or "".
+// unsuitable returns why an override is not valid for its target, or "".
 func unsuitable(o *configs.Override, cfg *configs.Config) string {
 	module := cfg.Descendant(o.Target.Module.Module())
 	if module == nil {

@@ -11,7 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// providerTypes are the providers that the names of a file's provider blocks stand for, by what its runs use them for.
+// providerTypes are the providers of the names in a file's provider blocks, according to the runs
+// that use them.
 type providerTypes struct {
 	suite *Suite
 	file  *configs.TestFile
@@ -19,7 +20,8 @@ type providerTypes struct {
 	diags tfdiags.Diagnostics
 }
 
-// checkProviderTypes finds names of provider blocks that the runs of a file use for several providers. A mocked provider serves any.
+// checkProviderTypes reports names of provider blocks that the runs of a file use for different
+// providers. A mocked provider may be used for any.
 func (s *Suite) checkProviderTypes(file *configs.TestFile) tfdiags.Diagnostics {
 	t := &providerTypes{suite: s, file: file, types: map[string]addrs.Provider{}}
 	for _, run := range file.Runs {
@@ -42,7 +44,7 @@ func (s *Suite) checkProviderTypes(file *configs.TestFile) tfdiags.Diagnostics {
 	return t.diags
 }
 
-// use notes that a run uses the file's configurations of a name for a provider of the module that it tests.
+// use records that a run uses the file's configurations of a name for a provider of its module.
 func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModule string, at hcl.Range) {
 	if !subject.knows(inModule) {
 		return
@@ -55,7 +57,7 @@ func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModu
 	case have != want:
 		t.diags = append(t.diags, tfdiags.Errorf("Provider type mismatch",
 			"In the run %q, the provider configuration %q of %s is for provider %s, but an earlier run of the "+
-				"file uses that name for %s. Give each provider a name of its own, and pass it with the "+
+				"file uses that name for %s. Use a different name for each provider, and pass it with the "+
 				"providers argument of the run.",
 			run.Name, name, t.file.Name, want.ForDisplay(), have.ForDisplay()).At(at))
 	}

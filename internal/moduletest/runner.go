@@ -11,17 +11,18 @@ import (
 // Runner executes a suite.
 type Runner struct {
 	Suite *Suite
-	// Env is what operations find around them. The runner sets its Mocks and RootModule itself.
+	// Env is the environment of operations. The runner sets Mocks and RootModule.
 	Env engine.Env
-	// Variables are values from outside: weaker than those of files and runs.
+	// Variables are values from outside. Files and runs override them.
 	Variables map[string]configs.Given
-	// Observe is told what happens.
+	// Observe receives events.
 	Observe func(Event)
-	// Keep stores a state of objects that could not be destroyed, and gives the place. It is called once for each such state.
+	// Keep stores a state of objects that could not be destroyed, and returns its file. It is
+	// called once for each such state.
 	Keep func(*states.State) (string, error)
 }
 
-// Run executes all files and tells whether everything passed and nothing is left over.
+// Run executes all files and reports whether everything passed and was destroyed.
 func (r *Runner) Run(ctx context.Context) bool {
 	begun := Begun{Runs: make(map[string][]string, len(r.Suite.Files))}
 	for _, file := range r.Suite.Files {
@@ -42,7 +43,7 @@ func (r *Runner) Run(ctx context.Context) bool {
 	return clean && ended.Status == Pass
 }
 
-// stopped tells whether nothing new may be started.
+// stopped reports whether nothing new may start.
 func stopped(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -57,8 +58,9 @@ type fileRun struct {
 	*Runner
 	file    *configs.TestFile
 	modules map[string]*moduleState // by subject key
-	order   int                     // of the last run that changed a state
-	// outputs are what runs that applied gave, by name; planned names those that only planned.
+	order   int                     // number of runs that changed a state
+	// outputs are the outputs of applied runs by name; planned holds the names of runs that only
+	// planned.
 	outputs   map[string]outputs
 	planned   map[string]bool
 	validated map[*subject]bool
@@ -73,9 +75,9 @@ func newFileRun(r *Runner, file *configs.TestFile) *fileRun {
 	}
 }
 
-// execute runs the file's runs until one has an error, and tells how they came out.
+// execute executes the runs of the file until one has an error, and reports the results.
 func (f *fileRun) execute(ctx context.Context, ended *Ended) {
-	status := Skip // of nothing but runs that were left out
+	status := Skip // if all runs were skipped
 	if len(f.file.Runs) == 0 {
 		status = Pass
 	}

@@ -7,34 +7,35 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Status is how a run or a file came out; a larger one outweighs a smaller one.
+// Status is the result of a run or a file. A larger status overrides a smaller one.
 type Status uint8
 
 const (
 	Pending Status = iota
 	Skip
 	Pass
-	Fail  // an assertion doesn't hold
-	Error // something could not be done at all
+	Fail  // an assertion failed
+	Error // an operation failed
 )
 
-// String is the status's name in JSON output.
+// String returns the name of the status in JSON output.
 func (s Status) String() string {
 	return [...]string{"pending", "skip", "pass", "fail", "error"}[s]
 }
 
-// Event is something that a runner tells: one of the types below.
+// Event is an event of a runner: one of the types below.
 type Event interface{ event() }
 
 type (
-	// Begun lists the runs of every file, before the first one.
+	// Begun is sent before the first run, with the runs of every file.
 	Begun struct{ Runs map[string][]string }
-	// FileDone ends a file's runs, which are told after it.
+	// FileDone is sent after the runs of a file, and before the RunDone events of these.
 	FileDone struct {
 		Path   string
 		Status Status
 	}
-	// RunDone is one run. Plan or State, with Config, are what it planned or made; nil where it came to nothing.
+	// RunDone is the result of one run. Plan or State, with Config, are set to what it planned or
+	// applied, if anything.
 	RunDone struct {
 		Path, Run   string
 		Status      Status
@@ -43,20 +44,22 @@ type (
 		State       *states.State
 		Config      *configs.Config
 	}
-	// Cleaned tells how the destruction of one state's objects went, unless all went well. Run is the last one that worked on them.
+	// Cleaned is sent if the objects of a state could not all be destroyed. Run is the last run
+	// that changed them.
 	Cleaned struct {
 		Path, Run   string
 		Diagnostics tfdiags.Diagnostics
 		Left        []Object
-		// StateFile is where what is left is kept; empty when it could not be kept, which Diagnostics tell.
+		// StateFile is the file with the remaining objects. It is empty if the file could not be
+		// written; Diagnostics say why.
 		StateFile string
 	}
-	// Abandoned tells what is left when not even the destruction was waited for.
+	// Abandoned is sent if the destruction was interrupted, with the remaining objects.
 	Abandoned struct {
 		Path, Run string
 		Left      []Object
 	}
-	// Ended is the whole.
+	// Ended is the result of the whole test.
 	Ended struct {
 		Status                           Status
 		Passed, Failed, Errored, Skipped int
@@ -70,7 +73,7 @@ func (Cleaned) event()   {}
 func (Abandoned) event() {}
 func (Ended) event()     {}
 
-// Object names an object that still exists.
+// Object is an object that still exists.
 type Object struct {
 	Instance string
 	Deposed  string // "" for a current object

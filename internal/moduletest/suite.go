@@ -11,7 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Suite is everything that is tested: test files with the modules that their runs name.
+// Suite holds the test files of a module and the modules of their runs.
 type Suite struct {
 	Root     *configs.Config
 	Files    []*configs.TestFile
@@ -26,10 +26,11 @@ type subject struct {
 	key     string // runs with the same key share a state; "" for the root module
 	path    addrs.Module
 	version string
-	config  *configs.Config // as it is, for what it needs
+	config  *configs.Config // as written, for its requirements
 }
 
-// Load reads the test files of a root module that was loaded with the options, and loads the modules that runs name in its place.
+// Load reads the test files of a loaded root module, and loads the modules that runs name instead
+// of it.
 func Load(
 	ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions,
 ) (*Suite, tfdiags.Diagnostics) {
@@ -55,7 +56,7 @@ func Load(
 	return s, diags
 }
 
-// load finds and loads the module that a run names.
+// load loads the module that a run names.
 func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
 	req, diags := m.Request(s.Root)
 	if diags.HasErrors() || s.opts.Resolve == nil {
@@ -73,7 +74,7 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdi
 	}
 	sub := &subject{dir: dir, path: m.Path, version: version, key: req.Source.String() + "@" + version}
 	if req.Source.Kind == addrs.LocalModule {
-		sub.key = filepath.Clean(dir) // ways to one directory are many
+		sub.key = filepath.Clean(dir) // a directory has several paths
 	}
 	opts := s.opts
 	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
@@ -81,7 +82,7 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdi
 	return sub, append(diags, more...)
 }
 
-// Check finds mistakes that need no run to be seen.
+// Check returns errors that can be found without executing runs.
 func (s *Suite) Check() tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, file := range s.Files {
@@ -94,8 +95,8 @@ func (s *Suite) Check() tfdiags.Diagnostics {
 	return diags
 }
 
-// Configs are the configurations under test, the root module first, others once per run that names them: what they need must be
-// installed.
+// Configs returns the configurations under test, whose modules and providers must be installed: the
+// root module first, and others once for each run that names them.
 func (s *Suite) Configs() []*configs.Config {
 	out := []*configs.Config{s.Root}
 	for _, file := range s.Files {
@@ -114,7 +115,7 @@ type Subject struct {
 	Config *configs.Config
 }
 
-// Subjects lists the configurations under test, the root module first, each once however many runs test it.
+// Subjects returns the configurations under test without duplicates, the root module first.
 func (s *Suite) Subjects() []Subject {
 	out, seen := []Subject{{s.root.dir, s.Root}}, map[string]bool{s.root.key: true}
 	for _, file := range s.Files {
@@ -128,7 +129,7 @@ func (s *Suite) Subjects() []Subject {
 	return out
 }
 
-// Own is the configuration that a run tests in place of the root module; nil when it tests that.
+// Own returns the configuration that a run tests instead of the root module, or nil.
 func (s *Suite) Own(run *configs.TestRun) *configs.Config {
 	if sub := s.subjects[run]; sub != nil && sub != s.root {
 		return sub.config
@@ -136,8 +137,8 @@ func (s *Suite) Own(run *configs.TestRun) *configs.Config {
 	return nil
 }
 
-// Configured lists the providers that a file has configurations for. A name that only a module of its runs declares means what
-// it means there.
+// Configured returns the providers that a file configures. A name that only a module of its runs
+// declares has the meaning that it has there.
 func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	found := map[addrs.Provider]bool{}
 	for local := range file.Providers {
@@ -153,7 +154,8 @@ func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(found), addrs.Provider.Compare)
 }
 
-// Only keeps the files of these names, as they are written on the command line. It gives the names that no file has.
+// Only keeps the files with these names, as written on the command line. It returns the names
+// without a file.
 func (s *Suite) Only(names []string) (unknown []string) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -167,7 +169,7 @@ func (s *Suite) Only(names []string) (unknown []string) {
 	return unknown
 }
 
-// knows tells whether a provider plays a part in the module.
+// knows reports whether the module uses a provider.
 func (s *subject) knows(localName string) bool {
 	_, ok := s.config.ProviderRequirements()[s.config.Module.ProviderByLocalName(localName)]
 	return ok

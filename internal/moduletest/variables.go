@@ -18,14 +18,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// functionTable makes the functions that expressions of test files can call, when they are first needed.
+// functionTable returns the functions for expressions in test files. They are created at the first
+// use.
 type functionTable func() map[string]function.Function
 
 func newFunctionTable() functionTable {
 	return sync.OnceValue(func() map[string]function.Function { return funcs.Table(funcs.Options{}) })
 }
 
-// outputs are a run's outputs by name.
+// outputs are the outputs of a run by name.
 type outputs map[string]cty.Value
 
 func outputsOf(st *states.State) outputs {
@@ -42,17 +43,17 @@ func outputsOf(st *states.State) outputs {
 
 func (o outputs) object() cty.Value { return cty.ObjectVal(o) }
 
-// level is how strong a source of values is.
+// level is the precedence of a source of values.
 type level uint8
 
 const (
-	fromOutside level = iota // the command line and variable files
+	fromOutside level = iota // command line and variable files
 	fromFile
 	fromRun
 )
 
-// variables finds the values of variables as one run sees them. Expressions are evaluated when something needs them, so that a
-// value that nobody reads can do no harm.
+// variables determines the values of variables for one run. It evaluates expressions only when they
+// are needed, so that errors in unused ones don't matter.
 type variables struct {
 	*fileRun
 	run    *configs.TestRun
@@ -60,14 +61,14 @@ type variables struct {
 	found  map[variable]*found
 }
 
-// variable is a variable as a source of that level says it, or a weaker one where that says nothing.
+// variable is a variable as set by a source of the given level or a lower one.
 type variable struct {
 	name  string
 	level level
 }
 
 type found struct {
-	value cty.Value // NilVal: nothing says it
+	value cty.Value // NilVal if not set
 	diags tfdiags.Diagnostics
 	busy  bool
 }
@@ -76,7 +77,7 @@ func newVariables(f *fileRun, run *configs.TestRun, module *configs.Module) *var
 	return &variables{fileRun: f, run: run, module: module, found: map[variable]*found{}}
 }
 
-// forModule gives the values of the variables that the module declares.
+// forModule returns the values of the variables that the module declares.
 func (v *variables) forModule() (map[string]engine.Variable, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	out := map[string]engine.Variable{}
@@ -86,12 +87,12 @@ func (v *variables) forModule() (map[string]engine.Variable, tfdiags.Diagnostics
 		switch {
 		case more.HasErrors():
 		case value != cty.NilVal:
-			// What is secret in a test's own values is the module's business: it declares that.
+			// The module declares which variables are sensitive, not the test.
 			out[name] = engine.Variable{Value: withoutSensitive(value)}
 		case v.module.Variables[name].Required():
 			diags = append(diags, tfdiags.Errorf("No value for required variable",
-				"The module under test requires the variable %q, which neither the run %q nor the file nor "+
-					"the command line gives a value.",
+				"The module under test requires the variable %q, but neither the run %q nor the file nor the "+
+					"command line sets it.",
 				name, v.run.Name).At(v.module.Variables[name].Range))
 		}
 	}
@@ -100,7 +101,7 @@ func (v *variables) forModule() (map[string]engine.Variable, tfdiags.Diagnostics
 
 func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sensitive) }
 
-// value gives a variable's value, NilVal when nothing says it.
+// value returns the value of a variable, or NilVal if it is not set.
 func (v *variables) value(at variable) (cty.Value, tfdiags.Diagnostics) {
 	if f := v.found[at]; f != nil {
 		if f.busy {
@@ -147,7 +148,8 @@ func (v *variables) expr(at variable) hcl.Expression {
 	return nil
 }
 
-// eval evaluates the expression of a variable. It may use other variables and the outputs of earlier runs.
+// eval evaluates the expression of a variable, which may refer to other variables and the outputs
+// of earlier runs.
 func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, tfdiags.Diagnostics) {
 	vars, diags := v.referred(funcs.Variables(expr), at)
 	if diags.HasErrors() {
@@ -159,7 +161,7 @@ func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, tfdiags.D
 	return value, diags.AppendHCL(hclDiags)
 }
 
-// referred finds what an expression refers to.
+// referred returns the values of the references in an expression.
 func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[string]cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	vars := map[string]cty.Value{}
@@ -190,13 +192,13 @@ func secondName(tr hcl.Traversal) string {
 	return ""
 }
 
-// variableFor gives what var.NAME means in the expression of a variable: what the outside says, or the file, or what stands beside
-// it in the same block, or the module's default.
+// variableFor returns the value of var.NAME in the expression of a variable: the value from
+// outside, from the file, from the same block, or the default in the module.
 func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
 	for level := fromOutside; level <= from.level; level++ {
 		where := variable{name, level}
 		if where == from {
-			break // a variable's own expression may build on a weaker value of it
+			break // the expression of a variable may refer to its value of a lower level
 		}
 		value, diags := v.value(where)
 		if diags.HasErrors() || value != cty.NilVal {
@@ -207,10 +209,11 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 		return declared.Default.Value, nil
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable",
-		"Nothing gives the variable %q a value.", name).At(at).List()
+		"The variable %q has no value.", name).At(at).List()
 }
 
-// placed gives a place to diagnostics that have none. What was found before stays as it is: each use of it has a place of its own.
+// placed sets the range of diagnostics that have none. It copies the list, because each use has its
+// own range.
 func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
 	return diags.Map(func(d *tfdiags.Diagnostic) {
 		if d.Subject == nil {
@@ -219,7 +222,7 @@ func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
 	})
 }
 
-// runsObject is what run means: the outputs of all runs so far.
+// runsObject returns the value of run: the outputs of all runs so far.
 func (f *fileRun) runsObject() cty.Value {
 	attrs := make(map[string]cty.Value, len(f.outputs))
 	for name, o := range f.outputs {
@@ -228,7 +231,7 @@ func (f *fileRun) runsObject() cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// checkRun says why a run's outputs can't be used; nothing when they can.
+// checkRun returns an error if the outputs of a run can't be used.
 func (f *fileRun) checkRun(name string, at hcl.Range) tfdiags.Diagnostics {
 	if _, ok := f.outputs[name]; ok {
 		return nil
@@ -236,7 +239,7 @@ func (f *fileRun) checkRun(name string, at hcl.Range) tfdiags.Diagnostics {
 	why := fmt.Sprintf("This file has no run %q.", name)
 	switch {
 	case f.planned[name]:
-		why = fmt.Sprintf("The run %q only plans. Outputs can be used of runs with command = apply.", name)
+		why = fmt.Sprintf("The run %q only plans. Only outputs of runs with command = apply can be used.", name)
 	case slices.ContainsFunc(f.file.Runs, func(r *configs.TestRun) bool { return r.Name == name }):
 		why = fmt.Sprintf("The run %q has not been executed yet. Only outputs of earlier runs can be used.", name)
 	}
