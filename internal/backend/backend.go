@@ -11,55 +11,61 @@ import (
 // DefaultWorkspace is the workspace that always exists.
 const DefaultWorkspace = "default"
 
-// A Store keeps one state snapshot per workspace. One that keeps something open meanwhile, such as a connection, is an io.Closer too.
+// A Store keeps one state snapshot per workspace. Stores that hold resources such as connections
+// also implement io.Closer.
 type Store interface {
-	// List names the workspaces that have a snapshot, sorted. ErrNoWorkspaces says that there is only the default one.
+	// List returns the names of the workspaces that have a snapshot, sorted. The error is
+	// ErrNoWorkspaces if the backend only has the default one.
 	List(ctx context.Context) ([]string, error)
-	// Get gives a workspace's snapshot: nil when there is none, and not nil when it is empty.
+	// Get returns a workspace's snapshot: nil if there is none, not nil if it is empty.
 	Get(ctx context.Context, workspace string) ([]byte, error)
-	// Put replaces a workspace's snapshot, whole or not at all.
+	// Put replaces a workspace's snapshot, completely or not at all.
 	Put(ctx context.Context, workspace string, data []byte) error
-	// Delete removes a workspace's snapshot; one that isn't there is no error.
+	// Delete removes a workspace's snapshot. It succeeds if there is none.
 	Delete(ctx context.Context, workspace string) error
 }
 
-// A Locker is a Store whose workspaces can be locked; others are not locked at all.
+// A Locker is a Store that can lock workspaces.
 type Locker interface {
-	// Lock takes the lock at once or gives a *LockedError. The returned ID is the one to unlock with; it may differ from info's.
+	// Lock takes the lock without waiting, or returns a *LockedError. The returned ID is needed to
+	// unlock; it may differ from info's.
 	Lock(ctx context.Context, workspace string, info LockInfo) (id string, err error)
-	// Unlock gives back the lock with that ID, one of another process too where the store can do that.
+	// Unlock releases the lock with that ID, even if another process holds it, as far as the store
+	// supports that.
 	Unlock(ctx context.Context, workspace, id string) error
 }
 
-// A Swapper is a Store that can refuse to overwrite what somebody else wrote in the meantime.
+// A Swapper is a Store that can refuse to overwrite concurrent changes.
 type Swapper interface {
-	// Swap puts data where the present snapshot is old (nil: there is none); otherwise it gives ErrChanged and does nothing.
+	// Swap stores data if the current snapshot equals old (nil: there is none). Otherwise it
+	// returns ErrChanged.
 	Swap(ctx context.Context, workspace string, old, data []byte) error
 }
 
-// A Prober is a Store that can find out whether Put will work without putting anything.
+// A Prober is a Store that can check in advance whether Put will work.
 type Prober interface {
 	Probe(ctx context.Context, workspace string) error
 }
 
-// A Maker is a Store whose workspaces can be listed before they have a snapshot. In others, a workspace begins with an empty state.
+// A Maker is a Store that lists workspaces before they have a snapshot. In other stores, a
+// workspace is created with an empty state.
 type Maker interface {
 	Make(ctx context.Context, workspace string) error
 }
 
-// A Filer is a Store whose snapshots are files on this machine, for people to look at.
+// A Filer is a Store whose snapshots are local files.
 type Filer interface {
 	File(workspace string) string // the path that Put writes
 }
 
 var (
-	// ErrNoWorkspaces is what stores give that have the default workspace only.
+	// ErrNoWorkspaces is returned by stores that have only the default workspace.
 	ErrNoWorkspaces = errors.New("this backend has no workspaces other than \"default\"")
-	// ErrChanged is what Swap gives when the snapshot isn't the expected one.
+	// ErrChanged is returned by Swap if the snapshot isn't the expected one.
 	ErrChanged = errors.New("the state was changed by somebody else in the meantime")
 )
 
-// LockInfo says who holds a lock. Its JSON form is the one of lock files and lock requests.
+// LockInfo describes the holder of a lock. Its JSON form is used in lock files and lock requests.
 type LockInfo struct {
 	ID        string
 	Operation string
@@ -70,7 +76,7 @@ type LockInfo struct {
 	Path      string
 }
 
-// String lists the fields, one per line, as error messages show them.
+// String returns the fields, one per line, for error messages.
 func (i *LockInfo) String() string {
 	var b strings.Builder
 	for _, line := range [][2]string{
@@ -82,10 +88,10 @@ func (i *LockInfo) String() string {
 	return b.String()
 }
 
-// A LockedError says that somebody else holds the lock.
+// A LockedError reports that the lock is held by another process.
 type LockedError struct {
-	Info *LockInfo // nil when the holder isn't known
-	Err  error     // what went wrong when finding out about the holder, or why the lock can't be had
+	Info *LockInfo // nil if the holder is unknown
+	Err  error     // why the lock or its holder can't be determined
 }
 
 func (e *LockedError) Error() string {
@@ -101,18 +107,18 @@ func (e *LockedError) Error() string {
 
 func (e *LockedError) Unwrap() error { return e.Err }
 
-// A Driver is one kind of backend.
+// A Driver is a kind of backend.
 type Driver struct {
 	Name string
-	// Config gives a new configuration: a pointer to a struct whose fields have the tags that Schema and Decode read.
+	// Config returns a pointer to a new configuration struct with the tags for Schema and Decode.
 	Config func() any
-	// Open connects to the store; config is what Config gave, filled.
+	// Open connects to the store. config is the decoded result of Config.
 	Open func(ctx context.Context, config any) (Store, error)
-	// Unsupported is set for backends that are known by name alone: what to tell the user.
+	// Unsupported is the error message for a backend that is known only by name.
 	Unsupported string
 }
 
-// New makes a driver from a function that opens its store.
+// New returns a driver for a function that opens its store.
 func New[C any](name string, open func(ctx context.Context, config *C) (Store, error)) *Driver {
 	return &Driver{
 		Name:   name,

@@ -14,14 +14,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// field is one attribute of a configuration, which is a struct whose fields carry
+// field is an attribute of a configuration struct. Struct fields have the tags
 //
 //	cfg:"name[,required][,sensitive]"   the attribute
-//	env:"VAR[,VAR…]"                    environment variables that stand in for it, first one first
-//	default:"text"                      what it is without either
+//	env:"VAR[,VAR…]"                    environment variables used if it is absent, in order
+//	default:"text"                      the default value
 //	doc:"Sentence."                     the description
 //
-// and are of type string, bool, int, []string, []int or map[string]string; other fields are the driver's own.
+// and the type string, bool, int, []string, []int or map[string]string. Fields without tags belong
+// to the driver.
 type field struct {
 	name                string
 	required, sensitive bool
@@ -70,7 +71,8 @@ func fields(config any) []field {
 	return out
 }
 
-// Schema gives the schema of a configuration, as its block is written. Attributes that the environment may give are optional.
+// Schema returns the schema of a configuration block. Attributes with environment variables are
+// optional.
 func Schema(config any) *configschema.Block {
 	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute)}
 	for _, f := range fields(config) {
@@ -82,8 +84,8 @@ func Schema(config any) *configschema.Block {
 	return out
 }
 
-// Decode fills a configuration from an object of its schema's type, attributes that are absent or null from the environment and
-// the defaults. Diagnostics carry attribute paths.
+// Decode decodes an object that conforms to the schema into config. Absent and null attributes are
+// set from the environment or to their defaults. Diagnostics have attribute paths.
 func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	v, _ = v.UnmarkDeep()
@@ -107,7 +109,7 @@ func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnos
 	return diags
 }
 
-// fallback gives what the environment or the default says, and the variable's name.
+// fallback returns the value from the environment or the default, and the name of the variable.
 func (f *field) fallback(getenv func(string) string) (cty.Value, string) {
 	for _, name := range f.env {
 		if text := getenv(name); text != "" {
@@ -131,7 +133,7 @@ func (f *field) set(v cty.Value) error {
 	case v.IsNull():
 		return nil
 	}
-	if f.value.Kind() == reflect.Bool && v.Type() == cty.String { // variables say 1 and 0 too
+	if f.value.Kind() == reflect.Bool && v.Type() == cty.String { // variables may also be 1 or 0
 		if b, err := strconv.ParseBool(v.AsString()); err == nil {
 			v = cty.BoolVal(b)
 		}

@@ -1,9 +1,11 @@
-// Package backend says what a place that keeps state snapshots can do, and how its configuration is read.
+// Package backend defines the interface of state storage and decodes its configuration.
 //
-// A [Driver] opens a [Store] from a backend block; the packages below this one are the drivers, and package all lists them. The
-// state manager does everything that is the same for all of them: serials, lineage, encryption, waiting for locks, the journal.
-// So a driver moves bytes: it doesn't know what is in a snapshot.
+// A [Driver] opens a [Store] from a backend block. The packages below this one are the drivers;
+// package all lists them. The state manager implements everything that is common to all drivers:
+// serials, lineage, encryption, waiting for locks, and the journal. A driver just stores bytes and
+// doesn't know the content of snapshots.
 //
-// Invariants: a Put either replaces the whole snapshot or leaves the old one; a snapshot that is absent and one that is empty are
-// different things; a lock belongs to the ID it was taken with; a store is safe for concurrent use.
+// Invariants: a Put either replaces the whole snapshot or leaves the old one; an absent snapshot
+// differs from an empty one; a lock belongs to the ID it was taken with; a store is safe for
+// concurrent use.
 package backend

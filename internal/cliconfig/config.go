@@ -6,52 +6,55 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Config is the whole CLI configuration.
+// Config is the CLI configuration.
 type Config struct {
-	// PluginCacheDir is a folder shared by root modules, which may not exist yet; empty for none.
+	// PluginCacheDir is a directory shared by root modules. It may not exist yet. Empty means no
+	// cache.
 	PluginCacheDir string
-	// PluginCacheMayBreakLock allows packages from the cache that the lock file doesn't vouch for.
+	// PluginCacheMayBreakLock accepts packages from the cache that have no checksum in the lock
+	// file.
 	PluginCacheMayBreakLock bool
 
 	// Hosts replaces service discovery for some hosts.
 	Hosts map[string]Host
-	// Credentials are those of the files' credentials blocks, by host.
+	// Credentials holds the credentials blocks of the files, by host.
 	Credentials map[string]Credentials
-	// Helper is a program that keeps further credentials; nil for none.
+	// Helper is a program that stores further credentials. It may be nil.
 	Helper *Helper
 
-	// Methods are the installation methods for providers in order. Nil when no provider_installation block is there,
-	// which means ImpliedDirs and then the registries.
+	// Methods are the installation methods for providers in order. Nil means that there is no
+	// provider_installation block: use ImpliedDirs, then the registries.
 	Methods []Method
-	// ImpliedDirs are the folders that are mirrors without being mentioned; some may not exist.
+	// ImpliedDirs are directories used as mirrors without configuration. Some may not exist.
 	ImpliedDirs []string
-	// DevOverrides are folders with development builds.
+	// DevOverrides maps providers to directories with development builds.
 	DevOverrides map[addrs.Provider]string
 
-	// RegistryRetries is how often a failed request for metadata is repeated.
+	// RegistryRetries is the number of retries of requests for metadata.
 	RegistryRetries int
-	// RegistryTimeout is how long to wait for an answer with metadata.
+	// RegistryTimeout is the timeout of a request for metadata.
 	RegistryTimeout time.Duration
-	// DownloadRetries is how often a failed download is repeated, where a method doesn't say.
+	// DownloadRetries is the number of retries of downloads, for methods that don't specify it.
 	DownloadRetries int
 
-	// OCICredentials and OCIDefault say how to log in to OCI registries.
+	// OCICredentials and OCIDefault configure the login to OCI registries.
 	OCICredentials []OCICredentials
 	OCIDefault     OCIDefault
 
-	// Dir is the user's configuration folder.
+	// Dir is the user's configuration directory.
 	Dir string
-	// CacheDir is the folder for what can be fetched or computed again; empty when there is none.
+	// CacheDir is the directory for data that can be fetched or computed again. It may be empty.
 	CacheDir string
 }
 
-// Host has the services of a host, by name; values are URLs or other JSON-like data.
+// Host holds the services of a host by name. Values are URLs or other JSON-like data.
 type Host struct{ Services map[string]any }
 
-// Credentials are what a host wants: a token and perhaps properties this program doesn't know.
+// Credentials are the credentials for a host: a token and possibly properties that this program
+// doesn't know.
 type Credentials map[string]any
 
-// Helper is a program terraform-credentials-NAME.
+// Helper is a credentials helper program, terraform-credentials-NAME.
 type Helper struct {
 	Name string
 	Args []string
@@ -68,19 +71,19 @@ const (
 	OCIMirror
 )
 
-// Method is one installation method of provider_installation.
+// Method is an installation method of provider_installation.
 type Method struct {
 	Kind     Kind
 	Location string // a path, URL or repository template
 	Include  []string
 	Exclude  []string
-	// Retries is how often a failed download is repeated; -1 when the method doesn't say.
+	// Retries is the number of retries of downloads; -1 if not specified.
 	Retries int
 	// TrustAllHashes records all hashes that a network mirror reports.
 	TrustAllHashes bool
 }
 
-// OCICredentials are for repositories of one OCI registry, or for those below a path there.
+// OCICredentials apply to the repositories of an OCI registry, or to those below a path there.
 type OCICredentials struct {
 	Registry, Path            string
 	Username, Password        string
@@ -88,11 +91,11 @@ type OCICredentials struct {
 	DockerCredentialHelper    string
 }
 
-// OCIDefault says where credentials come from that no block gives.
+// OCIDefault configures credentials for repositories without a block.
 type OCIDefault struct {
-	// Discover looks for configuration files of Docker and its relatives.
+	// Discover searches for configuration files of Docker and compatible tools.
 	Discover bool
-	// Files are such configuration files, in place of those that are looked for.
+	// Files are configuration files to use instead of those found by the search.
 	Files []string
 	// Helper is the credential helper for all other registries.
 	Helper string

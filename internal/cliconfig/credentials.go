@@ -18,8 +18,8 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// Tokens finds and keeps the token that a host wants. It is safe for use by many goroutines and asks a helper once
-// per host.
+// Tokens reads and stores the API tokens of hosts. It is safe for concurrent use and asks a helper
+// once per host.
 type Tokens struct {
 	cfg *Config
 	env map[string]string // by host
@@ -29,7 +29,8 @@ type Tokens struct {
 	runner func(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) // runs the helper
 }
 
-// NewTokens looks at the configuration's credentials and the environment's TF_TOKEN_… variables.
+// NewTokens returns the tokens of the configuration's credentials and of the environment's
+// TF_TOKEN_… variables.
 func NewTokens(cfg *Config) *Tokens {
 	t := &Tokens{cfg: cfg, env: make(map[string]string), asked: make(map[string]string)}
 	t.runner = t.runHelper
@@ -37,7 +38,7 @@ func NewTokens(cfg *Config) *Tokens {
 		name, token, _ := strings.Cut(v, "=")
 		encoded, ok := strings.CutPrefix(name, "TF_TOKEN_")
 		if !ok {
-			continue // an empty one counts: it says that the host needs no token, whatever files say
+			continue // an empty token counts: it means that the host needs no token, whatever the files say
 		}
 		// A double underscore stands for a hyphen, a single one for a dot.
 		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
@@ -48,8 +49,8 @@ func NewTokens(cfg *Config) *Tokens {
 	return t
 }
 
-// Token gives the token for a host, or "" when none is configured: the environment's, the configuration's or the
-// helper's.
+// Token returns the token for a host from the environment, the configuration or the helper, or ""
+// if there is none.
 func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	if token, ok := t.env[host]; ok {
 		return token, nil
@@ -78,7 +79,8 @@ func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	return answer.Token, nil
 }
 
-// Store keeps a token for a host: with the helper if there is one, else in a file that only the user can read.
+// Store stores a token for a host with the helper if there is one, else in a file that only the
+// user can read.
 func (t *Tokens) Store(ctx context.Context, host, token string) error {
 	creds := map[string]any{"token": token}
 	if t.cfg.Helper == nil || t.inFile(host) {
@@ -92,10 +94,10 @@ func (t *Tokens) Store(ctx context.Context, host, token string) error {
 	return err
 }
 
-// ErrWritten tells that a host's credentials are in a file that the user wrote.
+// ErrWritten reports that a host's credentials are in a file written by the user.
 var ErrWritten = errors.New("the credentials stand in a file that is maintained by hand; remove them there")
 
-// Forget removes the token of a host from where Store keeps it.
+// Forget removes the token of a host from where Store put it.
 func (t *Tokens) Forget(ctx context.Context, host string) error {
 	if t.Written(host) {
 		return ErrWritten
@@ -113,13 +115,14 @@ func (t *Tokens) Forget(ctx context.Context, host string) error {
 	return err
 }
 
-// Written tells whether the user wrote a host's credentials into a file, which programs leave alone.
+// Written reports whether a host's credentials are in a file written by the user, which programs
+// must not edit.
 func (t *Tokens) Written(host string) bool {
 	_, ok := t.cfg.Credentials[host]
 	return ok && !t.inFile(host)
 }
 
-// File is where Store keeps tokens without a helper.
+// File returns the path of the file in which Store keeps tokens without a helper.
 func (t *Tokens) File() string { return filepath.Join(t.cfg.Dir, "credentials.tfrc.json") }
 
 func (t *Tokens) inFile(host string) bool {
@@ -147,13 +150,13 @@ func (t *Tokens) readFile() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s, which must be mended or removed: %w", t.File(), err)
 	}
-	if all == nil { // the file has nothing but a null
+	if all == nil { // the file contains only null
 		all = make(map[string]any)
 	}
 	return all, nil
 }
 
-// editFile changes the credentials in the file and leaves everything else in it alone.
+// editFile changes the credentials in the file and keeps everything else.
 func (t *Tokens) editFile(change func(map[string]any)) error {
 	all, err := t.readFile()
 	if err != nil {
@@ -172,13 +175,13 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	if err := atomicfile.WriteNamed(t.File(), data, 0o600); err != nil { // people keep it elsewhere and link to it
+	if err := atomicfile.WriteNamed(t.File(), data, 0o600); err != nil { // users may keep the file elsewhere and link to it
 		return fmt.Errorf("writing %s: %w", t.File(), err)
 	}
 	return nil
 }
 
-// helperDelay is how long the output is read of what a helper left behind, when it has ended itself.
+// helperDelay limits the wait for output of processes that an exited helper left running.
 const helperDelay = 5 * time.Second
 
 // runHelper runs the helper program.
@@ -200,7 +203,7 @@ func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string)
 	return out.Bytes(), nil
 }
 
-// program finds the helper in one of the folders for plugins; "" when it is in none.
+// program returns the path of the helper in one of the plugin directories, or "" if it is in none.
 func (h *Helper) program(cfg *Config) string {
 	for _, dir := range append([]string{filepath.Join(cfg.Dir, "plugins")}, cfg.ImpliedDirs...) {
 		for _, suffix := range []string{"", ".exe"} {

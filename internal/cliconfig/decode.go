@@ -14,13 +14,13 @@ import (
 // decoder fills a Config from one file after another.
 type decoder struct {
 	cfg          *Config
-	installation *item // the provider_installation block that was met
+	installation *item // the provider_installation block
 	protocols    *item // the registry_protocols block
 	ociDefaults  *item // the oci_default_credentials block
 	diags        tfdiags.Diagnostics
 }
 
-// settings is the table of top-level settings.
+// settings lists the top-level settings.
 var settings = map[string]func(*decoder, item) error{
 	"plugin_cache_dir": (*decoder).cacheDir,
 	"plugin_cache_may_break_dependency_lock_file": func(d *decoder, it item) error { return assign(&d.cfg.PluginCacheMayBreakLock, it.flag) },
@@ -33,8 +33,8 @@ var settings = map[string]func(*decoder, item) error{
 	"oci_default_credentials": (*decoder).ociDefault,
 }
 
-// obsolete settings are accepted for the sake of old files and mean nothing: nobody is asked whether there are new versions of the
-// program, and plugins are found otherwise.
+// obsolete settings are accepted in old files and ignored: there is no check for new versions, and
+// plugins are found in other ways.
 var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true, "disable_checkpoint_signature": true}
 
 func assign[T any](to *T, read func() (T, error)) error {
@@ -58,7 +58,7 @@ func (d *decoder) file(obj object) {
 	}
 }
 
-// problem adds what is wrong with an item, if anything is.
+// problem records an error about an item. It accepts nil.
 func (d *decoder) problem(it item, err error) {
 	if err != nil {
 		d.diags = d.diags.Append(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
@@ -69,13 +69,14 @@ func (d *decoder) warn(it item, detail string, args ...any) {
 	d.diags = d.diags.Append(tfdiags.Warningf("Unknown setting in the CLI configuration", detail, args...).At(it.at))
 }
 
-// field is what a block may contain.
+// field describes an argument of a block.
 type field struct {
 	name string
 	set  func(item) error
 }
 
-// block decodes a block with fixed fields. Unknown ones are ignored with a warning, as other programs share the file.
+// block decodes a block with a fixed set of arguments. Others are ignored with a warning, because
+// other programs read the file too.
 func (d *decoder) block(it item, fields ...field) error {
 	obj, err := it.object()
 	if err != nil {
@@ -125,7 +126,7 @@ func (d *decoder) credentials(it item) error {
 	return errors.Join(problems...)
 }
 
-// plain turns an object into ordinary maps.
+// plain converts an object to plain maps.
 func (o object) plain() map[string]any {
 	out := make(map[string]any, len(o))
 	for _, it := range o {
@@ -157,10 +158,10 @@ func (d *decoder) helper(it item) error {
 	return err
 }
 
-// isProgramName tells whether a name can be a part of a program's.
+// isProgramName reports whether a name can be part of a program's name.
 func isProgramName(name string) bool { return name != "" && !strings.ContainsAny(name, `/\`) }
 
-// checkHelper does without a helper that isn't installed: what needs no credentials works as well.
+// checkHelper drops a helper that isn't installed: it isn't needed for hosts without credentials.
 func (d *decoder) checkHelper() {
 	h := d.cfg.Helper
 	if h == nil || h.program(d.cfg) != "" {
@@ -193,7 +194,7 @@ func (d *decoder) host(it item) error {
 			d.cfg.Hosts = make(map[string]Host)
 		}
 		all := services.plain()
-		for service, where := range d.cfg.Hosts[name].Services { // of an earlier block
+		for service, where := range d.cfg.Hosts[name].Services { // from an earlier block
 			if _, again := all[service]; !again {
 				all[service] = where
 			}
@@ -216,7 +217,7 @@ func (d *decoder) registryProtocols(it item) error {
 	return err
 }
 
-// cacheDir reads the path of the plugin cache, in which environment variables may stand.
+// cacheDir reads the path of the plugin cache and expands environment variables in it.
 func (d *decoder) cacheDir(it item) error {
 	dir, err := it.text()
 	if err == nil {
@@ -225,7 +226,8 @@ func (d *decoder) cacheDir(it item) error {
 	return err
 }
 
-// checkCacheDir complains when the plugin cache isn't there: it is made when it is used, but perhaps somebody meant another one.
+// checkCacheDir warns if the plugin cache doesn't exist. It is created on first use, but the path
+// may be wrong.
 func (d *decoder) checkCacheDir() {
 	dir := d.cfg.PluginCacheDir
 	if dir == "" {

@@ -1,9 +1,10 @@
-// Package cliconfig reads the CLI configuration: the settings that a user, not a root module, makes. They come from
-// ~/.tofurc (or ~/.terraformrc), from *.tfrc files in the user's configuration folder, and from the environment.
+// Package cliconfig reads the CLI configuration: the settings of a user rather than of a root
+// module. They come from ~/.tofurc (or ~/.terraformrc), from *.tfrc files in the user's
+// configuration directory, and from the environment.
 //
-// The command line reads it once and wires the rest of the program with it: where providers come from, where they are
-// cached, which credentials go to which host.
+// The command line reads it once and configures the rest of the program with it: where providers
+// come from, where they are cached, and the credentials for each host.
 //
-// Invariants: the result is data, nothing is looked up later but credentials; a mistake in a file is reported with file
-// and line; a token is never part of a message.
+// Invariants: the result is plain data, and only credentials are looked up later; an error in a
+// file is reported with file and line; messages never contain a token.
 package cliconfig

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Load reads the CLI configuration of the current user from files and environment. The result is usable even with
-// errors: settings that can't be used are left out.
+// Load reads the CLI configuration of the current user from files and environment. The result is
+// usable even with errors: invalid settings are left out.
 func Load() (*Config, tfdiags.Diagnostics) {
 	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
 	home := homeDir()
@@ -29,7 +29,8 @@ func Load() (*Config, tfdiags.Diagnostics) {
 	return d.cfg, d.diags
 }
 
-// homeDir is the user's home directory, also where HOME isn't set, as in some containers; "" when nobody knows it.
+// homeDir returns the user's home directory, even if HOME isn't set, as in some containers. It
+// returns "" if it is unknown.
 func homeDir() string {
 	if dir, err := os.UserHomeDir(); err == nil {
 		return dir
@@ -42,7 +43,8 @@ func homeDir() string {
 
 func secondsOf(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// files reads the file that the environment names, or else the user's main file and those in the configuration folder.
+// files reads the file named by the environment, or else the user's main file and those in the
+// configuration directory.
 func (d *decoder) files(home string) {
 	if path := setting("CLI_CONFIG_FILE"); path != "" {
 		d.read(path, true)
@@ -56,12 +58,12 @@ func (d *decoder) files(home string) {
 		d.read(main, false)
 	}
 	if !filepath.IsAbs(d.cfg.Dir) {
-		return // nobody knows where the user's folder is
+		return // the user's home directory is unknown
 	}
 	for _, pattern := range []string{"*.tfrc", "*.tfrc.json"} {
 		names, err := filepath.Glob(filepath.Join(d.cfg.Dir, pattern))
 		if err != nil {
-			continue // no pattern of ours is malformed, unless the folder's name has brackets
+			continue // our pattern is valid unless the directory name has brackets
 		}
 		for _, name := range names {
 			d.read(name, false)
@@ -69,7 +71,7 @@ func (d *decoder) files(home string) {
 	}
 }
 
-// setting looks up a variable under this program's own prefix, then under the customary one.
+// setting returns an environment variable, with our own prefix or else with the common one.
 func setting(name string) string {
 	if v := os.Getenv("TOFU_" + name); v != "" {
 		return v
@@ -91,7 +93,7 @@ func (d *decoder) read(path string, named bool) {
 	d.file(obj)
 }
 
-// reason is an error without the path that the message names already.
+// reason returns an error without the path, which the message contains already.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -128,12 +130,12 @@ func (d *decoder) environment() {
 	number("PROVIDER_DOWNLOAD_RETRY", func(n int) { d.cfg.DownloadRetries = n })
 }
 
-// mainFile finds the user's file; this program's own name goes before the older one.
+// mainFile returns the user's file. Our own name takes precedence over the older one.
 func mainFile(home string) string {
 	var candidates []string
 	switch dir := os.Getenv("APPDATA"); {
 	case runtime.GOOS == "windows" && dir == "" || runtime.GOOS != "windows" && home == "":
-		return "" // what lies in the working directory is somebody else's
+		return "" // a file in the working directory may belong to another user
 	case runtime.GOOS == "windows":
 		candidates = []string{filepath.Join(dir, "tofu.rc"), filepath.Join(dir, "terraform.rc")}
 	default:
@@ -150,7 +152,8 @@ func mainFile(home string) string {
 	return ""
 }
 
-// configDir is ~/.terraform.d, or a folder below XDG_CONFIG_HOME for those who have set that and not the former.
+// configDir returns ~/.terraform.d, or a directory below XDG_CONFIG_HOME if that is set and
+// ~/.terraform.d doesn't exist.
 func configDir(home string) string {
 	if runtime.GOOS == "windows" {
 		return filepath.Join(os.Getenv("APPDATA"), "terraform.d")
@@ -175,7 +178,7 @@ func cacheDir() string {
 	return filepath.Join(dir, "tofu")
 }
 
-// impliedDirs lists the folders that are looked at without a provider_installation block.
+// impliedDirs returns the directories used as mirrors without a provider_installation block.
 func impliedDirs(home, configDir string) []string {
 	dirs := []string{filepath.Join("terraform.d", "plugins")}
 	add := func(parts ...string) {

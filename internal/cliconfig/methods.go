@@ -7,7 +7,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// methodKinds is the table of installation methods: their block's name, and the setting that says where.
+// methodKinds lists the installation methods: the block's name and the setting with the location.
 var methodKinds = map[string]struct {
 	kind     Kind
 	location string
@@ -27,9 +27,9 @@ func (d *decoder) providerInstallation(it item) error {
 	if err != nil || it.form != block {
 		return errors.New("provider_installation must be a block, without a label or an equals sign")
 	}
-	d.cfg.Methods = []Method{} // the block replaces what is implied, whatever is wrong with its methods
+	d.cfg.Methods = []Method{} // the block replaces the implied methods even if it has errors
 	for _, in := range blocks {
-		if in.form == labelled { // it is clear what is meant
+		if in.form == labelled { // the intention is clear
 			d.problem(in, fmt.Errorf("in provider_installation: the block %q takes no label", in.key))
 			in.value = in.value.(object)[0].value
 		}

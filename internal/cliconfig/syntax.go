@@ -15,15 +15,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// CLI configuration files are written in the predecessor of HCL, which knows only objects, lists and plain values: keys
-// may be quoted, blocks may stand on one line, and JSON is the same thing in other words. Both are read into items.
+// CLI configuration files are written in the predecessor of HCL, which has only objects, lists and
+// plain values: keys may be quoted, blocks may be on one line, and JSON is equivalent. Both
+// syntaxes are parsed to items.
 
-// item is one key with its value. `credentials "host" { … }` is the item credentials whose object has an item host.
+// item is a key with its value. `credentials "host" { … }` is the item credentials whose object
+// contains an item host.
 type item struct {
 	key   string
 	value any // string, bool, float64, nil, []any or object
 	at    hcl.Range
-	// form is how it was written. Mostly that makes no difference, but a file that means a block should have written one.
+	// form is the way it was written. It only matters where a block is required.
 	form form
 }
 
@@ -37,7 +39,7 @@ const (
 
 type object []item
 
-// parseFile reads a file in either syntax.
+// parseFile parses a file in either syntax.
 func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") {
 		return parseJSON(src, filename)
@@ -63,7 +65,7 @@ func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 type parser struct {
 	src    []byte
 	tokens hclsyntax.Tokens
-	err    *tfdiags.Diagnostic // the first
+	err    *tfdiags.Diagnostic // the first error
 }
 
 func (p *parser) peek() hclsyntax.Token { return p.tokens[0] }
@@ -83,7 +85,7 @@ func (p *parser) fail(at hcl.Range, detail string, args ...any) {
 	}
 }
 
-// items reads items up to a closing token, which it takes.
+// items parses items up to a closing token and consumes the token.
 func (p *parser) items(end hclsyntax.TokenType) object {
 	var obj object
 	set := make(map[string]bool)
@@ -122,7 +124,7 @@ func (p *parser) key() (string, bool) {
 	return "", false
 }
 
-// itemAfterKey reads "= value", "{ … }" or further keys with a block.
+// itemAfterKey parses "= value", "{ … }" or further keys followed by a block.
 func (p *parser) itemAfterKey(key string, at hcl.Range) item {
 	switch t := p.peek(); t.Type {
 	case hclsyntax.TokenEqual, hclsyntax.TokenColon:
@@ -181,7 +183,7 @@ func (p *parser) value() any {
 	return nil
 }
 
-// quoted reads a string. What looks like a template is part of the text: settings that may refer to environment
+// quoted parses a string. Template sequences are literal text: settings that allow environment
 // variables expand them themselves.
 func (p *parser) quoted() string {
 	open := p.next()
@@ -206,7 +208,7 @@ func (p *parser) quoted() string {
 	panic("unreachable: the loop ends with a quote or the file")
 }
 
-// parseJSON reads the same structure from JSON.
+// parseJSON parses the same structure from JSON.
 func parseJSON(src []byte, filename string) (object, tfdiags.Diagnostics) {
 	var doc map[string]any
 	if err := json.Unmarshal(src, &doc); err != nil {
@@ -234,7 +236,7 @@ func fromJSON(doc map[string]any, at hcl.Range) object {
 	return obj
 }
 
-// repeated gives what a key of JSON stands for: a list of objects is a block that is there several times.
+// repeated converts a JSON value. A list of objects is a repeated block.
 func repeated(value any) []any {
 	list, ok := value.([]any)
 	if !ok {
@@ -248,7 +250,7 @@ func repeated(value any) []any {
 	return list
 }
 
-// text gives an item's value as a string. A number may stand without quotes.
+// text returns an item's value as a string. Numbers may be written without quotes.
 func (it item) text() (string, error) {
 	if s, ok := textOf(it.value); ok {
 		return s, nil
@@ -274,7 +276,7 @@ func (it item) flag() (bool, error) {
 	return b, nil
 }
 
-// number gives a count. Less than none is none.
+// number returns a count. Negative numbers count as zero.
 func (it item) number() (int, error) {
 	text, ok := textOf(it.value)
 	if n, err := strconv.Atoi(text); ok && err == nil {

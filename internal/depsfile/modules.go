@@ -31,8 +31,7 @@ type ModuleLock struct {
 	Hash     Hash   // over all files of the package
 }
 
-// ModuleLocks are pinned packages. A source may be pinned in
-// several versions.
+// ModuleLocks are pinned packages. A source may be pinned in several versions.
 type ModuleLocks []ModuleLock
 
 // LoadModules reads the file that pins modules. pinned reports whether the file exists.

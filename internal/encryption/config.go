@@ -15,24 +15,25 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Source is what a configuration is made of.
+// Source holds the input of [Load].
 type Source struct {
-	Blocks []*hcl.Block // the encryption blocks, as package configs has checked them; what stands in later ones wins
-	Env    string       // of TF_ENCRYPTION; it wins over the blocks
+	// the encryption blocks, checked by package configs; later ones take precedence
+	Blocks []*hcl.Block
+	Env    string // the value of TF_ENCRYPTION, which takes precedence over the blocks
 	// Eval evaluates an expression that may use variables and local values.
 	Eval     func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics)
 	Getenv   func(string) string
 	Registry *Registry
 }
 
-// Config has a target for each thing that is encrypted.
+// Config holds a target for each kind of encrypted data.
 type Config struct {
 	state, plan, otherStates *Target
 	named                    map[string]*Target
-	clear                    *hcl.Range // of the first block that has the method "unencrypted"
+	clear                    *hcl.Range // the first block with the method "unencrypted"
 }
 
-// Load makes the configuration. Key providers and methods that no target uses aren't looked at.
+// Load builds a Config. Key providers and methods that no target uses are not evaluated.
 func Load(src *Source) (*Config, tfdiags.Diagnostics) {
 	var doc document
 	var diags tfdiags.Diagnostics
@@ -62,13 +63,14 @@ func Load(src *Source) (*Config, tfdiags.Diagnostics) {
 	return out, l.diags
 }
 
-// State encrypts the state; nil: not at all.
+// State returns the target for the state, or nil if it isn't encrypted.
 func (c *Config) State() *Target { return c.state }
 
-// Plan encrypts plan files; nil: not at all.
+// Plan returns the target for plan files, or nil if they aren't encrypted.
 func (c *Config) Plan() *Target { return c.plan }
 
-// Warnings are for commands that plan or set up: a method that leaves everything in clear text is for a time of transition.
+// Warnings returns warnings for commands that plan or initialize: a method that leaves everything
+// in clear text is meant for migrations.
 func (c *Config) Warnings() tfdiags.Diagnostics {
 	if c.clear == nil {
 		return nil
@@ -77,8 +79,9 @@ func (c *Config) Warnings() tfdiags.Diagnostics {
 		"for the time in which clear text turns into encrypted text or back; take it out when that is done.").At(*c.clear).List()
 }
 
-// Remote decrypts the state that a terraform_remote_state data source reads; nil: it is in clear text. The blocks name a data source by
-// its module calls and its name, with its key or without.
+// Remote returns the target for the state that a terraform_remote_state data source reads, or nil
+// if it isn't encrypted. Blocks name the data source by its module path and name, with or without
+// an instance key.
 func (c *Config) Remote(addr addrs.AbsInstance) *Target {
 	name := addr.Resource.Name
 	if module := strings.Join(addr.Module.Module().Names(), "."); module != "" {
@@ -92,7 +95,8 @@ func (c *Config) Remote(addr addrs.AbsInstance) *Target {
 	return c.otherStates
 }
 
-// A loader makes each method and key provider once. Those that can't be made are nil: what is wrong with them is said once too.
+// loader builds each method and key provider once. Those with errors are nil, so that each error is
+// reported once.
 type loader struct {
 	src       *Source
 	doc       *document
@@ -107,22 +111,22 @@ type provider struct {
 	meta  string // the key of its metadata
 	keys  KeyProvider
 	chain *provider
-	busy  bool // being made: what refers to it now is part of a cycle
+	busy  bool // being built: a reference to it is part of a cycle
 }
 
 // method is a method in use.
 type method struct {
 	addr     string
-	cipher   Method // nil: unencrypted
+	cipher   Method // nil for "unencrypted"
 	provider *provider
-	fixed    *Keys // keys that stand in the configuration itself
+	fixed    *Keys // keys in the configuration itself
 }
 
 func (l *loader) errorf(at hcl.Range, summary, detail string, args ...any) {
 	l.diags = l.diags.Append(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
-// target makes the codec of a target, nil for none.
+// target builds the codec of a target. It returns nil if there is no block.
 func (l *loader) target(what string, b *targetBlock) *Target {
 	if b == nil {
 		return nil
@@ -158,7 +162,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	return t
 }
 
-// method makes the method that an expression refers to.
+// method builds the method that an expression refers to.
 func (l *loader) method(expr hcl.Expression) *method {
 	name, ok := reference(expr, "method")
 	if !ok {
@@ -215,7 +219,8 @@ func quoted(kind, name string) string {
 	return fmt.Sprintf("%s %q %q", kind, typ, label)
 }
 
-// keys reads a "keys" or "chain" argument: a reference to a key provider, or an object with the keys themselves.
+// keys reads a "keys" or "chain" argument: a reference to a key provider, or an object with the
+// keys.
 func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 	if name, ok := reference(expr, "key_provider"); ok {
 		p := l.provider(name, expr.Range())
@@ -247,7 +252,7 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 	return nil, &k, true
 }
 
-// byteList reads bytes that are written as numbers; it gives false for other numbers.
+// byteList converts a list of numbers to bytes. It returns false if a number is not a byte.
 func byteList(list cty.Value) ([]byte, bool) {
 	var out []byte
 	for _, elem := range list.AsValueSlice() {
@@ -263,7 +268,7 @@ func byteList(list cty.Value) ([]byte, bool) {
 	return out, true
 }
 
-// provider gives the key provider that is called name.
+// provider returns the key provider with the given name, building it first if necessary.
 func (l *loader) provider(name string, at hcl.Range) *provider {
 	p, known := l.providers[name]
 	if !known {
@@ -335,7 +340,7 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	return p
 }
 
-// decode evaluates arguments and fills a driver's configuration with them.
+// decode evaluates arguments and decodes them to a driver's configuration.
 func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config any) bool {
 	schema := backend.Schema(config)
 	values := make(map[string]cty.Value)

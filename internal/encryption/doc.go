@@ -1,14 +1,17 @@
-// Package encryption turns the encryption block into codecs for states, plans and the states of other configurations.
+// Package encryption builds codecs for states, plans and remote states from the encryption block.
 //
-// A [Config] is made by [Load] from the configuration's encryption blocks and the TF_ENCRYPTION variable. A [Target] encrypts with its
-// method and decrypts with that or one of its fallbacks. Methods take keys from key providers, which keep what they need to find a key
-// again (a salt, a wrapped key) as metadata beside the encrypted data. Key providers and methods are packages below this one; package
-// all lists them.
+// [Load] returns a [Config] for the configuration's encryption blocks and the TF_ENCRYPTION
+// variable. A [Target] encrypts with its method and decrypts with that method or one of its
+// fallbacks. Methods get keys from key providers. Key providers keep the metadata needed to find a
+// key again (a salt, a wrapped key) beside the encrypted data. Key providers and methods are
+// packages below this one; package all lists them.
 //
-// The form of encrypted files is OpenTofu's, so that each program reads the other's: JSON with the metadata by key provider, the
-// encrypted bytes, and of a state the serial and the lineage in clear text.
+// The file format is OpenTofu's, so that each program can read the other's files: JSON with the
+// metadata by key provider, the encrypted bytes, and for a state the serial and lineage in clear
+// text.
 //
-// Invariants: with a method configured, nothing leaves in clear text, and nothing in clear text is accepted, unless the method (or a
-// fallback) is "unencrypted"; keys of a target are made once per process; only what a target uses is looked at; secrets appear in no
-// error.
+// Invariants: if a method is configured, nothing is written in clear text and nothing in clear text
+// is accepted, unless the method or a fallback is "unencrypted"; the keys of a target are created
+// once per process; unused key providers and methods are not evaluated; errors never contain
+// secrets.
 package encryption

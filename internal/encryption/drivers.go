@@ -2,41 +2,47 @@ package encryption
 
 import "context"
 
-// Keys are what a key provider gives to a method. Each may be absent: nothing has been decrypted so far, or nothing is to be encrypted.
+// Keys are the keys that a key provider returns to a method. The decryption key is absent if there
+// is no encrypted data yet, the encryption key if nothing is to be encrypted.
 type Keys struct {
 	Encryption []byte
 	Decryption []byte
-	// Outdated: the data's metadata isn't as the provider would write it now, so the data should be written anew.
+	// Outdated reports that the provider would now write other metadata, so the data should be
+	// rewritten.
 	Outdated bool
 }
 
-// A KeyProvider makes and finds keys.
+// A KeyProvider creates and finds keys.
 type KeyProvider interface {
-	// Keys gives, without stored metadata, a new encryption key and the metadata to find it by; with it, the decryption key. chained
-	// are the keys of the provider that this one is chained to.
+	// Keys returns a new encryption key and its metadata if stored is nil, or else the decryption
+	// key for the stored metadata. chained are the keys of the provider that this one is chained
+	// to.
 	Keys(ctx context.Context, stored []byte, chained Keys) (k Keys, metadata []byte, err error)
 }
 
-// A KeySizer is a key provider that knows how long a key is before it makes it.
+// A KeySizer is a key provider that knows the size of a key in advance.
 type KeySizer interface {
-	// KeySize returns the number of bytes of the key that Keys would return for the stored metadata, 0 if it can't tell.
+	// KeySize returns the number of bytes of the key that Keys would return for the stored
+	// metadata, or 0 if unknown.
 	KeySize(stored []byte) int
 }
 
-// A KeyDriver is one kind of key provider.
+// A KeyDriver is a kind of key provider.
 type KeyDriver struct {
 	Name string
-	// Config gives a new configuration in the form that package backend decodes.
+	// Config returns a pointer to a new configuration, to be decoded by package backend.
 	Config func() any
-	// Chains: the provider takes its secret from another one if the argument "chain" says so.
+	// Chains reports whether the argument "chain" can name another provider as source of the
+	// secret.
 	Chains bool
-	// Open checks the configuration; chained tells whether there is another provider.
+	// Open checks the configuration and returns the provider. chained reports whether there is
+	// another provider.
 	Open func(config any, chained bool) (KeyProvider, error)
-	// Unsupported is set for providers that are known by name alone: what to tell the user.
+	// Unsupported is the error message for a provider that is known only by name.
 	Unsupported string
 }
 
-// NewKeyDriver makes a driver from a function that opens its provider.
+// NewKeyDriver returns a driver for a function that opens its provider.
 func NewKeyDriver[C any](name string, chains bool, open func(config *C, chained bool) (KeyProvider, error)) *KeyDriver {
 	return &KeyDriver{
 		Name: name, Chains: chains, Config: func() any { return new(C) },
@@ -50,13 +56,13 @@ type Method interface {
 	Decrypt(ctx context.Context, data []byte, keys Keys) ([]byte, error)
 }
 
-// A SizedMethod is a method that takes keys of some sizes only.
+// A SizedMethod is a method that accepts only certain key sizes.
 type SizedMethod interface {
-	// CheckKeySize returns an error if the method takes no key of that many bytes.
+	// CheckKeySize returns an error if the method doesn't accept keys of that size.
 	CheckKeySize(bytes int) error
 }
 
-// NeedsKeys says whether a method takes keys.
+// NeedsKeys states whether a method requires keys.
 type NeedsKeys uint8
 
 const (
@@ -65,7 +71,7 @@ const (
 	RequiredKeys
 )
 
-// A MethodDriver is one kind of method.
+// A MethodDriver is a kind of method.
 type MethodDriver struct {
 	Name   string
 	Keys   NeedsKeys
@@ -73,7 +79,7 @@ type MethodDriver struct {
 	Open   func(config any) (Method, error)
 }
 
-// NewMethodDriver makes a driver from a function that opens its method.
+// NewMethodDriver returns a driver for a function that opens its method.
 func NewMethodDriver[C any](name string, keys NeedsKeys, open func(config *C) (Method, error)) *MethodDriver {
 	return &MethodDriver{
 		Name: name, Keys: keys, Config: func() any { return new(C) },
@@ -81,11 +87,11 @@ func NewMethodDriver[C any](name string, keys NeedsKeys, open func(config *C) (M
 	}
 }
 
-// Registry has the drivers by name.
+// Registry holds the drivers by name.
 type Registry struct {
 	KeyProviders map[string]*KeyDriver
 	Methods      map[string]*MethodDriver
 }
 
-// Unencrypted is the method that does nothing. It allows clear text where it is named.
+// Unencrypted is the method that does nothing. It allows clear text for the targets that use it.
 var Unencrypted = NewMethodDriver("unencrypted", NoKeys, func(*struct{}) (Method, error) { return nil, nil })

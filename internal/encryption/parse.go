@@ -11,7 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// block is a block's arguments. Those of later bodies replace those of earlier ones.
+// block holds a block's arguments. Arguments of later bodies replace those of earlier ones.
 type block struct {
 	rng   hcl.Range
 	attrs map[string]*hcl.Attribute
@@ -23,18 +23,19 @@ type targetBlock struct {
 	fallback *targetBlock
 }
 
-// document is the content of all encryption bodies together. Key providers and methods have keys of the form "type.name".
+// document is the merged content of all encryption bodies. Key providers and methods have keys of
+// the form "type.name".
 type document struct {
 	keyProviders, methods    map[string]*block
 	state, plan, otherStates *targetBlock
 	named                    map[string]*targetBlock
-	clear                    *hcl.Range // of the first block with the method "unencrypted"
+	clear                    *hcl.Range // the first block with the method "unencrypted"
 }
 
-// envName is the variable that has a body too.
+// envName is the environment variable that contains another body.
 const envName = "TF_ENCRYPTION"
 
-// parseEnv reads the body that TF_ENCRYPTION has, in native or JSON syntax.
+// parseEnv parses the body in TF_ENCRYPTION, in native or JSON syntax.
 func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
 	parse := nesting.Parse
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -47,7 +48,8 @@ func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
 	return file.Body, configs.CheckEncryption(file.Body)
 }
 
-// add merges another body, whose form was checked, into the document; rng is where its block begins.
+// add merges another body, which must have the right form, into the document. rng is where its
+// block begins.
 func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	content, _ := body.Content(configs.EncryptionSchema)
@@ -121,7 +123,7 @@ func mergeTarget(into **targetBlock, b *hcl.Block) {
 	}
 }
 
-// reference reads an expression that is nothing but a reference "root.type.name", as "type.name".
+// reference parses an expression "root.type.name" and returns "type.name".
 func reference(expr hcl.Expression, root string) (string, bool) {
 	tr, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || len(tr) != 3 || tr.RootName() != root {

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// wireVersion is the version of the encrypted form.
+// wireVersion is the version of the file format.
 const wireVersion = "v0"
 
-// patience bounds what key providers and programs of others may take.
+// patience limits the run time of key providers and external programs.
 const patience = 5 * time.Minute
 
-// wire is the encrypted form.
+// wire is the file format of encrypted data.
 type wire struct {
 	Serial  *uint64           `json:"serial,omitempty"`
 	Lineage *string           `json:"lineage,omitempty"`
@@ -28,7 +28,8 @@ type wire struct {
 	Version string            `json:"encryption_version"`
 }
 
-// Target encrypts with the first of its methods and decrypts with whichever can. It is safe for concurrent use.
+// Target encrypts with the first of its methods and decrypts with the first that succeeds. It is
+// safe for concurrent use.
 type Target struct {
 	what    string // for messages
 	methods []*method
@@ -38,19 +39,20 @@ type Target struct {
 	decryption map[string]Keys // by key provider and metadata
 }
 
-// sealing is what encrypting needs: made once, so that a target's key stays the same while the process lives.
+// sealing holds the keys for encryption. It is created once, so that a target's key stays the same
+// within a process.
 type sealing struct {
 	keys Keys
 	meta map[string][]byte
 }
 
-// IsEncrypted tells whether data is in the encrypted form.
+// IsEncrypted reports whether data has the encrypted format.
 func IsEncrypted(data []byte) bool {
 	w, err := parseWire(data)
 	return err == nil && w != nil
 }
 
-// parseWire reads the encrypted form; nil for anything else.
+// parseWire parses the encrypted format. It returns nil for other data.
 func parseWire(data []byte) (*wire, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) || !bytes.Contains(data, []byte(`"encrypted_data"`)) {
 		return nil, nil
@@ -72,7 +74,7 @@ func parseWire(data []byte) (*wire, error) {
 	return w, nil
 }
 
-// Encrypt gives the encrypted form of data: JSON on one line.
+// Encrypt encrypts data. The result is JSON on one line.
 func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	m := t.methods[0]
 	if m.cipher == nil {
@@ -92,7 +94,7 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// seal makes the encryption key.
+// seal creates the encryption key.
 func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +118,7 @@ func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	return s, nil
 }
 
-// newKeys makes new keys along a chain of providers and collects their metadata.
+// newKeys creates new keys along a chain of providers and collects their metadata.
 func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, error) {
 	var chained Keys
 	if p.chain != nil {
@@ -136,7 +138,8 @@ func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, e
 	return keys, nil
 }
 
-// Decrypt gives what was encrypted. It also tells whether the data should be written anew, because it isn't as Encrypt would write it.
+// Decrypt decrypts data. migrate reports whether the data should be rewritten because Encrypt would
+// use another method, key or metadata.
 func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrate bool, err error) {
 	w, err := parseWire(data)
 	if err != nil {
@@ -196,8 +199,8 @@ func checkSize(cipher Method, keys KeyProvider, stored []byte) error {
 	return nil
 }
 
-// storedKeys finds the keys that the data was encrypted with, along a chain of providers. cipher is the method that uses them; nil for
-// another key provider.
+// storedKeys returns the keys that the data was encrypted with, along a chain of providers. cipher
+// is the method that uses them, or nil for another key provider.
 func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, meta map[string][]byte) (Keys, error) {
 	stored, ok := meta[p.meta]
 	if !ok {
@@ -228,7 +231,7 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 	return keys, nil
 }
 
-// identity reads the serial and the lineage from the start of a state, as far as data is one.
+// identity returns the serial and lineage at the start of a state, or nil if data isn't a state.
 func identity(data []byte) (serial *uint64, lineage *string) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return nil, nil
@@ -251,7 +254,7 @@ func identity(data []byte) (serial *uint64, lineage *string) {
 			var skipped json.RawMessage
 			err = dec.Decode(&skipped)
 		default:
-			return nil, nil // no state
+			return nil, nil // not a state
 		}
 		if err != nil {
 			return nil, nil

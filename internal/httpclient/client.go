@@ -15,24 +15,27 @@ import (
 	"tofu/internal/version"
 )
 
-// TimeoutEnv names the environment variable that says for how many seconds a server may be silent.
+// TimeoutEnv is the environment variable for the number of seconds that a server may be silent.
 const TimeoutEnv = "TOFU_HTTP_TIMEOUT"
 
-// DefaultSilence is how long a server may be silent unless a user or the environment says otherwise.
+// DefaultSilence is how long a server may be silent unless the user or the environment sets a
+// limit.
 const DefaultSilence = time.Minute
 
-// Options adapt the policy to a user.
+// Options adapt the policy to the needs of a user.
 type Options struct {
 	// TLS is the user's own TLS configuration; nil for the default one.
 	TLS *tls.Config
-	// Silence is how long a server may be silent; 0 for DefaultSilence. The environment takes precedence.
+	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment takes
+	// precedence.
 	Silence time.Duration
 }
 
 // Client is an HTTP client that follows the policy.
 type Client struct{ std *http.Client }
 
-// New returns a client. If the environment is invalid, every request of the client fails and says so.
+// New returns a client. If the environment is invalid, every request of the client returns an
+// error.
 func New(o Options) *Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 16
@@ -55,24 +58,24 @@ func New(o Options) *Client {
 	return &Client{&http.Client{Transport: t, CheckRedirect: checkRedirect}}
 }
 
-// UserAgent returns the name by which a version of this program introduces itself to servers.
+// UserAgent returns the value of the User-Agent header for a version of this program.
 func UserAgent(version string) string {
 	return strings.TrimSpace("tofu/" + version + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
 }
 
-// Do sends a request and returns the answer, whatever its status is. Errors don't show secrets.
+// Do sends a request and returns the response, whatever its status. Errors don't contain secrets.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	resp, err := c.std.Do(req)
 	return resp, Clean(err)
 }
 
-// Std returns the client in the form that libraries take. Clean must be applied to their errors.
+// Std returns the client as an *http.Client for libraries. Clean must be applied to their errors.
 func (c *Client) Std() *http.Client { return c.std }
 
-// Close closes the connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.std.Transport.(*transport).base.CloseIdleConnections() }
 
-// ReadAll reads an answer that may have up to limit bytes.
+// ReadAll reads a response of at most limit bytes.
 func ReadAll(body io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -81,7 +84,7 @@ func ReadAll(body io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Clean hides the secrets of the URL that an error of a request shows, and returns the error.
+// Clean redacts the URL in the error of a request and returns the error.
 func Clean(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// hidden stands in place of a secret, as net/url writes it.
+// hidden replaces a secret, as in net/url.
 const hidden = "xxxxx"
 
-// secretWords are found in the names of query parameters that hold secrets, such as X-Amz-Signature or access_token.
+// secretWords occur in the names of query parameters that contain secrets, such as X-Amz-Signature
+// or access_token.
 var secretWords = []string{"tok", "secret", "pass", "pwd", "key", "sig", "cred", "auth", "session", "jwt"}
 
-// Redact returns a URL as text to show, without its password and the values of query parameters that look like secrets.
+// Redact returns a URL for display, without its password and the values of query parameters that
+// look like secrets.
 func Redact(u *url.URL) string {
 	if u.RawQuery == "" {
 		return u.Redacted()

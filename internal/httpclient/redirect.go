@@ -7,26 +7,27 @@ import (
 	"net/url"
 )
 
-// maxRedirects bounds how often one request is redirected.
+// maxRedirects limits the number of redirects of a request.
 const maxRedirects = 10
 
-// RedirectError is a redirect that is not followed. Repeating the request doesn't help.
+// RedirectError reports a redirect that is not followed. Repeating the request doesn't help.
 type RedirectError struct{ reason string }
 
 func (e *RedirectError) Error() string { return e.reason }
 
 func refuse(format string, args ...any) error { return &RedirectError{fmt.Sprintf(format, args...)} }
 
-// carried are the headers that a request to another origin keeps. Any other one may be a credential.
+// carried are the headers that are sent to another origin. Any other header may be a credential.
 var carried = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "If-Modified-Since": true, "If-None-Match": true, "If-Range": true, "Range": true, "User-Agent": true,
 }
 
-// checkRedirect reports whether a redirect may be followed. Once a redirect has led to another origin, credentials are left out, even
-// if the next one leads back: the other origin chose where to.
+// checkRedirect reports whether a redirect may be followed. Once a redirect has led to another
+// origin, credentials are removed, even if the next one leads back: the other origin chose the
+// target.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	to, first := Redact(req.URL), via[0]
-	req.Header.Del("Referer") // its query may be a secret
+	req.Header.Del("Referer") // its query may contain a secret
 	elsewhere := false
 	for _, earlier := range via {
 		if earlier.URL.Scheme == "https" && req.URL.Scheme != "https" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// SilenceError is the end of a request whose server was silent for too long.
+// SilenceError reports that a request ended because the server was silent for too long.
 type SilenceError struct {
 	Host  string
 	After time.Duration
@@ -21,15 +21,15 @@ func (e *SilenceError) Error() string {
 	return fmt.Sprintf("nothing came for %s from %s", e.After, e.Host)
 }
 
-// Timeout reports that the error is a timeout, as those of package net do.
+// Timeout reports that the error is a timeout. It implements net.Error.
 func (e *SilenceError) Timeout() bool { return true }
 
-// transport sends requests. It watches how they go on, and logs them.
+// transport sends requests, watches their progress and logs them.
 type transport struct {
 	base      *http.Transport
 	silence   time.Duration
 	userAgent string
-	invalid   error // of the environment
+	invalid   error // set if the environment is invalid
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -65,7 +65,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// silence returns the SilenceError that ended ctx, or else err.
+// silence returns the SilenceError that cancelled ctx, or else err.
 func silence(ctx context.Context, err error) error {
 	if silent := (*SilenceError)(nil); errors.As(context.Cause(ctx), &silent) {
 		return silent
@@ -73,7 +73,7 @@ func silence(ctx context.Context, err error) error {
 	return err
 }
 
-// question is the body of a request. Sending it is a sign of life: the server takes it.
+// question is the body of a request. Reading it means that the server is alive.
 type question struct {
 	io.ReadCloser
 	watch *watch
@@ -82,14 +82,14 @@ type question struct {
 func (q *question) Read(p []byte) (int, error) {
 	n, err := q.ReadCloser.Read(p)
 	if err == io.EOF {
-		q.watch.came(minimum) // the server has all of it, and a new time to answer
+		q.watch.came(minimum) // the request is complete: restart the time for the response
 	} else {
 		q.watch.came(n)
 	}
 	return n, err
 }
 
-// answer is the body of an answer.
+// answer is the body of a response.
 type answer struct {
 	io.ReadCloser
 	watch  *watch
@@ -114,19 +114,21 @@ func (a *answer) Close() error {
 	return err
 }
 
-// minimum is how many bytes count as a sign of life. Fewer in the same time are a server that only pretends to go on.
+// minimum is the number of bytes that prove a server alive. A server that sends fewer in the same
+// time counts as silent.
 const minimum = 1 << 10
 
-// watch ends a request that brings nothing. Its time stands still while the reader of the answer does something else.
+// watch cancels a request whose server is silent. It is paused while the reader of the response
+// does something else.
 type watch struct {
 	limit time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	running bool
-	left    time.Duration // when the watch was started or paused last
-	since   time.Time     // when it was started last
-	bytes   int           // that came since the limit was granted last
+	left    time.Duration // when the watch was last started or paused
+	since   time.Time     // when it was last started
+	bytes   int           // received since the limit was last reset
 }
 
 func newWatch(limit time.Duration, end func()) *watch {
@@ -151,7 +153,7 @@ func (w *watch) pause() {
 	}
 }
 
-// came counts bytes and grants the limit anew when there are enough.
+// came counts bytes and resets the limit if there are enough.
 func (w *watch) came(bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,16 +26,17 @@ type Client struct {
 	cfg       *cliconfig.Config
 	http      *httpclient.Client
 	tokens    *cliconfig.Tokens
-	retries   int           // of requests for documents
-	timeout   time.Duration // of one request for a document
+	retries   int           // for documents
+	timeout   time.Duration // per request for a document
 	userAgent string
 	services  memo.Map[string, services] // by host
 }
 
-// maxDocument is the most that a document may have; lists of versions of busy providers have about a megabyte.
+// maxDocument is the maximum size of a document. Version lists of large providers have about a
+// megabyte.
 const maxDocument = 64 << 20
 
-// New makes a client for a CLI configuration. Version is this program's.
+// New returns a client for a CLI configuration. version is the version of this program.
 func New(cfg *cliconfig.Config, version string) *Client {
 	return &Client{
 		cfg:       cfg,
@@ -47,13 +48,13 @@ func New(cfg *cliconfig.Config, version string) *Client {
 	}
 }
 
-// Config is the CLI configuration the client was made for.
+// Config returns the CLI configuration of the client.
 func (c *Client) Config() *cliconfig.Config { return c.cfg }
 
-// UserAgent is how the program names itself to servers.
+// UserAgent returns the value of the User-Agent header.
 func (c *Client) UserAgent() string { return c.userAgent }
 
-// StatusError is an answer with an unexpected status.
+// StatusError reports a response with an unexpected status.
 type StatusError struct {
 	URL  string // without secrets
 	Code int
@@ -63,13 +64,13 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// NotFound tells whether err is an answer that the thing isn't there.
+// NotFound reports whether err is a response saying that the resource doesn't exist.
 func NotFound(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
 }
 
-// Document is an answer read completely.
+// Document is a complete response.
 type Document struct {
 	URL    *url.URL // after redirects
 	Header http.Header
@@ -77,7 +78,7 @@ type Document struct {
 	Body   []byte
 }
 
-// JSON decodes the document. What follows it is ignored, as other clients do.
+// JSON decodes the document. Trailing data is ignored, as in other clients.
 func (d *Document) JSON(into any) error {
 	if err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into); err != nil {
 		return fmt.Errorf("%s isn't the JSON document that is expected: %w", httpclient.Redact(d.URL), err)
@@ -85,10 +86,10 @@ func (d *Document) JSON(into any) error {
 	return nil
 }
 
-// Authorize adds credentials to a request that is about to be sent. Nil adds none.
+// Authorize adds credentials to a request. Nil adds none.
 type Authorize func(*http.Request) error
 
-// Get fetches a document with the credentials of host, or without any when host is "".
+// Get fetches a document with the credentials of host, or without credentials if host is empty.
 func (c *Client) Get(ctx context.Context, u *url.URL, host string) (*Document, error) {
 	return c.get(ctx, u, host, http.StatusOK)
 }
@@ -101,7 +102,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, host string, statuses ...i
 	return c.document(ctx, u, auth, statuses...)
 }
 
-// GetAuthorized is Get with credentials that no host's token is.
+// GetAuthorized is like Get with credentials other than a host's token.
 func (c *Client) GetAuthorized(ctx context.Context, u *url.URL, auth Authorize) (*Document, error) {
 	return c.document(ctx, u, auth, http.StatusOK)
 }
@@ -115,7 +116,7 @@ func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, statu
 	return doc, err
 }
 
-// bearer sends the token of a host, if there is one.
+// bearer returns a function that adds the token of a host, or nil if there is no token.
 func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	if host == "" {
 		return nil, nil
@@ -130,7 +131,7 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	}, nil
 }
 
-// once makes one attempt. The wait is what the server asks for before the next one.
+// once makes one attempt. wait is the delay before the next attempt that the server asked for.
 func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses []int) (*Document, time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s gave no answer within %s: %w", httpclient.Redact(u), c.timeout, errTimeout))
 	defer cancel()
@@ -177,7 +178,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header ht
 
 var errTimeout = errors.New("timeout")
 
-// readError prefers the reason for which a context ended over the error that this led to.
+// readError returns the cause if ctx was cancelled, or else err.
 func readError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -185,7 +186,7 @@ func readError(ctx context.Context, err error) error {
 	return err
 }
 
-// repeat makes attempts until one succeeds or fails for good, with growing pauses between them.
+// repeat makes attempts with increasing delays until one succeeds or fails permanently.
 func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait time.Duration, err error)) error {
 	pause := 250 * time.Millisecond
 	for n := 0; ; n++ {
@@ -208,7 +209,7 @@ func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait t
 	}
 }
 
-// temporary tells whether another attempt may succeed.
+// temporary reports whether another attempt may succeed.
 func temporary(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
@@ -228,11 +229,11 @@ func temporary(err error) bool {
 	if errors.As(err, &op) || errors.As(err, &network) && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
-	var wrapped *url.Error // HTTP/2 fails with types that can't be named
+	var wrapped *url.Error // HTTP/2 error types are not exported
 	return errors.As(err, &wrapped) && strings.Contains(wrapped.Err.Error(), "http2: ")
 }
 
-// retryAfter is how long a server asks to wait, at most a minute.
+// retryAfter returns the delay that a server asks for, limited to a minute.
 func retryAfter(resp *http.Response) time.Duration {
 	value := resp.Header.Get("Retry-After")
 	var wait time.Duration

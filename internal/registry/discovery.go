@@ -12,20 +12,20 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// services are a host's services with the URL that relative ones are relative to.
+// services holds a host's services and the base for their relative URLs.
 type services struct {
 	base *url.URL
 	urls map[string]any
 }
 
-// NoServiceError tells that a host doesn't offer a service.
+// NoServiceError reports that a host doesn't offer a service.
 type NoServiceError struct{ Host, Service string }
 
 func (e *NoServiceError) Error() string {
 	return fmt.Sprintf("host %s doesn't offer the service %s", e.Host, e.Service)
 }
 
-// Service finds the base URL of a service ("providers.v1") of a host.
+// Service returns the base URL of a service of a host, such as "providers.v1".
 func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, error) {
 	found, err := c.offers(ctx, host)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 	return u, nil
 }
 
-// offers gives what a host offers; each host is asked once.
+// offers returns the services of a host. Each host is asked once.
 func (c *Client) offers(ctx context.Context, host string) (services, error) {
 	found, err := c.services.Do(host, func() (services, error) { return c.discover(ctx, host) })
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Client) offers(ctx context.Context, host string) (services, error) {
 	return found, nil
 }
 
-// discover asks the host, unless the CLI configuration says what it offers.
+// discover returns the services from the CLI configuration, or else asks the host.
 func (c *Client) discover(ctx context.Context, host string) (services, error) {
 	base := &url.URL{Scheme: "https", Host: host, Path: "/.well-known/terraform.json"}
 	if override, ok := c.cfg.Hosts[host]; ok {
@@ -77,11 +77,11 @@ func (c *Client) discover(ctx context.Context, host string) (services, error) {
 	return found, nil
 }
 
-// IsNoService tells whether err is that a host lacks a service.
+// IsNoService reports whether err means that a host lacks a service.
 func IsNoService(err error) bool {
 	var none *NoServiceError
 	return errors.As(err, &none)
 }
 
-// Tokens are the client's credentials, for commands that change them.
+// Tokens returns the client's credentials store, for commands that change it.
 func (c *Client) Tokens() *cliconfig.Tokens { return c.tokens }

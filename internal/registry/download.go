@@ -14,29 +14,29 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// Download is a large file to fetch.
+// Download describes a large file to fetch.
 type Download struct {
 	URL *url.URL
-	// Host is whose credentials go with the request; empty for none.
+	// Host is the host whose credentials are sent with the request. It may be empty.
 	Host string
-	// Auth are credentials in place of a host's.
+	// Auth adds credentials other than a host's token.
 	Auth Authorize
-	// Progress is told how many bytes came, and how many there are, 0 when that is unknown; nil for nobody. A transfer that
-	// starts again tells smaller numbers again.
+	// Progress receives the number of bytes fetched so far and in total (0 if unknown). The first
+	// number decreases when a transfer restarts. It may be nil.
 	Progress func(done, total int64)
-	// Retries is how often a failed attempt is repeated.
+	// Retries is the maximum number of repeated attempts.
 	Retries int
-	// Limit is the largest size accepted; 0 for a generous one.
+	// Limit is the maximum size; 0 means a generous default.
 	Limit int64
 }
 
 const maxDownload = 8 << 30
 
-// errShort is a transfer that ended before its announced end and can't be continued.
+// errShort reports a transfer that ended early and can't be resumed.
 var errShort = errors.New("the transfer was cut short")
 
-// Fetch writes the file to dst, which is empty. A transfer that breaks off is continued where it stopped, if the
-// server can do that and the file hasn't changed meanwhile.
+// Fetch writes the file to dst, which is empty. An interrupted transfer is resumed if the server
+// supports that and the file hasn't changed.
 func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 	t := &transfer{client: c, d: d, dst: dst}
 	if t.d.Auth == nil {
@@ -62,7 +62,7 @@ type transfer struct {
 	dst     *os.File
 	written int64
 	total   int64  // 0 when unknown
-	version string // identifies the file at the server, if it can be continued
+	version string // identifies the version of the file on the server if the transfer can be resumed
 }
 
 func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
@@ -98,7 +98,7 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 	return 0, t.copy(ctx, resp.Body)
 }
 
-// restart begins at the first byte, and notes whether the transfer could be continued later.
+// restart begins at the first byte and records whether the transfer could be resumed later.
 func (t *transfer) restart(resp *http.Response) error {
 	t.written, t.version = 0, ""
 	if resp.Header.Get("Accept-Ranges") == "bytes" {
@@ -139,7 +139,7 @@ func (t *transfer) copy(ctx context.Context, body io.Reader) error {
 		case errors.As(err, &silent):
 			return silent
 		case t.version != "":
-			return fmt.Errorf("%w: %w", errShort, io.ErrUnexpectedEOF) // worth another attempt
+			return fmt.Errorf("%w: %w", errShort, io.ErrUnexpectedEOF) // allows another attempt
 		default:
 			return fmt.Errorf("%w after %d bytes", errShort, t.written)
 		}

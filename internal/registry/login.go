@@ -14,15 +14,15 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// Login is how a host gives out tokens: its login.v1 service. Only the authorization code grant is known.
+// Login describes a host's login.v1 service. Only the authorization code grant is supported.
 type Login struct {
 	Client       string // the client_id
 	Authz, Token *url.URL
-	Ports        [2]int // the range that the local listener may use; zero for any
+	Ports        [2]int // port range for the local listener; zero for any
 	Scopes       []string
 }
 
-// Login finds a host's login service. The error is a *NoServiceError when it has none.
+// Login returns a host's login service. The error is a *NoServiceError if it has none.
 func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	found, err := c.offers(ctx, host)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if !ok {
 		return nil, &NoServiceError{host, "login.v1"}
 	}
-	text, err := json.Marshal(raw) // what discovery gave, in the form it came in
+	text, err := json.Marshal(raw) // convert it back to its JSON form
 	if err != nil {
 		return nil, fmt.Errorf("reading the login service of %s: %w", host, err)
 	}
@@ -55,7 +55,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 		return nil, fmt.Errorf("the login service of %s gives tokens by %q only, and this program knows how to ask by \"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
-	list, _ := service.Scopes.([]any) // anything else means none
+	list, _ := service.Scopes.([]any) // other values mean none
 	for _, scope := range list {
 		text, ok := scope.(string)
 		if !ok {
@@ -86,7 +86,8 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	return out, nil
 }
 
-// AuthzURL is the page at which the user agrees; the host then sends a code to the redirect URL.
+// AuthzURL returns the URL of the page where the user grants access. The host then redirects to the
+// redirect URL with a code.
 func (l *Login) AuthzURL(state, challenge, redirect string) string {
 	u := *l.Authz
 	q := u.Query()
@@ -103,7 +104,7 @@ func (l *Login) AuthzURL(state, challenge, redirect string) string {
 	return u.String()
 }
 
-// Exchange turns the code into a token.
+// Exchange exchanges the code for a token.
 func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirect string) (string, error) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {l.Client}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect},
@@ -142,7 +143,7 @@ type tokenAnswer struct {
 	Description string `json:"error_description"`
 }
 
-// readToken reads an answer in JSON, or in the form that hosts used before JSON was agreed on.
+// readToken parses a response in JSON, or in the form that some hosts used before.
 func readToken(resp *http.Response) (tokenAnswer, error) {
 	var answer tokenAnswer
 	body, err := httpclient.ReadAll(resp.Body, 1<<20)

@@ -13,17 +13,17 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// ModuleVersions is what a module registry offers of one module.
+// ModuleVersions holds the versions of a module in a registry.
 type ModuleVersions struct {
 	List []versions.Version
-	// Odd are entries that are no versions; they can't be chosen.
+	// Odd are the entries that are not valid versions. They can't be selected.
 	Odd []string
 }
 
-// ErrNoModule tells that a registry doesn't know a module.
+// ErrNoModule reports that a registry doesn't know a module.
 var ErrNoModule = errors.New("the registry doesn't know this module")
 
-// ModuleVersions lists the versions of a module, "namespace/name/system" at a host.
+// ModuleVersions returns the versions of a module, "namespace/name/system" at a host.
 func (c *Client) ModuleVersions(ctx context.Context, host, module string) (ModuleVersions, error) {
 	var found ModuleVersions
 	base, err := c.Service(ctx, host, "modules.v1")
@@ -59,14 +59,15 @@ func (c *Client) ModuleVersions(ctx context.Context, host, module string) (Modul
 	return found, nil
 }
 
-// ModuleLocation is where a registry says that a version of a module is.
+// ModuleLocation is the location of a module version according to the registry.
 type ModuleLocation struct {
-	Address string // a source address, with a URL in full
-	// Host is whose credentials go with the download, because the registry asks for it; empty for none.
+	Address string // a source address; URLs are absolute
+	// Host is the host whose credentials are sent with the download, if the registry asks for that.
+	// It may be empty.
 	Host string
 }
 
-// ModuleLocation asks for the place of one version.
+// ModuleLocation asks the registry for the location of one version.
 func (c *Client) ModuleLocation(ctx context.Context, host, module, version string) (ModuleLocation, error) {
 	var found ModuleLocation
 	base, err := c.Service(ctx, host, "modules.v1")

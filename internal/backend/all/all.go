@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// drivers has a row for each backend.
+// drivers lists the backends.
 var drivers = []*backend.Driver{
 	local.Driver,
 	http.Driver,
@@ -35,7 +35,7 @@ func unsupported(name string) *backend.Driver {
 
 var supported = []string{"local", "http", "pg", "inmem"}
 
-// removed says what became of backends that older versions had.
+// removed explains the removal of backends that older versions had.
 var removed = map[string]string{
 	"artifactory": "It was removed in version 1.3.",
 	"etcd":        "It was removed in version 1.3.",
@@ -45,7 +45,7 @@ var removed = map[string]string{
 	"azure":       "It is called \"azurerm\" now.",
 }
 
-// Driver gives the driver of that name, or the one error that says why there is none.
+// Driver returns the driver with that name, or an error that explains why there is none.
 func Driver(name string) (*backend.Driver, tfdiags.Diagnostics) {
 	i := slices.IndexFunc(drivers, func(d *backend.Driver) bool { return d.Name == name })
 	switch {
@@ -59,7 +59,7 @@ func Driver(name string) (*backend.Driver, tfdiags.Diagnostics) {
 	return drivers[i], nil
 }
 
-// Unsupported tells whether there is a backend of that name, of which this program knows no more than that.
+// Unsupported reports whether this program only knows the name of a backend.
 func Unsupported(name string) bool {
 	return slices.ContainsFunc(drivers, func(d *backend.Driver) bool { return d.Name == name && d.Unsupported != "" })
 }

@@ -1,7 +1,8 @@
-// Package http keeps the state behind an HTTP address: GET reads the snapshot, POST writes it, DELETE removes it; LOCK and UNLOCK
-// on addresses of their own lock it. There is one workspace.
+// Package http keeps the state at an HTTP address: GET reads the snapshot, POST writes it, DELETE
+// removes it; LOCK and UNLOCK on separate addresses lock it. There is only the default workspace.
 //
-// Invariants: requests that fail on the way, or with a server error, are sent again, with the same body: each may be carried out twice
-// without harm, since a write stores the same snapshot and a lock is recognised by its ID. A refused write is an error and never tried
-// in another way; a redirect that changes the method is one, so that a write can't end as a read. Credentials don't appear in errors.
+// Invariants: requests that fail in transit or with a server error are repeated with the same body.
+// Executing them twice is harmless, since a write stores the same snapshot and a lock is recognized
+// by its ID. A refused write is an error and is not retried in another way. A redirect that changes
+// the method is an error, so that a write can't end as a read. Errors never contain credentials.
 package http

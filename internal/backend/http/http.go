@@ -55,7 +55,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		}
 		u, err := url.Parse(address.text)
 		if err != nil {
-			return nil, fmt.Errorf("the http backend's %s is no address", address.name) // the text may hold a password
+			return nil, fmt.Errorf("the http backend's %s is no address", address.name) // the text may contain a password
 		}
 		if u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("the http backend's %s must start with http:// or https://", address.name)
@@ -76,10 +76,10 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// silence is how long a server may be silent. Some take their time to store a large state.
+// silence is how long a server may be silent. Some take a while to store a large state.
 const silence = 2 * time.Minute
 
-// maxWords is how much is read of an answer that isn't the state.
+// maxWords is the maximum size of a response other than the state.
 const maxWords = 1 << 20
 
 func checkHeaders(c *Config) error {
@@ -117,18 +117,18 @@ func (c *Config) tls() (*tls.Config, error) {
 	return out, nil
 }
 
-// Store is a state behind an address. It locks.
+// Store is a state at an HTTP address, with locking.
 type Store struct {
 	config                              Config
 	address, lockAddress, unlockAddress *url.URL
 	client                              *httpclient.Client
 
 	mu   sync.Mutex
-	lock []byte // the lock information that this store's lock was taken with
+	lock []byte // sent when this store took its lock
 	id   string
 }
 
-// plain is a store without a lock address, which can't lock.
+// plain is a store without a lock address and so without locking.
 type plain struct{ store *Store }
 
 func (p plain) List(ctx context.Context) ([]string, error) { return p.store.List(ctx) }
@@ -167,7 +167,7 @@ func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
 			return nil, fmt.Errorf("reading the state: %w", err)
 		}
 		if len(resp.body) == 0 {
-			return nil, nil // servers answer so when there is no state
+			return nil, nil // some servers respond like this if there is no state
 		}
 		return resp.body, nil
 	case http.StatusNoContent, http.StatusNotFound:
@@ -216,14 +216,14 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	return fmt.Errorf("deleting the state: %w", resp.failure())
 }
 
-// response is what came back, read whole.
+// response is a complete response.
 type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// retryAfter is how long the server asks to wait before another try; zero when it doesn't.
+// retryAfter returns the delay that the server asks for, or zero.
 func (r *response) retryAfter() time.Duration {
 	value := r.header.Get("Retry-After")
 	if at, err := http.ParseTime(value); err == nil {
@@ -233,7 +233,8 @@ func (r *response) retryAfter() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// send sends a request, several times if need be. What the server refuses is a response, not an error.
+// send sends a request and repeats it if necessary. A request refused by the server returns a
+// response, not an error.
 func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
 	wait := time.Duration(s.config.RetryWaitMin) * time.Second
 	for attempt := 0; ; attempt++ {
@@ -256,12 +257,12 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 	}
 }
 
-// temporary reports whether an answer with a status may be another one later.
+// temporary reports whether another attempt may get another status.
 func temporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
 
-// permanent reports whether sending a request again can't help.
+// permanent reports whether repeating a request can't help.
 func permanent(err error) bool {
 	var redirect *httpclient.RedirectError
 	return errors.As(err, &redirect)
@@ -286,7 +287,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 	out := &response{status: resp.StatusCode, header: resp.Header}
 	if method == http.MethodGet {
 		out.body, err = statefile.ReadAll(resp.Body)
-	} else { // some servers repeat the state, which isn't wanted
+	} else { // some servers return the state: ignore it
 		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxWords))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {

@@ -33,7 +33,7 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 		if holder.ID != info.ID {
 			return "", &backend.LockedError{Info: holder}
 		}
-		// The lock is ours: the answer to an earlier attempt was lost.
+		// We have the lock: the response to an earlier attempt was lost.
 	default:
 		return "", fmt.Errorf("locking the state: %w", resp.failure())
 	}
@@ -49,11 +49,11 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	if s.unlockAddress == nil {
-		return nil // the server unlocks in its own way
+		return nil // the server has another way to unlock
 	}
 	s.mu.Lock()
 	request := s.lock
-	if s.id != id { // somebody else's
+	if s.id != id { // another process's lock
 		request = nil
 	}
 	s.mu.Unlock()

@@ -26,7 +26,7 @@ func newRequest(ctx context.Context, method string, to *url.URL, body []byte) (*
 	return req, nil
 }
 
-// checkSum compares the body with the checksum that the server may have sent.
+// checkSum compares the body with the checksum if the server sent one.
 func (r *response) checkSum() error {
 	given := r.header.Get("Content-MD5")
 	if given == "" {
@@ -42,7 +42,7 @@ func (r *response) checkSum() error {
 	return nil
 }
 
-// failure says what the server's answer means.
+// failure returns an error that explains the response.
 func (r *response) failure() error {
 	switch r.status {
 	case http.StatusUnauthorized:
@@ -55,7 +55,7 @@ func (r *response) failure() error {
 	return fmt.Errorf("the server answered %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
 }
 
-// excerpt is the beginning of a short text that the server sent along.
+// excerpt returns the beginning of a short text in the response.
 func (r *response) excerpt() string {
 	text := strings.TrimSpace(string(r.body))
 	if text == "" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") && !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {

@@ -1,4 +1,4 @@
-// Package inmem keeps state snapshots in memory. It is for tests: what it holds is gone when the process ends.
+// Package inmem keeps state snapshots in memory, for tests. They are lost when the process ends.
 //
-// Invariants: bytes are copied on the way in and out; one store may be handed to many users.
+// Invariants: bytes are copied on the way in and out; one store may be used by many users.
 package inmem

@@ -17,7 +17,7 @@ type Config struct {
 	LockID string `cfg:"lock_id" doc:"Initial lock ID: the default workspace starts out locked."`
 }
 
-// Driver opens an empty store each time.
+// Driver opens a new empty store each time.
 var Driver = backend.New("inmem", func(_ context.Context, c *Config) (backend.Store, error) {
 	s := new(Store)
 	if c.LockID != "" {

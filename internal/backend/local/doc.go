@@ -1,14 +1,18 @@
-// Package local keeps state snapshots in files: terraform.tfstate for the default workspace, a folder each for the others.
+// Package local keeps state snapshots in files: terraform.tfstate for the default workspace, a
+// directory each for the others.
 //
-// A snapshot is written to a temporary file beside the old one, synced and renamed into its place, so that a full disk, a crash
-// or a kill leaves the old one whole. The first write of a run keeps what it replaces as the backup.
+// A snapshot is written to a temporary file in the same directory, synced and renamed, so that the
+// old one survives a full disk, a crash or a kill. The first write of a run keeps the previous
+// snapshot as backup.
 //
-// Two locks are held. One is on a file of its own (.NAME.lock), which is never renamed, so it stands for the workspace whatever
-// happens to the snapshot. The other is on the snapshot itself, where OpenTofu looks for it: each new snapshot is locked before it
-// is renamed into place. On Linux they are open-file-description locks, so that closing some other descriptor of the same file
-// doesn't drop them; elsewhere they are what the system offers. The file .NAME.lock.info tells others who holds the lock; it is
-// information only, and one that a killed process left behind blocks nothing.
+// There are two locks. One is on a separate file (.NAME.lock), which is never renamed, so it locks
+// the workspace even while the snapshot is replaced. The other is on the snapshot itself, where
+// OpenTofu looks for it: each new snapshot is locked before it is renamed. On Linux they are open
+// file description locks, so that closing another descriptor of the same file doesn't release them;
+// elsewhere they are the system's usual locks. The file .NAME.lock.info describes the holder of the
+// lock; it is informational, and a stale one doesn't block anything.
 //
-// Invariants: no file is ever truncated in place, except where its folder can't be written (see atomicfile.Overwrite); no empty state
-// file is created; a backup is never written from nothing; files are the user's: owner, mode and symbolic links stay.
+// Invariants: no file is truncated in place, except where its directory can't be written (see
+// atomicfile.Overwrite); no empty state file is created; no backup is written if there was no
+// state; owner, mode and symbolic links of files are preserved.
 package local

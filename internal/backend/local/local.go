@@ -26,7 +26,7 @@ type Config struct {
 	WorkspaceDir string `cfg:"workspace_dir" doc:"The folder of the other workspaces' state files."`
 }
 
-// Options are the command line's say in which files are used. They hold for every workspace.
+// Options are the files selected on the command line. They apply to all workspaces.
 type Options struct {
 	State    string // -state: the file to read
 	StateOut string // -state-out: the file to write
@@ -46,7 +46,8 @@ type Store struct {
 	backedUp map[string]bool  // workspaces whose backup has been written
 }
 
-// New gives the store of the files that config and opts name, relative to the working directory. Both may be nil.
+// New returns the store for the files that config and opts name, relative to the working directory.
+// Both may be nil.
 func New(config *Config, opts *Options) *Store {
 	s := &Store{locks: make(map[string]*held), backedUp: make(map[string]bool)}
 	if config != nil {
@@ -58,7 +59,8 @@ func New(config *Config, opts *Options) *Store {
 	return s
 }
 
-// paths gives the files of a workspace: the one that is read, the one that is written, and its backup ("" for none).
+// paths returns the files of a workspace: the one to read, the one to write, and the backup ("" for
+// none).
 func (s *Store) paths(workspace string) (in, out, backup string) {
 	switch {
 	case s.options.State != "":
@@ -95,7 +97,8 @@ func (s *Store) File(workspace string) string {
 	return out
 }
 
-// List implements backend.Store. A workspace is listed when it has a folder, even without a snapshot, as `workspace new` leaves it.
+// List implements backend.Store. It lists all workspaces with a directory, even without a snapshot:
+// `workspace new` creates just the directory.
 func (s *Store) List(context.Context) ([]string, error) {
 	entries, err := os.ReadDir(s.workspaceDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +140,8 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	return data, nil
 }
 
-// closeRead closes a file that was read. Where locks belong to the process, that drops the lock on the file too, so it is taken again.
+// closeRead closes a file after reading. If locks belong to the process, that releases the lock on
+// the file, so it is taken again.
 func (s *Store) closeRead(workspace string, f *os.File) {
 	f.Close()
 	if locksSurviveClose {
@@ -171,7 +175,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	}
 	var original fs.FileInfo
 	if elsewhere {
-		original, _ = os.Stat(in) // the new file has what this one has
+		original, _ = os.Stat(in) // the new file gets the owner and mode of this one
 	}
 	file, err := replace(out, data, original, s.locks[workspace] != nil)
 	if err != nil {
@@ -186,7 +190,8 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	return nil
 }
 
-// backUp copies the snapshot that is about to be replaced. Nothing and an empty file leave the last backup alone.
+// backUp copies the snapshot that is about to be replaced. If there is none or it is empty, the
+// last backup is kept.
 func backUp(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
@@ -215,7 +220,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Delete implements backend.Store. The default workspace's backup stays; of another workspace the whole folder goes.
+// Delete implements backend.Store. It keeps the default workspace's backup. For other workspaces it
+// removes the whole directory.
 func (s *Store) Delete(_ context.Context, workspace string) error {
 	if workspace == backend.DefaultWorkspace || s.options.StateOut != "" || s.options.State != "" {
 		_, out, _ := s.paths(workspace)
@@ -233,7 +239,7 @@ func (s *Store) Delete(_ context.Context, workspace string) error {
 	return nil
 }
 
-// Make implements backend.Maker: a workspace without a snapshot is an empty folder.
+// Make implements backend.Maker: a workspace without a snapshot is an empty directory.
 func (s *Store) Make(_ context.Context, workspace string) error {
 	if workspace == backend.DefaultWorkspace {
 		return nil

@@ -16,15 +16,15 @@ import (
 	"tofu/internal/filelock"
 )
 
-// held is a lock that this store has.
+// held is a lock held by this store.
 type held struct {
 	id      string
 	own     *os.File // the lock file
-	state   *os.File // the snapshot; nil while there is none, or where it can't be locked as well
-	folders folders  // made for the lock file
+	state   *os.File // the snapshot; nil if there is none or it can't be locked
+	folders folders  // created for the lock file
 }
 
-// lockPath and infoPath are the files beside a snapshot that go with its lock.
+// lockPath and infoPath return the paths of the lock files beside a snapshot.
 func lockPath(state string) string { return beside(state, ".lock") }
 func infoPath(state string) string { return beside(state, ".lock.info") }
 
@@ -66,8 +66,9 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 	return h.id, nil
 }
 
-// openLocked makes and locks the lock file. Its last holder may have removed it in the meantime, and then another process may have
-// made and locked a new one: so the lock counts only if the path still leads to the file that was locked.
+// openLocked creates and locks the lock file. Meanwhile the last holder may have removed the file,
+// and another process may have created and locked a new one: the lock only counts if the path still
+// leads to the locked file.
 func openLocked(path string) (*os.File, error) {
 	for {
 		if err := atomicfile.RemoveLink(path); err != nil {
@@ -95,7 +96,7 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// lockSnapshot locks the snapshot itself, which is where OpenTofu takes its lock.
+// lockSnapshot locks the snapshot itself, where OpenTofu takes its lock.
 func lockSnapshot(path string) (*os.File, error) {
 	if !renamesLockedFiles {
 		return nil, nil
@@ -106,7 +107,7 @@ func lockSnapshot(path string) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, nil // a read-only state can be planned against
+		return nil, nil // a read-only state can be used for planning
 	}
 	if err := lockState(f); err != nil {
 		f.Close()
@@ -115,19 +116,19 @@ func lockSnapshot(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lockedBy makes the error that names the holder.
+// lockedBy returns an error that names the holder.
 func lockedBy(path string, reason error) *backend.LockedError {
 	data, err := os.ReadFile(infoPath(path))
 	info := &backend.LockInfo{}
 	if err != nil || json.Unmarshal(data, info) != nil {
-		// The holder hasn't written it yet, or is another program.
+		// The holder hasn't written the information yet, or is another program.
 		info = &backend.LockInfo{Path: path, Who: "somebody unknown"}
 	}
 	return &backend.LockedError{Info: info, Err: reason}
 }
 
-// removeLeftovers clears away the temporary files of writers that were killed. Recent ones may belong to somebody who writes
-// without a lock.
+// removeLeftovers removes temporary files of killed writers. It keeps recent files, which may
+// belong to a process that writes without a lock.
 func removeLeftovers(path string) {
 	dir, base := filepath.Split(path)
 	entries, _ := os.ReadDir(filepath.Clean(dir))
@@ -152,8 +153,8 @@ func writeInfo(path string, info *backend.LockInfo) error {
 	return os.WriteFile(infoPath(path), data, 0o600)
 }
 
-// Unlock implements backend.Locker. Another process's lock ends with that process; what one that was killed left behind is cleared
-// away.
+// Unlock implements backend.Locker. Another process's lock ends with that process; Unlock removes
+// the files left by a killed process.
 func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,13 +175,15 @@ func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 	return nil
 }
 
-// release gives up what is locked. The lock file is removed while it is still locked; see openLocked.
+// release unlocks everything. The lock file is removed while it is still locked; see openLocked.
 func (h *held) release(path string) {
 	if h.own != nil {
 		os.Remove(lockPath(path))
 		h.own.Close()
 		if !renamesLockedFiles {
-			os.Remove(lockPath(path)) // an open file couldn't be removed; one that the next holder has opened can't be now
+			// These systems can't remove open files: the first call failed, and this one fails if
+			// the next holder has opened the file already.
+			os.Remove(lockPath(path))
 		}
 	}
 	if h.state != nil {
@@ -189,7 +192,7 @@ func (h *held) release(path string) {
 	h.folders.remove()
 }
 
-// clearStale removes the lock information of a process that is gone.
+// clearStale removes the lock information of a process that no longer exists.
 func clearStale(path, id string) error {
 	data, err := os.ReadFile(infoPath(path))
 	if errors.Is(err, fs.ErrNotExist) {

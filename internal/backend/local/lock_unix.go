@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	locksSurviveClose  = false // the process's locks on a file go with any descriptor of it
+	locksSurviveClose  = false // closing any descriptor of a file releases the process's locks on it
 	renamesLockedFiles = true
 )
 
-// lockState takes the kind of lock that OpenTofu takes on the snapshot. It belongs to the process.
+// lockState takes the same kind of lock on the snapshot as OpenTofu. It belongs to the process.
 func lockState(f *os.File) error {
 	flock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &flock)

@@ -12,12 +12,13 @@ import (
 
 const temporarySuffix = ".tmp"
 
-// replace puts data into the file at path, whole or not at all, and gives the new file, open and locked, if lock is set and the
-// system's locks can be held on a file that is renamed. Where nothing but the file itself can be written, a crash half way leaves the
-// start of the new snapshot; the journal, which is kept until all of it is written, has what changed.
+// replace writes data to the file at path, completely or not at all. If lock is set and the system
+// can keep locks on a renamed file, it returns the new file open and locked. If only the file
+// itself can be written, a crash leaves the start of the new snapshot; the journal is kept until
+// all of it is written, so no change is lost.
 //
-// The file keeps its mode and owner. If it is a copy of the file that original describes, it becomes readable by no one
-// who can't read that file. original is nil for anything else.
+// The file keeps its mode and owner. If it is a copy of the file that original describes, it
+// becomes readable only for those who can read that file. Otherwise original is nil.
 func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.File, error) {
 	target, err := atomicfile.Resolve(path)
 	if err != nil {
@@ -65,13 +66,15 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	return f, nil
 }
 
-// appearance is the mode of a file and the file whose owner it gets. Without an owner, both are those of any new file.
+// appearance holds the mode of a file, and the file to copy the owner from. If that is nil, both
+// are those of any new file.
 type appearance struct {
 	mode  fs.FileMode
 	owner fs.FileInfo
 }
 
-// looks returns the appearance of a file that replaces the file before and is a copy of original. Either may be nil.
+// looks returns the appearance of a file that replaces before and is a copy of original. Either may
+// be nil.
 func looks(before, original fs.FileInfo) appearance {
 	switch {
 	case before == nil && original == nil:
@@ -84,7 +87,7 @@ func looks(before, original fs.FileInfo) appearance {
 	return appearance{before.Mode().Perm() & original.Mode().Perm(), before}
 }
 
-// initial returns the mode of the file while it has no content.
+// initial returns the mode of the file until its content is written.
 func (a appearance) initial() fs.FileMode {
 	if a.owner == nil {
 		return 0o666
@@ -111,7 +114,7 @@ func fill(f *os.File, data []byte, look appearance, lock bool) error {
 	return f.Sync()
 }
 
-// createTemporary creates a file beside target. The umask applies to its mode.
+// createTemporary creates a file in the same directory as target. The umask applies to its mode.
 func createTemporary(target string, mode fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(target)
 	for i := range 10_000 {
@@ -124,7 +127,7 @@ func createTemporary(target string, mode fs.FileMode) (*os.File, error) {
 	return nil, fmt.Errorf("%s.%s.*%s: too many temporary files; delete them", dir, base, temporarySuffix)
 }
 
-// probe finds out whether replace will work.
+// probe returns an error if replace wouldn't work.
 func probe(path string) error {
 	target, err := atomicfile.Resolve(path)
 	if err != nil {
@@ -163,7 +166,7 @@ func probeOpen(path string) error {
 	return f.Close()
 }
 
-// folders are those that were made for something that may turn out not to be needed.
+// folders are directories created for a file that may turn out not to be needed.
 type folders struct {
 	made []string // outermost last
 	err  error
@@ -178,7 +181,7 @@ func makeFolders(dir string) folders {
 	return out
 }
 
-// remove takes away those that are still empty.
+// remove removes the directories that are still empty.
 func (f folders) remove() {
 	for _, dir := range f.made {
 		if os.Remove(dir) != nil {

@@ -14,11 +14,11 @@ import (
 	"tofu/internal/backend"
 )
 
-// held is a workspace's lock that this store has.
+// held is a lock of a workspace held by this store.
 type held struct {
 	id   string
 	name string  // the session's application name
-	keys []int64 // of advisory locks
+	keys []int64 // of the advisory locks
 }
 
 // querier is a connection or a transaction.
@@ -32,7 +32,7 @@ func tryLock(ctx context.Context, q querier, key int64) (bool, error) {
 	return ok, err
 }
 
-// add takes the lock of the workspace's row as well, if it isn't held yet.
+// add also takes the lock of the workspace's row, if it isn't held yet.
 func (h *held) add(ctx context.Context, q querier, key int64) error {
 	if slices.Contains(h.keys, key) {
 		return nil
@@ -47,7 +47,7 @@ func (h *held) add(ctx context.Context, q querier, key int64) error {
 	return err
 }
 
-// again takes the lock in a new session.
+// again takes the locks in a new session.
 func (h *held) again(ctx context.Context, conn *pgx.Conn) error {
 	if err := setName(ctx, conn, h.name); err != nil {
 		return err
@@ -64,7 +64,8 @@ func (h *held) again(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// nameKey is the lock of a workspace's name. IDs of rows are positive.
+// nameKey returns the lock key of a workspace's name. It can't clash with the IDs of rows, which
+// are positive.
 func (s *Store) nameKey(workspace string) int64 {
 	h := fnv.New64a()
 	h.Write([]byte(s.table + "\x00" + workspace))
@@ -75,7 +76,7 @@ func (s *Store) nameKey(workspace string) int64 {
 func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.locks[workspace]; h != nil { // to the session it would be granted once more
+	if h := s.locks[workspace]; h != nil { // the session itself would get the lock again
 		return "", &backend.LockedError{Info: &backend.LockInfo{ID: h.id, Who: h.name}}
 	}
 	conn, err := s.session(ctx)
@@ -90,7 +91,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// take takes the locks of a workspace: of its name first, so that nobody makes its row in the meantime, and of the row, if there is one.
+// take takes the locks of a workspace: first of its name, so that no other session creates its row
+// in the meantime, then of the row, if there is one.
 func (s *Store) take(ctx context.Context, conn *pgx.Conn, workspace string, h *held) error {
 	if err := h.take(ctx, conn, s.nameKey(workspace)); err != nil {
 		return err
@@ -111,7 +113,7 @@ func (s *Store) take(ctx context.Context, conn *pgx.Conn, workspace string, h *h
 	return nil
 }
 
-// take takes one of the locks, or says who has it.
+// take takes one of the locks, or returns an error that names the holder.
 func (h *held) take(ctx context.Context, conn *pgx.Conn, key int64) error {
 	ok, err := tryLock(ctx, conn, key)
 	if err != nil {
@@ -124,14 +126,15 @@ func (h *held) take(ctx context.Context, conn *pgx.Conn, key int64) error {
 	return nil
 }
 
-// setName tells other sessions who this is. The server keeps so many bytes, and takes only whole characters.
+// setName sets the application name of the session, which identifies us to other sessions. The
+// server limits its length in bytes and accepts only whole characters.
 func setName(ctx context.Context, conn *pgx.Conn, name string) error {
 	const longest = 63
 	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)", strings.ToValidUTF8(name[:min(len(name), longest)], ""))
 	return err
 }
 
-// holder finds out who holds a lock.
+// holder returns the holder of a lock.
 func holder(ctx context.Context, conn *pgx.Conn, key int64) *backend.LockInfo {
 	var (
 		pid     int
@@ -172,7 +175,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	}
 	delete(s.locks, workspace)
 	if s.conn == nil || s.conn.IsClosed() {
-		return nil // the lock went with the session
+		return nil // the lock ended with its session
 	}
 	return unlock(ctx, s.conn, h)
 }

@@ -36,7 +36,7 @@ type Store struct {
 	connect *pgx.ConnConfig
 	table   string // quoted, with its schema
 
-	mu    sync.Mutex // one query at a time; guards the rest
+	mu    sync.Mutex // one query at a time; guards the fields below
 	conn  *pgx.Conn
 	locks map[string]*held // by workspace
 }
@@ -69,7 +69,8 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// session gives the connection, a new one if the last broke off. Locks that were held are taken again. s.mu is held.
+// session returns the connection. If the last one was lost, it opens a new one and takes the held
+// locks again. s.mu must be held.
 func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// Close implements io.Closer: it ends the session. One that is needed later begins anew.
+// Close implements io.Closer. A new session is opened if the store is used again.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,11 +104,11 @@ func (s *Store) Close() error {
 	return s.conn.Close(ctx)
 }
 
-// prepare makes what isn't there yet.
+// prepare creates the schema and table if they don't exist.
 func (s *Store) prepare(ctx context.Context) error {
 	quoted := func(name string) string { return pgx.Identifier{name}.Sanitize() }
 	if !s.config.SkipSchema {
-		// Whoever may not create schemas may still use one that is there.
+		// Users who may not create schemas can still use an existing one.
 		var n int
 		if err := s.conn.QueryRow(ctx, "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1", s.config.Schema).Scan(&n); err != nil {
 			return err
@@ -119,7 +120,8 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 	}
 	if !s.config.SkipTable {
-		// IDs must be unique in the whole database, as advisory locks are: hence the sequence in a schema that all share.
+		// IDs must be unique in the whole database, as advisory locks are. So all schemas share a
+		// sequence.
 		for _, statement := range []string{
 			"CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint",
 			"CREATE TABLE IF NOT EXISTS " + s.table + ` (
@@ -139,7 +141,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// make runs a statement that creates something, again if somebody else creates the same at the same time.
+// make runs a statement that creates something. It retries if another session creates the same
+// object concurrently.
 func (s *Store) make(ctx context.Context, statement string) error {
 	const uniqueViolation, duplicateTable = "23505", "42P07"
 	_, err := s.conn.Exec(ctx, statement)
@@ -218,8 +221,8 @@ func (s *Store) Swap(ctx context.Context, workspace string, old, data []byte) er
 	})
 }
 
-// write runs a statement that writes a row. If the row is new and the workspace is locked, the row's own lock is taken before anybody
-// else can see the row.
+// write runs a statement that writes a row. If the row is new and the workspace is locked, the lock
+// of the row is taken before the row becomes visible to others.
 func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.Tx) (id int64, err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +246,9 @@ func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.
 	return nil
 }
 
-// inTransaction runs f in a transaction, which is committed if f succeeds. Only f's statements end with ctx: the client gives up a
-// session in which beginning or ending a transaction was cancelled, and the lock would go with it.
+// inTransaction runs f in a transaction and commits it if f succeeds. Only statements of f are
+// cancelled with ctx: the client closes a session if beginning or ending a transaction is
+// cancelled, and the lock would be lost.
 func inTransaction(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
 	const patience = 30 * time.Second
 	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -276,10 +280,10 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	return nil
 }
 
-// errProbe makes the probe's transaction roll back.
+// errProbe causes the rollback of the probe's transaction.
 var errProbe = errors.New("probe")
 
-// Probe implements backend.Prober: it writes and takes that back.
+// Probe implements backend.Prober. It writes in a transaction and rolls back.
 func (s *Store) Probe(ctx context.Context, workspace string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package storetest is the suite that every backend's store must pass. A driver's own test opens stores and calls [Run].
+// Package storetest is the conformance suite of state stores. A driver's own test opens stores and
+// calls [Run].
 //
-// Invariants: the suite uses nothing but the interfaces of package backend; what a store doesn't offer (workspaces, locks, swaps)
-// isn't asked of it, and the log says so.
+// Invariants: the suite uses only the interfaces of package backend; optional features that a store
+// lacks (workspaces, locks, swaps) are skipped and logged.
 package storetest

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/backend"
 )
 
-// Run runs the suite. open gives two stores over the same, empty storage, as two processes would have them.
+// Run runs the suite. open returns two stores over the same, empty storage, as for two processes.
 func Run(t *testing.T, open func(t *testing.T) (a, b backend.Store)) {
 	for _, test := range []struct {
 		name string
@@ -129,7 +129,7 @@ func lock(t *testing.T, a, b backend.Store) {
 	if _, err := lb.Lock(t.Context(), ws, info("third")); !errors.As(err, &locked) {
 		t.Fatalf("after a wrong unlock: %v", err)
 	}
-	// Unlocking doesn't need the context that locked.
+	// Unlocking must not depend on the context used for locking.
 	if err := la.Unlock(context.Background(), ws, id); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func lockRace(t *testing.T, a, b backend.Store) {
 	}
 }
 
-// writeWhileLocked checks that replacing the snapshot doesn't give up the lock.
+// writeWhileLocked checks that replacing the snapshot keeps the lock.
 func writeWhileLocked(t *testing.T, a, b backend.Store) {
 	la, lb := lockers(t, a, b)
 	id, err := la.Lock(t.Context(), ws, info("writer"))
@@ -272,7 +272,8 @@ func probe(t *testing.T, a, b backend.Store) {
 	}
 }
 
-// cancelled checks that a cancelled context gives an error or works, and that nothing half-written is left.
+// cancelled checks that a call with a cancelled context fails or works, but leaves no partial
+// write.
 func cancelled(t *testing.T, a, b backend.Store) {
 	put(t, a, ws, "before")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// FromConfig makes the source that the CLI configuration describes.
+// FromConfig returns the source that the CLI configuration describes.
 func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, tfdiags.Diagnostics) {
 	if cfg.Methods == nil {
 		implied := Implied{Direct: NewDirect(client, cfg.DownloadRetries)}
@@ -36,12 +36,13 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, tfdiags
 	return multi, diags
 }
 
-// NewDirect makes the source that asks the registries, with the environment's signature policy.
+// NewDirect returns the source that uses the registries, with the signature policy of the
+// environment.
 func NewDirect(client *registry.Client, retries int) *Direct {
 	return &Direct{Client: client, Retries: retries, Policy: PolicyFrom(os.Getenv), Now: time.Now}
 }
 
-// NewNetworkMirror makes a mirror of a URL that the user wrote.
+// NewNetworkMirror returns the mirror at a URL from the configuration or the command line.
 func NewNetworkMirror(client *registry.Client, text string, retries int) (*NetworkMirror, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

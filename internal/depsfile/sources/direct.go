@@ -20,21 +20,21 @@ import (
 	"tofu/internal/registry"
 )
 
-// Direct asks the registry at each provider's own host.
+// Direct is the source that uses the registry at each provider's own host.
 type Direct struct {
 	Client *registry.Client
 	// Retries is how often a failed download is repeated.
 	Retries int
-	// Policy says which signatures are demanded.
+	// Policy selects the required signatures.
 	Policy SignaturePolicy
 	// Now is the time at which keys must be valid.
 	Now func() time.Time
 
-	// The documents beside packages are the same for all platforms of a version; each is fetched once.
+	// Documents beside packages are the same for all platforms of a version; each is fetched once.
 	sides memo.Map[string, []byte]
 }
 
-// String names the method.
+// String returns the name of the method.
 func (d *Direct) String() string { return "the registry at its host" }
 
 // Versions asks the registry for the list of versions.
@@ -87,7 +87,7 @@ func (d *Direct) unknown(p addrs.Provider) error {
 	return e
 }
 
-// downloadDocument is what a registry says about one package.
+// downloadDocument is the registry's description of a package.
 type downloadDocument struct {
 	Protocols   []string
 	OS, Arch    string
@@ -105,7 +105,7 @@ type downloadDocument struct {
 	}
 }
 
-// Package asks the registry for a package and verifies what is signed.
+// Package asks the registry for a package and verifies the signature of its checksums.
 func (d *Direct) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
 	base, err := d.base(ctx, p)
 	if err != nil {
@@ -151,7 +151,8 @@ func (d *Direct) Package(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	return pkg, nil
 }
 
-// checkProtocols wants one of the plugin protocols 5 and 6, of any minor version. A registry may say nothing.
+// checkProtocols requires plugin protocol 5 or 6, of any minor version. The registry may omit the
+// list.
 func checkProtocols(protocols []string) error {
 	if len(protocols) == 0 {
 		return nil
@@ -195,7 +196,7 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 	return nil
 }
 
-// side fetches one of the documents beside the package. They need no credentials: their content is what is verified.
+// side fetches a document beside the package, without credentials.
 func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]byte, error) {
 	u, err := base.Parse(ref)
 	if err != nil || ref == "" {
@@ -210,7 +211,7 @@ func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]b
 	})
 }
 
-// parseSums reads lines "HEX  NAME". Others are ignored, as they can't vouch for anything.
+// parseSums parses lines "HEX  NAME" and ignores all others.
 func parseSums(text []byte) map[string]depsfile.Hash {
 	sums := make(map[string]depsfile.Hash)
 	for _, line := range strings.Split(string(text), "\n") {
@@ -225,8 +226,8 @@ func parseSums(text []byte) map[string]depsfile.Hash {
 	return sums
 }
 
-// reported checks the hashes that a registry gives for the packages of all platforms, and takes them over where the
-// registry itself is trusted to vouch: at the default host, as long as signatures aren't demanded for everything.
+// reported checks the form of the hashes that a registry reports for the packages of all platforms.
+// It trusts them only from the default registry, and only if signatures aren't enforced.
 func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	if doc.Packages == nil {
 		return nil

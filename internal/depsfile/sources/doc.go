@@ -1,10 +1,10 @@
-// Package sources tells where provider packages come from: local folders, mirrors on the network, registries, and
-// combinations of them as the CLI configuration describes them.
+// Package sources finds provider packages in local directories, network mirrors, registries, and
+// combinations of them as the CLI configuration describes.
 //
-// A [Source] answers two questions: which versions of a provider there are, and where one package is. Package install
-// decides which version to take, fetches, verifies and installs it.
+// A [Source] lists the versions of a provider and describes single packages. Package install
+// selects the version, fetches the package, verifies and installs it.
 //
-// Invariants: a [Package] says everything its verification needs, and a signature has been verified by the time the
-// Package exists; a source never writes to disk but into the file it is given; answers are not cached between runs,
-// since a registry may change at any time.
+// Invariants: a [Package] contains everything needed for its verification, and its signature has
+// already been verified; a source writes only to the file it is given; answers are not cached
+// between runs, because registries change.
 package sources

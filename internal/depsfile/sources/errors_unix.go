@@ -4,5 +4,5 @@ package sources
 
 import "syscall"
 
-// errNotDir is what reading a folder whose path leads through a file gives.
+// errNotDir is the error of reading a directory if the path leads through a file.
 var errNotDir error = syscall.ENOTDIR

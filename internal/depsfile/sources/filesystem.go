@@ -15,11 +15,12 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-// Filesystem is a folder of packages, packed (HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_PLATFORM.zip),
-// unpacked (HOST/NAMESPACE/TYPE/VERSION/PLATFORM/) or both. Stray files are ignored.
+// Filesystem is a directory of packages, packed
+// (HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_PLATFORM.zip), unpacked
+// (HOST/NAMESPACE/TYPE/VERSION/PLATFORM/) or both. Other files are ignored.
 type Filesystem struct{ Dir string }
 
-// String names the folder.
+// String returns a description with the path of the directory.
 func (f Filesystem) String() string { return "the local directory " + f.Dir }
 
 type localPackage struct {
@@ -29,7 +30,7 @@ type localPackage struct {
 	archive  string
 }
 
-// Versions lists the releases with at least one package.
+// Versions returns the releases with at least one package.
 func (f Filesystem) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
 	packages, err := f.packages(p)
 	if err != nil {
@@ -49,7 +50,7 @@ func (f Filesystem) Versions(ctx context.Context, p addrs.Provider) (Versions, e
 	return found, nil
 }
 
-// Package finds a package; an unpacked one goes before an archive.
+// Package returns a package. Unpacked ones take precedence over archives.
 func (f Filesystem) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
 	packages, err := f.packages(p)
 	if err != nil {
@@ -68,20 +69,20 @@ func (f Filesystem) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 	return found, nil
 }
 
-// Has tells whether there is any package of a provider.
+// Has reports whether there is any package of a provider.
 func (f Filesystem) Has(p addrs.Provider) bool {
 	packages, err := f.packages(p)
 	return err == nil && len(packages) > 0
 }
 
-// LocalArchive is an archive in a folder.
+// LocalArchive is an archive in a directory.
 type LocalArchive struct {
 	Version  depsfile.Version
 	Platform depsfile.Platform
 	Path     string
 }
 
-// Archives lists all archives of a provider.
+// Archives returns all archives of a provider.
 func (f Filesystem) Archives(p addrs.Provider) []LocalArchive {
 	packages, err := f.packages(p)
 	if err != nil {
@@ -96,13 +97,13 @@ func (f Filesystem) Archives(p addrs.Provider) []LocalArchive {
 	return found
 }
 
-// Unpacked tells whether a package lies in a folder on this machine.
+// Unpacked reports whether there is an unpacked package in a local directory.
 func (f Filesystem) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
 	info, err := os.Stat(pkgstore.PackageDir(f.Dir, p, v, platform))
 	return err == nil && info.IsDir()
 }
 
-// ArchiveName is the file name of an archive in registries and mirrors.
+// ArchiveName returns the file name of an archive in registries and mirrors.
 func ArchiveName(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
 	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.Type, v, platform)
 }
@@ -111,7 +112,7 @@ func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
 	base := filepath.Join(f.Dir, p.DisplayHost(), p.Namespace, p.Type)
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
-		_, err = os.Stat(f.Dir) // a mirror that isn't there at all is a mistake
+		_, err = os.Stat(f.Dir) // if the whole mirror is missing, it is a mistake
 	} else if err == nil {
 		return f.list(base, p, entries), nil
 	}
@@ -121,7 +122,7 @@ func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
 	return nil, nil
 }
 
-// list gives the packages among the entries of a provider's folder.
+// list returns the packages among the entries of a provider's directory.
 func (f Filesystem) list(base string, p addrs.Provider, entries []fs.DirEntry) []localPackage {
 	var found []localPackage
 	for _, e := range entries {

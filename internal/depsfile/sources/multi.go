@@ -9,7 +9,8 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Method is a source for some providers only. Exclusions go before inclusions; without inclusions all are included.
+// Method is a source for some providers only. Exclusions take precedence over inclusions. Without
+// inclusions all providers are included.
 type Method struct {
 	Source  Source
 	Include Patterns
@@ -20,8 +21,8 @@ func (m Method) applies(p addrs.Provider) bool {
 	return !m.Exclude.Match(p) && (len(m.Include) == 0 || m.Include.Match(p))
 }
 
-// Multi is a list of methods. The versions are those of all methods that apply; a package comes from the first that
-// has its version.
+// Multi is a list of methods. It offers the versions of all applicable methods. A package comes
+// from the first method that has its version.
 type Multi []Method
 
 // String lists the sources.
@@ -33,7 +34,7 @@ func (m Multi) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Versions gives the versions of all methods that apply.
+// Versions returns the versions of all applicable methods.
 func (m Multi) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
 	var found Versions
 	var missing NoProviderError
@@ -67,7 +68,7 @@ func (m Multi) Versions(ctx context.Context, p addrs.Provider) (Versions, error)
 	return found, nil
 }
 
-// Package asks the methods that apply, in order.
+// Package asks the applicable methods in order.
 func (m Multi) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
 	for _, method := range m {
 		if !method.applies(p) {
@@ -84,7 +85,7 @@ func (m Multi) Package(ctx context.Context, p addrs.Provider, v depsfile.Version
 	return nil, &NoPackageError{p, v, platform}
 }
 
-// Unpacked tells whether a package lies in a folder of one of the methods that apply.
+// Unpacked reports whether an applicable method has an unpacked package in a local directory.
 func (m Multi) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
 	for _, method := range m {
 		if f, ok := method.Source.(Filesystem); ok && method.applies(p) && f.Unpacked(p, v, platform) {
@@ -94,14 +95,14 @@ func (m Multi) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.
 	return false
 }
 
-// Implied is what applies without a provider_installation block: a provider that lies in one of the folders is taken
-// from the folders only, all others directly.
+// Implied is the source without a provider_installation block. A provider that any of the
+// directories contains is installed only from them; all others come from their registry.
 type Implied struct {
 	Folders []Filesystem
 	Direct  Source
 }
 
-// String names the sources.
+// String lists the sources.
 func (i Implied) String() string {
 	if len(i.Folders) == 0 {
 		return i.Direct.String()
@@ -126,17 +127,17 @@ func (i Implied) source(p addrs.Provider) Source {
 	return i.Direct
 }
 
-// Versions asks the folders or the registry.
+// Versions asks the directories or the registry.
 func (i Implied) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
 	return i.source(p).Versions(ctx, p)
 }
 
-// Package asks the folders or the registry.
+// Package asks the directories or the registry.
 func (i Implied) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
 	return i.source(p).Package(ctx, p, v, platform)
 }
 
-// Unpacked tells whether a package lies in one of the folders.
+// Unpacked reports whether one of the directories has an unpacked package.
 func (i Implied) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
 	return i.local().Unpacked(p, v, platform)
 }

@@ -18,11 +18,11 @@ type NetworkMirror struct {
 	Client  *registry.Client
 	URL     *url.URL
 	Retries int // of failed downloads
-	// TrustAllHashes records the hashes the mirror reports for all platforms.
+	// TrustAllHashes records the hashes that the mirror reports for all platforms.
 	TrustAllHashes bool
 }
 
-// String names the mirror.
+// String returns a description with the URL of the mirror.
 func (m *NetworkMirror) String() string { return "the network mirror " + httpclient.Redact(m.URL) }
 
 // Versions reads index.json.
@@ -84,7 +84,7 @@ func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfil
 			case err != nil && ours:
 				return nil, fmt.Errorf("%s reports an invalid checksum: %w", m, err)
 			case err != nil:
-				continue // whoever installs that package will be told
+				continue // reported when that package is installed
 			case ours:
 				pkg.Reported = append(pkg.Reported, h)
 				pkg.Auth = "verified checksum"
@@ -98,10 +98,11 @@ func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfil
 	return pkg, nil
 }
 
-// document reads one of the mirror's JSON documents. A web server that answers everything with some page is told by
-// the type.
+// document reads a JSON document of the mirror. Servers that answer every request with some page
+// are detected by the content type.
 func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name string, into any) (*url.URL, error) {
-	ref := &url.URL{Path: "./" + p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name} // without the dot, a host with a port looks like a scheme
+	// without "./", a host with a port would look like a URL scheme
+	ref := &url.URL{Path: "./" + p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name}
 	doc, err := m.Client.Get(ctx, m.URL.ResolveReference(ref), m.URL.Host)
 	if err != nil {
 		return nil, err

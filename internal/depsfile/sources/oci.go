@@ -28,8 +28,9 @@ type OCIMirror struct {
 	repository func(addrs.Provider) (string, error)
 }
 
-// NewOCIMirror returns a mirror with a template of HCL, such as "example.com/providers/${namespace}/${type}". Every part
-// of an address that the inclusion patterns leave open must be in it, or else providers would share a repository.
+// NewOCIMirror returns a mirror for an HCL template such as
+// "example.com/providers/${namespace}/${type}". The template must contain every part of an address
+// that the inclusion patterns leave open, or providers would share a repository.
 func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMirror, error) {
 	expr, diags := hclsyntax.ParseTemplate([]byte(template), "repository_template", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -54,7 +55,8 @@ func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMi
 	return m, nil
 }
 
-// NewOCIMirrorURI returns a mirror with a URI template (RFC 6570), such as "example.com/providers/{namespace}/{type}".
+// NewOCIMirrorURI returns a mirror for a URI template (RFC 6570) such as
+// "example.com/providers/{namespace}/{type}".
 func NewOCIMirrorURI(client *oci.Client, template string) (*OCIMirror, error) {
 	parsed, err := uritemplate.New(template)
 	if err != nil {
@@ -81,10 +83,10 @@ func NewOCIMirrorURI(client *oci.Client, template string) (*OCIMirror, error) {
 	return m, nil
 }
 
-// addressParts are the symbols of templates.
+// addressParts are the variables of templates.
 var addressParts = []string{"hostname", "namespace", "type"}
 
-// check returns an error if the template doesn't lead to the address of a repository.
+// check returns an error if the template doesn't result in a valid repository address.
 func (m *OCIMirror) check() error {
 	example, err := m.repository(addrs.Provider{Host: "x.example", Namespace: "x", Type: "x"})
 	if err != nil {
@@ -93,7 +95,7 @@ func (m *OCIMirror) check() error {
 	return oci.CheckRepository(example)
 }
 
-// unshared returns a function like the given one for which it is an error that two providers have the same repository.
+// unshared wraps a function so that it fails if two providers have the same repository.
 func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provider) (string, error) {
 	var owners sync.Map // addrs.Provider by repository
 	return func(p addrs.Provider) (string, error) {
@@ -109,7 +111,8 @@ func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provid
 	}
 }
 
-// openParts tells which parts of an address patterns leave open: those with a wildcard or with several values.
+// openParts returns the parts of an address that patterns leave open: those with a wildcard or
+// several values.
 func openParts(include Patterns) map[string]bool {
 	open := map[string]bool{"hostname": len(include) == 0, "namespace": len(include) == 0, "type": len(include) == 0}
 	for _, p := range include {
@@ -121,10 +124,10 @@ func openParts(include Patterns) map[string]bool {
 	return open
 }
 
-// String names the mirror.
+// String returns a description with the template.
 func (m *OCIMirror) String() string { return "the OCI mirror " + m.text }
 
-// evalTemplate returns the value of a template of HCL for a provider.
+// evalTemplate returns the value of an HCL template for a provider.
 func evalTemplate(expr hclsyntax.Expression, text string, p addrs.Provider) (string, error) {
 	v, diags := expr.Value(&hcl.EvalContext{Variables: map[string]cty.Value{
 		"hostname": cty.StringVal(p.Host), "namespace": cty.StringVal(p.Namespace), "type": cty.StringVal(p.Type)}})
@@ -138,7 +141,7 @@ func evalTemplate(expr hclsyntax.Expression, text string, p addrs.Provider) (str
 	return name.AsString(), nil
 }
 
-// Versions lists the tags that are versions.
+// Versions returns the tags that are versions.
 func (m *OCIMirror) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
 	repository, err := m.repository(p)
 	if err != nil {
@@ -184,7 +187,7 @@ func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 	}
 	var found []ocispec.Descriptor
 	for _, desc := range index.Manifests {
-		// What wants a certain version of the system is for somebody else.
+		// Packages for a certain version of the operating system are not for us.
 		if p := desc.Platform; desc.ArtifactType == packageArtifact && p != nil && p.OS == platform.OS && p.Architecture == platform.Arch && p.OSVersion == "" {
 			found = append(found, desc)
 		}

@@ -7,11 +7,11 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Pattern stands for providers; "*" in place of a part of the address means any.
+// Pattern matches provider addresses. A part "*" matches anything.
 type Pattern addrs.Provider
 
-// ParsePattern reads a provider address with wildcards. Without a host the default host is meant: "*/*" is not
-// everything.
+// ParsePattern parses a provider address with wildcards. It defaults to the default host, so "*/*"
+// doesn't match everything.
 func ParsePattern(text string) (Pattern, error) {
 	parts := strings.Split(text, "/")
 	filled := strings.Split(text, "/")
@@ -40,15 +40,15 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern(p), nil
 }
 
-// Matches tells whether the provider is one of those the pattern stands for.
+// Matches reports whether the pattern matches a provider.
 func (pt Pattern) Matches(p addrs.Provider) bool {
 	return (pt.Host == "*" || pt.Host == p.Host) && (pt.Namespace == "*" || pt.Namespace == p.Namespace) && (pt.Type == "*" || pt.Type == p.Type)
 }
 
-// Patterns is a list of which one must match.
+// Patterns is a list of alternative patterns.
 type Patterns []Pattern
 
-// Match tells whether one of them matches.
+// Match reports whether one of the patterns matches.
 func (pts Patterns) Match(p addrs.Provider) bool {
 	for _, pt := range pts {
 		if pt.Matches(p) {

@@ -12,9 +12,9 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// SignaturePolicy says which signatures are good enough.
+// SignaturePolicy selects the acceptable signatures.
 type SignaturePolicy struct {
-	// Enforce demands a signature even at the default registry for providers of which it has no keys.
+	// Enforce requires a signature even for providers without keys at the default registry.
 	Enforce bool
 	// EnforceExpiry refuses keys and signatures that have expired.
 	EnforceExpiry bool
@@ -33,8 +33,9 @@ type signingKey struct {
 	Armor string `json:"ascii_armor"`
 }
 
-// verifySignature checks a detached signature against the keys that the registry lists, and names the one that made
-// it. Expiry is looked at last: it makes a valid signature no less valid, only less certain.
+// verifySignature checks a detached signature against the keys listed by the registry and returns
+// the key that made it. Expiry is checked last: an expired signature is still valid, and refused
+// only if the policy says so.
 func verifySignature(data, signature []byte, keys []signingKey, policy SignaturePolicy, now time.Time) (keyID string, err error) {
 	if len(keys) == 0 {
 		return "", errors.New("the registry lists no key that could have signed the package, which is demanded")

@@ -12,61 +12,64 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Source is a place that provider packages can be installed from.
+// Source finds provider packages.
 type Source interface {
-	// Versions lists all versions of a provider, on any platform; the error is a *NoProviderError when the source doesn't know it.
+	// Versions returns all versions of a provider, for any platform. The error is a
+	// *NoProviderError if the source doesn't know the provider.
 	Versions(ctx context.Context, p addrs.Provider) (Versions, error)
-	// Package describes one package; the error is a *NoPackageError when there is none for the platform.
+	// Package describes a package. The error is a *NoPackageError if there is none for the
+	// platform.
 	Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error)
-	// String says where that is, for messages: "local directory /srv/providers".
+	// String describes the source in messages: "the local directory /srv/providers".
 	String() string
 }
 
-// Versions is what a source offers of one provider.
+// Versions holds the versions of a provider at a source.
 type Versions struct {
 	List     []depsfile.Version
-	Warnings []string // of the registry, about the provider
+	Warnings []string // from the registry, about the provider
 }
 
-// Package describes one provider package and how to verify it. Exactly one of Dir, Archive and Fetch says where it is.
+// Package describes a provider package and how to verify it. Exactly one of Dir, Archive and Fetch
+// is set.
 type Package struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
 	Platform depsfile.Platform
 
-	Dir     string // an unpacked package on this machine
-	Archive string // a .zip file on this machine
+	Dir     string // an unpacked local package
+	Archive string // a local .zip file
 	Fetch   Fetch
-	Name    string // the archive's file name as its publisher calls it
+	Name    string // the archive's file name as published
 
-	// ArchiveHash is the "zh:" hash the archive must have; empty when the source doesn't know it.
+	// ArchiveHash is the "zh:" hash that the archive must have, or empty if unknown.
 	ArchiveHash depsfile.Hash
-	// ContentHash is the "h1:" hash that the source vouches for; empty when it doesn't say.
+	// ContentHash is the "h1:" hash that the source reports, or empty if unknown.
 	ContentHash depsfile.Hash
-	// Size is the size the archive must have; 0 when unknown.
+	// Size is the size that the archive must have, or 0 if unknown.
 	Size int64
-	// Reported are hashes of this package as the source tells them: one of them must match unless the list is empty.
-	// Those that do match are recorded in the lock file.
+	// Reported are hashes of this package reported by the source. Unless the list is empty, one
+	// must match. Those that match are recorded in the lock file.
 	Reported []depsfile.Hash
-	// Trusted are hashes of this version's packages for any platform that are vouched for, by a signature or because
-	// the user trusts the source; all are recorded in the lock file.
+	// Trusted are authenticated hashes of this version's packages for any platform: they are
+	// signed, or the user trusts the source. All are recorded in the lock file.
 	Trusted []depsfile.Hash
 
-	// Auth says how the package is vouched for, for messages: "signed", "unauthenticated".
+	// Auth describes in messages how the package was authenticated: "signed", "unauthenticated".
 	Auth string
-	// KeyID names the key that signed, if any.
+	// KeyID is the ID of the signing key, if any.
 	KeyID string
 }
 
-// Fetch writes an archive to dst, which is empty. Progress is told how many bytes came, and how many there are, 0 when that is
-// unknown; it may be nil.
+// Fetch writes an archive to dst, which is empty. It reports the number of bytes fetched so far and
+// in total (0 if unknown) to progress, which may be nil.
 type Fetch func(ctx context.Context, dst *os.File, progress func(done, total int64)) error
 
-// NoProviderError tells that a source doesn't know a provider.
+// NoProviderError reports that a source doesn't know a provider.
 type NoProviderError struct {
 	Provider addrs.Provider
-	Sources  []string // where it was looked for
-	Hint     string   // a further sentence, or empty
+	Sources  []string // the sources that were searched
+	Hint     string   // an additional sentence, or empty
 }
 
 func (e *NoProviderError) Error() string {
@@ -80,7 +83,7 @@ func (e *NoProviderError) Error() string {
 	return text
 }
 
-// NoPackageError tells that a release has no package for a platform.
+// NoPackageError reports that a release has no package for a platform.
 type NoPackageError struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
@@ -91,14 +94,14 @@ func (e *NoPackageError) Error() string {
 	return fmt.Sprintf("provider %s %s isn't available for %s", e.Provider, e.Version, e.Platform)
 }
 
-// Newest gives the newest version of a list within a set.
+// Newest returns the newest acceptable version in list.
 func Newest(list []depsfile.Version, acceptable func(depsfile.Version) bool) (depsfile.Version, bool) {
 	list = slices.DeleteFunc(slices.Clone(list), func(v depsfile.Version) bool { return !acceptable(v) })
 	if len(list) == 0 {
 		return depsfile.Version{}, false
 	}
 	return slices.MaxFunc(list, func(a, b depsfile.Version) int {
-		// Build metadata has no order; make the choice a stable one.
+		// Build metadata has no precedence: compare the text for a stable order.
 		return cmp.Or(depsfile.CompareVersions(a, b), strings.Compare(a.String(), b.String()))
 	}), true
 }

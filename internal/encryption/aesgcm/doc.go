@@ -1,4 +1,5 @@
-// Package aesgcm is the encryption method aes_gcm: AES in Galois/Counter Mode with a random nonce in front of the encrypted bytes.
+// Package aesgcm implements the encryption method aes_gcm: AES in Galois/Counter Mode with a random
+// nonce in front of the encrypted bytes.
 //
-// Invariants: the nonce is new for each encryption; data that was changed isn't decrypted.
+// Invariants: each encryption uses a new nonce; modified data is not decrypted.
 package aesgcm

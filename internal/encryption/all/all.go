@@ -27,7 +27,7 @@ func unsupported(name string) *encryption.KeyDriver {
 	return &encryption.KeyDriver{Name: name, Unsupported: "This version can't use it yet."}
 }
 
-// Registry gives the drivers by name.
+// Registry returns the drivers by name.
 func Registry() *encryption.Registry {
 	r := &encryption.Registry{KeyProviders: make(map[string]*encryption.KeyDriver), Methods: make(map[string]*encryption.MethodDriver)}
 	for _, d := range keyDrivers {

@@ -1,5 +1,5 @@
-// Package all is the table of key providers and encryption methods.
+// Package all lists the key providers and encryption methods.
 //
-// Invariants: a name is in a table once; key providers of OpenTofu that this program doesn't have are in it too, so that a
-// configuration that uses one gets an answer instead of "unknown".
+// Invariants: names are unique; key providers of OpenTofu that this program doesn't support are
+// listed too, so that configurations that use them get a specific error instead of "unknown".
 package all

@@ -1,6 +1,9 @@
-// Package external lets programs of the user's own provide keys or encrypt: the key provider and the method of that name.
+// Package external implements the key provider and the method "external", which run user-defined
+// programs.
 //
-// A program prints a line that says what it is, reads a question from its standard input and prints the answer, both JSON.
+// A program prints a header line, reads a request from standard input and prints the response. Both
+// are JSON.
 //
-// Invariants: commands are started directly, without a shell; a program that fails is named, with what it printed to standard error.
+// Invariants: commands are started directly, without a shell; the error for a failed program
+// contains its name and its error output.
 package external

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// header is the line that a program prints first.
+// header is the first line that a program prints.
 type header struct {
 	Magic   string `json:"magic"`
 	Version int    `json:"version"`
@@ -19,7 +19,7 @@ type header struct {
 
 const version = 1
 
-// ask runs a program, asks it a question and reads the answer.
+// ask runs a program, sends it the question and decodes the answer.
 func ask(ctx context.Context, command []string, magic string, question, answer any) error {
 	input, err := json.Marshal(question)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package keytest is the suite that every key provider must pass. A driver's own test opens providers and calls [Run].
+// Package keytest is the conformance suite of key providers. A driver's own test opens providers
+// and calls [Run].
 //
-// Invariants: the suite uses nothing but the interface of package encryption.
+// Invariants: the suite uses only the interface of package encryption.
 package keytest

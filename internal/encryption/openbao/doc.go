@@ -1,6 +1,7 @@
-// Package openbao is the key provider openbao: data keys from the transit engine of an OpenBao server, or of an old enough Vault.
+// Package openbao implements the key provider openbao: data keys from the transit engine of an
+// OpenBao server, or of an old version of Vault.
 //
-// Its metadata is the data key as the server encrypted it, which the server alone can decrypt.
+// Its metadata is the data key encrypted by the server, which only the server can decrypt.
 //
-// Invariants: a key isn't kept anywhere but in memory; the token appears in no error.
+// Invariants: a key is kept only in memory; errors never contain the token.
 package openbao

@@ -53,7 +53,7 @@ type question struct {
 	AssociatedData string `json:"associated_data,omitempty"`
 }
 
-// metadata is what is stored.
+// metadata is stored with the encrypted data.
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 }
@@ -90,7 +90,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	return encryption.Keys{Decryption: answer.Plaintext}, nil, nil
 }
 
-// call asks the transit engine for something.
+// call sends a request to the transit engine.
 func (p *provider) call(ctx context.Context, operation string, q question, answer any) error {
 	body, err := json.Marshal(q)
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	minPassphrase = 16
 	minIterations = 200_000
 	maxLength     = 1 << 16
-	// maxWork is how many rounds of the hash function the metadata of a file may ask for, unless the configuration asks for more: less
-	// than a minute.
+	// maxWork is the number of rounds of the hash function that the metadata of a file may require,
+	// unless the configuration requires more. They take less than a minute.
 	maxWork = 100_000_000
 )
 
@@ -59,7 +59,7 @@ func open(c *Config, chained bool) (encryption.KeyProvider, error) {
 
 type provider struct{ config Config }
 
-// metadata is what is stored.
+// metadata is stored with the encrypted data.
 type metadata struct {
 	Salt       []byte `json:"salt"`
 	Iterations int    `json:"iterations"`
@@ -116,13 +116,14 @@ func (p *provider) KeySize(stored []byte) int {
 	return then.KeyLength
 }
 
-// work returns how many rounds of the hash function deriving the key takes.
+// work returns the number of rounds of the hash function needed to derive the key.
 func (m *metadata) work() float64 {
 	size := hashes[m.Hash]().Size()
 	return float64(m.Iterations) * float64((m.KeyLength+size-1)/size)
 }
 
-// derive derives the key. When ctx ends it returns at once, and leaves the derivation to end by itself.
+// derive derives the key. If ctx ends it returns at once, and the derivation continues in the
+// background.
 func (m *metadata) derive(ctx context.Context, secret string) ([]byte, error) {
 	if secret == "" {
 		return nil, errors.New("the key provider that it is chained to returned no key")

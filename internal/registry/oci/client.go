@@ -23,10 +23,10 @@ import (
 	"tofu/internal/registry"
 )
 
-// ZipLayer is the media type of the one layer that holds a package.
+// ZipLayer is the media type of the layer that contains a package.
 const ZipLayer = "archive/zip"
 
-// maxManifest is the most that a manifest may have.
+// maxManifest is the maximum size of a manifest.
 const maxManifest = 8 << 20
 
 // Client reads from OCI registries.
@@ -34,12 +34,13 @@ type Client struct {
 	credentials *credentials
 	http        *httpclient.Client
 	userAgent   string
-	stall       time.Duration // how long a document may take, and a download bring nothing, before it counts as broken off
+	// limit for fetching a document, and for the time without data during a download
+	stall time.Duration
 
-	caches sync.Map // the tokens that were issued, an auth.Cache for each repository
+	caches sync.Map // issued tokens: an auth.Cache for each repository
 }
 
-// New makes a client that follows the same rules as another one.
+// New returns a client with the configuration of another client.
 func New(c *registry.Client) *Client {
 	return &Client{
 		credentials: newCredentials(c.Config()),
@@ -49,7 +50,7 @@ func New(c *registry.Client) *Client {
 	}
 }
 
-// CheckRepository tells what is wrong with a repository's address, if anything is.
+// CheckRepository returns an error if a repository's address is invalid.
 func CheckRepository(name string) error {
 	if _, err := remote.NewRepository(name); err != nil {
 		return fmt.Errorf("%q is no address of an OCI repository: %w", name, err)
@@ -63,7 +64,7 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 		return nil, fmt.Errorf("%q is no address of an OCI repository: %w", name, err)
 	}
 	repeating := *c.http.Std()
-	repeating.Transport = retry.NewTransport(repeating.Transport) // it only reads
+	repeating.Transport = retry.NewTransport(repeating.Transport) // all requests are reads
 	cache, _ := c.caches.LoadOrStore(name, auth.NewCache())
 	client := &auth.Client{Client: &repeating, Cache: cache.(auth.Cache),
 		Credential: func(ctx context.Context, host string) (auth.Credential, error) {
@@ -74,10 +75,10 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	return repo, nil
 }
 
-// ErrNotFound tells that a repository, tag or artifact isn't there.
+// ErrNotFound reports that a repository, tag or artifact doesn't exist.
 var ErrNotFound = errdef.ErrNotFound
 
-// Tags lists a repository's tags.
+// Tags returns the tags of a repository.
 func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) {
 	repo, err := c.repository(repository)
 	if err != nil {
@@ -94,7 +95,8 @@ func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) 
 	return all, wrap(because(ctx, err), repository)
 }
 
-// watch gives a context that ends when the timer does: when nothing has come for a while, unless somebody says that something has.
+// watch returns a context that is cancelled when the timer fires. Resetting the watchdog timer
+// postpones that.
 func watch(ctx context.Context, stall time.Duration) (watched context.Context, watchdog *time.Timer, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watchdog = time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %s: %w", stall, errBroken)) })
@@ -104,7 +106,7 @@ func watch(ctx context.Context, stall time.Duration) (watched context.Context, w
 	}
 }
 
-// because prefers the reason for which a context ended over the error that this led to.
+// because returns the cause if ctx was cancelled, or else err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -112,7 +114,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// wrap tells a repository that isn't there from other failures.
+// wrap adds context to an error and distinguishes missing repositories from other failures.
 func wrap(err error, what string) error {
 	if err == nil {
 		return nil
@@ -123,7 +125,7 @@ func wrap(err error, what string) error {
 	return fmt.Errorf("reading %s: %w", what, httpclient.Clean(err))
 }
 
-// Index reads the index manifest with a tag.
+// Index returns the index manifest with a tag.
 func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.Index, error) {
 	var index ocispec.Index
 	if _, err := c.manifest(ctx, repository, tag, ocispec.MediaTypeImageIndex, &index); err != nil {
@@ -132,7 +134,8 @@ func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.In
 	return &index, nil
 }
 
-// Package reads the manifest with a tag or digest and gives the layer with the package, and the manifest's own digest.
+// Package reads the manifest with a tag or digest. It returns the layer with the package and the
+// digest of the manifest.
 func (c *Client) Package(ctx context.Context, repository, reference, artifactType string) (layer ocispec.Descriptor, digest string, err error) {
 	var m ocispec.Manifest
 	if digest, err = c.manifest(ctx, repository, reference, ocispec.MediaTypeImageManifest, &m); err != nil {
@@ -153,8 +156,8 @@ func (c *Client) Package(ctx context.Context, repository, reference, artifactTyp
 	return found[0], digest, nil
 }
 
-// manifest reads a manifest of a type and gives its digest. Registry and manifest must agree on the type: a document that can be read
-// as several types has a digest that says nothing.
+// manifest reads a manifest of a type and returns its digest. Registry and manifest must agree on
+// the type: the digest of a document that can be read as several types proves nothing.
 func (c *Client) manifest(ctx context.Context, repository, reference, kind string, into any) (digest string, err error) {
 	repo, err := c.repository(repository)
 	if err != nil {
@@ -187,8 +190,9 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 	return desc.Digest.String(), nil
 }
 
-// Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that breaks off or brings nothing any more is
-// continued where it stopped, if the registry can do that. Progress is told how many bytes came, of how many; nil for nobody.
+// Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that is
+// interrupted or stalls is resumed if the registry supports that. progress receives the number of
+// bytes fetched so far and in total; it may be nil.
 func (c *Client) Fetch(ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File, progress func(done, total int64)) error {
 	repo, err := c.repository(repository)
 	if err != nil {
@@ -211,10 +215,10 @@ func (c *Client) Fetch(ctx context.Context, repository string, desc ocispec.Desc
 	}
 }
 
-// fetchRetries is how often a transfer may break off without having brought anything.
+// fetchRetries is the number of attempts without any data after which a transfer fails.
 const fetchRetries = 2
 
-// errBroken is a transfer that may be continued.
+// errBroken reports a transfer that may be resumed.
 var errBroken = errors.New("the transfer broke off")
 
 // transfer is the state of a download over several attempts.
@@ -237,7 +241,7 @@ func (t *transfer) attempt(ctx context.Context) error {
 	defer body.Close()
 	if t.written > 0 {
 		seeker, ok := body.(io.Seeker)
-		if _, err := seekTo(seeker, ok, t.written); err != nil { // from the start, then
+		if _, err := seekTo(seeker, ok, t.written); err != nil { // then from the start
 			if t.written, err = 0, t.dst.Truncate(0); err != nil {
 				return err
 			}
@@ -287,7 +291,7 @@ func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Time
 	}
 }
 
-// verify compares what was written with the digest.
+// verify checks the written content against the digest.
 func (t *transfer) verify() error {
 	if _, err := t.dst.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 	"tofu/internal/cliconfig"
 )
 
-// credentials finds what to log in with. The files are read when the first repository is used.
+// credentials finds the credentials for repositories. The files are read on first use.
 type credentials struct {
 	explicit []cliconfig.OCICredentials
 	general  cliconfig.OCIDefault
@@ -43,7 +43,7 @@ func newCredentials(cfg *cliconfig.Config) *credentials {
 	return c
 }
 
-// match is how specific a pattern HOST[/PATH] is for a repository: -1 when it doesn't match.
+// match returns how specific a pattern HOST[/PATH] is for a repository, or -1 if it doesn't match.
 func match(pattern, host, repository string) int {
 	patternHost, path, _ := strings.Cut(strings.TrimSuffix(pattern, "/"), "/")
 	switch {
@@ -57,8 +57,8 @@ func match(pattern, host, repository string) int {
 	return -1
 }
 
-// find takes the most specific credentials over all places; at the same depth those of the CLI configuration go first,
-// then those of earlier files.
+// find returns the most specific credentials. With equal specificity, the CLI configuration takes
+// precedence, then earlier files.
 func (c *credentials) find(ctx context.Context, host, repository string) (auth.Credential, error) {
 	best := -1
 	var take func() (auth.Credential, error)
@@ -102,7 +102,7 @@ func (c *credentials) explicitly(ctx context.Context, e cliconfig.OCICredentials
 	return auth.Credential{Username: e.Username, Password: e.Password, AccessToken: e.AccessToken, RefreshToken: e.RefreshToken}, nil
 }
 
-// dockerConfig is a configuration file of Docker, Podman and others.
+// dockerConfig is a configuration file of Docker, Podman or a compatible tool.
 type dockerConfig struct {
 	Auths   map[string]dockerAuth
 	Helpers map[string]string `json:"credHelpers"`
@@ -130,7 +130,7 @@ func (a dockerAuth) credential() (auth.Credential, error) {
 	return c, nil
 }
 
-// dockerPattern reads a key of "auths", which old versions wrote as a URL.
+// dockerPattern parses a key of "auths". Old versions wrote URLs.
 func dockerPattern(key string) string {
 	_, rest, ok := strings.Cut(key, "://")
 	if !ok {
@@ -140,7 +140,7 @@ func dockerPattern(key string) string {
 	return host
 }
 
-// defaultFiles lists the places of such files, the most important one first.
+// defaultFiles returns the paths of such files, most important first.
 func defaultFiles() []string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -157,7 +157,7 @@ func defaultFiles() []string {
 	return append(files, filepath.Join(config, "containers", "auth.json"), filepath.Join(home, ".docker", "config.json"), filepath.Join(home, ".dockercfg"))
 }
 
-// readConfigs reads files; those that were named must be there.
+// readConfigs reads files. If named is set, they must exist.
 func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 	var configs []dockerConfig
 	for _, path := range paths {
@@ -177,10 +177,10 @@ func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 	return configs, nil
 }
 
-// helperDelay is how long the output is read of what a helper left behind, when it has ended itself.
+// helperDelay limits the wait for output of processes that an exited helper left running.
 const helperDelay = 5 * time.Second
 
-// runHelper asks a program docker-credential-NAME.
+// runHelper runs the program docker-credential-NAME.
 func runHelper(ctx context.Context, name, server string) (auth.Credential, error) {
 	if strings.ContainsAny(name, `/\`) {
 		return auth.EmptyCredential, fmt.Errorf("%q is no name of a credential helper", name)
@@ -193,7 +193,7 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = strings.NewReader(server), &out, helperDelay
 	if err := cmd.Run(); err != nil {
-		text := strings.TrimSpace(out.String()) // errors come on the same stream
+		text := strings.TrimSpace(out.String()) // errors are printed to the same stream
 		if strings.Contains(text, "credentials not found") {
 			return auth.EmptyCredential, nil
 		}

@@ -1,9 +1,10 @@
-// Package oci reads artifacts from OCI registries: providers' packages and module packages that were pushed there.
+// Package oci reads artifacts from OCI registries: packages of providers and modules.
 //
-// It gives the sources of providers and the module installer what they need of the OCI distribution protocol, with the
-// credentials that the CLI configuration and the configuration files of Docker and its relatives have.
+// It implements the parts of the OCI distribution protocol that provider sources and the module
+// installer need. Credentials come from the CLI configuration and from the configuration files of
+// Docker and compatible tools.
 //
-// Invariants: registries are reached over HTTPS only; credentials go to the registry and its token service, never along
-// with a redirect to another origin; a credential helper runs only when a configuration names it; content is verified
-// against its digest.
+// Invariants: registries are accessed over HTTPS only; credentials are sent to the registry and its
+// token service, never to another origin after a redirect; a credential helper runs only if a
+// configuration names it; content is verified against its digest.
 package oci

@@ -20,18 +20,19 @@ const (
 	OCIManifest = "application/vnd.oci.image.manifest.v1+json"
 )
 
-// OCI is an OCI registry on a loopback port, over TLS, for clients that pull as the user "me" with
-// the password "s3cret".
+// OCI is an OCI registry on a loopback port, over TLS. Clients pull as the user "me" with the
+// password "s3cret".
 type OCI struct {
 	Host string
-	// Tokens makes the registry demand a token, which its token service issues for one repository.
-	// Otherwise it demands the password with each request.
+	// Tokens makes the registry require a token, issued by its token service for one repository.
+	// Otherwise it requires the password with each request.
 	Tokens bool
-	// Damage makes the registry send blobs with a wrong byte.
+	// Damage makes the registry corrupt one byte of each blob.
 	Damage bool
-	// Cut is how many bytes of a blob are sent at first. If it is negative, each answer has one byte.
+	// Cut is the number of bytes of a blob after which the first response ends. If negative, each
+	// response has one byte.
 	Cut int
-	// Ranges holds the Range headers of requests for blobs that were answered in full.
+	// Ranges records the Range headers of requests for blobs that were answered in full.
 	Ranges []string
 
 	http  *httptest.Server
@@ -53,7 +54,7 @@ type OCIRepository struct {
 func StartOCI() *OCI {
 	r := &OCI{repos: make(map[string]*OCIRepository), issued: make(map[string]int)}
 	r.http = httptest.NewUnstartedServer(r)
-	r.http.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end when processes are killed
+	r.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients may be killed
 	r.http.StartTLS()
 	r.Host = strings.TrimPrefix(r.http.URL, "https://")
 	return r
@@ -62,7 +63,7 @@ func StartOCI() *OCI {
 // Close stops the registry.
 func (r *OCI) Close() { r.http.Close() }
 
-// Repository returns a repository, which is made if it doesn't exist.
+// Repository returns a repository, creating it if necessary.
 func (r *OCI) Repository(name string) *OCIRepository {
 	repo := r.repos[name]
 	if repo == nil {
@@ -72,7 +73,7 @@ func (r *OCI) Repository(name string) *OCIRepository {
 	return repo
 }
 
-// Issued returns how many tokens were issued for a repository.
+// Issued returns the number of tokens issued for a repository.
 func (r *OCI) Issued(repository string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +82,7 @@ func (r *OCI) Issued(repository string) int {
 
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// Manifest adds a manifest of a media type and returns its descriptor.
+// Manifest adds a manifest with a media type and returns its descriptor.
 func (repo *OCIRepository) Manifest(kind string, doc map[string]any) map[string]any {
 	doc["schemaVersion"], doc["mediaType"] = 2, kind
 	data, err := json.Marshal(doc)
@@ -100,7 +101,7 @@ func (repo *OCIRepository) Blob(kind string, data []byte) map[string]any {
 	return map[string]any{"mediaType": kind, "digest": d, "size": len(data)}
 }
 
-// Provider adds a release of a provider, with an archive for each platform.
+// Provider adds a release of a provider with an archive for each platform.
 func (repo *OCIRepository) Provider(version string, archives map[string][]byte) {
 	var list []any
 	for platform, archive := range archives {
@@ -154,7 +155,7 @@ func cutLast(path string) (before, after string) {
 	return path[:i], strings.TrimPrefix(path[i:], "/")
 }
 
-// issue issues a token for the one repository of a scope.
+// issue responds with a token for the repository of a scope.
 func (r *OCI) issue(w http.ResponseWriter, scope string) {
 	name, ok := strings.CutPrefix(scope, "repository:")
 	name, pull := strings.CutSuffix(name, ":pull")

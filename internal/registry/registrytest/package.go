@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// Zip packs files.
+// Zip returns an archive of files.
 func Zip(t testing.TB, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -35,7 +35,7 @@ func Zip(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// ContentHash is the "h1:" hash of an archive, computed by others' code.
+// ContentHash returns the "h1:" hash of an archive, computed by an independent implementation.
 func ContentHash(t testing.TB, archive []byte) string {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -53,7 +53,7 @@ func ContentHash(t testing.TB, archive []byte) string {
 	return h
 }
 
-// NewKey makes a key that was created at a time and expires after it was valid for so long; 0 is for ever.
+// NewKey returns a key that was created at the given time and expires after life; 0 means never.
 func NewKey(t testing.TB, created time.Time, life time.Duration) *openpgp.Entity {
 	t.Helper()
 	key, err := openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA,
@@ -64,7 +64,7 @@ func NewKey(t testing.TB, created time.Time, life time.Duration) *openpgp.Entity
 	return key
 }
 
-// Armored is the public half of a key as registries list it.
+// Armored returns the public part of a key in the form used by registries.
 func Armored(t testing.TB, key *openpgp.Entity) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -81,7 +81,7 @@ func Armored(t testing.TB, key *openpgp.Entity) string {
 	return out.String()
 }
 
-// sign signs soon after the key was made, when every key is valid.
+// sign signs data at a time soon after the creation of the key, when every key is valid.
 func sign(t testing.TB, key *openpgp.Entity, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -1,8 +1,8 @@
-// Package registrytest is a registry and a network mirror of providers on a loopback port, for tests: over TLS, with real archives and
-// signatures, a record of what was asked for, and faults.
+// Package registrytest implements a provider registry and network mirror on a loopback port, for
+// tests: over TLS, with real archives and signatures, a record of requests, and fault injection.
 //
-// Invariants: the documents and archives are the same whenever they are asked for; nothing is mocked: what installs from it installs
-// from any other host.
+// Invariants: the same request always returns the same document or archive; nothing is mocked: any
+// client that can install from another host can install from it.
 package registrytest
 
 import (
@@ -26,20 +26,20 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// Server has the providers of one namespace, "acme".
+// Server serves the providers of one namespace, "acme".
 //
 //	/v1/acme/TYPE/versions, /v1/acme/TYPE/VERSION/download/OS/ARCH    the registry protocol
 //	/mirror/HOST/acme/TYPE/index.json and VERSION.json                the network mirror protocol, for any host
 //	/files/TYPE/VERSION/NAME                                          archives, SHA256SUMS and SHA256SUMS.sig
 type Server struct {
 	URL string
-	// Key signs.
+	// Key signs the checksums.
 	Key *openpgp.Entity
-	// Scheme is that of the hashes that the mirror announces, "zh" or "h1".
+	// Scheme is the scheme of the hashes that the mirror reports, "zh" or "h1".
 	Scheme string
-	// Fault answers a request in place of the server, and tells whether it did. Nil never does.
+	// Fault may answer a request instead of the server, and reports whether it did. It may be nil.
 	Fault func(w http.ResponseWriter, r *http.Request) bool
-	// Edit changes a document before it is sent. Nil changes nothing.
+	// Edit modifies a document before it is sent. It may be nil.
 	Edit func(path string, doc map[string]any)
 
 	t        testing.TB
@@ -56,14 +56,15 @@ type release struct{ provider, version string }
 func New(t testing.TB) *Server {
 	s := &Server{t: t, Key: NewKey(t, time.Now().Add(-time.Hour), 0), Scheme: "zh", archives: make(map[release]map[string][]byte)}
 	s.http = httptest.NewUnstartedServer(s)
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // connections end when processes are killed
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients may be killed
 	s.http.StartTLS()
 	s.URL = s.http.URL
 	t.Cleanup(s.http.Close)
 	return s
 }
 
-// Certificate is what clients must trust, in the form of SSL_CERT_FILE. It is the same for all servers.
+// Certificate returns the certificate that clients must trust, in the format of SSL_CERT_FILE. All
+// servers have the same one.
 func Certificate() []byte {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
@@ -79,12 +80,12 @@ func (s *Server) Add(provider, version, platform string, files map[string]string
 	s.archives[r][platform] = Zip(s.t, files)
 }
 
-// Archive gives a package's archive.
+// Archive returns the archive of a package.
 func (s *Server) Archive(provider, version, platform string) []byte {
 	return s.archives[release{provider, version}][platform]
 }
 
-// Requests tells how many requests there were, since the last time, for paths with this part in them.
+// Requests returns the number of requests since its last call whose path contains part.
 func (s *Server) Requests(part string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (s *Server) Requests(part string) int {
 	return n
 }
 
-// versions lists those of a provider.
+// versions returns the versions of a provider.
 func (s *Server) versions(provider string) []string {
 	var found []string
 	for r := range s.archives {
@@ -110,7 +111,7 @@ func (s *Server) versions(provider string) []string {
 	return found
 }
 
-// Sums is SHA256SUMS of a release.
+// Sums returns SHA256SUMS of a release.
 func (s *Server) Sums(provider, version string) []byte {
 	var out bytes.Buffer
 	archives := s.archives[release{provider, version}]
@@ -120,7 +121,7 @@ func (s *Server) Sums(provider, version string) []byte {
 	return out.Bytes()
 }
 
-// Signature is SHA256SUMS.sig of a release.
+// Signature returns SHA256SUMS.sig of a release.
 func (s *Server) Signature(provider, version string) []byte {
 	return sign(s.t, s.Key, s.Sums(provider, version))
 }
@@ -158,7 +159,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, doc map[string]any
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(doc); err != nil {
-		s.t.Log(err) // the client went away
+		s.t.Log(err) // the client disconnected
 	}
 }
 
