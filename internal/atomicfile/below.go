@@ -27,7 +27,7 @@ func CheckBelow(root, path string) error {
 	}
 	target, err := filepath.EvalSymlinks(present)
 	if err != nil {
-		return fmt.Errorf("%s is a symbolic link that leads nowhere", present)
+		return fmt.Errorf("%s is a broken symbolic link", present)
 	}
 	if rel, err := filepath.Rel(inside, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
 		return fmt.Errorf("%s is a symbolic link that leads out of %s", present, root)

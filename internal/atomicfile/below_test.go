@@ -39,8 +39,8 @@ func TestCheckBelow(t *testing.T) {
 		{"data", "data/out/x/y", out},
 		{"data", "data/itself", out},
 		{"data", "data/own/up", out},
-		{"data", "data/dangling/x", "leads nowhere"},
-		{"data", "data/loop", "leads nowhere"},
+		{"data", "data/dangling/x", "broken symbolic link"},
+		{"data", "data/loop", "broken symbolic link"},
 	} {
 		err := atomicfile.CheckBelow(test.root, filepath.FromSlash(test.path))
 		if err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
