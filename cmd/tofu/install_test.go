@@ -48,10 +48,12 @@ func newMirror(t testing.TB, scheme string, size int) *mirror {
 	}
 	m.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		parts := strings.Split(r.URL.Path, "/") // /files/NAME/1.0.0/FILE
-		return m.hold != nil && strings.HasSuffix(r.URL.Path, ".zip") && m.hold(w, r, m.Archive(parts[2], "1.0.0", platform))
+		return m.hold != nil && strings.HasSuffix(r.URL.Path, ".zip") &&
+			m.hold(w, r, m.Archive(parts[2], "1.0.0", platform))
 	}
 	m.write("ca.pem", string(registrytest.Certificate()))
-	m.write("tofurc", fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n", m.URL+"/mirror/"))
+	m.write("tofurc", fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n",
+		m.URL+"/mirror/"))
 	return m
 }
 
@@ -89,7 +91,8 @@ func (m *mirror) init(ctx context.Context, dir string, env ...string) *exec.Cmd 
 func (m *mirror) run(ctx context.Context, dir string, words []string, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.top, "SSL_CERT_FILE=" + filepath.Join(m.top, "ca.pem"),
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.top,
+		"SSL_CERT_FILE=" + filepath.Join(m.top, "ca.pem"),
 		"TF_CLI_CONFIG_FILE=" + filepath.Join(m.top, "tofurc")}, env...)
 	return cmd
 }
@@ -178,7 +181,8 @@ func TestManyInits(t *testing.T) {
 			}
 			for _, dir := range dirs {
 				m.whole(dir, true)
-				if got, err := os.ReadFile(filepath.Join(dir, ".terraform.lock.hcl")); err != nil || !bytes.Equal(got, want) {
+				if got, err := os.ReadFile(filepath.Join(dir, ".terraform.lock.hcl")); err != nil ||
+					!bytes.Equal(got, want) {
 					t.Errorf("%v: %s", err, got)
 				}
 			}
@@ -187,7 +191,8 @@ func TestManyInits(t *testing.T) {
 			fresh := m.root("fresh")
 			m.write("fresh/.terraform.lock.hcl", string(want))
 			for _, dir := range []string{dirs[0], fresh} {
-				if out, err := m.run(t.Context(), dir, words, env...).CombinedOutput(); err != nil || m.Requests("") != 0 {
+				if out, err := m.run(t.Context(), dir, words, env...).CombinedOutput(); err != nil ||
+					m.Requests("") != 0 {
 					t.Errorf("requests are made, or %v\n%s", err, out)
 				}
 			}
@@ -235,7 +240,8 @@ func TestKilledInit(t *testing.T) {
 		cancel()
 		m.whole(dir, err == nil)
 		text, lockErr := os.ReadFile(filepath.Join(dir, ".terraform.lock.hcl"))
-		if (lockErr == nil) != (err == nil) && lockErr != nil || lockErr == nil && strings.Count(string(text), "provider ") != len(mirrored) {
+		if (lockErr == nil) != (err == nil) && lockErr != nil ||
+			lockErr == nil && strings.Count(string(text), "provider ") != len(mirrored) {
 			t.Errorf("after %s: %v, %v\n%s", delay, err, lockErr, text)
 		}
 		if err == nil {

@@ -20,7 +20,8 @@ var megabytes = flag.Int("megabytes", 70, "what each package of BenchmarkLockTre
 // with unpacking and hashing each package once. Locking should not cost more.
 func BenchmarkLockTree(b *testing.B) {
 	top := b.TempDir()
-	words := []string{"tofu", "providers", "lock", "-recursive", "-no-color", "-fs-mirror=" + filepath.Join(top, "mirror")}
+	words := []string{"tofu", "providers", "lock", "-recursive", "-no-color",
+		"-fs-mirror=" + filepath.Join(top, "mirror")}
 	var archives []string
 	for i, platform := range []string{"darwin_amd64", "darwin_arm64", "linux_amd64"} {
 		words = append(words, "-platform="+platform)
@@ -37,8 +38,9 @@ func BenchmarkLockTree(b *testing.B) {
 			b.StopTimer()
 			tree, cache := fmt.Sprintf("tree-%d", i), fmt.Sprintf("TOFU_CACHE_DIR=%s/cache-%d", top, i)
 			for n := range 300 {
-				m.write(fmt.Sprintf("%s/root-%03d/main.tf", tree, n), "terraform {\n  required_providers {\n    tool = {\n"+
-					"      source  = \"example.com/acme/tool\"\n      version = \"~> 1.0\"\n    }\n  }\n}\n")
+				m.write(fmt.Sprintf("%s/root-%03d/main.tf", tree, n),
+					"terraform {\n  required_providers {\n    tool = {\n"+
+						"      source  = \"example.com/acme/tool\"\n      version = \"~> 1.0\"\n    }\n  }\n}\n")
 			}
 			b.StartTimer()
 			if out, err := m.run(b.Context(), filepath.Join(top, tree), words, cache).CombinedOutput(); err != nil {

@@ -30,7 +30,8 @@ func nolocks() {
 	unless := func(value uint32, skip uint8) unix.SockFilter { // skips instructions unless the loaded value is value
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip}
 	}
-	filter := []unix.SockFilter{load(callNumber), unless(unix.SYS_FLOCK, 1), refuse, unless(unix.SYS_FCNTL, 9), load(secondArgument)}
+	filter := []unix.SockFilter{load(callNumber), unless(unix.SYS_FLOCK, 1), refuse, unless(unix.SYS_FCNTL, 9),
+		load(secondArgument)}
 	for _, command := range []uint32{unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW} {
 		filter = append(filter, unless(command, 1), refuse)
 	}

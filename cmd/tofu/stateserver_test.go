@@ -31,7 +31,8 @@ func cmdStateServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stateserver")
 	}
-	s := &stateServer{fail: ts.MkAbs("fail"), moved: ts.MkAbs("moved"), silent: ts.MkAbs("silent"), states: map[string][]byte{}, locks: map[string][]byte{}}
+	s := &stateServer{fail: ts.MkAbs("fail"), moved: ts.MkAbs("moved"), silent: ts.MkAbs("silent"),
+		states: map[string][]byte{}, locks: map[string][]byte{}}
 	server := httptest.NewServer(s)
 	ts.Defer(func() {
 		server.CloseClientConnections()

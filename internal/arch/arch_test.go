@@ -16,14 +16,16 @@ import (
 // layers maps package paths to layers. The longest matching prefix counts. A package may import its
 // own layer and lower ones.
 var layers = map[string]int{
-	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0, "testenv": 0,
+	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0,
+	"testenv":              0,
 	"addrs":                1,
 	"checks":               1,
 	"timings":              1,
 	"configs/configschema": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
 	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4,
-	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
+	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4,
+	"depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui": 5, "terminal": 5,
 	"session": 6, "command": 7,
@@ -33,12 +35,13 @@ var layers = map[string]int{
 // forbidden lists imports that a package and its subpackages must not have, in addition to the
 // layers.
 var forbidden = map[string][]string{
-	"dag":             {"tofu/", "github.com/"},
-	"memo":            {"tofu/", "github.com/"},
-	"jsonscan":        {"tofu/", "github.com/"},
-	"suggest":         {"tofu/", "github.com/"},
-	"atomicfile":      {"tofu/", "github.com/"},
-	"engine":          {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/ui", "tofu/internal/depsfile"},
+	"dag":        {"tofu/", "github.com/"},
+	"memo":       {"tofu/", "github.com/"},
+	"jsonscan":   {"tofu/", "github.com/"},
+	"suggest":    {"tofu/", "github.com/"},
+	"atomicfile": {"tofu/", "github.com/"},
+	"engine": {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend",
+		"tofu/internal/ui", "tofu/internal/depsfile"},
 	"lang":            {"os/exec", "net/http"},
 	"providers":       {"os", "os/exec", "net"},
 	"configs":         {"net", "net/http", "os/exec"},
@@ -53,10 +56,12 @@ var forbidden = map[string][]string{
 	"cliconfig":       {"tofu/internal/engine"},
 	"otlp":            {"tofu/internal/engine"},
 	"encryption":      {"tofu/internal/engine"},
-	"moduletest":      {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/depsfile"},
-	"builtin":         {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend", "tofu/internal/depsfile"},
-	"plans":           {"net", "net/http", "os/exec"},
-	"ui":              {"tofu/internal/command", "tofu/internal/plugin", "tofu/internal/backend"},
+	"moduletest": {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend",
+		"tofu/internal/depsfile"},
+	"builtin": {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend",
+		"tofu/internal/depsfile"},
+	"plans": {"net", "net/http", "os/exec"},
+	"ui":    {"tofu/internal/command", "tofu/internal/plugin", "tofu/internal/backend"},
 }
 
 // exempt lists test tools that may import what their parent package may not.
@@ -149,7 +154,8 @@ func layerOf(path string) (int, bool) {
 func forbiddenFor(path, imported string) string {
 	for {
 		for _, bad := range forbidden[path] {
-			if imported == bad || strings.HasSuffix(bad, "/") && strings.HasPrefix(imported, bad) || strings.HasPrefix(imported, bad+"/") && strings.HasPrefix(bad, "tofu/") {
+			if imported == bad || strings.HasSuffix(bad, "/") && strings.HasPrefix(imported, bad) ||
+				strings.HasPrefix(imported, bad+"/") && strings.HasPrefix(bad, "tofu/") {
 				if imported != "tofu/internal/depsfile" || path != "depsfile" {
 					return path
 				}
@@ -186,7 +192,8 @@ func TestPackages(t *testing.T) {
 				if !ok {
 					return true
 				}
-				if iface, ok := spec.Type.(*ast.InterfaceType); ok && len(iface.Methods.List) > methodLimit && spec.Name.Name != "Interface" {
+				if iface, ok := spec.Type.(*ast.InterfaceType); ok && len(iface.Methods.List) > methodLimit &&
+					spec.Name.Name != "Interface" {
 					t.Errorf("%s: interface %s has %d methods", name, spec.Name.Name, len(iface.Methods.List))
 				}
 				return true
@@ -206,7 +213,8 @@ func load(t *testing.T) []*pkg {
 	byDir := map[string]*pkg{}
 	fset := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.Contains(path, "testdata") {
 			return err
 		}
 		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))

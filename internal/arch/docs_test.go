@@ -50,7 +50,8 @@ func TestNamesInDocuments(t *testing.T) {
 			target, _, _ = strings.Cut(target, " ")
 			var found bool
 			switch {
-			case strings.ContainsAny(name, "*…") || strings.Contains(name, "NAME") || strings.Contains(name, "BLOCK") || strings.Contains(name, "THEME") || strings.Contains(name, "vN"):
+			case strings.ContainsAny(name, "*…") || strings.Contains(name, "NAME") || strings.Contains(name, "BLOCK") ||
+				strings.Contains(name, "THEME") || strings.Contains(name, "vN"):
 				continue
 			case isTarget:
 				found = strings.Contains(targets, "\n"+target+":")

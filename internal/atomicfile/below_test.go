@@ -17,8 +17,9 @@ func TestCheckBelow(t *testing.T) {
 		}
 	}
 	for link, target := range map[string]string{
-		"linked": "data", "data/out": "../elsewhere", "data/own/up": "..", "data/itself": ".", "data/in": "own", "data/dangling": "../nothing",
-		"data/loop": "loop",
+		"linked": "data", "data/out": "../elsewhere", "data/own/up": "..", "data/itself": ".", "data/in": "own",
+		"data/dangling": "../nothing",
+		"data/loop":     "loop",
 	} {
 		if err := os.Symlink(target, link); err != nil {
 			t.Skip("no symbolic links: ", err)
@@ -43,7 +44,8 @@ func TestCheckBelow(t *testing.T) {
 		{"data", "data/loop", "broken symbolic link"},
 	} {
 		err := atomicfile.CheckBelow(test.root, filepath.FromSlash(test.path))
-		if err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
+		if err == nil && test.error != "" || err != nil &&
+			(test.error == "" || !strings.Contains(err.Error(), test.error)) {
 			t.Errorf("CheckBelow(%q, %q) = %v, want %q", test.root, test.path, err, test.error)
 		}
 	}

@@ -16,7 +16,8 @@ func Lock(f *os.File) error { return take(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 func LockShared(f *os.File) error { return take(f, 0) }
 
 func take(f *os.File, kind uint32) error {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), kind|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
+	err := windows.LockFileEx(windows.Handle(f.Fd()), kind|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+		&windows.Overlapped{OffsetHigh: 1 << 30})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return ErrHeld
 	}

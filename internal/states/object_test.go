@@ -145,7 +145,8 @@ func TestEncodeOtherMarksAndUnknowns(t *testing.T) {
 	if want := example(map[string]cty.Value{"size": cty.Zero}); err != nil || !got.RawEquals(want) {
 		t.Errorf("got %#v, %v", got, err)
 	}
-	_, _, err = states.EncodeValue(example(map[string]cty.Value{"id": cty.StringVal("a").Mark(marks.Ephemeral)}), exampleType)
+	_, _, err = states.EncodeValue(example(map[string]cty.Value{"id": cty.StringVal("a").Mark(marks.Ephemeral)}),
+		exampleType)
 	if err == nil || err.Error() != ".id is ephemeral and can't be stored" {
 		t.Errorf("storing an ephemeral value: %v", err)
 	}

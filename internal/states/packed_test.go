@@ -11,8 +11,10 @@ import (
 // invalid holds data that no correct encoder writes: elements of different types, extreme nesting,
 // sizes larger than the data.
 var invalid = map[string][]byte{
-	"mixed list":    {0x92, 0x92, 0xc4, 8, '"', 's', 't', 'r', 'i', 'n', 'g', '"', 0xa1, 'x', 0x92, 0xc4, 8, '"', 'n', 'u', 'm', 'b', 'e', 'r', '"', 1},
-	"mixed map":     {0x82, 0xa1, 'a', 0x92, 0xc4, 6, '"', 'b', 'o', 'o', 'l', '"', 0xc3, 0xa1, 'b', 0x92, 0xc4, 8, '"', 'n', 'u', 'm', 'b', 'e', 'r', '"', 1},
+	"mixed list": {0x92, 0x92, 0xc4, 8, '"', 's', 't', 'r', 'i', 'n', 'g', '"', 0xa1, 'x', 0x92, 0xc4, 8, '"', 'n',
+		'u', 'm', 'b', 'e', 'r', '"', 1},
+	"mixed map": {0x82, 0xa1, 'a', 0x92, 0xc4, 6, '"', 'b', 'o', 'o', 'l', '"', 0xc3, 0xa1, 'b', 0x92, 0xc4, 8, '"',
+		'n', 'u', 'm', 'b', 'e', 'r', '"', 1},
 	"nested":        bytes.Repeat([]byte{0x92, 0xc4, 9, '"', 'd', 'y', 'n', 'a', 'm', 'i', 'c', '"'}, 200_000),
 	"nested arrays": bytes.Repeat([]byte{0x91}, 2<<20),
 	"truncated":     {0x93, 0x01},
@@ -25,8 +27,10 @@ var invalid = map[string][]byte{
 }
 
 var targets = []cty.Type{
-	cty.DynamicPseudoType, cty.List(cty.DynamicPseudoType), cty.Set(cty.DynamicPseudoType), cty.Map(cty.DynamicPseudoType), cty.String,
-	cty.Object(map[string]cty.Type{"a": cty.DynamicPseudoType, "b": cty.Number}), cty.Tuple([]cty.Type{cty.Bool, cty.DynamicPseudoType}),
+	cty.DynamicPseudoType, cty.List(cty.DynamicPseudoType), cty.Set(cty.DynamicPseudoType),
+	cty.Map(cty.DynamicPseudoType), cty.String,
+	cty.Object(map[string]cty.Type{"a": cty.DynamicPseudoType, "b": cty.Number}),
+	cty.Tuple([]cty.Type{cty.Bool, cty.DynamicPseudoType}),
 }
 
 func TestUnmarshalPacked(t *testing.T) {
@@ -62,7 +66,8 @@ func TestUnmarshalType(t *testing.T) {
 			t.Errorf("%s is %#v", text, ty)
 		}
 	}
-	if ty, err := UnmarshalType([]byte(`["map",["list","string"]]`)); err != nil || !ty.Equals(cty.Map(cty.List(cty.String))) {
+	if ty, err := UnmarshalType([]byte(`["map",["list","string"]]`)); err != nil ||
+		!ty.Equals(cty.Map(cty.List(cty.String))) {
 		t.Errorf("%#v, %v", ty, err)
 	}
 }

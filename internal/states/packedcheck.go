@@ -81,7 +81,8 @@ func readHead(data []byte) (head, error) {
 		return whole(data, 1+f.length, n+f.more)
 	}
 	if n > uint64(len(data)) {
-		return head{}, fmt.Errorf("the value claims to have %d elements, but only %d bytes are left", n, len(data)-1-f.length)
+		return head{}, fmt.Errorf("the value claims to have %d elements, but only %d bytes are left",
+			n, len(data)-1-f.length)
 	}
 	return head{1 + f.length, f.values * int(n)}, nil
 }
@@ -109,8 +110,9 @@ var forms = map[byte]form{
 	msgpcode.Str8: {length: 1}, msgpcode.Str16: {length: 2}, msgpcode.Str32: {length: 4},
 	msgpcode.Bin8: {length: 1}, msgpcode.Bin16: {length: 2}, msgpcode.Bin32: {length: 4},
 	// Extensions have one more byte, for their type.
-	msgpcode.FixExt1: {more: 2}, msgpcode.FixExt2: {more: 3}, msgpcode.FixExt4: {more: 5}, msgpcode.FixExt8: {more: 9}, msgpcode.FixExt16: {more: 17},
-	msgpcode.Ext8: {length: 1, more: 1}, msgpcode.Ext16: {length: 2, more: 1}, msgpcode.Ext32: {length: 4, more: 1},
+	msgpcode.FixExt1: {more: 2}, msgpcode.FixExt2: {more: 3}, msgpcode.FixExt4: {more: 5}, msgpcode.FixExt8: {more: 9},
+	msgpcode.FixExt16: {more: 17},
+	msgpcode.Ext8:     {length: 1, more: 1}, msgpcode.Ext16: {length: 2, more: 1}, msgpcode.Ext32: {length: 4, more: 1},
 	msgpcode.Array16: {length: 2, values: 1}, msgpcode.Array32: {length: 4, values: 1},
 	msgpcode.Map16: {length: 2, values: 2}, msgpcode.Map32: {length: 4, values: 2},
 }

@@ -152,7 +152,8 @@ func (d *dependencyRepair) compare(s *State) {
 			for _, dep := range list {
 				has[dep] = true
 			}
-			if gone := slices.DeleteFunc(slices.Clone(old), func(dep addrs.ConfigResource) bool { return has[dep] }); len(gone) > 0 {
+			if gone := slices.DeleteFunc(slices.Clone(old),
+				func(dep addrs.ConfigResource) bool { return has[dep] }); len(gone) > 0 {
 				d.lost[addr] = gone
 			}
 		}

@@ -13,7 +13,8 @@ import (
 func TestRemovedAttributes(t *testing.T) {
 	rule := cty.Object(map[string]cty.Type{"port": cty.Number})
 	ty := cty.Object(map[string]cty.Type{
-		"id": cty.String, "tags": cty.Map(cty.String), "rules": cty.List(rule), "set": cty.Set(cty.List(rule)), "by": cty.Map(rule), "one": rule, "any": cty.DynamicPseudoType,
+		"id": cty.String, "tags": cty.Map(cty.String), "rules": cty.List(rule), "set": cty.Set(cty.List(rule)),
+		"by": cty.Map(rule), "one": rule, "any": cty.DynamicPseudoType,
 	})
 	for raw, want := range map[string]string{
 		`{"id": "x",  "rules": [{"port": 1}]}`:                           `{"id": "x",  "rules": [{"port": 1}]}`,

@@ -37,14 +37,16 @@ func TestGate(t *testing.T) {
 	if over := o.overGate(shapes[0], costs(time.Second+1, 10*time.Second), 1); len(over) > 0 {
 		t.Error(over)
 	}
-	if over := o.overGate(shapes[0], costs(time.Second, 30*time.Second), 0); len(over) != 1 || !strings.Contains(over[0].Error(), "exponent 1.48") {
+	if over := o.overGate(shapes[0], costs(time.Second, 30*time.Second), 0); len(over) != 1 ||
+		!strings.Contains(over[0].Error(), "exponent 1.48") {
 		t.Errorf("got %v", over)
 	}
 }
 
 func TestTable(t *testing.T) {
 	results := []result{{phase: "plan", costs: [2]map[int]cost{
-		{10: {wall: time.Second, cpu: 2 * time.Second, peak: 3 << 20}, 100: {wall: 10 * time.Second, cpu: 20 * time.Second, peak: 30 << 20}},
+		{10: {wall: time.Second, cpu: 2 * time.Second, peak: 3 << 20},
+			100: {wall: 10 * time.Second, cpu: 20 * time.Second, peak: 30 << 20}},
 		{10: {wall: 5 * time.Second, cpu: 5 * time.Second, peak: 30 << 20}},
 	}}}
 	var b strings.Builder

@@ -44,8 +44,10 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.mirror, "mirror", "", "the `directory` of the provider plugins (see make providers)")
 	f.StringVar(&shapeNames, "shapes", "all", "shapes to measure:\n"+describe())
 	f.StringVar(&sizes, "sizes", "1000,8000", "numbers of instances, in ascending order")
-	f.StringVar(&phaseNames, "phases", "validate,graph,planout,showjson,apply,noop,show,statelist,destroy", "commands to run, in `order`: "+strings.Join(phaseList(), " "))
-	f.StringVar(&resourceName, "type", "terraform_data", "terraform_data, or synth_t0 for a real plugin (needs -mirror)")
+	f.StringVar(&phaseNames, "phases", "validate,graph,planout,showjson,apply,noop,show,statelist,destroy",
+		"commands to run, in `order`: "+strings.Join(phaseList(), " "))
+	f.StringVar(&resourceName, "type", "terraform_data",
+		"terraform_data, or synth_t0 for a real plugin (needs -mirror)")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time limit for one command")
 	f.IntVar(&o.count, "count", 1, "number of runs; the minimum counts")
 	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0: as with -count")

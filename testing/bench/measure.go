@@ -27,7 +27,8 @@ type own struct {
 
 // least returns the minimum of each figure.
 func (c cost) least(d cost) cost {
-	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak), own{min(c.own.cpu, d.own.cpu), min(c.own.peak, d.own.peak)}}
+	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak),
+		own{min(c.own.cpu, d.own.cpu), min(c.own.peak, d.own.peak)}}
 }
 
 // errTimeout is the error of a command that exceeds the time limit.

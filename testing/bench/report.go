@@ -167,7 +167,8 @@ func printTable(out io.Writer, o *options, s shape, results []result, starts []c
 				t.cost(row, r, column, o.sizes, i, start.cpu, plugins)
 			}
 			if ours, theirs := r.costs[0][n], r.costs[1][n]; len(starts) > 1 && ours.wall > 0 && theirs.wall > 0 {
-				t.add(row, "", ratio(theirs.wall, ours.wall), ratio(theirs.wall-starts[1].wall, ours.wall-starts[0].wall), ratio(theirs.cpu, ours.cpu),
+				t.add(row, "", ratio(theirs.wall, ours.wall),
+					ratio(theirs.wall-starts[1].wall, ours.wall-starts[0].wall), ratio(theirs.cpu, ours.cpu),
 					ratio(theirs.peak, ours.peak))
 			}
 		}

@@ -35,17 +35,24 @@ var shapes = []shape{
 	{name: "wide", about: "N independent resource blocks", write: wide},
 	{name: "layers", about: "N blocks in layers of 100, each refers to 3 blocks of the previous layer", write: layers},
 	{name: "chain", about: "N blocks, each refers to the previous one", write: chain},
-	{name: "count", about: "a block with N instances, and one that refers to each of them by index (2N instances)", write: counted},
-	{name: "foreach", about: "a block with for_each over N keys, and one over the first block (2N instances)", write: forEach},
+	{name: "count", about: "a block with N instances, and one that refers to each of them by index (2N instances)",
+		write: counted},
+	{name: "foreach", about: "a block with for_each over N keys, and one over the first block (2N instances)",
+		write: forEach},
 	{name: "modules", about: "N/20 calls of a module of 20 blocks that refer to each other", write: modules},
-	{name: "variables", about: "N/16 calls of a module with 60 variables and one block (500 calls at 8000)", write: variables},
-	{name: "moduledeps", about: "chains of 50 calls of a module of 20 blocks, each depends_on the previous call", write: moduleDeps},
+	{name: "variables", about: "N/16 calls of a module with 60 variables and one block (500 calls at 8000)",
+		write: variables},
+	{name: "moduledeps", about: "chains of 50 calls of a module of 20 blocks, each depends_on the previous call",
+		write: moduleDeps},
 	{name: "nested", about: "N/20 module instances (for_each) with a for_each over 20 keys", write: nested},
-	{name: "splat", about: "a block with N instances, and 100 blocks that refer to all of them with a splat", write: splat},
+	{name: "splat", about: "a block with N instances, and 100 blocks that refer to all of them with a splat",
+		write: splat},
 	{name: "outputs", about: "a block with N instances, and 10 outputs that list all of them", write: outputs},
 	{name: "data", about: "N data sources", write: dataSources, needsMirror: true},
-	{name: "one", about: "one resource of a provider with 1,500 types", write: oneOfMany, needsMirror: true, fixed: true},
-	{name: "aliases", about: "20 configurations of that provider, with one resource each", write: aliases, needsMirror: true, fixed: true},
+	{name: "one", about: "one resource of a provider with 1,500 types", write: oneOfMany, needsMirror: true,
+		fixed: true},
+	{name: "aliases", about: "20 configurations of that provider, with one resource each", write: aliases,
+		needsMirror: true, fixed: true},
 }
 
 func describe() string {
@@ -120,7 +127,8 @@ func (m *module) ref(name string) string { return m.res.typ + "." + name + "." +
 
 // keys returns an expression for a set of n strings. A single range has at most 1,024 elements.
 func keys(n int) string {
-	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(%d) : \"k${a}-${b}\"]]), 0, %d))", (n+999)/1000, min(n, 1000), n)
+	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(%d) : \"k${a}-${b}\"]]), 0, %d))",
+		(n+999)/1000, min(n, 1000), n)
 }
 
 func wide(m *module, n int) {

@@ -54,7 +54,8 @@ func simulate(o *options, out io.Writer) error {
 				}
 				row := t.row(p.name, strconv.Itoa(n))
 				for _, f := range []struct{ unit, before, now int64 }{
-					{1e6, before.instructions, c.instructions}, {1e3, before.l1Misses, c.l1Misses}, {1e3, before.misses, c.misses},
+					{1e6, before.instructions, c.instructions}, {1e3, before.l1Misses, c.l1Misses},
+					{1e3, before.misses, c.misses},
 				} {
 					t.add(row, "", strconv.FormatInt(f.now/f.unit, 10), exponent(o.sizes, i, f.before, f.now))
 				}

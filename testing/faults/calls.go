@@ -77,7 +77,8 @@ func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 	}
 	output := t.finish(op, sum)
 	if !strings.Contains(output, "Interrupted operations") || !strings.Contains(output, t.address(name)+":") {
-		sum.problem("%s%s %s: the next run doesn't report the interrupted operation: %s", op.name, moment, name, output[max(0, len(output)-300):])
+		sum.problem("%s%s %s: the next run doesn't report the interrupted operation: %s", op.name, moment, name,
+			output[max(0, len(output)-300):])
 	}
 }
 

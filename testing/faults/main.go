@@ -81,7 +81,8 @@ func faults(args []string) error {
 	bad := false
 	report := func(name string, t *tally) {
 		bad = bad || t.lost > 0 || t.ghosts > 0 || len(t.problems) > 0
-		fmt.Printf("%s: %d runs, %d files existed, %d lost, %d ghosts, %d other problems\n", name, t.runs, t.existed, t.lost, t.ghosts, len(t.problems))
+		fmt.Printf("%s: %d runs, %d files existed, %d lost, %d ghosts, %d other problems\n", name, t.runs, t.existed,
+			t.lost, t.ghosts, len(t.problems))
 		slices.Sort(t.problems)
 		for _, p := range slices.Compact(t.problems) {
 			fmt.Println("    " + p)
@@ -105,7 +106,8 @@ func (o *options) chosen(i int) bool { return i%o.every == o.from%o.every }
 
 // operations returns the operations selected by -ops.
 func (o *options) operations() []operation {
-	return slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return !slices.Contains(o.ops, op.name) })
+	return slices.DeleteFunc(slices.Clone(operations),
+		func(op operation) bool { return !slices.Contains(o.ops, op.name) })
 }
 
 func (o *options) check() error {

@@ -108,7 +108,8 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 		return false, err
 	}
 	defer os.RemoveAll(t.top)
-	if err := os.WriteFile(filepath.Join(t.work, "backend.tf"), fmt.Appendf(nil, backendBlock, listener.URL), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(t.work, "backend.tf"), fmt.Appendf(nil, backendBlock, listener.URL),
+		0o644); err != nil {
 		return false, err
 	}
 	if err := t.must("init", "-input=false"); err != nil {

@@ -82,7 +82,8 @@ func (o *options) onFullDisks(report func(string, *tally)) error {
 		return nil
 	}
 	for _, op := range o.operations() {
-		err := o.onSmallDisk(o.objects, op.before, func(t *trial, saved *saved) error { return o.onFullDisksOf(t, saved, op, report) })
+		err := o.onSmallDisk(o.objects, op.before,
+			func(t *trial, saved *saved) error { return o.onFullDisksOf(t, saved, op, report) })
 		if err != nil {
 			return err
 		}
@@ -137,7 +138,8 @@ func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report fun
 		if err := saved.restore(); err != nil {
 			return err
 		}
-		full := t.with("FILES_RUN="+op.name+":"+name, "FILES_COMMAND=mkdir "+t.work+"/fill; cat /dev/zero > "+t.work+"/fill/pages; true")
+		full := t.with("FILES_RUN="+op.name+":"+name,
+			"FILES_COMMAND=mkdir "+t.work+"/fill; cat /dev/zero > "+t.work+"/fill/pages; true")
 		if err := full.onFullDisk(t, op.name+" with a disk that fills up at "+name, op, sum); err != nil {
 			return err
 		}

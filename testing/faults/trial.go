@@ -53,19 +53,22 @@ func (o *options) newTrial(objects int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{bin: o.bin, top: top, work: filepath.Join(top, "w"), files: filepath.Join(top, "files"), objects: objects / 2 * 2}
+	t := &trial{bin: o.bin, top: top, work: filepath.Join(top, "w"), files: filepath.Join(top, "files"),
+		objects: objects / 2 * 2}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "TOFU_") && !strings.HasPrefix(v, "FILES_") {
 			t.env = append(t.env, v)
 		}
 	}
 	rc := filepath.Join(top, "rc")
-	t.env = append(t.env, "TF_CLI_CONFIG_FILE="+rc, "TF_DATA_DIR="+filepath.Join(top, "data"), "TF_IN_AUTOMATION=1", "NO_COLOR=1", "HOME="+top,
+	t.env = append(t.env, "TF_CLI_CONFIG_FILE="+rc, "TF_DATA_DIR="+filepath.Join(top, "data"), "TF_IN_AUTOMATION=1",
+		"NO_COLOR=1", "HOME="+top,
 		"FILES_ROOT="+t.files, "FILES_LOG="+filepath.Join(top, "calls"))
 	return t, errors.Join(
 		os.Mkdir(t.files, 0o755), os.Mkdir(t.work, 0o755),
 		os.WriteFile(filepath.Join(t.work, "main.tf"), fmt.Appendf(nil, configuration, t.objects/2), 0o644),
-		os.WriteFile(rc, fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", o.mirror), 0o644),
+		os.WriteFile(rc, fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
+			o.mirror), 0o644),
 		t.must("init", "-input=false"),
 	)
 }
@@ -115,7 +118,8 @@ var (
 	remove     = []string{"destroy", "-auto-approve", "-input=false"}
 	all        = func(t *trial) int { return t.objects }
 	none       = func(*trial) int { return 0 }
-	operations = []operation{{"create", nil, create, all}, {"update", create, update, all}, {"delete", create, remove, none}}
+	operations = []operation{{"create", nil, create, all}, {"update", create, update, all},
+		{"delete", create, remove, none}}
 )
 
 // finish repeats the interrupted operation, which must succeed, and returns its output.

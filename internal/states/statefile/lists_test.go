@@ -15,7 +15,8 @@ func TestSharedDependencyLists(t *testing.T) {
 		deps = append(deps, addrs.Resource{Mode: addrs.Managed, Type: "a", Name: fmt.Sprintf("d%02d", i)}.In(""))
 	}
 	state := states.New()
-	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost, Namespace: "n", Type: "a"}}}
+	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost,
+		Namespace: "n", Type: "a"}}}
 	addr := addrs.Resource{Mode: addrs.Managed, Type: "a", Name: "b"}.InInstance(addrs.RootInstance)
 	for i := range 3 {
 		list := deps

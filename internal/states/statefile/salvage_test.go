@@ -48,7 +48,8 @@ func TestSalvageTruncated(t *testing.T) {
 		f, problems := statefile.Salvage(data)
 		f.State.Checks, whole.State.Checks = nil, nil // salvage may drop them
 		whole.State.Prune()
-		if len(problems) > 0 || !statefile.Equal(f.State, whole.State) || f.Serial != whole.Serial || f.Lineage != whole.Lineage {
+		if len(problems) > 0 || !statefile.Equal(f.State, whole.State) || f.Serial != whole.Serial ||
+			f.Lineage != whole.Lineage {
 			t.Errorf("%s: salvaging the whole file differs from parsing it: %q", path, problems)
 		}
 	}
@@ -60,7 +61,8 @@ func TestSalvageDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, problems := statefile.Salvage(text)
-	if got := countObjects(f.State); got != 2 || f.Lineage != "l" || f.State.Output("good") == nil || len(problems) != 4 {
+	if got := countObjects(f.State); got != 2 || f.Lineage != "l" || f.State.Output("good") == nil ||
+		len(problems) != 4 {
 		t.Errorf("%d objects, %q", got, problems)
 	}
 }

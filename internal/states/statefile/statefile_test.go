@@ -168,7 +168,8 @@ func TestVersion1(t *testing.T) {
 	}
 	first, _ := addrs.ParseInstanceText("a_b.c[1]")
 	inst := f.State.Instance(first)
-	if inst.Current.Status != states.Tainted || inst.Current.Flatmap["id"] != "t1" || inst.Deposed["00000001"].Flatmap["id"] != "t2" {
+	if inst.Current.Status != states.Tainted || inst.Current.Flatmap["id"] != "t1" ||
+		inst.Deposed["00000001"].Flatmap["id"] != "t2" {
 		t.Errorf("a tainted object is missing: %+v", inst)
 	}
 	second, _ := addrs.ParseInstanceText("a_b.d")
@@ -198,27 +199,44 @@ func TestErrors(t *testing.T) {
 		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
 		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 26): -1`},
 		{`{"version": 4, "resources": {}}`, `the state has an invalid value for "resources" (line 1, column 29): {}`},
-		{`{"resources": [], "version": 4, "outputs": []}`, `the state has an invalid value for "outputs" (line 1, column 44): []`},
-		{resource(`, "instances": [{"schema_version": 4294967296}]`), `the state has an invalid value for "schema_version" (line 1, column 142): 4294967296`},
-		{resource(`, "instances": [{"private": "%"}]`), `the state has an invalid value for "private" (line 1, column 135): "%"`},
-		{resource(`, "instances": [{"attributes_flat": {"a": 1}}]`), `the state has an invalid value for "attributes_flat" (line 1, column 143): {"a": 1}`},
-		{resource(`, "instances": [{"attributes": {"a": 01}}]`), "the state is not valid JSON (line 1, column 145): invalid character '1' after object key:value pair"},
-		{`{"version": 4, "terraform_version": "new"}`, `the state's "terraform_version" is "new", which is not a version number`},
-		{strings.Replace(resource(""), "managed", "ghostly", 1), `the state has a resource a.b of the unknown mode "ghostly"`},
-		{strings.Replace(resource(""), `provider[\"x/y\"]`, "terraform", 1), `a.b in the state: invalid provider configuration address "terraform"`},
-		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, and neither do its instances`},
-		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1), `a.b in the state has no provider, and neither do its instances`},
+		{`{"resources": [], "version": 4, "outputs": []}`,
+			`the state has an invalid value for "outputs" (line 1, column 44): []`},
+		{resource(`, "instances": [{"schema_version": 4294967296}]`),
+			`the state has an invalid value for "schema_version" (line 1, column 142): 4294967296`},
+		{resource(`, "instances": [{"private": "%"}]`),
+			`the state has an invalid value for "private" (line 1, column 135): "%"`},
+		{resource(`, "instances": [{"attributes_flat": {"a": 1}}]`),
+			`the state has an invalid value for "attributes_flat" (line 1, column 143): {"a": 1}`},
+		{resource(`, "instances": [{"attributes": {"a": 01}}]`),
+			"the state is not valid JSON (line 1, column 145): invalid character '1' after object key:value pair"},
+		{`{"version": 4, "terraform_version": "new"}`,
+			`the state's "terraform_version" is "new", which is not a version number`},
+		{strings.Replace(resource(""), "managed", "ghostly", 1),
+			`the state has a resource a.b of the unknown mode "ghostly"`},
+		{strings.Replace(resource(""), `provider[\"x/y\"]`, "terraform", 1),
+			`a.b in the state: invalid provider configuration address "terraform"`},
+		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1),
+			`a.b in the state has no provider, and neither do its instances`},
+		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1),
+			`a.b in the state has no provider, and neither do its instances`},
 		{resource(`, "module": "modul.x"`), `the state has a resource in the invalid module address "modul.x"`},
-		{resource(`, "instances": [{"index_key": true}]`), `a.b in the state has an instance with the invalid key true`},
+		{resource(`, "instances": [{"index_key": true}]`),
+			`a.b in the state has an instance with the invalid key true`},
 		{resource(`, "instances": [{}, {}]`), `a.b is in the state twice`},
 		{resource(`, "instances": [{"status": "wobbly"}]`), `a.b in the state: unknown status "wobbly"`},
 		{resource(`, "instances": [{"dependencies": ["nope"]}]`), `a.b in the state: invalid dependency "nope"`},
-		{resource(`, "instances": [{"deposed": "zz"}]`), `a.b in the state has a deposed object with the invalid key "zz"`},
-		{resource(`, "instances": [{"sensitive_attributes": [[{"type": "x"}]]}]`), `a.b in the state: invalid sensitive_attributes: unknown step type "x"`},
-		{`{"version": 4, "outputs": {"o": {"value": 1, "type": "nmbr"}}}`, `the state's output value "o" can't be read: invalid primitive type name "nmbr"`},
-		{`{"version": 4, "outputs": {"o": {"value": "x", "type": "number"}}}`, `the state's output value "o" can't be read: a number is required`},
-		{`{"version": 4, "outputs": {"o": {"value": [1e999999999], "type": ["list", "number"]}}}`, `the state's output value "o" can't be read: a number is too large or too close to zero`},
-		{`{"version": 3, "modules": [{"path": ["root"], "resources": {"z": {}}}]}`, `the state has a resource with the invalid address "z"`},
+		{resource(`, "instances": [{"deposed": "zz"}]`),
+			`a.b in the state has a deposed object with the invalid key "zz"`},
+		{resource(`, "instances": [{"sensitive_attributes": [[{"type": "x"}]]}]`),
+			`a.b in the state: invalid sensitive_attributes: unknown step type "x"`},
+		{`{"version": 4, "outputs": {"o": {"value": 1, "type": "nmbr"}}}`,
+			`the state's output value "o" can't be read: invalid primitive type name "nmbr"`},
+		{`{"version": 4, "outputs": {"o": {"value": "x", "type": "number"}}}`,
+			`the state's output value "o" can't be read: a number is required`},
+		{`{"version": 4, "outputs": {"o": {"value": [1e999999999], "type": ["list", "number"]}}}`,
+			`the state's output value "o" can't be read: a number is too large or too close to zero`},
+		{`{"version": 3, "modules": [{"path": ["root"], "resources": {"z": {}}}]}`,
+			`the state has a resource with the invalid address "z"`},
 	} {
 		_, err := statefile.Parse([]byte(test.input))
 		if err == nil || err.Error() != test.want {
@@ -248,7 +266,8 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestReadLimit(t *testing.T) {
-	if _, err := statefile.ReadUpTo(endless{}, 8<<20); err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
+	if _, err := statefile.ReadUpTo(endless{}, 8<<20); err == nil ||
+		!strings.Contains(err.Error(), "larger than 8 MiB") {
 		t.Errorf("an endless state: %v", err)
 	}
 	if data, err := statefile.ReadUpTo(strings.NewReader("12345678"), 8); err != nil || len(data) != 8 {
@@ -279,10 +298,14 @@ func TestEqual(t *testing.T) {
 		t.Error("nil and an empty state differ")
 	}
 	for _, change := range [][2]string{
-		{`"schema_version": 3`, `"schema_version": 4`}, {`"private": "YQ=="`, `"private": "YWI="`}, {`"data.t.x"`, `"data.t.y"`},
-		{`"create_before_destroy": true`, `"create_before_destroy": false`}, {`"b": 1,`, `"b": 2,`}, {`"status": "unknown"`, `"status": "fail"`},
-		{`"index_key": 10`, `"index_key": 11`}, {`"value": "k"`, `"value": "l"`}, {`"status": "tainted",`, ``}, {`"name": "q"`, `"name": "r"`},
-		{`"identity_schema_version": 1`, `"identity_schema_version": 2`}, {`"type": "number"`, `"type": "string"`}, {`].q"`, `].r"`},
+		{`"schema_version": 3`, `"schema_version": 4`}, {`"private": "YQ=="`, `"private": "YWI="`},
+		{`"data.t.x"`, `"data.t.y"`},
+		{`"create_before_destroy": true`, `"create_before_destroy": false`}, {`"b": 1,`, `"b": 2,`},
+		{`"status": "unknown"`, `"status": "fail"`},
+		{`"index_key": 10`, `"index_key": 11`}, {`"value": "k"`, `"value": "l"`}, {`"status": "tainted",`, ``},
+		{`"name": "q"`, `"name": "r"`},
+		{`"identity_schema_version": 1`, `"identity_schema_version": 2`}, {`"type": "number"`, `"type": "string"`},
+		{`].q"`, `].r"`},
 		{`"failure_messages"`, `"messages"`}, {`x[\"k\"]`, `x[\"k3\"]`}, {`"id": "x"`, `"id": "y"`},
 	} {
 		changed := strings.Replace(string(data), change[0], change[1], 1)
@@ -336,17 +359,21 @@ func large(tb testing.TB, n int) []byte {
 	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
 	ty := cty.Object(map[string]cty.Type{"id": cty.String, "tags": cty.Map(cty.String), "text": cty.String})
 	for i := range n {
-		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: fmt.Sprint("r", i%1000)}, Key: addrs.IntKey(i)}
+		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object",
+			Name: fmt.Sprint("r", i%1000)}, Key: addrs.IntKey(i)}
 		attrs, _, err := states.EncodeValue(cty.ObjectVal(map[string]cty.Value{
 			"id":   cty.StringVal(fmt.Sprint("id-", i)),
 			"text": cty.StringVal(strings.Repeat("some text ", 40)),
-			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal("y"), "c": cty.StringVal(fmt.Sprint(i))}),
+			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal("y"),
+				"c": cty.StringVal(fmt.Sprint(i))}),
 		}), ty)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		obj := &states.Object{Attrs: attrs, Private: []byte("private"), SensitivePaths: []cty.Path{cty.GetAttrPath("text")},
-			Dependencies: []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: fmt.Sprint("r", (i+1)%1000)}}}}
+		obj := &states.Object{Attrs: attrs, Private: []byte("private"),
+			SensitivePaths: []cty.Path{cty.GetAttrPath("text")},
+			Dependencies: []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object",
+				Name: fmt.Sprint("r", (i+1)%1000)}}}}
 		s.SetCurrent(addr, obj, provider)
 	}
 	data, err := statefile.Encode(&statefile.File{State: s, Lineage: "l", Serial: 1}, &statefile.Options{Indent: true})

@@ -36,7 +36,8 @@ func codec(t *testing.T, methods string) *encryption.Target {
 	if hdiags.HasErrors() {
 		t.Fatal(hdiags)
 	}
-	c, diags := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(), Getenv: os.Getenv,
+	c, diags := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(),
+		Getenv: os.Getenv,
 		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 			v, _ := expr.Value(nil)
 			v, err := convert.Convert(v, want)
@@ -61,10 +62,12 @@ func TestEncryption(t *testing.T) {
 	m.Stored(addr(1), addrs.NotDeposed, object("journal-text"), provider)
 	crash(t)
 	check(t, m.Unlock())
-	if data, _ := os.ReadFile("terraform.tfstate.journal"); strings.Contains(string(data), "journal-text") || strings.Contains(string(data), "hunter2") {
+	if data, _ := os.ReadFile("terraform.tfstate.journal"); strings.Contains(string(data), "journal-text") ||
+		strings.Contains(string(data), "hunter2") {
 		t.Errorf("the journal isn't encrypted: %s", data)
 	}
-	if _, diags := open(t).Read(t.Context()); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "it may be encrypted") {
+	if _, diags := open(t).Read(t.Context()); !diags.HasErrors() ||
+		!strings.Contains(diags.Err().Error(), "it may be encrypted") {
 		t.Errorf("an encrypted journal without a key: %v", diags.Err())
 	}
 	m = encrypted(opts.Codec.(*encryption.Target))
@@ -72,10 +75,13 @@ func TestEncryption(t *testing.T) {
 	check(t, m.Save(t.Context(), state("clear-text", "journal-text")))
 	check(t, m.Unlock())
 	data, err := os.ReadFile("terraform.tfstate")
-	if err != nil || strings.Contains(string(data), "-text") || !strings.HasPrefix(string(data), "{\n  \"serial\": 6,\n  \"lineage\": \"l\",\n  \"meta\": {},\n") || !strings.HasSuffix(string(data), "\"v0\"\n}\n") {
+	if err != nil || strings.Contains(string(data), "-text") ||
+		!strings.HasPrefix(string(data), "{\n  \"serial\": 6,\n  \"lineage\": \"l\",\n  \"meta\": {},\n") ||
+		!strings.HasSuffix(string(data), "\"v0\"\n}\n") {
 		t.Errorf("%v\n%s", err, data)
 	}
-	if _, diags := open(t).Read(t.Context()); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "the state is encrypted") {
+	if _, diags := open(t).Read(t.Context()); !diags.HasErrors() ||
+		!strings.Contains(diags.Err().Error(), "the state is encrypted") {
 		t.Errorf("an encrypted state without a key: %v", diags.Err())
 	}
 

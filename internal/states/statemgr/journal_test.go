@@ -37,7 +37,8 @@ func TestReplay(t *testing.T) {
 			m.Ended(addr(2), addrs.NotDeposed) // failed and stored nothing
 		}, want: state("x"), interrupted: []string{"lab_object.a[1] create"}},
 		{name: "update and deletion", before: state("x", "y"), record: func(m *statemgr.Manager) {
-			m.Started(statemgr.Operation{Addr: addr(0), Action: plans.Update, Provider: provider, Planned: creating(0).Planned})
+			m.Started(statemgr.Operation{Addr: addr(0), Action: plans.Update, Provider: provider,
+				Planned: creating(0).Planned})
 			m.Stored(addr(0), addrs.NotDeposed, object("x2"), provider)
 			m.Ended(addr(0), addrs.NotDeposed)
 			m.Started(statemgr.Operation{Addr: addr(1), Action: plans.Delete, Provider: provider})
@@ -184,7 +185,8 @@ func TestOpenStepsAreKept(t *testing.T) {
 	m = open(t)
 	snap, diags := read(t, m)
 	sameState(t, snap.State, final)
-	if len(snap.Interrupted) != 1 || snap.Interrupted[0].Addr != addr(1) || len(diags) != 1 || diags[0].Summary != "Interrupted operations" {
+	if len(snap.Interrupted) != 1 || snap.Interrupted[0].Addr != addr(1) || len(diags) != 1 ||
+		diags[0].Summary != "Interrupted operations" {
 		t.Fatalf("%+v %v", snap.Interrupted, diags)
 	}
 	begin(t, m, nil)
@@ -247,7 +249,8 @@ func TestLongNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := m.WriteRepair(t.Context(), r); err == nil || !strings.Contains(err.Error(), "keeping the damaged state") {
+	if kept, err := m.WriteRepair(t.Context(), r); err == nil ||
+		!strings.Contains(err.Error(), "keeping the damaged state") {
 		t.Errorf("kept as %q: %v", kept, err)
 	}
 }
@@ -268,7 +271,8 @@ func TestStateWrittenByAnotherRun(t *testing.T) {
 	begin(t, m, nil)
 	check(t, m.Save(t.Context(), state("other", "more")))
 	check(t, m.Unlock())
-	if diff := cmp.Diff([]string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal.unused-1"}, names(t)); diff != "" {
+	if diff := cmp.Diff([]string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal.unused-1"},
+		names(t)); diff != "" {
 		t.Error(diff)
 	}
 

@@ -20,7 +20,8 @@ func TestLockWaits(t *testing.T) {
 	a, b := statemgr.Open(store, ws, nil), statemgr.Open(store, ws, nil)
 	check(t, a.Lock(t.Context(), "OperationTypeApply", 0, nil))
 	diags := b.Lock(t.Context(), "OperationTypePlan", 0, nil)
-	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "OperationTypeApply") || !strings.Contains(diags[0].Detail, a.LockID()) {
+	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "OperationTypeApply") ||
+		!strings.Contains(diags[0].Detail, a.LockID()) {
 		t.Errorf("the holder is not reported: %v", diags)
 	}
 	var waited []statemgr.Waiting
@@ -40,7 +41,8 @@ func TestLockWaits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
-	if diags := a.Lock(ctx, "x", time.Hour, nil); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "interrupted") {
+	if diags := a.Lock(ctx, "x", time.Hour, nil); !diags.HasErrors() ||
+		!strings.Contains(diags[0].Detail, "interrupted") {
 		t.Errorf("a cancelled wait: %v", diags)
 	}
 	if err := a.ForceUnlock(t.Context(), "wrong"); err == nil {

@@ -284,7 +284,8 @@ func BenchmarkRecord(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		m.Started(statemgr.Operation{Addr: addr(i), Action: plans.Create, Provider: provider, Planned: creating(i).Planned})
+		m.Started(statemgr.Operation{Addr: addr(i), Action: plans.Create, Provider: provider,
+			Planned: creating(i).Planned})
 		m.Stored(addr(i), addrs.NotDeposed, obj, provider)
 		m.Ended(addr(i), addrs.NotDeposed)
 	}

@@ -163,7 +163,8 @@ func allObjects(s *states.State) iter.Seq2[objectID, ownedObject] {
 			for key, inst := range r.Instances {
 				addr := r.Addr.Instance(key)
 				provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
-				if inst.Current != nil && !yield(objectID{addr, addrs.NotDeposed}, ownedObject{inst.Current, provider}) {
+				if inst.Current != nil && !yield(objectID{addr, addrs.NotDeposed},
+					ownedObject{inst.Current, provider}) {
 					return
 				}
 				for deposed, obj := range inst.Deposed {

@@ -54,7 +54,8 @@ func TestAbort(t *testing.T) {
 			t.Chdir(t.TempDir())
 			synctest.Test(t, func(t *testing.T) {
 				abort := make(chan struct{})
-				m := statemgr.Open(&stuck{new(inmem.Store)}, ws, &statemgr.Options{StoreID: "inmem", Abort: abort, Interval: time.Second})
+				m := statemgr.Open(&stuck{new(inmem.Store)}, ws,
+					&statemgr.Options{StoreID: "inmem", Abort: abort, Interval: time.Second})
 				begin(t, m, nil)
 				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
 				time.Sleep(time.Minute) // a snapshot is in progress
@@ -63,7 +64,8 @@ func TestAbort(t *testing.T) {
 				}
 				start := time.Now()
 				diags := m.Save(t.Context(), state("x"))
-				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute || (took < time.Minute) != aborted {
+				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute ||
+					(took < time.Minute) != aborted {
 					t.Errorf("after %s: %v", took, diags)
 				}
 				check(t, m.Unlock())
@@ -83,7 +85,8 @@ func TestEmergency(t *testing.T) {
 	begin(t, m, nil)
 	m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
 	diags := m.Save(t.Context(), state("x"))
-	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push errored.tfstate") || !strings.Contains(diags[0].Detail, ".terraform/journal/") {
+	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push errored.tfstate") ||
+		!strings.Contains(diags[0].Detail, ".terraform/journal/") {
 		t.Fatal(diags)
 	}
 	check(t, m.Unlock())
@@ -122,7 +125,8 @@ func TestEmergency(t *testing.T) {
 		m = statemgr.Open(store, name, opts)
 		begin(t, m, nil)
 		m.Stored(addr(0), addrs.NotDeposed, object(name), provider)
-		if diags := m.Save(t.Context(), state(name)); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push "+name) {
+		if diags := m.Save(t.Context(), state(name)); !diags.HasErrors() ||
+			!strings.Contains(diags[0].Detail, "tofu state push "+name) {
 			t.Error(diags)
 		}
 		check(t, m.Unlock())
@@ -219,7 +223,8 @@ func TestPush(t *testing.T) {
 			sameState(t, snap.State, test.file.State)
 		}
 		if snap.Lineage != test.lineage || snap.Serial != test.serial {
-			t.Errorf("%+v: lineage %s and serial %d, want %s and %d", test.file, snap.Lineage, snap.Serial, test.lineage, test.serial)
+			t.Errorf("%+v: lineage %s and serial %d, want %s and %d", test.file, snap.Lineage, snap.Serial,
+				test.lineage, test.serial)
 		}
 	}
 }

@@ -28,11 +28,13 @@ const ws = backend.DefaultWorkspace
 var provider = addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
 
 func addr(n int) addrs.AbsInstance {
-	return addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "a"}, Key: addrs.IntKey(n)}
+	return addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "a"},
+		Key: addrs.IntKey(n)}
 }
 
 func object(id string) *states.Object {
-	return &states.Object{Attrs: fmt.Appendf(nil, `{"id":%q}`, id), Private: []byte("p"), SensitivePaths: []cty.Path{cty.GetAttrPath("id")}}
+	return &states.Object{Attrs: fmt.Appendf(nil, `{"id":%q}`, id), Private: []byte("p"),
+		SensitivePaths: []cty.Path{cty.GetAttrPath("id")}}
 }
 
 func state(ids ...string) *states.State {
@@ -44,9 +46,11 @@ func state(ids ...string) *states.State {
 }
 
 func creating(n int) statemgr.Operation {
-	return statemgr.Operation{Addr: addr(n), Action: plans.Create, Provider: provider, Planned: cty.ObjectVal(map[string]cty.Value{
-		"id": cty.UnknownVal(cty.String), "name": cty.StringVal(fmt.Sprint("n", n)), "password": cty.StringVal("hunter2").Mark(marks.Sensitive),
-	})}
+	return statemgr.Operation{Addr: addr(n), Action: plans.Create, Provider: provider,
+		Planned: cty.ObjectVal(map[string]cty.Value{
+			"id": cty.UnknownVal(cty.String), "name": cty.StringVal(fmt.Sprint("n", n)),
+			"password": cty.StringVal("hunter2").Mark(marks.Sensitive),
+		})}
 }
 
 // setup returns a manager of a local state in a new working directory.
@@ -61,7 +65,8 @@ func setup(t *testing.T, before *states.State) *statemgr.Manager {
 
 func writeState(t *testing.T, s *states.State, serial uint64) {
 	t.Helper()
-	data, err := statefile.Encode(&statefile.File{State: s, Serial: serial, Lineage: "l"}, &statefile.Options{Indent: true})
+	data, err := statefile.Encode(&statefile.File{State: s, Serial: serial, Lineage: "l"},
+		&statefile.Options{Indent: true})
 	if err != nil {
 		t.Fatal(err)
 	}
