@@ -59,7 +59,7 @@ func TestScript(t *testing.T) {
 				_, err := os.Stat(mirror)
 				there, problem = err == nil, testenv.Problem("there are no provider plugins", "run make providers")
 			case "postgres":
-				there, problem = os.Getenv("TEST_POSTGRES_URL") != "", 
+				there, problem = os.Getenv("TEST_POSTGRES_URL") != "",
 					testenv.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")
 			default:
 				return false, os.ErrInvalid

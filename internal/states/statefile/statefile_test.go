@@ -3,8 +3,6 @@ package statefile_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
@@ -179,72 +176,6 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
-	resource := func(fields string) string {
-		return `{"version": 4, "resources": [{"mode": "managed", "type": "a", "name": "b", "provider": "provider[\"x/y\"]"` + fields + `}]}`
-	}
-	for _, test := range []struct{ input, want string }{
-		{"", "the state file is empty"},
-		{"{ oops", "the state is not valid JSON (line 1, column 3): invalid character 'o' looking for beginning of object key string"},
-		{"{\n  \"version\": 4,\n  \"ser", "the state is not valid JSON (line 3, column 6): unexpected end of JSON input"},
-		{" \n", "the state is not valid JSON (line 1, column 2): unexpected end of JSON input"},
-		{`{"version": 4} more`, "the state is not valid JSON (line 1, column 16): invalid character 'm' after top-level value"},
-		{"[]", "this is not a state file: it has no \"version\" attribute"},
-		{"{}", "this is not a state file: it has no \"version\" attribute"},
-		{`{"version": 0}`, `this is not a state file: its "version" is 0, not a positive whole number`},
-		{`{"version": "4"}`, `this is not a state file: its "version" is "4", not a positive whole number`},
-		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version " + version.String + " reads versions 1 to 4; " +
-			"a newer program may have written it"},
-		{"tfstate binary", "the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
-		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
-		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 26): -1`},
-		{`{"version": 4, "resources": {}}`, `the state has an invalid value for "resources" (line 1, column 29): {}`},
-		{`{"resources": [], "version": 4, "outputs": []}`,
-			`the state has an invalid value for "outputs" (line 1, column 44): []`},
-		{resource(`, "instances": [{"schema_version": 4294967296}]`),
-			`the state has an invalid value for "schema_version" (line 1, column 142): 4294967296`},
-		{resource(`, "instances": [{"private": "%"}]`),
-			`the state has an invalid value for "private" (line 1, column 135): "%"`},
-		{resource(`, "instances": [{"attributes_flat": {"a": 1}}]`),
-			`the state has an invalid value for "attributes_flat" (line 1, column 143): {"a": 1}`},
-		{resource(`, "instances": [{"attributes": {"a": 01}}]`),
-			"the state is not valid JSON (line 1, column 145): invalid character '1' after object key:value pair"},
-		{`{"version": 4, "terraform_version": "new"}`,
-			`the state's "terraform_version" is "new", which is not a version number`},
-		{strings.Replace(resource(""), "managed", "ghostly", 1),
-			`the state has a resource a.b of the unknown mode "ghostly"`},
-		{strings.Replace(resource(""), `provider[\"x/y\"]`, "terraform", 1),
-			`a.b in the state: invalid provider configuration address "terraform"`},
-		{strings.Replace(resource(""), `provider[\"x/y\"]`, "", 1),
-			`a.b in the state has no provider, and neither do its instances`},
-		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1),
-			`a.b in the state has no provider, and neither do its instances`},
-		{resource(`, "module": "modul.x"`), `the state has a resource in the invalid module address "modul.x"`},
-		{resource(`, "instances": [{"index_key": true}]`),
-			`a.b in the state has an instance with the invalid key true`},
-		{resource(`, "instances": [{}, {}]`), `a.b is in the state twice`},
-		{resource(`, "instances": [{"status": "wobbly"}]`), `a.b in the state: unknown status "wobbly"`},
-		{resource(`, "instances": [{"dependencies": ["nope"]}]`), `a.b in the state: invalid dependency "nope"`},
-		{resource(`, "instances": [{"deposed": "zz"}]`),
-			`a.b in the state has a deposed object with the invalid key "zz"`},
-		{resource(`, "instances": [{"sensitive_attributes": [[{"type": "x"}]]}]`),
-			`a.b in the state: invalid sensitive_attributes: unknown step type "x"`},
-		{`{"version": 4, "outputs": {"o": {"value": 1, "type": "nmbr"}}}`,
-			`the state's output value "o" can't be read: invalid primitive type name "nmbr"`},
-		{`{"version": 4, "outputs": {"o": {"value": "x", "type": "number"}}}`,
-			`the state's output value "o" can't be read: a number is required`},
-		{`{"version": 4, "outputs": {"o": {"value": [1e999999999], "type": ["list", "number"]}}}`,
-			`the state's output value "o" can't be read: a number is too large or too close to zero`},
-		{`{"version": 3, "modules": [{"path": ["root"], "resources": {"z": {}}}]}`,
-			`the state has a resource with the invalid address "z"`},
-	} {
-		_, err := statefile.Parse([]byte(test.input))
-		if err == nil || err.Error() != test.want {
-			t.Errorf("%s\n got %v\nwant %s", test.input, err, test.want)
-		}
-	}
-}
-
 // The type and name of a resource may come after its instances, an instance may have the provider,
 // and null is the same as a missing field.
 func TestUnusualLayout(t *testing.T) {
@@ -350,110 +281,4 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("a second encoding differs: %v\n%s\n%s", err, written, again)
 		}
 	})
-}
-
-// large returns a state of n instances with about a kilobyte each.
-func large(tb testing.TB, n int) []byte {
-	tb.Helper()
-	s := states.New()
-	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
-	ty := cty.Object(map[string]cty.Type{"id": cty.String, "tags": cty.Map(cty.String), "text": cty.String})
-	for i := range n {
-		addr := addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object",
-			Name: fmt.Sprint("r", i%1000)}, Key: addrs.IntKey(i)}
-		attrs, _, err := states.EncodeValue(cty.ObjectVal(map[string]cty.Value{
-			"id":   cty.StringVal(fmt.Sprint("id-", i)),
-			"text": cty.StringVal(strings.Repeat("some text ", 40)),
-			"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal("y"),
-				"c": cty.StringVal(fmt.Sprint(i))}),
-		}), ty)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		obj := &states.Object{Attrs: attrs, Private: []byte("private"),
-			SensitivePaths: []cty.Path{cty.GetAttrPath("text")},
-			Dependencies: []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object",
-				Name: fmt.Sprint("r", (i+1)%1000)}}}}
-		s.SetCurrent(addr, obj, provider)
-	}
-	data, err := statefile.Encode(&statefile.File{State: s, Lineage: "l", Serial: 1}, &statefile.Options{Indent: true})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
-}
-
-// TestEncodeLarge checks that a state of several chunks has the layout of encoding/json, also when
-// it is encoded again.
-func TestEncodeLarge(t *testing.T) {
-	data := large(t, 1000)
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, bytes.TrimSpace(data), "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(indented.String()+"\n", string(data)); diff != "" {
-		t.Fatalf("the layout differs from encoding/json (-want +got):\n%s", diff)
-	}
-	f, err := statefile.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc := statefile.NewEncoder()
-	for i := range 3 {
-		again, err := enc.Encode(f, &statefile.Options{Indent: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(again, data) {
-			t.Errorf("encoding %d differs", i+1)
-		}
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	benchmark(b, func(data []byte, f *statefile.File) error { _, err := statefile.Parse(data); return err })
-}
-func BenchmarkEncode(b *testing.B) {
-	benchmark(b, func(_ []byte, f *statefile.File) error {
-		_, err := statefile.Encode(f, &statefile.Options{Indent: true})
-		return err
-	})
-}
-func BenchmarkEncodeAgain(b *testing.B) {
-	enc := statefile.NewEncoder()
-	benchmark(b, func(_ []byte, f *statefile.File) error {
-		_, err := enc.Encode(f, &statefile.Options{Indent: true})
-		return err
-	})
-}
-func BenchmarkEqual(b *testing.B) {
-	var other *statefile.File
-	benchmark(b, func(data []byte, f *statefile.File) error {
-		if other == nil {
-			var compact bytes.Buffer
-			if err := json.Compact(&compact, data); err != nil {
-				return err
-			}
-			other, _ = statefile.Parse(compact.Bytes())
-		}
-		if !statefile.Equal(f.State, other.State) {
-			return errors.New("not equal")
-		}
-		return nil
-	})
-}
-
-func benchmark(b *testing.B, op func([]byte, *statefile.File) error) {
-	data := large(b, 10000)
-	f, err := statefile.Parse(data)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := op(data, f); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

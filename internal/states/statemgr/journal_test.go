@@ -16,7 +16,6 @@ import (
 	"tofu/internal/backend/local"
 	"tofu/internal/plans"
 	"tofu/internal/states"
-	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 )
 
@@ -382,28 +381,4 @@ func TestTornJournal(t *testing.T) {
 	if _, diags := read(t, open(t)); len(diags) != 2 || diags[1].Summary != "Damaged journal" {
 		t.Error(diags)
 	}
-}
-
-func FuzzJournal(f *testing.F) {
-	const begin = `{"kind":"begin","header":{"journal":1,"program":"x","who":"me","pid":1,"workspace":"default","lineage":"l","exists":true},"serial":5}` + "\n"
-	f.Add([]byte(begin + `{"kind":"start","addr":"lab_object.a[0]","provider":"provider[\"a/b\"]","action":"create","planned":"kq9bIm9iamVjdCIse31dgA==","time":"2024-01-01T00:00:00Z"}` + "\n"))
-	f.Add([]byte(begin + `{"kind":"store","addr":"lab_object.a[\"x\"]","deposed":"00000001","provider":"provider[\"a/b\"]","object":{"schema_version":0,"attributes":{"id":"1"}}}` + "\n"))
-	f.Add([]byte(begin + `{"kind":"store","addr":"lab_object.a[0]","object":null}` + "\n" + `{"kind":"snapshot","serial":6}` + "\n" + `{"kind":"end","addr":"lab_object.a[0]"}`))
-	f.Fuzz(func(t *testing.T, journal []byte) {
-		t.Chdir(t.TempDir())
-		writeState(t, state("x"), 5)
-		if err := os.WriteFile("terraform.tfstate.journal", journal, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m := open(t)
-		snap, diags := m.Read(t.Context())
-		if diags.HasErrors() {
-			return
-		}
-		check(t, m.Save(t.Context(), snap.State))
-		after, diags := open(t).Read(t.Context())
-		if diags.HasErrors() || !statefile.Equal(after.State, snap.State) {
-			t.Errorf("the saved state differs from the recovered one: %v", diags.Err())
-		}
-	})
 }
