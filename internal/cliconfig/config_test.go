@@ -19,7 +19,7 @@ func load(t *testing.T, src string) (*Config, tfdiags.Diagnostics) {
 	return loadIn(t, t.TempDir(), src)
 }
 
-// loadIn loads a configuration in a home folder of the test's choice.
+// loadIn loads a configuration in the given home directory.
 func loadIn(t *testing.T, home, src string) (*Config, tfdiags.Diagnostics) {
 	t.Helper()
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_DATA_DIRS", "TOFU_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG",
@@ -98,7 +98,8 @@ func TestLoadJSON(t *testing.T) {
 	}
 }
 
-// Repeated blocks are lists in JSON; a number may stand for a text, and for less than no retries there are none.
+// Repeated blocks are lists in JSON; strings may be written as numbers; negative retries count as
+// zero.
 func TestLoadLiberties(t *testing.T) {
 	cfg, diags := load(t, `{"provider_installation": [{"direct": [{"exclude": ["a/b"]}, {"download_retry_count": -1}]}],
 		"disable_checkpoint": "maybe", "plugin_cache_dir": "", "registry_protocols": {"retry_count": "-2", "request_timeout_seconds": -1}}`)
@@ -112,7 +113,7 @@ func TestLoadLiberties(t *testing.T) {
 	if cfg, diags := load(t, `provider_installation { filesystem_mirror { path = 5 } }`); len(diags) > 0 || cfg.Methods[0].Location != "5" {
 		t.Errorf("%+v %v", cfg.Methods, diags)
 	}
-	t.Setenv("TF_PLUGIN_CACHE_DIR", "$HOME") // only in a file does this stand for another folder
+	t.Setenv("TF_PLUGIN_CACHE_DIR", "$HOME") // variables are expanded only in files
 	t.Setenv("TF_CLI_CONFIG_FILE", "/dev/null")
 	if cfg, _ := Load(); filepath.Base(cfg.PluginCacheDir) != "$HOME" {
 		t.Errorf("%q", cfg.PluginCacheDir)
@@ -175,7 +176,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestLoadGoesOn: what stands beside a mistake counts.
+// TestLoadGoesOn checks that settings beside an invalid one are used.
 func TestLoadGoesOn(t *testing.T) {
 	cfg, diags := load(t, `
 credentials "no host!" { token = "x" }
@@ -202,7 +203,8 @@ provider_installation {}
 		len(cfg.Methods) != 1 || cfg.Methods[0].Kind != Direct {
 		t.Errorf("%+v", cfg)
 	}
-	// A block in which nothing is right leaves no method, rather than those that are implied; what is no such block leaves these.
+	// A block without any valid method results in no methods rather than the implied ones. Anything
+	// other than a block keeps the implied ones.
 	if cfg, _ := load(t, "provider_installation {\n direct = 1\n}"); cfg.Methods == nil || len(cfg.Methods) != 0 {
 		t.Errorf("%+v", cfg.Methods)
 	}
@@ -295,7 +297,7 @@ credentials_helper "box" { args = ["-x", 5] }`)
 	}
 }
 
-// TestNoHome: without a home directory, the files of whatever directory one is in aren't the user's.
+// TestNoHome checks that without a home directory, files in the working directory are not used.
 func TestNoHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{".tofurc", ".terraformrc", "tofu.rc"} {
@@ -335,8 +337,8 @@ func TestStoreInFile(t *testing.T) {
 	}
 }
 
-// TestCredentialsFile: a file without anything in it can be written, one that isn't understood is left alone, and forgetting what
-// isn't there makes no file.
+// TestCredentialsFile checks that an empty file can be written, that an invalid one is left alone,
+// and that forgetting a missing token creates no file.
 func TestCredentialsFile(t *testing.T) {
 	for content, ok := range map[string]bool{"": true, "null": true, "{}": true, `{"credentials": null, "more": 1}`: true, "{nope": false, "[]": false, `{"credentials": 5}`: false} {
 		cfg, _ := load(t, "")
@@ -364,7 +366,7 @@ func TestCredentialsFile(t *testing.T) {
 	}
 }
 
-// TestWritten: what the user wrote is not for programs to change.
+// TestWritten checks that files written by the user are not edited.
 func TestWritten(t *testing.T) {
 	cfg, _ := load(t, `credentials "a.example" { token = "x" }`)
 	tokens := NewTokens(cfg)

@@ -54,7 +54,8 @@ func TestParseAndWrite(t *testing.T) {
 	}
 }
 
-// TestSaveOverLinks saves where a symbolic link is: one to a lock file is followed, and the file keeps its mode.
+// TestSaveOverLinks checks saving over a symbolic link: a link to a lock file is followed, and the
+// file keeps its mode.
 func TestSaveOverLinks(t *testing.T) {
 	for _, test := range []struct {
 		name, target string
@@ -182,7 +183,7 @@ func mustConstraints(text string) Constraints {
 	return c
 }
 
-// TestRoundTrip writes and reads random locks: the result is the same and is written as the same bytes.
+// TestRoundTrip writes and reads random locks, and compares both the locks and the bytes.
 func TestRoundTrip(t *testing.T) {
 	part := rapid.StringMatching(`[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,3})?`)
 	hash := rapid.StringMatching(`(h1:[A-Za-z0-9+/]{3,8}=|zh:[0-9a-f]{8}|h[2-9]:[!-~]{1,6})`)
@@ -217,7 +218,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzParse checks that whatever is accepted is written in a form that is accepted again, unchanged.
+// FuzzParse checks that accepted files can be written and read again unchanged.
 func FuzzParse(f *testing.F) {
 	f.Add(sample)
 	f.Add(`provider "example.com/acme/tool" { version = "1.0.0" }`)

@@ -80,7 +80,7 @@ func TestModulesParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParseModules checks that whatever is accepted is written in a form that is accepted again, unchanged.
+// FuzzParseModules checks that accepted files can be written and read again unchanged.
 func FuzzParseModules(f *testing.F) {
 	f.Add(modulesSample)
 	f.Fuzz(func(t *testing.T, src string) {

@@ -24,7 +24,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestMain lets the test binary play a program that encrypts or provides keys.
+// TestMain makes the test binary act as an external program that encrypts or provides keys.
 func TestMain(m *testing.M) {
 	if role := os.Getenv("ENCRYPTION_TEST_PROGRAM"); role != "" {
 		program(role)
@@ -65,7 +65,8 @@ func program(role string) {
 	}
 }
 
-// load makes a configuration from the content of encryption blocks. In it, @PROGRAM@ is the test binary, local.pass a text.
+// load loads a configuration from the content of encryption blocks. It replaces @PROGRAM@ with the
+// test binary, and defines local.pass.
 func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdiags.Diagnostics) {
 	t.Helper()
 	src := &encryption.Source{Env: env, Getenv: func(string) string { return "" }, Registry: all.Registry()}
@@ -128,7 +129,7 @@ const (
 	state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l","outputs":{},"resources":[],"check_results":null}`
 )
 
-// TestFilesOfOpenTofu reads what OpenTofu 1.12.6 encrypted.
+// TestFilesOfOpenTofu decrypts files written by OpenTofu 1.12.6.
 func TestFilesOfOpenTofu(t *testing.T) {
 	bao := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ Ciphertext string }
@@ -228,7 +229,7 @@ func TestFilesOfOpenTofu(t *testing.T) {
 				t.Fatalf("%v\n%s", err, plain)
 			}
 			if strings.HasPrefix(file, "openbao") {
-				return // this server makes no keys
+				return // this server creates no keys
 			}
 			again, err := target.Encrypt(plain)
 			if err != nil {
@@ -264,7 +265,7 @@ func TestFilesOfOpenTofu(t *testing.T) {
 	}
 }
 
-// TestRollover goes from clear text to encrypted, to another key and back.
+// TestRollover changes from clear text to encryption, to another key and back.
 func TestRollover(t *testing.T) {
 	use := func(methods ...string) *encryption.Target {
 		t.Helper()
@@ -347,7 +348,7 @@ func TestDamage(t *testing.T) {
 		"it is damaged: ":                                 change(func() { w["encrypted_data"] = 7 }),
 		`in the form "v1"`:                                change(func() { w["encryption_version"] = "v1" }),
 		"its metadata is damaged":                         change(func() { w["meta"] = map[string]string{"key_provider.pbkdf2.other": "e30="} }),
-		// Which takes more than a minute to find out by making the key.
+		// Creating the key to find this out would take more than a minute.
 		"16, 24 or 32 bytes is needed; the key provider returns one of 33": change(func() {
 			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString([]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}
 		}),
@@ -477,7 +478,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("a secret in an error: %v", diags.Err())
 		}
 	}
-	// What is wrong with a key provider or a method is said once, however many targets use it.
+	// An error in a key provider or method is reported once, however many targets use it.
 	for _, config := range []string{keys("pbkdf2", `passphrase = "short"`), keys("stone", ""), `method "aes_gcm" "x" {}` + use} {
 		if _, diags := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(diags) != 1 {
 			t.Errorf("%s\n %v", config, diags.Err())
@@ -489,7 +490,7 @@ func TestLoadErrors(t *testing.T) {
 	if _, diags := load(t, "key_provider {"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_ENCRYPTION:1") {
 		t.Errorf("a bad variable: %v", diags.Err())
 	}
-	// What no target uses may be wrong.
+	// Unused key providers and methods may be invalid.
 	mustLoad(t, "", `key_provider "pbkdf2" "k" {
 			passphrase = "short"
 			foo        = 1

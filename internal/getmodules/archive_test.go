@@ -63,7 +63,7 @@ func tarOf(files, links map[string]string) []byte {
 	return out.Bytes()
 }
 
-// unzipped undoes gzip.
+// unzipped decompresses gzip data.
 func unzipped(data []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
@@ -75,7 +75,7 @@ func unzipped(data []byte) []byte {
 	return data
 }
 
-// xzOf packs what gzip packed again.
+// xzOf recompresses gzip data with xz.
 func xzOf(data []byte) []byte {
 	var out bytes.Buffer
 	w, err := xz.NewWriter(&out)
@@ -108,7 +108,7 @@ func TestArchives(t *testing.T) {
 	}
 	l.pages["/a.tar.bz2"] = bytesPage(packed)
 	for kind, name := range map[string]string{"zip": "/a.zip", "gz": "/a.tar.gz", "xz": "/a.tar.xz", "bz2": "/a.tar.bz2"} {
-		l.pages["/plain/"+kind] = l.pages[name] // found out by the content
+		l.pages["/plain/"+kind] = l.pages[name] // detected by content
 	}
 	l.pages["/plain/tar"] = bytesPage(unzipped(tarOf(files, nil)))
 	l.pages["/wrong.zip"] = l.pages["/a.tar.gz"]
@@ -147,7 +147,7 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/link.txt", value("1"))
 	l.has(".terraform/modules/a/sub/out", "")
 	l.has(".terraform/modules/a/up", "")
-	// Links that lead out of the module by way of another link.
+	// Links that leave the module through another link.
 	l.pages["/sly.tgz"] = bytesPage(tarOf(files, map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
 	l.good(call("a", l.url+"/sly.tgz"))
 	l.has(".terraform/modules/a/here/main.tf", value("1"))
@@ -165,7 +165,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// TestArchiveLimits: an archive that holds more than a module may have is given up on the way.
+// TestArchiveLimits checks that unpacking stops at the limits.
 func TestArchiveLimits(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -214,7 +214,8 @@ func TestArchiveRatio(t *testing.T) {
 	}
 }
 
-// TestEndlessOutput: what a program prints doesn't fill the memory, and the end of its complaints is there.
+// TestEndlessOutput checks that the output of programs is limited and that the end of error output
+// is kept.
 func TestEndlessOutput(t *testing.T) {
 	const each = 1 << 20
 	long := bytes.Repeat([]byte("x"), each)

@@ -24,7 +24,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestMain makes the certificate of the test servers a trusted one, and git independent of the user's settings.
+// TestMain makes the test servers' certificate trusted and git independent of the user's settings.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "getmodules-test-")
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// lab is a working directory with a server beside it.
+// lab is a working directory and a server.
 type lab struct {
 	*testing.T
 	top    string
@@ -103,7 +103,7 @@ func (l *lab) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes or extends a repository.
+// commit commits files to a repository, creating it if necessary.
 func (l *lab) commit(repo, tag string, files map[string]string) string {
 	l.Helper()
 	if _, err := os.Stat(filepath.Join(l.top, repo)); err != nil {
@@ -180,7 +180,8 @@ func (l *lab) has(file, want string) {
 
 func value(v string) string { return fmt.Sprintf("output \"v\" {\n  value = %q\n}\n", v) }
 
-// TestFailedCall: a call that can't be installed costs no other call its place in the list.
+// TestFailedCall checks that a call that can't be installed doesn't remove others from the
+// manifest.
 func TestFailedCall(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -215,7 +216,7 @@ func TestLocalModules(t *testing.T) {
 		t.Errorf("%v", manifest)
 	}
 	l.bad(call("a", "./none"), "There is no directory")
-	// An absolute path is a package: a link, out of which no relative path leads.
+	// An absolute path is a package of its own: a link that relative paths can't leave.
 	l.good(call("a", l.top+"/shared"))
 	if target, err := os.Readlink(".terraform/modules/a"); err != nil || target != l.top+"/shared" {
 		t.Errorf("%q %v", target, err)
@@ -228,7 +229,7 @@ func TestLocalModules(t *testing.T) {
 	l.bad(call("a", "./mods/a"), "modules.json")
 }
 
-// bzipped is main.tf in a .tar.bz2, which the standard library can't make.
+// bzipped is a .tar.bz2 with main.tf, which the standard library can't create.
 const bzipped = "QlpoOTFBWSZTWdxZxwAAAHt7hMqQAEBQAX+CACBjJ98KAACACCAAdBpJo9TTRoABoND0gySNGhoaABoBo+6zaqIggMWACRU5gsomkFKEkBRRIQdGvtuVa9jnyRYgpxET2EDnlfpi97JjasQdYiuxVDIeiJm2FBhUfZESJ6XjmkiID8XckU4UJDcWccAA"
 
 func TestLocalPath(t *testing.T) {
@@ -266,7 +267,8 @@ func TestPageAddress(t *testing.T) {
 	}
 }
 
-// TestFailedOnce: a package that can't be had is asked for once, however many calls there are of it, and what is wrong with it is said once.
+// TestFailedOnce checks that a missing package is requested once and reported once, however many
+// calls it has.
 func TestFailedOnce(t *testing.T) {
 	l := newLab(t)
 	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")
@@ -274,7 +276,7 @@ func TestFailedOnce(t *testing.T) {
 	if len(diags) != 3 || strings.Count(diags.Err().Error(), "404") != 1 || strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
 		t.Errorf("%v\n%v", l.seen, diags.Err())
 	}
-	// That a package isn't the pinned one is an error of the package, not of its calls.
+	// A mismatch with a pin is an error of the package, not of its calls.
 	l.pages["/none.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
 	pins := depsfile.ModuleLocks{{Source: l.url + "/none.zip", Hash: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}
 	l.seen = nil
@@ -319,7 +321,7 @@ func TestRegistry(t *testing.T) {
 	l.pages["/files/17"] = l.pages["/1.1.0.zip"]
 	l.good(call("a", "modules.example.com/acme/net/bare"))
 	l.has(".terraform/modules/a/main.tf", value("1.1.0"))
-	// The call's place is in the text: OpenTofu's diagnostic has no range.
+	// The text contains the position of the call, because OpenTofu's diagnostic has no range.
 	l.bad("\n"+call("a", source+"//none"), "main.tf:2")
 	l.bad(call("a", source, `version = "> 3"`), "meets the constraints")
 	l.bad(call("a", "modules.example.com/acme/none/lab"), "there is no module")

@@ -37,7 +37,7 @@ func TestGit(t *testing.T) {
 	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
 		t.Errorf("%q %v", tags, err)
 	}
-	// The branch moves: the installed commit stays until an upgrade.
+	// The branch moves, but the installed commit stays until an upgrade.
 	l.good(call("a", repo))
 	l.commit("repo", "", map[string]string{"main.tf": value("3")})
 	l.good(call("a", repo))
@@ -48,8 +48,8 @@ func TestGit(t *testing.T) {
 	l.has(".terraform/modules/a/main.tf", value("3"))
 }
 
-// TestOneClone: however many calls there are of a branch, it is fetched once per run, so that all get the same commit although the
-// branch moves meanwhile.
+// TestOneClone checks that a branch is fetched once per run, however many calls it has, so that all
+// calls get the same commit even if the branch moves.
 func TestOneClone(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -57,7 +57,7 @@ func TestOneClone(t *testing.T) {
 	if err != nil {
 		t.Skip("no git on this machine")
 	}
-	// A git that counts what it fetches, and moves the branch after that.
+	// A git that logs each fetch and then moves the branch.
 	l.write(map[string]string{"bin/git": "#!/bin/sh\n" + git + " \"$@\" || exit\ncase \"$*\" in *' fetch '*) echo >> " + l.top + "/fetches; cd " + l.top +
 		"/repo && echo '# more' >> main.tf && " + git + " commit -q -a -m more;; esac\n"})
 	if err := os.Chmod(filepath.Join(l.top, "bin/git"), 0o755); err != nil {
@@ -117,7 +117,7 @@ func TestMercurial(t *testing.T) {
 	}
 }
 
-// TestInterruptedProgram: what a program started and left behind isn't waited for.
+// TestInterruptedProgram checks that processes left running by a program are not waited for.
 func TestInterruptedProgram(t *testing.T) {
 	l := newLab(t)
 	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top + "/pid.new " + l.top + "/pid\nwait\n"})

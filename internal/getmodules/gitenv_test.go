@@ -15,7 +15,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// TestGitVariables compares the list of variables with the one of the git that is installed.
+// TestGitVariables compares the list of variables with that of the installed git.
 func TestGitVariables(t *testing.T) {
 	out, err := exec.Command("git", "rev-parse", "--local-env-vars").Output()
 	if err != nil {
@@ -36,8 +36,8 @@ func TestGitVariables(t *testing.T) {
 	}
 }
 
-// TestGitPassword: the credentials of an address reach its server, for the repository and its submodules, but they are not among the
-// arguments of any process, and not in what is shown.
+// TestGitPassword checks that the credentials of an address are sent to its server, for the
+// repository and its submodules, but appear neither in process arguments nor in messages.
 func TestGitPassword(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("this system doesn't show the arguments of processes in /proc")
@@ -95,7 +95,7 @@ func gitHTTPBackend(t *testing.T) *cgi.Handler {
 	return &cgi.Handler{Path: path}
 }
 
-// processesWith returns the arguments of the processes that have a text among them.
+// processesWith returns the arguments of the processes that contain text.
 func processesWith(t *testing.T, text string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

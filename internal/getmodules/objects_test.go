@@ -21,8 +21,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// store is a server with the protocols of S3, below /BUCKET, and of Google Cloud Storage. It demands signatures or a token, gives
-// lists of two names at a time, and has one bucket that everybody may read.
+// store is a server for the protocols of S3, below /BUCKET, and of Google Cloud Storage. It
+// requires signatures or a token, returns lists in pages of two names, and has one public bucket.
 type store struct {
 	*testing.T
 	objects map[string]string // by BUCKET/NAME
@@ -63,7 +63,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, bucket+"/"+key+r.URL.Query().Get("versionId"))
 }
 
-// signed computes the signature of a request as the server of S3 does.
+// signed checks the signature of a request as S3 does.
 func (s *store) signed(r *http.Request) bool {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
@@ -116,7 +116,8 @@ func (s *store) google(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page gives up to two names behind another one, and the last of them if there are more.
+// page returns up to two names after the given one, and the token for the next page if there is
+// one.
 func (s *store) page(bucket, prefix, after string) (names []string, next string) {
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		key, ok := strings.CutPrefix(name, bucket+"/")
@@ -140,7 +141,7 @@ func (s *store) send(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeContent(w, r, "", time.Unix(1e9, 0), strings.NewReader(data))
 }
 
-// newStore also takes the user's own credentials out of sight.
+// newStore starts a store and hides the user's own credentials.
 func newStore(t *testing.T) (*store, *httptest.Server) {
 	s := &store{T: t, creds: aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "s3cret", SessionToken: "session"}, token: "t0ken",
 		objects: map[string]string{
@@ -184,7 +185,7 @@ func TestS3(t *testing.T) {
 	l.bad(call("a", base+"/b/evil"), "lead out of")
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip?checksum=md5:00000000000000000000000000000000"), "checksum")
 
-	// Other credentials: in the address, of a profile, wrong ones, none.
+	// Credentials in the address, of a profile, invalid ones, and none.
 	s.creds = aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "a/b+c"}
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip"), "403")
 	l.good(call("a", base+"/b/net/x 1+2=3.zip?aws_access_key_id=OTHER&aws_access_key_secret=a%2Fb%2Bc"))
@@ -264,7 +265,7 @@ func TestGCS(t *testing.T) {
 	fetch("gcs::https://evil.example.com/storage/v1/b/x.zip", "names no bucket and object")
 	fetch(base+"/b/evil", "lead out of")
 
-	// A service account's key gets a token, and requests without one reach what is public.
+	// A service account key is exchanged for a token; public objects need no token.
 	t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "wrong")
 	fetch(base+"/b/tree", "401")
 	fetch(base+"/public/a.tar.gz", "")
@@ -289,7 +290,7 @@ func TestGCS(t *testing.T) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", l.top+"/key.json")
 	fetch(base+"/b/tree", "")
 
-	// An emulator gets no credentials.
+	// No credentials are sent to an emulator.
 	t.Setenv("STORAGE_EMULATOR_HOST", server.URL)
 	s.asked = nil
 	if _, err := newFetcher(l.client).into(t.Context(), request{address: base + "/public/a.tar.gz"}, "got"); err != nil || len(s.asked) != 1 {

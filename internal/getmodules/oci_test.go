@@ -12,7 +12,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// TestOCIAddresses: what is wrong with an address is said before any registry is asked.
+// TestOCIAddresses checks that invalid addresses are reported without a request to a registry.
 func TestOCIAddresses(t *testing.T) {
 	f := newFetcher(registry.New(&cliconfig.Config{}, "test"))
 	for address, want := range map[string]string{
@@ -32,7 +32,7 @@ func TestOCIAddresses(t *testing.T) {
 	}
 }
 
-// TestOCITokens checks that a registry issues one token for each repository, which serves all packages in it.
+// TestOCITokens checks that one token per repository serves all its packages.
 func TestOCITokens(t *testing.T) {
 	reg := registrytest.StartOCI()
 	defer reg.Close()

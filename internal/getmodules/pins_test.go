@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// pin installs with pins and gives the new ones.
+// pin installs with pins and returns the new ones.
 func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, tfdiags.Diagnostics) {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
@@ -48,7 +48,7 @@ func (l *lab) forget() {
 	}
 }
 
-// TestPinCommit: a branch and a tag that move are of no consequence until an upgrade.
+// TestPinCommit checks that moved branches and tags are ignored until an upgrade.
 func TestPinCommit(t *testing.T) {
 	l := newLab(t)
 	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -68,7 +68,7 @@ func TestPinCommit(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		l.has(".terraform/modules/"+name+"/main.tf", value("1"))
 	}
-	// Changed files are found and replaced; a package that goes is forgotten.
+	// Modified files are detected and replaced; the pins of unused packages are dropped.
 	l.write(map[string]string{"work/.terraform/modules/a/main.tf": value("edited")})
 	if again := l.mustPin(call("a", branch), false, pins); !slices.Equal(again, pins[:1]) {
 		t.Errorf("%+v", again)
@@ -79,14 +79,15 @@ func TestPinCommit(t *testing.T) {
 		t.Errorf("%+v", upgraded)
 	}
 	l.has(".terraform/modules/a/main.tf", value("2"))
-	// Somebody pins another content for the commit.
+	// The pin has another hash for the commit.
 	pins[0].Hash = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	if _, diags := l.pin(call("a", branch), false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "init -upgrade") {
 		t.Errorf("%v", diags.Err())
 	}
 }
 
-// TestPinNested: packages that only other packages call are pinned too, from within local modules of those as well.
+// TestPinNested checks that packages called by other packages are pinned too, including calls in
+// their local modules.
 func TestPinNested(t *testing.T) {
 	l := newLab(t)
 	inner := "git::file://" + l.top + "/inner"
@@ -109,7 +110,8 @@ func TestPinNested(t *testing.T) {
 	}
 }
 
-// TestPinWithoutRevision: an archive has none; what it must be is told by its hash.
+// TestPinWithoutRevision checks that archives, which have no revision, are identified by their
+// hash.
 func TestPinWithoutRevision(t *testing.T) {
 	l := newLab(t)
 	content := zipOf(map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -120,7 +122,7 @@ func TestPinWithoutRevision(t *testing.T) {
 		t.Fatalf("%+v", pins)
 	}
 	content = zipOf(map[string]string{"main.tf": value("2")})
-	l.mustPin(main, false, pins) // what is installed is the right one
+	l.mustPin(main, false, pins) // the installed package matches
 	l.forget()
 	if _, diags := l.pin(main, false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "was changed") {
 		t.Errorf("%v", diags.Err())
@@ -133,7 +135,8 @@ func TestPinWithoutRevision(t *testing.T) {
 	}
 }
 
-// TestPinVersion: a registry's newer versions wait for an upgrade, or for a constraint that demands them.
+// TestPinVersion checks that newer versions in a registry are ignored until an upgrade or until a
+// constraint requires them.
 func TestPinVersion(t *testing.T) {
 	l := newLab(t)
 	list := `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`
@@ -176,7 +179,8 @@ func TestPinName(t *testing.T) {
 	}
 }
 
-// TestShowable: parameters that look like secrets are pinned, since they may tell packages apart, but not shown.
+// TestShowable checks that parameters that look like secrets are pinned, since they may distinguish
+// packages, but not shown.
 func TestShowable(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://me:s3cret@example.com/a.zip?token=s3cret&x=1": "https://example.com/a.zip?token=xxxxx&x=1",

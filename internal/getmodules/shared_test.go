@@ -12,7 +12,7 @@ import (
 	"tofu/internal/configs"
 )
 
-// TestShared: many root modules at once share each package, and nothing is left in them or anywhere.
+// TestShared checks that root modules share packages and that no files are left behind.
 func TestShared(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("TMPDIR", l.top)
@@ -37,7 +37,7 @@ func TestShared(t *testing.T) {
 		}
 		l.write(map[string]string{"work/" + name + "/main.tf": call("net", source, more)})
 	}
-	// What is installed or pinned is what counts, where it still meets the constraints.
+	// Installed and pinned packages are used where they meet the constraints.
 	l.write(map[string]string{
 		"work/d/.terraform/modules/net/main.tf":  value("1.0.0"),
 		"work/d/.terraform/modules/modules.json": `{"Modules": [{"Key": "net", "Source": "` + source + `", "Version": "1.0.0", "Dir": ".terraform/modules/net"}]}`,
@@ -76,13 +76,13 @@ func TestShared(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := fetched.Load(); n != 4 { // 1.0.0 as pinned is another one than 1.0.0 as chosen
+	if n := fetched.Load(); n != 4 { // the pinned 1.0.0 counts separately from the selected 1.0.0
 		t.Errorf("%d packages were fetched", n)
 	}
 	if n := strings.Count(strings.Join(l.seen, " "), "/versions"); n != 1 {
 		t.Errorf("the registry was asked for versions %d times", n)
 	}
-	// What is wrong with a package is said in the same words wherever it is called.
+	// An error of a package has the same text for every call.
 	var said []string
 	for i, name := range []string{"h", "i"} {
 		l.write(map[string]string{"work/" + name + "/main.tf": strings.Repeat("\n", i) + call("net"+name, l.url+"/gone.zip")})

@@ -19,7 +19,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// TestMain makes the certificate of the test servers a trusted one.
+// TestMain makes the test servers' certificate trusted.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "httpclient-test-")
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// host is a server that notes what it is asked.
+// host is a server that records its requests.
 type host struct {
 	*url.URL
 	mu    sync.Mutex
@@ -51,7 +51,7 @@ func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.Handl
 		s.asked = append(s.asked, fmt.Sprintf("%s %s %v %s", r.Method, r.URL, r.Header, body))
 		s.mu.Unlock()
 		if strings.HasPrefix(r.URL.Path, "/v2/") && r.Header.Get("Authorization") == "" && h != nil {
-			w.Header().Set("WWW-Authenticate", `Basic realm="x"`) // registries of this kind are asked without credentials first
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`) // such registries are first asked without credentials
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -62,7 +62,7 @@ func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.Handl
 		}
 	}))
 	t.Cleanup(func() {
-		server.CloseClientConnections() // handlers may wait for the client
+		server.CloseClientConnections() // handlers may be waiting for the client
 		server.Close()
 	})
 	u, err := url.Parse(server.URL)
@@ -79,7 +79,7 @@ func (s *host) requests() []string {
 	return s.asked
 }
 
-// good gives every user an answer that it takes.
+// good returns a valid response for every user.
 func good(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
@@ -97,7 +97,7 @@ func good(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// each runs a test for each user, and looks for secrets in what is logged and in the error.
+// each runs a test for each user, and looks for secrets in the log and in the error.
 func each(t *testing.T, test func(t *testing.T, u user) error) {
 	for _, u := range users {
 		t.Run(u.name, func(t *testing.T) {
@@ -116,7 +116,8 @@ func each(t *testing.T, test func(t *testing.T, u user) error) {
 	}
 }
 
-// TestGood: without hostile servers every user gets what it wants, and introduces itself.
+// TestGood checks that every user succeeds with a well-behaved server and sends a User-Agent
+// header.
 func TestGood(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		s := serve(t, httptest.NewTLSServer, nil)
@@ -128,7 +129,7 @@ func TestGood(t *testing.T) {
 	})
 }
 
-// TestOtherOrigin: neither credentials nor what is written reach another port, by whatever redirect.
+// TestOtherOrigin checks that no redirect takes credentials or request bodies to another port.
 func TestOtherOrigin(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		other := serve(t, httptest.NewTLSServer, nil)
@@ -153,7 +154,8 @@ func TestOtherOrigin(t *testing.T) {
 	})
 }
 
-// TestThereAndBack: credentials that were left out stay away when the other origin leads back.
+// TestThereAndBack checks that dropped credentials are not sent again if the other origin redirects
+// back.
 func TestThereAndBack(t *testing.T) {
 	var s *host
 	other := serve(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +175,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestWriteBecomesRead: a redirect that makes a GET of another request is an error, also on the same server.
+// TestWriteBecomesRead checks that a redirect that turns another request into a GET is an error,
+// even on the same server.
 func TestWriteBecomesRead(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther} {
 		each(t, func(t *testing.T, u user) error {
@@ -196,7 +199,8 @@ func TestWriteBecomesRead(t *testing.T) {
 	}
 }
 
-// TestSameOrigin: redirects that change neither method nor server are followed, with credentials.
+// TestSameOrigin checks that redirects within an origin that keep the method are followed with
+// credentials.
 func TestSameOrigin(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		s := serve(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
@@ -214,7 +218,7 @@ func TestSameOrigin(t *testing.T) {
 	})
 }
 
-// TestOutOfEncryption: no request goes from https to http.
+// TestOutOfEncryption checks that redirects from https to http are refused.
 func TestOutOfEncryption(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		plain := serve(t, httptest.NewServer, nil)
@@ -229,7 +233,7 @@ func TestOutOfEncryption(t *testing.T) {
 	})
 }
 
-// TestEndless: an answer without end is given up.
+// TestEndless checks that an endless response is cancelled.
 func TestEndless(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		if u.large {
@@ -252,7 +256,8 @@ func TestEndless(t *testing.T) {
 	})
 }
 
-// TestSilence: a server that takes a request and is silent, before or in its answer, is given up, as is one that drips.
+// TestSilence checks that requests are cancelled if the server falls silent before or during its
+// response, or sends too slowly.
 func TestSilence(t *testing.T) {
 	t.Setenv(httpclient.TimeoutEnv, "0.1")
 	for what, h := range map[string]http.HandlerFunc{
@@ -289,7 +294,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestFailures: what is safe to repeat is repeated after a server error; all else fails with the status.
+// TestFailures checks that safe requests are repeated after a server error and that others fail
+// with the status.
 func TestFailures(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		failed := false
@@ -309,7 +315,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestSecretsInURLs: passwords and secret parameters of addresses are not shown.
+// TestSecretsInURLs checks that passwords and secret parameters of URLs are not shown.
 func TestSecretsInURLs(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		at := &url.URL{Scheme: "https", Host: "127.0.0.1:1"}

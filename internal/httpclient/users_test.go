@@ -29,22 +29,22 @@ import (
 	"tofu/internal/timings"
 )
 
-// secret is part of every credential that the users are given.
+// secret is part of all credentials in these tests.
 const secret = "SEKRET"
 
-// user is something that sends requests.
+// user is a part of the program that sends requests.
 type user struct {
 	name string
-	send func(t *testing.T, at *url.URL) error // one request, which may be repeated
-	// writes: the request is no GET.
+	send func(t *testing.T, at *url.URL) error // sends one request, which may be repeated
+	// writes is set if the request is not a GET.
 	writes bool
-	// repeats: a failed request is sent again.
+	// repeats is set if failed requests are repeated.
 	repeats bool
-	// large: answers may have so many bytes that an endless one isn't sent in a test.
+	// large is set if responses may be so large that tests don't send an endless one.
 	large bool
-	// bare: the user has no URL with a query or a password, but a host.
+	// bare is set if the user has a host rather than a URL with a query or password.
 	bare bool
-	// deaf: the answer's body doesn't matter.
+	// deaf is set if the user ignores the body of the response.
 	deaf bool
 }
 
@@ -181,7 +181,7 @@ func trace(t *testing.T, at *url.URL) error {
 	return e.Close(ctx)
 }
 
-// archive is a module's package.
+// archive returns the package of a module.
 func archive() []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

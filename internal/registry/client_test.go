@@ -17,7 +17,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// TestMain makes the certificate of the test servers a trusted one.
+// TestMain makes the test servers' certificate trusted.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "registry-test-")
@@ -67,7 +67,7 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"ftp.v1", "user.v1"} { // another scheme, and a password
+	for _, name := range []string{"ftp.v1", "user.v1"} { // unsupported scheme; URL with a password
 		if _, err := c.Service(t.Context(), u.Host, name); err == nil || IsNoService(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -118,7 +118,7 @@ func TestRetryAfterAndTimeout(t *testing.T) {
 		<-r.Context().Done()
 	})
 	asked.Store(0)
-	c.timeout = 2 * time.Second // enough for a request to get there on a busy machine
+	c.timeout = 2 * time.Second // enough on a busy machine
 	_, err := c.Get(t.Context(), slow, "")
 	if err == nil || !strings.Contains(err.Error(), "no answer within") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
@@ -142,7 +142,7 @@ func TestFetchLimit(t *testing.T) {
 	u, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for range 100 {
 			w.Write(make([]byte, 1000))
-			w.(http.Flusher).Flush() // no length is announced
+			w.(http.Flusher).Flush() // without a Content-Length
 		}
 	})
 	f, err := os.Create(filepath.Join(t.TempDir(), "x"))

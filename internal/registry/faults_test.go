@@ -24,7 +24,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// fetch downloads to a new file and gives its content.
+// fetch downloads to a new file and returns its content.
 func fetch(t *testing.T, c *Client, d Download) ([]byte, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x")
@@ -43,7 +43,7 @@ func fetch(t *testing.T, c *Client, d Download) ([]byte, error) {
 
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 
-// TestStall: a transfer that brings nothing any more is given up and continued with another request.
+// TestStall checks that a stalled transfer is cancelled and resumed with another request.
 func TestStall(t *testing.T) {
 	var asked atomic.Int32
 	resume := true
@@ -60,7 +60,7 @@ func TestStall(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	c.http = httpclient.New(httpclient.Options{Silence: 2 * time.Second}) // enough for a busy machine to go on
+	c.http = httpclient.New(httpclient.Options{Silence: 2 * time.Second}) // enough on a busy machine
 	var last int64
 	progress := func(done, total int64) {
 		if done < last || total != int64(len(large)) {
@@ -79,7 +79,7 @@ func TestStall(t *testing.T) {
 	if _, err := fetch(t, c, Download{URL: u, Retries: 1}); err == nil || !strings.Contains(err.Error(), "nothing came for") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
-	// A user who interrupts doesn't wait for any of that.
+	// Interrupting doesn't wait for any timeout.
 	c.http = httpclient.New(httpclient.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
@@ -94,11 +94,11 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestTruncated: what ends too early is an error, and continued only where that is safe.
+// TestTruncated checks that truncated transfers are errors and are resumed only where that is safe.
 func TestTruncated(t *testing.T) {
 	for name, c := range map[string]struct {
 		header map[string]string
-		second func(http.ResponseWriter, *http.Request) // nil: there should be none
+		second func(http.ResponseWriter, *http.Request) // nil: no second request is expected
 		ok     bool
 	}{
 		"no ranges": {header: nil},
@@ -109,7 +109,7 @@ func TestTruncated(t *testing.T) {
 		}},
 		"changed meanwhile": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true, second: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("ETag", `"2"`)
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large)) // all of it, since If-Range names another one
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large)) // complete, since If-Range doesn't match
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestTruncated(t *testing.T) {
 				}
 			})
 			data, err := fetch(t, client, Download{URL: u, Retries: 1})
-			if c.ok && name == "strong tag" { // what came first stays
+			if c.ok && name == "strong tag" { // the first part is kept
 				want := append([]byte("another beginning"), large[len("another beginning"):]...)
 				if err != nil || !bytes.Equal(data, want) {
 					t.Errorf("%d bytes: %v", len(data), err)
@@ -147,7 +147,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestOtherPart: what is not the part that was asked for isn't taken for it.
+// TestOtherPart checks that a response with another range than requested is refused.
 func TestOtherPart(t *testing.T) {
 	var asked atomic.Int32
 	u, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -168,8 +168,9 @@ func TestOtherPart(t *testing.T) {
 	}
 }
 
-// TestProxy: requests go through the proxy that the environment names, and the tunnel's end is verified. The environment is read
-// once per process, so another one makes the request.
+// TestProxy checks that requests use the proxy of the environment and verify the certificate at the
+// end of the tunnel. The environment is read once per process, so another process makes the
+// request.
 func TestProxy(t *testing.T) {
 	if name := os.Getenv("TEST_PROXY_FETCH"); name != "" {
 		u, err := url.Parse(name)
@@ -199,7 +200,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// startProxy is a proxy all of whose tunnels end at one address. The function gives what tunnels were asked for.
+// startProxy starts a proxy that connects all tunnels to one address. The returned function returns
+// the requested addresses.
 func startProxy(t *testing.T, to string) (address string, asked func() string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestLoginService reads what hosts say about how to log in.
+// TestLoginService parses descriptions of login services.
 func TestLoginService(t *testing.T) {
 	good := map[string]any{"client": "cli", "authz": "/authz?x=1", "token": "/token", "ports": []int{10000, 10010}, "scopes": []string{"a", "b"}}
 	for name, c := range map[string]struct {
-		change map[string]any // nil leaves a key out
-		whole  any            // in place of all of it
-		want   string         // in the error; empty for success
+		change map[string]any // nil removes a key
+		whole  any            // replaces the whole description
+		want   string         // part of the error; empty for success
 	}{
 		"good":            {},
 		"any port":        {change: map[string]any{"ports": nil}},
@@ -68,13 +68,13 @@ func TestLoginService(t *testing.T) {
 	}
 }
 
-// TestExchange reads the answers that hosts give to a code.
+// TestExchange parses responses to a code.
 func TestExchange(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for name, c := range map[string]struct {
 		status     int
 		kind, body string
-		want       string // in the error; empty for the token s3cret
+		want       string // part of the error; empty for the token s3cret
 	}{
 		"JSON":        {200, "application/json", `{"access_token": "s3cret", "token_type": "bearer", "expires_in": "never"}`, ""},
 		"created":     {201, "application/json", `{"access_token": "s3cret"}`, ""},

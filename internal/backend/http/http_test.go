@@ -22,15 +22,15 @@ import (
 	"tofu/internal/backend/storetest"
 )
 
-// A server is what a small but careful server of states does.
+// server is a minimal but correct server for states.
 type server struct {
 	mu      sync.Mutex
 	state   []byte
 	lock    *backend.LockInfo
-	fail    []int  // statuses of the next answers
-	busy    string // when to come again after these
+	fail    []int  // statuses of the next responses
+	busy    string // their Retry-After header
 	times   []time.Time
-	drop    int // so many next requests are carried out but not answered
+	drop    int // number of next requests to execute without responding
 	methods []string
 	auth    string
 	headers http.Header
@@ -171,7 +171,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: a server that says when to come again isn't asked before, but for the configuration's longest wait.
+// TestRetryAfter checks that requests are not repeated before the time the server asks for, limited
+// by the configured maximum wait.
 func TestRetryAfter(t *testing.T) {
 	srv, address := start(t)
 	s := open(t, locking(address))
@@ -192,7 +193,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLostAnswers: the answer to a request may be lost after the server has done what it asks.
+// TestLostAnswers checks requests whose response is lost after the server has executed them.
 func TestLostAnswers(t *testing.T) {
 	srv, address := start(t)
 	s := open(t, locking(address))
@@ -232,8 +233,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// TestRedirectedWrites: a redirect that makes a GET of a write or a lock is an error, and not tried again, although the GET is answered with
-// 200. One that keeps the method is followed.
+// TestRedirectedWrites checks that a redirect that turns a write or lock into a GET is an error and
+// not repeated, even if the GET succeeds. A redirect that keeps the method is followed.
 func TestRedirectedWrites(t *testing.T) {
 	for status, follows := range map[int]bool{301: false, 302: false, 303: false, 307: true, 308: true} {
 		var methods []string

@@ -25,7 +25,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// files lists what is in a folder, with contents.
+// files returns the files in a directory with their contents.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -246,7 +246,8 @@ func TestMakeListDelete(t *testing.T) {
 	}
 }
 
-// TestEmptyIsNotAbsent: what that means is the state manager's to say.
+// TestEmptyIsNotAbsent checks that empty files are distinguished from absent ones. The state
+// manager interprets them.
 func TestEmptyIsNotAbsent(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := local.New(nil, nil)
@@ -258,13 +259,14 @@ func TestEmptyIsNotAbsent(t *testing.T) {
 	}
 }
 
-// TestModesOfCopies: backups and the file of -state-out are readable by no one who can't read the state.
+// TestModesOfCopies checks that backups and the file of -state-out are readable only for users who
+// can read the state.
 func TestModesOfCopies(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		config        local.Config
 		opts          local.Options
-		state, backup os.FileMode // before; 0 for no file
+		state, backup os.FileMode // modes before; 0 for no file
 		file          string
 		want          os.FileMode
 	}{

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/backend/local"
 )
 
-// TestMain lets the test binary play the other process.
+// TestMain makes the test binary act as the other process.
 func TestMain(m *testing.M) {
 	switch os.Getenv("LOCAL_TEST_CHILD") {
 	case "posix":
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// posixChild takes the process-wide lock that OpenTofu takes, says how that went, and holds it until its input ends.
+// posixChild takes the process-wide lock that OpenTofu takes, prints the result, and holds it until
+// its input ends.
 func posixChild(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -45,7 +46,7 @@ func posixChild(path string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// writerChild writes snapshots for ever.
+// writerChild writes snapshots forever.
 func writerChild(path string) {
 	s := local.New(&local.Config{Path: path}, nil)
 	id, err := s.Lock(context.Background(), ws, backend.LockInfo{ID: "child", Who: "child"})
@@ -62,7 +63,7 @@ func writerChild(path string) {
 	}
 }
 
-// snapshot is a text that tells whether it is whole.
+// snapshot returns a text that can be checked for completeness.
 func snapshot(i int) []byte {
 	body := bytes.Repeat([]byte(fmt.Sprintf("%08d ", i)), 5000+rand.IntN(20000))
 	sum := sha256.Sum256(body)
@@ -116,7 +117,7 @@ func TestLocksAndOpenTofuExcludeEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 { // the lock goes over to each new snapshot, and reading doesn't drop it
+	for i := range 3 { // each new snapshot is locked, and reading keeps the lock
 		cmd, out, in := child(t, "posix", "terraform.tfstate")
 		if line, _ := out.ReadString('\n'); !strings.Contains(line, "resource temporarily unavailable") && !strings.Contains(line, "permission denied") {
 			t.Errorf("after %d writes OpenTofu could lock: %s", i, line)
@@ -137,8 +138,8 @@ func TestLocksAndOpenTofuExcludeEachOther(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: whenever a writer is killed, a whole snapshot is there, the last one that it had reported or a later one, and
-// its lock is gone.
+// TestKilledWriter checks that killing a writer at any time leaves a complete snapshot, the last
+// reported one or a later one, and no lock.
 func TestKilledWriter(t *testing.T) {
 	runs := 25
 	if testing.Short() {
@@ -186,7 +187,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// mount gives a folder with a file system of its own, of 256 KiB.
+// mount returns a directory with its own file system of 256 KiB.
 func mount(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -232,7 +233,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMountedFile: a single file that is mounted into a container can't be replaced by renaming.
+// TestMountedFile checks a single file mounted into a container, which can't be replaced by
+// renaming.
 func TestMountedFile(t *testing.T) {
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "outside"), filepath.Join(dir, "state")
@@ -262,7 +264,7 @@ func TestMountedFile(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolder: a file may be writable where its folder isn't.
+// TestUnwritableFolder checks a writable file in a directory that isn't.
 func TestUnwritableFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("for root every folder is writable")

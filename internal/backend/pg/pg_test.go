@@ -26,7 +26,8 @@ import (
 
 const ws = backend.DefaultWorkspace
 
-// connStr leads to the database for the tests, a server of their own, since they break its sessions; noServer says why there is none.
+// connStr is the connection string of the test server. The tests break its sessions, so they start
+// their own. noServer is the reason if there is none.
 var connStr, noServer = "", ""
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startServer runs a PostgreSQL of its own in a temporary folder.
+// startServer starts a PostgreSQL server in a temporary directory.
 func startServer() (conn string, stop func(), err error) {
 	stop = func() {}
 	bin := func(name string) string {
@@ -57,7 +58,7 @@ func startServer() (conn string, stop func(), err error) {
 	if initdb == "" || pgctl == "" {
 		return "", stop, errors.New("no PostgreSQL server is installed")
 	}
-	dir, err := os.MkdirTemp("/tmp", "pgtest") // a socket's path must be short
+	dir, err := os.MkdirTemp("/tmp", "pgtest") // socket paths must be short
 	if err != nil {
 		return "", stop, err
 	}
@@ -89,7 +90,7 @@ func startServer() (conn string, stop func(), err error) {
 
 var schemas atomic.Int32
 
-// config gives the settings of a new schema.
+// config returns the configuration for a new schema.
 func config(t *testing.T) map[string]cty.Value {
 	t.Helper()
 	if connStr == "" {
@@ -118,7 +119,7 @@ func tryOpen(t *testing.T, config map[string]cty.Value) (backend.Store, error) {
 	return pg.Driver.Open(t.Context(), c)
 }
 
-// query runs a statement in a session of its own.
+// query runs a statement in a separate session.
 func query(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), connStr)
@@ -131,7 +132,7 @@ func query(t *testing.T, sql string, args ...any) {
 	}
 }
 
-// count gives the number that a query in a session of its own gives.
+// count returns the result of a query in a separate session.
 func count(t *testing.T, sql string) (n int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), connStr)
@@ -152,8 +153,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// terminate ends all sessions that hold advisory locks, as a restarted server or a broken network would, and waits until they are
-// gone: ten seconds at most.
+// terminate ends all sessions that hold advisory locks, as a restarted server or a broken network
+// would, and waits up to ten seconds until they are gone.
 func terminate(t *testing.T) {
 	query(t, "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'")
 }
@@ -170,7 +171,7 @@ func TestBrokenSession(t *testing.T) {
 	}
 	terminate(t)
 	if err := a.Put(t.Context(), ws, []byte("2")); err == nil {
-		t.Error("a write over a broken session succeeds") // the session is found to be broken by this
+		t.Error("a write over a broken session succeeds") // this call detects the broken session
 	}
 	if err := a.Put(t.Context(), ws, []byte("2")); err != nil {
 		t.Fatalf("no new session: %v", err)
@@ -198,7 +199,7 @@ func TestBrokenSession(t *testing.T) {
 	}
 }
 
-// TestLockAsOpenTofu: OpenTofu locks a workspace by its row's ID.
+// TestLockAsOpenTofu checks that a workspace is also locked by its row's ID, as in OpenTofu.
 func TestLockAsOpenTofu(t *testing.T) {
 	c := config(t)
 	s := open(t, c)
@@ -233,8 +234,8 @@ func TestLockAsOpenTofu(t *testing.T) {
 	}
 }
 
-// TestLockHolds: a workspace's name is locked as well as its row, so that it makes no difference when the row is made, and everything is
-// given back.
+// TestLockHolds checks that a workspace is locked by name and by row, whenever the row is created,
+// and that unlocking releases both.
 func TestLockHolds(t *testing.T) {
 	const held = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND application_name LIKE 'tofu 0f9c42b1%'"
 	for _, rows := range []int{0, 1} {
@@ -245,7 +246,7 @@ func TestLockHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		who := strings.Repeat("ü", 20) // is cut off in the middle of a character
+		who := strings.Repeat("ü", 20) // truncated in the middle of a character
 		id, err := a.Lock(t.Context(), ws, backend.LockInfo{ID: "0f9c42b1-6a3e-4c52-9d58-1f1e7f0a1c2d", Who: who})
 		if err != nil {
 			t.Fatal(err)
@@ -301,7 +302,7 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
 		t.Errorf("cancelled writes cost the lock: %v", err)
 	}
-	// This also keeps a, and with it the session, from being collected before b has tried.
+	// Using a here keeps its session from being garbage collected before b has tried.
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Error(err)
 	}

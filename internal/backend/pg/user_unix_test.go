@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// asOrdinaryUser lets the command run as somebody else if this is root, as whom PostgreSQL refuses to run.
+// asOrdinaryUser makes the command run as an ordinary user if this process is root: PostgreSQL
+// refuses to run as root.
 func asOrdinaryUser(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -17,9 +17,9 @@ import (
 	"tofu/internal/testenv"
 )
 
-// TestDiskFull installs onto a disk with too little space, more and more of it, until everything fits. Whatever step fails, there is
-// an error that says so, and neither a part of a package nor a part of a lock file. The disk is a file system in memory, which a
-// process in a name space of its own may mount.
+// TestDiskFull installs to a disk with too little space, more and more of it, until everything
+// fits. Whichever step fails, there is a clear error and neither a part of a package nor a part of
+// a lock file. The disk is a tmpfs, which the process can mount in its own mount namespace.
 func TestDiskFull(t *testing.T) {
 	if os.Getenv("TEST_DISK_FULL") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDiskFull$", "-test.v")
@@ -75,7 +75,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// lockOn locks with a store on a full disk: nothing but a clear error comes of it.
+// lockOn checks that locking with a store on a full disk returns a clear error.
 func (s *server) lockOn(disk string) {
 	s.Helper()
 	if err := os.MkdirAll(disk, 0o755); err != nil {
@@ -98,7 +98,8 @@ func (s *server) lockOn(disk string) {
 	}
 }
 
-// installOn installs with the store and the root module on a disk with some space left, and tells whether that failed.
+// installOn installs with store and root module on a disk with some space left, and reports whether
+// that failed.
 func (s *server) installOn(disk string, left int) bool {
 	s.Helper()
 	check := func(err error) {
@@ -153,7 +154,7 @@ func (s *server) installOn(disk string, left int) bool {
 	return failed
 }
 
-// saveOn writes the lock file when the last page is taken, and again when there is some space.
+// saveOn writes the lock file on a full disk, and again with some free space.
 func (s *server) saveOn(disk string, locks *depsfile.Locks) {
 	s.Helper()
 	lockFile, more := filepath.Join(disk, depsfile.FileName), filepath.Join(disk, "more")

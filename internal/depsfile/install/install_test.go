@@ -23,7 +23,7 @@ import (
 var tool = addrs.Provider{Host: "example.com", Namespace: "acme", Type: "tool"}
 var spare = addrs.Provider{Host: "example.com", Namespace: "acme", Type: "spare"}
 
-// bench is a mirror folder, a store and the folders of root modules.
+// bench is a mirror directory, a store and the directories of root modules.
 type bench struct {
 	*testing.T
 	top   string
@@ -60,7 +60,7 @@ func content(p addrs.Provider, version, platform string) map[string]string {
 	return map[string]string{"terraform-provider-" + p.Type + "_v" + version: "program of " + p.String() + " " + version + " " + platform, "LICENSE": "free"}
 }
 
-// pack puts an archive into the mirror folder.
+// pack writes an archive to the mirror directory.
 func (b *bench) pack(p addrs.Provider, version, platform string, files map[string]string) string {
 	b.Helper()
 	if files == nil {
@@ -158,7 +158,7 @@ func TestEnsurePacked(t *testing.T) {
 	if h, err := pkgstore.HashDir(target); err != nil || h != lock.Hashes[0] {
 		t.Errorf("%s has %s, %v", target, h, err)
 	}
-	// Again, with nothing to do and nowhere to get it from.
+	// Nothing to install: no source is needed.
 	b.opts.Source, b.told = sources.Multi{}, nil
 	again, diags := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), locks, b.opts)
 	if len(diags) != 0 || !again.Equal(locks) {
@@ -167,7 +167,7 @@ func TestEnsurePacked(t *testing.T) {
 	if want := []Event{Reusing{tool}, AlreadyInstalled{tool, lock.Version}}; !slices.Equal(b.told, want) {
 		t.Errorf("events: %v", b.told)
 	}
-	// In another folder, from the store.
+	// Another directory is filled from the store.
 	b.opts.Dir = b.path("other/providers")
 	if again := b.ensure(b.reqs(tool, ""), locks); !again.Equal(locks) {
 		t.Errorf("%s", again.Bytes())
@@ -232,7 +232,7 @@ func TestEnsureRefusals(t *testing.T) {
 	b.refuse(b.reqs(legacy, ""), nil, "replace-provider")
 	b.refuse(b.reqs(otherBuiltin, ""), nil, "no built-in provider")
 	b.refuse(b.reqs(addrs.BuiltinTerraform, "1.0.0"), nil, "has no versions")
-	// A locked package of the right hash among wrong ones is fine; wrong ones stay.
+	// One correct hash among wrong ones suffices; the wrong ones are kept.
 	locks := b.ensure(b.reqs(tool, "1.0.0"), lockWith(wrongZh, b.hash(tool, "1.0.0")))
 	if lock, _ := locks.Provider(tool); len(lock.Hashes) != 3 {
 		t.Errorf("%v", lock.Hashes)
@@ -303,7 +303,7 @@ func TestEnsureManyAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
-			store, err := pkgstore.Open(b.path("store")) // as another process has it
+			store, err := pkgstore.Open(b.path("store")) // as in another process
 			if err != nil {
 				t.Error(err)
 				return

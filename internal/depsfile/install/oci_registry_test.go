@@ -32,14 +32,15 @@ import (
 	"tofu/internal/testenv"
 )
 
-// startRegistry starts the registry server that others are measured by, with TLS and a password, and gives its address.
+// startRegistry starts the reference registry server, with TLS and a password, and returns its
+// address.
 func startRegistry(b *bench) string {
 	b.Helper()
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
 		testenv.Missing(b, "there is no docker-registry", "install the CNCF distribution registry")
 	}
-	tls := httptest.NewTLSServer(nil) // the certificate that tests trust
+	tls := httptest.NewTLSServer(nil) // has the certificate that tests trust
 	tls.Close()
 	cert := tls.TLS.Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
@@ -89,7 +90,7 @@ func startRegistry(b *bench) string {
 	}
 }
 
-// pusher fills a repository of a registry.
+// pusher pushes to a repository of a registry.
 type pusher struct {
 	*bench
 	repo *remote.Repository
@@ -137,7 +138,7 @@ func (p pusher) release(version string) {
 	p.document(index.MediaType, index, strings.ReplaceAll(version, "+", "_"))
 }
 
-// TestOCIRegistry installs from a mirror in a real registry.
+// TestOCIRegistry installs from a mirror in the reference registry.
 func TestOCIRegistry(t *testing.T) {
 	b := newBench(t)
 	host := startRegistry(b)
@@ -147,7 +148,7 @@ func TestOCIRegistry(t *testing.T) {
 	}
 	repo.Client = &auth.Client{Cache: auth.NewCache(), Credential: auth.StaticCredential(host, auth.Credential{Username: "me", Password: "s3cret"})}
 	p := pusher{b, repo}
-	for i := range 3 { // tags that are no versions
+	for i := range 3 { // tags that are not versions
 		p.document(ocispec.MediaTypeImageIndex, map[string]any{"schemaVersion": 2, "mediaType": ocispec.MediaTypeImageIndex, "manifests": []any{}}, fmt.Sprintf("stage-%d", i))
 	}
 	p.release("1.0.0")
@@ -174,7 +175,7 @@ func TestOCIRegistry(t *testing.T) {
 	if lock, _ := both.Provider(tool); len(lock.Hashes) != 4 {
 		t.Errorf("h1 and zh of two platforms are expected: %v", lock.Hashes)
 	}
-	// The registry's disk loses a package: that is said, and nothing of it is installed.
+	// If the registry's disk loses a package, the error says so and nothing is installed.
 	blobs, err := filepath.Glob(b.path("reg/data/docker/registry/v2/blobs/sha256/*/*/data"))
 	if err != nil || len(blobs) == 0 {
 		t.Fatal(blobs, err)

@@ -57,7 +57,7 @@ func TestOCIMirror(t *testing.T) {
 	reg.Cut = 0
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
 	b.refuse(b.reqs(tool, ""), nil, "Could not resolve provider")
-	// Credentials of a Docker configuration file, and an artifact of another kind.
+	// Credentials from a Docker configuration file, and an artifact of the wrong type.
 	file := b.path("config.json")
 	if err := os.WriteFile(file, []byte(`{"auths": {"`+host+`": {"auth": "bWU6czNjcmV0"}}}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,8 @@ func TestOCIMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.opts.Source = mirror
-	// Packages that can't be told apart, those for another version of the system, and manifests that may be read as something else.
+	// Ambiguous packages, packages for another version of the operating system, and manifests of
+	// ambiguous type.
 	layer := repo.Blob("archive/zip", registrytest.Zip(t, content(tool, "1.5.0", here())))
 	osName, arch, _ := strings.Cut(here(), "_")
 	pkg := func(version string) map[string]any {
@@ -98,7 +99,7 @@ func TestOCIMirror(t *testing.T) {
 	b.refuse(b.reqs(tool, ""), nil, "application/other")
 }
 
-// TestOCITokens checks that a token is fetched once for each repository, and not sent to another one.
+// TestOCITokens checks that a token is fetched once per repository and not sent to another one.
 func TestOCITokens(t *testing.T) {
 	b := newBench(t)
 	reg := registrytest.StartOCI()

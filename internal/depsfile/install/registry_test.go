@@ -33,7 +33,8 @@ func TestDirect(t *testing.T) {
 	if n := s.Requests(""); n != 0 {
 		t.Errorf("%d requests with a warm store", n)
 	}
-	// Without a lock file: a new folder takes the store's copy, the same folder again gets a fresh one.
+	// Without a lock file, a new directory is filled from the store, and the same directory again
+	// by a new download.
 	s.opts.Dir = s.path("third")
 	s.ensure(s.reqs(tool, ""), nil)
 	if n := s.Requests(".zip"); n != 0 {
@@ -45,7 +46,8 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestDirectFaults runs an installation with each fault: it succeeds or fails as said, and a failure leaves nothing.
+// TestDirectFaults installs with each fault. Failures have the expected error and leave nothing
+// behind.
 func TestDirectFaults(t *testing.T) {
 	status := func(part string, code, times int) func(http.ResponseWriter, *http.Request) bool {
 		var count atomic.Int32
@@ -139,7 +141,7 @@ func redirectForever(w http.ResponseWriter, r *http.Request, part string) bool {
 	return true
 }
 
-// TestResume checks that an interrupted download goes on where it stopped.
+// TestResume checks that an interrupted download is resumed.
 func TestResume(t *testing.T) {
 	s := newServer(newBench(t))
 	s.opts.Source = s.direct()
@@ -199,7 +201,7 @@ func TestSignatures(t *testing.T) {
 	s.refuse(s.reqs(host, ""), nil, "no key that could have signed")
 	source.Policy.Enforce = false
 
-	renew := func() { // what was fetched is kept as long as a source lives
+	renew := func() { // a source caches what it fetches
 		policy := source.Policy
 		source = s.direct()
 		source.Policy, s.opts.Source = policy, source
@@ -289,7 +291,7 @@ func TestNetworkMirror(t *testing.T) {
 		}
 	}
 	s.refuse(s.reqs(tool, ""), nil, "checksums that the source announces")
-	s.Edit = func(path string, doc map[string]any) { // nothing of this platform
+	s.Edit = func(path string, doc map[string]any) { // no package for this platform
 		if archives, ok := doc["archives"].(map[string]any); ok {
 			archives["plan9_arm"].(map[string]any)["hashes"] = []any{"nonsense"}
 			archives[here()].(map[string]any)["hashes"] = []any{}
@@ -309,8 +311,8 @@ func TestNetworkMirror(t *testing.T) {
 	s.refuse(s.reqs(tool, ""), nil, "was not found in the network mirror")
 }
 
-// TestCredentials follows a token: to the registry's documents, not to what lies beside the package, and not along
-// with a redirect to another origin, even on the same host name.
+// TestCredentials checks that a token is sent to the registry's documents, but neither to the files
+// beside the package nor to another origin after a redirect, even on the same host.
 func TestCredentials(t *testing.T) {
 	b := newBench(t)
 	s := newServer(b)

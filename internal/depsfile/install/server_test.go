@@ -14,7 +14,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// TestMain makes the certificate of the test servers a trusted one.
+// TestMain makes the test servers' certificate trusted.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "install-test-")
@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// server is a bench with a registry and network mirror that has the tool in two versions for two platforms.
+// server is a bench with a registry and network mirror that offers the tool in two versions for two
+// platforms.
 type server struct {
 	*bench
 	*registrytest.Server
@@ -47,7 +48,8 @@ func newServer(b *bench) *server {
 	return s
 }
 
-// config makes the server the registry of example.com and of the default host.
+// config returns a CLI configuration with the server as registry of example.com and of the default
+// host.
 func (s *server) config() *cliconfig.Config {
 	services := cliconfig.Host{Services: map[string]any{"providers.v1": s.URL + "/v1/"}}
 	return &cliconfig.Config{Hosts: map[string]cliconfig.Host{"example.com": services, addrs.DefaultHost: services},
@@ -62,7 +64,7 @@ func (s *server) direct() *sources.Direct {
 	return d
 }
 
-// forget forgets what was installed.
+// forget removes the installed packages.
 func (s *bench) forget() {
 	s.Helper()
 	for _, name := range []string{"work", "store/packages", "store/archives", "store/releases", "store/roots"} {

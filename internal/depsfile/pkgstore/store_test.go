@@ -29,7 +29,7 @@ type entry struct {
 	mode          fs.FileMode
 }
 
-// archive writes a zip file; names may be hostile.
+// archive writes a zip file whose names may be malicious.
 func archive(t *testing.T, entries ...entry) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -67,7 +67,7 @@ func open(t *testing.T) *Store {
 	return s
 }
 
-// anything accepts each content.
+// anything accepts any content.
 func anything(depsfile.Hash) error { return nil }
 
 func add(t *testing.T, s *Store, path string) Content {
@@ -143,13 +143,13 @@ func TestHostileArchives(t *testing.T) {
 			}
 		})
 	}
-	// An archive that says it has less in it than it does is noticed while it is read.
+	// An archive that understates its size is detected while it is read.
 	path := archive(t, entry{name: "a", content: bomb})
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := []byte{0, 0, 16, 0} // 1 MiB, as the central directory has it
+	size := []byte{0, 0, 16, 0} // 1 MiB, as in the central directory
 	at := bytes.LastIndex(data, size)
 	copy(data[at:], []byte{1, 0, 0, 0})
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -160,7 +160,8 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// TestBombs: what would inflate to far too much, by its own account, is refused before anything is written.
+// TestBombs checks that an archive that announces too much content is refused before anything is
+// written.
 func TestBombs(t *testing.T) {
 	const page = 1 << 12
 	for name, claims := range map[string][]zip.FileHeader{
@@ -228,7 +229,7 @@ func TestStoreFindsAndRepairs(t *testing.T) {
 	}
 }
 
-// TestRefusedContent: what isn't the package that it should be doesn't come into the store, and isn't given out from there.
+// TestRefusedContent checks that content other than expected is neither stored nor returned.
 func TestRefusedContent(t *testing.T) {
 	s := open(t)
 	path := archive(t, sample...)
@@ -260,7 +261,7 @@ func TestContentHashRemembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The remembered hash is used while size and time are the same, and only then.
+	// The stored hash is used only while size and times are unchanged.
 	if err := os.WriteFile(file, []byte("evil"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func TestPlace(t *testing.T) {
 	check(c.Hash)
 }
 
-// TestExchange: a folder is there again when what should have taken its place didn't.
+// TestExchange checks that the directory is restored if it can't be replaced.
 func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	target, kept := filepath.Join(dir, "target"), filepath.Join(dir, "target", "kept")
@@ -364,7 +365,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			c, err := s.Add(path, zh, anything) // without a lock, as where locks don't work
+			c, err := s.Add(path, zh, anything) // without a lock, as on file systems without locks
 			if err == nil {
 				err = s.Place(c, target)
 			}
@@ -400,7 +401,7 @@ func TestTemporaryStore(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(filepath.Join(file, "store")) // can't be made
+	s, err := Open(filepath.Join(file, "store")) // can't be created
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +446,7 @@ func TestExecutable(t *testing.T) {
 	}
 }
 
-// FuzzUnpack feeds archives with arbitrary names: whatever happens, nothing appears outside of the folder.
+// FuzzUnpack checks that archives with arbitrary names never write outside the directory.
 func FuzzUnpack(f *testing.F) {
 	f.Add("a", "../b")
 	f.Add("a/b", "a")
@@ -471,7 +472,7 @@ func FuzzUnpack(f *testing.F) {
 		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = Unpack(file, dir) // an error is as good as success
+		_, _ = Unpack(file, dir) // errors are fine
 		var outside []string
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if !strings.HasPrefix(path, dir) && path != file && path != top && path != filepath.Join(top, "in") {
@@ -526,7 +527,7 @@ func TestChangedInPlace(t *testing.T) {
 	if h, err := s.ContentHash(c.Dir); err != nil || h != c.Hash {
 		t.Fatalf("%s %v", h, err)
 	}
-	time.Sleep(20 * time.Millisecond) // the clock of some file systems has ticks
+	time.Sleep(20 * time.Millisecond) // some file systems have coarse timestamps
 	evil := strings.Repeat("x", int(info.Size()))
 	if err := os.WriteFile(file, []byte(evil), 0o644); err != nil {
 		t.Fatal(err)
@@ -539,7 +540,8 @@ func TestChangedInPlace(t *testing.T) {
 	}
 }
 
-// TestRelinked makes hard links to the files of a package, whose hash stays known.
+// TestRelinked checks that the stored hash stays valid when hard links to the files of a package
+// are created.
 func TestRelinked(t *testing.T) {
 	s := open(t)
 	c := add(t, s, archive(t, sample...))

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/encryption/keytest"
 )
 
-// TestMain lets the test binary play a key provider.
+// TestMain makes the test binary act as a key provider.
 func TestMain(m *testing.M) {
 	role := os.Getenv("EXTERNAL_TEST_PROGRAM")
 	if role == "" {

@@ -15,7 +15,8 @@ import (
 	"tofu/internal/encryption/openbao"
 )
 
-// transit is a transit engine. It wraps keys by inverting their bits, after a hash of the associated data.
+// transit is a transit engine. It wraps keys by inverting their bits and prepending a hash of the
+// associated data.
 func transit(w http.ResponseWriter, r *http.Request) {
 	fail := func(status int, text string) {
 		w.WriteHeader(status)
@@ -81,7 +82,7 @@ func TestKeys(t *testing.T) {
 	keytest.Run(t, func(t *testing.T) encryption.KeyProvider { return open(t, nil) })
 }
 
-// TestAssociatedData checks that a key can be decrypted only with the data that it was made with.
+// TestAssociatedData checks that a key can be decrypted only with its associated data.
 func TestAssociatedData(t *testing.T) {
 	with := func(data string) encryption.KeyProvider {
 		return open(t, func(c *openbao.Config) { c.Data = base64.StdEncoding.EncodeToString([]byte(data)) })

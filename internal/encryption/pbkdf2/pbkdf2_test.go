@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestHostileMetadata: deriving a key with what a file asks for must not take for ever.
+// TestHostileMetadata checks that the metadata of a file can't require endless work.
 func TestHostileMetadata(t *testing.T) {
 	p, err := pbkdf2.Driver.Open(config(), false)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestHostileMetadata(t *testing.T) {
 	}
 }
 
-// TestConfiguredWork: what the configuration asks for itself may take as long as it takes.
+// TestConfiguredWork checks that the configuration may require any amount of work.
 func TestConfiguredWork(t *testing.T) {
 	c := config()
 	c.KeyLength, c.Iterations = 1<<16, 600_000

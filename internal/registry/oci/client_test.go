@@ -13,7 +13,8 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// TestSilentRegistry: documents of a registry that never answers are given up, as downloads are.
+// TestSilentRegistry checks that requests for documents end if the registry never responds, as
+// downloads do.
 func TestSilentRegistry(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer server.Close()
