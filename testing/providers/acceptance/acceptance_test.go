@@ -63,7 +63,8 @@ func sdk() (tfprotov5.ProviderServer, error) { return notes.New().GRPCProvider()
 // muxFramework and muxSDK return the providers behind mux servers. The second is converted to
 // protocol 6.
 func muxFramework() (tfprotov6.ProviderServer, error) {
-	server, err := tf6muxserver.NewMuxServer(context.Background(), providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"})))
+	server, err := tf6muxserver.NewMuxServer(context.Background(),
+		providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"})))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,8 @@ func TestFramework(t *testing.T) {
 		}, {
 			Config: file(root, `content = "three"`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionUpdate)},
+				PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a",
+					plancheck.ResourceActionUpdate)},
 				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
 			ConfigStateChecks: []statecheck.StateCheck{
@@ -122,7 +124,8 @@ func TestFramework(t *testing.T) {
 			PreConfig: func() { _ = os.Remove(filepath.Join(root, "a.txt")) },
 			Config:    file(root, `content = "three"`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{
-				PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionCreate)},
+				PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a",
+					plancheck.ResourceActionCreate)},
 			},
 		}, {
 			Config: file(root, `content = "three"`) + `removed {
@@ -141,9 +144,12 @@ func TestImport(t *testing.T) {
 		ProtoV6ProviderFactories: v6,
 		Steps: []resource.TestStep{
 			{Config: config},
-			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateId: "a.txt", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"overwrite"}},
-			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: "a.txt"},
-			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity},
+			{Config: config, ResourceName: "files_file.a", ImportState: true, ImportStateId: "a.txt",
+				ImportStateVerify: true, ImportStateVerifyIgnore: []string{"overwrite"}},
+			{Config: config, ResourceName: "files_file.a", ImportState: true,
+				ImportStateKind: resource.ImportBlockWithID, ImportStateId: "a.txt"},
+			{Config: config, ResourceName: "files_file.a", ImportState: true,
+				ImportStateKind: resource.ImportBlockWithResourceIdentity},
 		},
 	})
 }
@@ -271,7 +277,8 @@ resource "notes_note" "a" {
 // TestMux tests providers behind servers of terraform-plugin-mux.
 func TestMux(t *testing.T) {
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){"files": muxFramework, "notes": muxSDK},
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){"files": muxFramework,
+			"notes": muxSDK},
 		Steps: []resource.TestStep{{
 			Config: file(t.TempDir(), `content = notes_note.a.id`) + fmt.Sprintf(`
 provider "notes" {

@@ -29,9 +29,10 @@ func (d *fileData) Metadata(_ context.Context, _ datasource.MetadataRequest, res
 
 func (d *fileData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "A text file that is there already.",
+		Description: "An existing text file.",
 		Attributes: map[string]schema.Attribute{
-			"path":    schema.StringAttribute{Required: true, Description: "Where it is, relative to the root folder.", Validators: []validator.String{relativePath}},
+			"path": schema.StringAttribute{Required: true, Description: "The path, relative to the root folder.",
+				Validators: []validator.String{relativePath}},
 			"content": schema.StringAttribute{Computed: true, Description: "The text of the file."},
 			"sha256":  schema.StringAttribute{Computed: true, Description: "The SHA-256 sum of the text."},
 			"size":    schema.Int64Attribute{Computed: true, Description: "The length of the text in bytes."},
@@ -81,12 +82,16 @@ func (d *folderData) Metadata(_ context.Context, _ datasource.MetadataRequest, r
 
 func (d *folderData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "What is in a folder that is there already.",
+		Description: "The contents of an existing folder.",
 		Attributes: map[string]schema.Attribute{
-			"path":    schema.StringAttribute{Required: true, Description: "Where it is, relative to the root folder.", Validators: []validator.String{relativePath}},
-			"pattern": schema.StringAttribute{Optional: true, Description: "Which names to list, like *.md; all by default.", Validators: []validator.String{globPattern}},
-			"names":   schema.ListAttribute{Computed: true, ElementType: types.StringType, Description: "The names, sorted."},
-			"sizes":   schema.MapAttribute{Computed: true, ElementType: types.Int64Type, Description: "The length of each file in bytes."},
+			"path": schema.StringAttribute{Required: true, Description: "The path, relative to the root folder.",
+				Validators: []validator.String{relativePath}},
+			"pattern": schema.StringAttribute{Optional: true,
+				Description: "A pattern for names, such as *.md. The default is all names.", Validators: []validator.String{globPattern}},
+			"names": schema.ListAttribute{Computed: true, ElementType: types.StringType,
+				Description: "The names, sorted."},
+			"sizes": schema.MapAttribute{Computed: true, ElementType: types.Int64Type,
+				Description: "The length of each file in bytes."},
 		},
 	}
 }

@@ -75,7 +75,7 @@ func (d disk) create(p string, c content, overwrite bool) error {
 	if !overwrite {
 		f, err := os.OpenFile(d.path(p), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s is there already; import it, or set overwrite = true", p)
+			return fmt.Errorf("%s already exists; import it, or set overwrite = true", p)
 		}
 		if err != nil {
 			return err

@@ -26,7 +26,8 @@ func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpg
 				"filename": schema.StringAttribute{Required: true},
 				"contents": schema.StringAttribute{Optional: true},
 			}},
-			StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+			StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest,
+				resp *resource.UpgradeStateResponse) {
 				var old fileModel0
 				resp.Diagnostics.Append(req.State.Get(ctx, &old)...)
 				if resp.Diagnostics.HasError() {
@@ -55,7 +56,8 @@ func (r *fileResource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{
 		StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 			for _, from := range moves {
-				if req.SourceTypeName != from.resourceType || !strings.HasSuffix(req.SourceProviderAddress, from.provider) {
+				if req.SourceTypeName != from.resourceType ||
+					!strings.HasSuffix(req.SourceProviderAddress, from.provider) {
 					continue
 				}
 				var attributes map[string]any

@@ -80,7 +80,8 @@ func (m *fileModel) observe(c content) {
 
 // ModifyPlan computes checksum and size if the text is known. It plans to write write-only text
 // again if its version has changed or the file has drifted.
-func (r *fileResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *fileResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
 	if req.Plan.Raw.IsNull() {
 		var prior fileModel
@@ -217,7 +218,8 @@ func (r *fileResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	})
 }
 
-func (r *fileResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *fileResource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	importPath(ctx, r.env, req, resp)
 }
 

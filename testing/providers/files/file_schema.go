@@ -39,7 +39,8 @@ type pathIdentity struct {
 func pathIdentitySchema(resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = identityschema.Schema{
 		Attributes: map[string]identityschema.Attribute{
-			"path": identityschema.StringAttribute{RequiredForImport: true, Description: "The path below the root folder."},
+			"path": identityschema.StringAttribute{RequiredForImport: true,
+				Description: "The path below the root folder."},
 		},
 	}
 }
@@ -47,7 +48,7 @@ func pathIdentitySchema(resp *resource.IdentitySchemaResponse) {
 func idAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed:      true,
-		Description:   "The same as path, known once it exists.",
+		Description:   "The same as path, known after apply.",
 		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
 }
@@ -55,7 +56,7 @@ func idAttribute() schema.StringAttribute {
 func pathAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:      true,
-		Description:   "Where it is, relative to the provider's root folder. Another path is another thing: it is replaced.",
+		Description:   "The path, relative to the provider's root folder. Changing it replaces the object.",
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		Validators:    []validator.String{relativePath},
 	}
@@ -72,30 +73,36 @@ func modeAttribute(value string) schema.StringAttribute {
 func (r *fileResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Version:     1,
-		Description: "A text file. At most one of content, sensitive_content and content_wo says what is in it; without them it is empty.",
+		Description: "A text file. At most one of content, sensitive_content and content_wo sets its text; without them it is empty.",
 		Attributes: map[string]schema.Attribute{
-			"id":                 idAttribute(),
-			"path":               pathAttribute(),
-			"content":            schema.StringAttribute{Optional: true, Description: "The text of the file."},
-			"sensitive_content":  schema.StringAttribute{Optional: true, Sensitive: true, Description: "The text of the file, not to be shown."},
-			"content_wo":         schema.StringAttribute{Optional: true, WriteOnly: true, Description: "The text of the file, not to be stored. It is written again when content_wo_version changes."},
-			"content_wo_version": schema.Int64Attribute{Optional: true, Description: "A number to change whenever content_wo changes."},
-			"mode":               modeAttribute(defaultFileMode),
+			"id":      idAttribute(),
+			"path":    pathAttribute(),
+			"content": schema.StringAttribute{Optional: true, Description: "The text of the file."},
+			"sensitive_content": schema.StringAttribute{Optional: true, Sensitive: true,
+				Description: "The text of the file. It is sensitive."},
+			"content_wo": schema.StringAttribute{Optional: true, WriteOnly: true,
+				Description: "The text of the file. It is write-only, and written again when content_wo_version changes."},
+			"content_wo_version": schema.Int64Attribute{Optional: true,
+				Description: "A number that must change when content_wo changes."},
+			"mode": modeAttribute(defaultFileMode),
 			"overwrite": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				Description: "Whether to replace a file that is there already when this one is created.",
+				Description: "Whether to replace an existing file.",
 			},
-			"sha256": schema.StringAttribute{Computed: true, Description: "The SHA-256 sum of the text in hexadecimal."},
-			"size":   schema.Int64Attribute{Computed: true, Description: "The length of the text in bytes."},
+			"sha256": schema.StringAttribute{Computed: true,
+				Description: "The SHA-256 sum of the text in hexadecimal."},
+			"size": schema.Int64Attribute{Computed: true, Description: "The length of the text in bytes."},
 		},
 	}
 }
 
-func (r *fileResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *fileResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse) {
 	pathIdentitySchema(resp)
 }
 
-func (r *fileResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *fileResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var m fileModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if resp.Diagnostics.HasError() {
@@ -112,6 +119,7 @@ func (r *fileResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics.AddError("More than one content", "Set only one of content, sensitive_content and content_wo.")
 	}
 	if !m.ContentWOVersion.IsNull() && m.ContentWO.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("content_wo_version"), "Nothing to write", "content_wo_version has a meaning only together with content_wo.")
+		resp.Diagnostics.AddAttributeError(path.Root("content_wo_version"), "Nothing to write",
+			"content_wo_version requires content_wo.")
 	}
 }

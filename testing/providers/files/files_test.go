@@ -97,20 +97,21 @@ func TestFileLife(t *testing.T) {
 	want(t, "object", read(t, c, "files_file", o).Text("id"), "gone")
 }
 
-func TestFileRefusals(t *testing.T) {
+func TestFileErrors(t *testing.T) {
 	c, root := start(t)
 	write(t, filepath.Join(root, "mine"), "mine")
 	for config, message := range map[string]string{
 		`{"path": "../x"}`:           "leads out of the root folder",
 		`{"path": "/etc"}`:           "leads out of the root folder",
 		`{"path": "a//b"}`:           "can be written shorter",
-		`{"path": "mine"}`:           "is there already",
+		`{"path": "mine"}`:           "already exists",
 		`{"path": "no/x"}`:           "no such file",
 		`{"path": "x", "mode": "9"}`: "not a file mode",
 		`{"path": "x", "content": "a", "sensitive_content": "b"}`: "Set only one",
 		`{"path": "x", "content_wo_version": 1}`:                  "content_wo",
 	} {
-		if _, err := c.Apply(t.Context(), "files_file", nil, config); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := c.Apply(t.Context(), "files_file", nil, config); err == nil ||
+			!strings.Contains(err.Error(), message) {
 			t.Errorf("%s: got error %v, want %q", config, err, message)
 		}
 	}
@@ -126,7 +127,8 @@ func TestWriteOnlyContent(t *testing.T) {
 	want(t, "file", onDisk(t, file), "secret")
 	want(t, "what is stored", o.Text("content_wo")+" "+o.Text("content"), "null null")
 
-	o = apply(t, c, "files_file", read(t, c, "files_file", o), `{"path": "s", "content_wo": "other", "content_wo_version": 1, "mode": "0600"}`)
+	o = apply(t, c, "files_file", read(t, c, "files_file", o),
+		`{"path": "s", "content_wo": "other", "content_wo_version": 1, "mode": "0600"}`)
 	want(t, "file of the same version", onDisk(t, file), "secret")
 	o = apply(t, c, "files_file", o, `{"path": "s", "content_wo": "other", "content_wo_version": 2, "mode": "0600"}`)
 	want(t, "file of a new version", onDisk(t, file), "other")
@@ -170,7 +172,8 @@ func TestMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := read(t, c, "files_file", &prototest.Object{Value: v, Private: resp.TargetPrivate, Identity: resp.TargetIdentity})
+	o := read(t, c, "files_file", &prototest.Object{Value: v, Private: resp.TargetPrivate,
+		Identity: resp.TargetIdentity})
 	want(t, "moved", o.Text("content"), "text")
 }
 
@@ -179,7 +182,7 @@ func TestFolder(t *testing.T) {
 	o := apply(t, c, "files_folder", nil, `{"path": "d"}`)
 	write(t, filepath.Join(root, "d", "x"), "")
 	if err := c.Destroy(t.Context(), "files_folder", o); err == nil {
-		t.Error("a folder that is not empty was deleted")
+		t.Error("a non-empty folder was deleted")
 	}
 	o = apply(t, c, "files_folder", o, `{"path": "d", "force_destroy": true, "mode": "0700"}`)
 	want(t, "mode", read(t, c, "files_folder", o).Text("mode"), "0700")
@@ -236,21 +239,25 @@ func TestProtocol5HasNoNestedAttributes(t *testing.T) {
 
 func TestSecret(t *testing.T) {
 	c, root := start(t)
-	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"path": tftypes.String, "value": tftypes.String, "renew_seconds": tftypes.Number}}
+	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"path": tftypes.String, "value": tftypes.String,
+		"renew_seconds": tftypes.Number}}
 	config, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, map[string]tftypes.Value{
-		"path": tftypes.NewValue(tftypes.String, "s"), "value": tftypes.NewValue(tftypes.String, nil), "renew_seconds": tftypes.NewValue(tftypes.Number, 60),
+		"path": tftypes.NewValue(tftypes.String, "s"), "value": tftypes.NewValue(tftypes.String, nil),
+		"renew_seconds": tftypes.NewValue(tftypes.Number, 60),
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := c.Server.OpenEphemeralResource(t.Context(), &tfprotov6.OpenEphemeralResourceRequest{TypeName: "files_secret", Config: &config})
+	opened, err := c.Server.OpenEphemeralResource(t.Context(),
+		&tfprotov6.OpenEphemeralResourceRequest{TypeName: "files_secret", Config: &config})
 	if err != nil || len(opened.Diagnostics) > 0 {
 		t.Fatal(err, opened.Diagnostics)
 	}
 	if text := onDisk(t, filepath.Join(root, "s")); len(text) < 20 || opened.RenewAt.IsZero() {
 		t.Errorf("opened: file %q, renewal at %s", text, opened.RenewAt)
 	}
-	closed, err := c.Server.CloseEphemeralResource(t.Context(), &tfprotov6.CloseEphemeralResourceRequest{TypeName: "files_secret", Private: opened.Private})
+	closed, err := c.Server.CloseEphemeralResource(t.Context(),
+		&tfprotov6.CloseEphemeralResourceRequest{TypeName: "files_secret", Private: opened.Private})
 	if err != nil || len(closed.Diagnostics) > 0 {
 		t.Fatal(err, closed.Diagnostics)
 	}

@@ -34,20 +34,21 @@ func (r *folderResource) Metadata(_ context.Context, _ resource.MetadataRequest,
 
 func (r *folderResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "A folder. The folder above it must exist.",
+		Description: "A folder. Its parent must exist.",
 		Attributes: map[string]schema.Attribute{
 			"id":   idAttribute(),
 			"path": pathAttribute(),
 			"mode": modeAttribute("0755"),
 			"force_destroy": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				Description: "Whether to delete the folder even if something is in it.",
+				Description: "Whether to delete the folder even if it is not empty.",
 			},
 		},
 	}
 }
 
-func (r *folderResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *folderResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse) {
 	pathIdentitySchema(resp)
 }
 
@@ -123,6 +124,7 @@ func (r *folderResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	})
 }
 
-func (r *folderResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *folderResource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	importPath(ctx, r.env, req, resp)
 }

@@ -41,8 +41,9 @@ func (joinPath) Metadata(_ context.Context, _ function.MetadataRequest, resp *fu
 
 func (joinPath) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:           "Joins the parts of a path below the root folder. It is an error if the path would lead out of it.",
-		Parameters:        []function.Parameter{function.StringParameter{Name: "first", Description: "The first part."}},
+		Summary: "Joins the parts of a path below the root folder. It is an error if the path would lead out of it.",
+		Parameters: []function.Parameter{function.StringParameter{Name: "first",
+			Description: "The first part."}},
 		VariadicParameter: function.StringParameter{Name: "more", Description: "The other parts."},
 		Return:            function.StringReturn{},
 	}
@@ -81,8 +82,8 @@ func (frontMatter) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 
 func (frontMatter) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:     "Splits a text into the fields at its head and its body.",
-		Description: "The head is made of lines \"name: value\" between two lines of three dashes. A text without a head has no fields.",
+		Summary:     "Splits a text into front matter and body.",
+		Description: "Front matter consists of lines \"name: value\" between two lines of three dashes. A text without it has no fields.",
 		Parameters:  []function.Parameter{function.StringParameter{Name: "text", Description: "The text."}},
 		Return:      function.ObjectReturn{AttributeTypes: frontMatterTypes},
 	}
@@ -110,7 +111,7 @@ func splitFrontMatter(text string) (p page, bad string) {
 	}
 	head, body, ok := strings.Cut(rest, "---\n")
 	if !ok {
-		return p, "the head of the text has no end: a line of three dashes is missing"
+		return p, "the front matter has no end: a line of three dashes is missing"
 	}
 	for line := range strings.Lines(head) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")

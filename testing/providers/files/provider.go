@@ -66,7 +66,7 @@ func (e *env) check(ctx context.Context, diags *diag.Diagnostics, op, name strin
 	}
 }
 
-var errUnknownRoot = errors.New("the provider's root folder is not known yet; apply what it depends on first")
+var errUnknownRoot = errors.New("the provider's root folder is unknown; apply the objects that it depends on first")
 
 type providerModel struct {
 	Root types.String `tfsdk:"root"`
@@ -83,13 +83,14 @@ func (p *filesProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 		Attributes: map[string]schema.Attribute{
 			"root": schema.StringAttribute{
 				Optional:    true,
-				Description: "The folder that all paths are relative to. The default is the environment variable FILES_ROOT, else the working directory.",
+				Description: "The base directory of all paths. The default is the environment variable FILES_ROOT, then the working directory.",
 			},
 		},
 	}
 }
 
-func (p *filesProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+func (p *filesProvider) Configure(ctx context.Context, req provider.ConfigureRequest,
+	resp *provider.ConfigureResponse) {
 	if p.envErr != nil {
 		resp.Diagnostics.AddError("Invalid environment", p.envErr.Error())
 		return

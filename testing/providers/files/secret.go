@@ -42,11 +42,14 @@ func (s *secret) Metadata(_ context.Context, _ ephemeral.MetadataRequest, resp *
 
 func (s *secret) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "A secret in a file that exists only as long as it is needed.",
+		Description: "A secret in a file that exists while it is open.",
 		Attributes: map[string]schema.Attribute{
-			"path":          schema.StringAttribute{Required: true, Description: "Where the file is, relative to the root folder.", Validators: []validator.String{relativePath}},
-			"value":         schema.StringAttribute{Optional: true, Computed: true, Sensitive: true, Description: "The secret; a random one by default."},
-			"renew_seconds": schema.Int64Attribute{Optional: true, Description: "After how many seconds it must be renewed; never by default."},
+			"path": schema.StringAttribute{Required: true,
+				Description: "The path of the file, relative to the root folder.", Validators: []validator.String{relativePath}},
+			"value": schema.StringAttribute{Optional: true, Computed: true, Sensitive: true,
+				Description: "The secret. The default is random."},
+			"renew_seconds": schema.Int64Attribute{Optional: true,
+				Description: "The number of seconds after which it must be renewed. The default is never."},
 		},
 	}
 }

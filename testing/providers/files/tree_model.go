@@ -44,14 +44,16 @@ type treeSummary struct {
 }
 
 var (
-	fileType     = types.ObjectType{AttrTypes: map[string]attr.Type{"content": types.StringType, "mode": types.StringType, "sha256": types.StringType}}
-	linkType     = types.ObjectType{AttrTypes: map[string]attr.Type{"name": types.StringType, "target": types.StringType}}
+	fileType = types.ObjectType{AttrTypes: map[string]attr.Type{"content": types.StringType,
+		"mode": types.StringType, "sha256": types.StringType}}
+	linkType = types.ObjectType{AttrTypes: map[string]attr.Type{"name": types.StringType,
+		"target": types.StringType}}
 	summaryTypes = map[string]attr.Type{"count": types.Int64Type, "bytes": types.Int64Type}
 )
 
 func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "A folder with files and links in it, as one thing.",
+		Description: "A folder with its files and links, as one object.",
 		Attributes: map[string]schema.Attribute{
 			"id":   idAttribute(),
 			"path": pathAttribute(),
@@ -69,22 +71,22 @@ func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				Description: "Symbolic links.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":   schema.StringAttribute{Required: true, Description: "The name of the link."},
-					"target": schema.StringAttribute{Required: true, Description: "What it leads to."},
+					"target": schema.StringAttribute{Required: true, Description: "The target of the link."},
 				}},
 			},
 			"limits": schema.SingleNestedAttribute{
 				Optional:    true,
-				Description: "What the tree may not exceed.",
+				Description: "Limits of the tree.",
 				Attributes: map[string]schema.Attribute{
 					"max_files": schema.Int64Attribute{Optional: true, Description: "The largest number of files."},
 				},
 			},
 			"summary": schema.SingleNestedAttribute{
 				Computed:    true,
-				Description: "What is in the tree, in numbers.",
+				Description: "The size of the tree.",
 				Attributes: map[string]schema.Attribute{
-					"count": schema.Int64Attribute{Computed: true, Description: "How many files there are."},
-					"bytes": schema.Int64Attribute{Computed: true, Description: "How long they are together."},
+					"count": schema.Int64Attribute{Computed: true, Description: "The number of files."},
+					"bytes": schema.Int64Attribute{Computed: true, Description: "The length of all files in bytes."},
 				},
 			},
 		},

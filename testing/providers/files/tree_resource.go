@@ -25,12 +25,14 @@ func (r *treeResource) Metadata(_ context.Context, _ resource.MetadataRequest, r
 	resp.TypeName = "files_tree"
 }
 
-func (r *treeResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *treeResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse) {
 	pathIdentitySchema(resp)
 }
 
 // ModifyPlan computes checksums and summary as far as the texts are known, and checks the limits.
-func (r *treeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *treeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
 	}
@@ -146,6 +148,7 @@ func (r *treeResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	})
 }
 
-func (r *treeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *treeResource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	importPath(ctx, r.env, req, resp)
 }

@@ -38,7 +38,8 @@ var octalMode = stringCheck{"a file mode of four octal digits", func(s string) d
 		return diag.NewErrorDiagnostic("Invalid mode", err.Error())
 	}
 	if mode&0o002 != 0 {
-		return diag.NewWarningDiagnostic("Everybody can write this", "The mode "+s+" lets every user of this machine change it.")
+		return diag.NewWarningDiagnostic("World-writable mode",
+			"With mode "+s+" every user of this machine can change it.")
 	}
 	return nil
 }}

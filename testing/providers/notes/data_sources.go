@@ -10,14 +10,17 @@ import (
 // noteData is the data source notes_note.
 func noteData() *schema.Resource {
 	return &schema.Resource{
-		Description: "A note that is there already.",
+		Description: "An existing note.",
 		Schema: map[string]*schema.Schema{
-			"key":      {Type: schema.TypeString, Required: true, ValidateDiagFunc: checkKey, Description: "The name of the note."},
-			"title":    {Type: schema.TypeString, Computed: true, Description: "What the note is about."},
+			"key": {Type: schema.TypeString, Required: true, ValidateDiagFunc: checkKey,
+				Description: "The name of the note."},
+			"title":    {Type: schema.TypeString, Computed: true, Description: "The title of the note."},
 			"body":     {Type: schema.TypeString, Computed: true, Description: "The text."},
 			"priority": {Type: schema.TypeInt, Computed: true, Description: "From 1 to 5."},
-			"tags":     {Type: schema.TypeSet, Computed: true, Elem: &schema.Schema{Type: schema.TypeString}, Description: "Words to find the note by."},
-			"revision": {Type: schema.TypeInt, Computed: true, Description: "How often the note was written."},
+			"tags": {Type: schema.TypeSet, Computed: true, Elem: &schema.Schema{Type: schema.TypeString},
+				Description: "Tags of the note."},
+			"revision": {Type: schema.TypeInt, Computed: true,
+				Description: "The number of times that the note was written."},
 		},
 		ReadContext: func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 			e, key := meta.(*env), d.Get("key").(string)
@@ -27,7 +30,8 @@ func noteData() *schema.Resource {
 					return err
 				}
 				d.SetId(key)
-				return setAll(d, map[string]any{"title": n.Title, "body": n.Body, "priority": n.Priority, "tags": n.Tags, "revision": n.Revision})
+				return setAll(d, map[string]any{"title": n.Title, "body": n.Body, "priority": n.Priority,
+					"tags": n.Tags, "revision": n.Revision})
 			})
 		},
 	}
@@ -36,10 +40,11 @@ func noteData() *schema.Resource {
 // searchData is the data source notes_search.
 func searchData() *schema.Resource {
 	return &schema.Resource{
-		Description: "Which notes there are.",
+		Description: "The existing notes.",
 		Schema: map[string]*schema.Schema{
-			"tag":  {Type: schema.TypeString, Optional: true, Description: "List only notes with this tag."},
-			"keys": {Type: schema.TypeList, Computed: true, Elem: &schema.Schema{Type: schema.TypeString}, Description: "The names of the notes, sorted."},
+			"tag": {Type: schema.TypeString, Optional: true, Description: "List only notes with this tag."},
+			"keys": {Type: schema.TypeList, Computed: true, Elem: &schema.Schema{Type: schema.TypeString},
+				Description: "The names of the notes, sorted."},
 		},
 		ReadContext: func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 			e, tag := meta.(*env), d.Get("tag").(string)

@@ -120,7 +120,8 @@ func blocks(v any) (out []map[string]any) {
 func (e *env) toState(d *schema.ResourceData, key string, n note) error {
 	sections := []any{}
 	for i, s := range n.Sections {
-		sections = append(sections, map[string]any{"heading": s.Heading, "text": s.Text, "done": s.Done, "number": i + 1})
+		sections = append(sections, map[string]any{"heading": s.Heading, "text": s.Text, "done": s.Done,
+			"number": i + 1})
 	}
 	links := []any{}
 	for _, l := range n.Links {
@@ -139,7 +140,8 @@ func (e *env) toState(d *schema.ResourceData, key string, n note) error {
 	return setAll(d, map[string]any{
 		"key": key, "title": n.Title, "body": n.Body, "secret": n.Secret, "priority": n.Priority, "pinned": n.Pinned,
 		"tags": n.Tags, "labels": n.Labels, "section": sections, "link": links, "reminder": reminders,
-		"attachment": attachments, "author": n.Author, "revision": n.Revision, "file": e.store.file(key), "all_tags": all,
+		"attachment": attachments, "author": n.Author, "revision": n.Revision, "file": e.store.file(key),
+		"all_tags": all,
 	})
 }
 

@@ -31,7 +31,8 @@ func noteResource() *schema.Resource {
 		},
 		StateUpgraders: []schema.StateUpgrader{{
 			Version: 0,
-			Type:    cty.Object(map[string]cty.Type{"id": cty.String, "key": cty.String, "title": cty.String, "text": cty.String, "priority": cty.String}),
+			Type: cty.Object(map[string]cty.Type{"id": cty.String, "key": cty.String, "title": cty.String,
+				"text": cty.String, "priority": cty.String}),
 			Upgrade: upgradeNote0,
 		}},
 	}
@@ -42,55 +43,62 @@ func noteSchema() map[string]*schema.Schema {
 	return map[string]*schema.Schema{
 		"key": {
 			Type: schema.TypeString, Required: true, ForceNew: true, ValidateDiagFunc: checkKey,
-			Description: "The name of the note. Another name is another note: it is replaced.",
+			Description: "The name of the note. Changing it replaces the note.",
 		},
-		"title": {Type: schema.TypeString, Optional: true, Default: "untitled", Description: "What the note is about."},
+		"title": {Type: schema.TypeString, Optional: true, Default: "untitled", Description: "The title of the note."},
 		"body": {
-			Type: schema.TypeString, Optional: true, Description: "The text; empty lines at its end do not count.",
+			Type: schema.TypeString, Optional: true, Description: "The text. Trailing empty lines are ignored.",
 			DiffSuppressFunc: func(_, old, new string, _ *schema.ResourceData) bool {
 				return strings.TrimRight(old, "\n") == strings.TrimRight(new, "\n")
 			},
 		},
-		"secret":   {Type: schema.TypeString, Optional: true, Sensitive: true, Description: "A text that is not shown."},
-		"priority": {Type: schema.TypeInt, Optional: true, Default: 3, ValidateDiagFunc: validation.ToDiagFunc(validation.IntBetween(1, 5)), Description: "From 1 to 5."},
-		"pinned":   {Type: schema.TypeBool, Optional: true, Computed: true, Description: "Whether the note stays on top; by default those of priority 1 do."},
-		"tags":     {Type: schema.TypeSet, Optional: true, Elem: text, Description: "Words to find the note by."},
-		"labels":   {Type: schema.TypeMap, Optional: true, Elem: text, Description: "Further values by name."},
+		"secret": {Type: schema.TypeString, Optional: true, Sensitive: true,
+			Description: "A sensitive text."},
+		"priority": {Type: schema.TypeInt, Optional: true, Default: 3,
+			ValidateDiagFunc: validation.ToDiagFunc(validation.IntBetween(1, 5)), Description: "From 1 to 5."},
+		"pinned": {Type: schema.TypeBool, Optional: true, Computed: true,
+			Description: "Whether the note is pinned. The default is true for priority 1."},
+		"tags":   {Type: schema.TypeSet, Optional: true, Elem: text, Description: "Tags of the note."},
+		"labels": {Type: schema.TypeMap, Optional: true, Elem: text, Description: "Additional values by name."},
 		"section": {
 			Type: schema.TypeList, Optional: true, Description: "The parts of the note, in order.",
 			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
 				"heading": {Type: schema.TypeString, Required: true, Description: "The heading."},
 				"text":    {Type: schema.TypeString, Optional: true, Description: "The text below it."},
-				"done":    {Type: schema.TypeBool, Optional: true, Default: false, Description: "Whether it is dealt with."},
-				"number":  {Type: schema.TypeInt, Computed: true, Description: "The place of the section, from 1."},
+				"done": {Type: schema.TypeBool, Optional: true, Default: false,
+					Description: "Whether it is done."},
+				"number": {Type: schema.TypeInt, Computed: true, Description: "The number of the section, from 1."},
 			}},
 		},
 		"link": {
-			Type: schema.TypeSet, Optional: true, Description: "Addresses that belong to the note, in no order.",
+			Type: schema.TypeSet, Optional: true, Description: "Links of the note, unordered.",
 			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
 				"url": {Type: schema.TypeString, Required: true, Description: "The address."},
-				"rel": {Type: schema.TypeString, Optional: true, Default: "related", Description: "What it is to the note."},
+				"rel": {Type: schema.TypeString, Optional: true, Default: "related",
+					Description: "The relation to the note."},
 			}},
 		},
 		"reminder": {
-			Type: schema.TypeList, Optional: true, MaxItems: 1, Description: "When to come back to the note.",
+			Type: schema.TypeList, Optional: true, MaxItems: 1, Description: "A reminder of the note.",
 			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
 				"at":    {Type: schema.TypeString, Required: true, Description: "The day."},
-				"every": {Type: schema.TypeString, Optional: true, Description: "How often from then on."},
+				"every": {Type: schema.TypeString, Optional: true, Description: "The interval of repetitions."},
 			}},
 		},
 		"attachment": {
 			Type: schema.TypeList, Optional: true, Computed: true, ConfigMode: schema.SchemaConfigModeAttr,
-			Description: "Files that go with the note: an attribute that may be written as blocks.",
+			Description: "Attached files: an attribute that may be written as blocks.",
 			Elem: &schema.Resource{Schema: map[string]*schema.Schema{
 				"name": {Type: schema.TypeString, Required: true, Description: "The name."},
 				"size": {Type: schema.TypeInt, Optional: true, Description: "The length in bytes."},
 			}},
 		},
-		"author":   {Type: schema.TypeString, Computed: true, Description: "Who wrote the note first."},
-		"revision": {Type: schema.TypeInt, Computed: true, Description: "How often the note was written."},
-		"file":     {Type: schema.TypeString, Computed: true, Description: "The file of the note."},
-		"all_tags": {Type: schema.TypeList, Computed: true, Elem: text, Description: "The tags of the note and those of the provider's defaults, sorted."},
+		"author": {Type: schema.TypeString, Computed: true, Description: "The author of the first version."},
+		"revision": {Type: schema.TypeInt, Computed: true,
+			Description: "The number of times that the note was written."},
+		"file": {Type: schema.TypeString, Computed: true, Description: "The file of the note."},
+		"all_tags": {Type: schema.TypeList, Computed: true, Elem: text,
+			Description: "The tags of the note and those of the provider's defaults, sorted."},
 	}
 }
 

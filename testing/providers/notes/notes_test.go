@@ -44,7 +44,8 @@ func TestNoteLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "computed", o.Text("author")+" "+o.Text("revision")+" "+o.Text("pinned")+" "+o.Text("all_tags"), "ann 1 true [all x]")
+	want(t, "computed", o.Text("author")+" "+o.Text("revision")+" "+o.Text("pinned")+" "+o.Text("all_tags"),
+		"ann 1 true [all x]")
 	want(t, "section", o.Text("section"), "[{done=false heading=h number=1 text=}]")
 	want(t, "link", o.Text("link"), "[{rel=related url=u}]")
 
@@ -66,7 +67,8 @@ func TestNoteLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "updated", o.Text("title")+" "+o.Text("revision"), "untitled 2")
-	if _, err := c.Apply(t.Context(), "notes_note", o, `{"key": "m", `+blocksLeftOut+`}`); err == nil || !strings.Contains(err.Error(), "must be replaced") {
+	if _, err := c.Apply(t.Context(), "notes_note", o, `{"key": "m", `+blocksLeftOut+`}`); err == nil ||
+		!strings.Contains(err.Error(), "must be replaced") {
 		t.Errorf("another key: got %v", err)
 	}
 	if err := c.Destroy(t.Context(), "notes_note", o); err != nil {
@@ -88,25 +90,28 @@ func TestImportAndUpgrade(t *testing.T) {
 	}
 	want(t, "imported", o.Text("key")+" "+o.Text("title")+" "+o.Text("priority"), "n t 2")
 
-	o, err = c.Upgrade(t.Context(), "notes_note", 0, `{"id": "n", "key": "n", "title": "t", "text": "old", "priority": "low"}`)
+	o, err = c.Upgrade(t.Context(), "notes_note", 0,
+		`{"id": "n", "key": "n", "title": "t", "text": "old", "priority": "low"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "upgraded", o.Text("body")+" "+o.Text("priority"), "old 5")
 }
 
-func TestRefusals(t *testing.T) {
+func TestNoteErrors(t *testing.T) {
 	t.Setenv("NOTES_FAIL", "create-done:late")
 	c, _ := start(t)
 	for config, message := range map[string]string{
 		`{"key": "../x", ` + blocksLeftOut + `}`:             "is not a key",
 		`{"key": "x", "priority": 9, ` + blocksLeftOut + `}`: "expected priority to be in the range",
 	} {
-		if _, err := c.Apply(t.Context(), "notes_note", nil, config); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := c.Apply(t.Context(), "notes_note", nil, config); err == nil ||
+			!strings.Contains(err.Error(), message) {
 			t.Errorf("%s: got error %v, want %q", config, err, message)
 		}
 	}
-	if o, err := c.Apply(t.Context(), "notes_note", nil, `{"key": "late", `+blocksLeftOut+`}`); err == nil || o.Text("id") != "late" {
+	if o, err := c.Apply(t.Context(), "notes_note", nil, `{"key": "late", `+blocksLeftOut+`}`); err == nil ||
+		o.Text("id") != "late" {
 		t.Errorf("late: got %s, %v", o.Text("id"), err)
 	}
 }

@@ -32,17 +32,18 @@ func New() *schema.Provider {
 			"folder": {
 				Type: schema.TypeString, Optional: true,
 				DefaultFunc: schema.EnvDefaultFunc("NOTES_FOLDER", "notes"),
-				Description: "The folder of the notes; it is created with the first one.",
+				Description: "The folder of the notes. It is created with the first note.",
 			},
 			"author": {
 				Type: schema.TypeString, Optional: true, Default: "nobody",
-				Description: "Who writes the notes.",
+				Description: "The author of the notes.",
 			},
 			"defaults": {
 				Type: schema.TypeList, Optional: true, MaxItems: 1,
-				Description: "What every new note gets.",
+				Description: "Default values for new notes.",
 				Elem: &schema.Resource{Schema: map[string]*schema.Schema{
-					"tags": {Type: schema.TypeList, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}, Description: "Tags that every note has besides its own; they show up in all_tags."},
+					"tags": {Type: schema.TypeList, Optional: true, Elem: &schema.Schema{Type: schema.TypeString},
+						Description: "Tags of every note in addition to its own. They are included in all_tags."},
 				}},
 			},
 		},

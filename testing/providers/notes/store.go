@@ -76,7 +76,7 @@ func (s store) create(key string, n note) error {
 		return err
 	}
 	if _, err := os.Stat(s.file(key)); err == nil {
-		return fmt.Errorf("there is a note %s already; import it", key)
+		return fmt.Errorf("the note %s already exists; import it", key)
 	}
 	return s.write(key, n)
 }

@@ -36,7 +36,8 @@ func New(t testing.TB, server tfprotov6.ProviderServer, config string) *Client {
 	}
 	c.must(errorOf(c.schema.Diagnostics))
 	typ := c.schema.Provider.ValueType()
-	resp, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: c.dynamic(typ, c.value(typ, config))})
+	resp, err := server.ConfigureProvider(t.Context(),
+		&tfprotov6.ConfigureProviderRequest{Config: c.dynamic(typ, c.value(typ, config))})
 	c.must(err)
 	c.must(errorOf(resp.Diagnostics))
 	return c
@@ -76,7 +77,7 @@ func (c *Client) value(typ tftypes.Type, text string) tftypes.Value {
 		}
 	}
 	for name := range given {
-		c.T.Fatalf("there is no attribute %s", name)
+		c.T.Fatalf("unknown attribute %s", name)
 	}
 	return tftypes.NewValue(typ, values)
 }
@@ -92,7 +93,7 @@ func (c *Client) resourceSchema(resourceType string) *tfprotov6.Schema {
 	c.T.Helper()
 	s, ok := c.schema.ResourceSchemas[resourceType]
 	if !ok {
-		c.T.Fatalf("there is no resource type %s", resourceType)
+		c.T.Fatalf("unknown resource type %s", resourceType)
 	}
 	return s
 }
@@ -117,7 +118,8 @@ func (c *Client) Apply(ctx context.Context, resourceType string, prior *Object, 
 	}
 	plan, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: resourceType, Config: c.dynamic(typ, cfg), PriorState: c.dynamic(typ, before.Value),
-		ProposedNewState: c.dynamic(typ, proposed(schema, cfg, before.Value)), PriorPrivate: before.Private, PriorIdentity: before.Identity,
+		ProposedNewState: c.dynamic(typ, proposed(schema, cfg, before.Value)), PriorPrivate: before.Private,
+		PriorIdentity: before.Identity,
 	})
 	if err = errors.Join(err, errorOf(plan.Diagnostics)); err != nil {
 		return prior, err
@@ -155,7 +157,8 @@ func (c *Client) Read(ctx context.Context, resourceType string, prior *Object) (
 	c.T.Helper()
 	typ := c.Type(resourceType)
 	resp, err := c.Server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
-		TypeName: resourceType, CurrentState: c.dynamic(typ, prior.Value), Private: prior.Private, CurrentIdentity: prior.Identity,
+		TypeName: resourceType, CurrentState: c.dynamic(typ, prior.Value), Private: prior.Private,
+		CurrentIdentity: prior.Identity,
 	})
 	if err = errors.Join(err, errorOf(resp.Diagnostics)); err != nil {
 		return nil, err
@@ -166,7 +169,8 @@ func (c *Client) Read(ctx context.Context, resourceType string, prior *Object) (
 // Import imports an object by ID and reads it.
 func (c *Client) Import(ctx context.Context, resourceType, id string) (*Object, error) {
 	c.T.Helper()
-	resp, err := c.Server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: resourceType, ID: id})
+	resp, err := c.Server.ImportResourceState(ctx,
+		&tfprotov6.ImportResourceStateRequest{TypeName: resourceType, ID: id})
 	if err = errors.Join(err, errorOf(resp.Diagnostics)); err != nil {
 		return nil, err
 	}
@@ -186,7 +190,8 @@ func (c *Client) Upgrade(ctx context.Context, resourceType string, version int64
 	return c.object(c.Type(resourceType), resp.UpgradedState, nil, nil), nil
 }
 
-func (c *Client) object(typ tftypes.Type, d *tfprotov6.DynamicValue, private []byte, identity *tfprotov6.ResourceIdentityData) *Object {
+func (c *Client) object(typ tftypes.Type, d *tfprotov6.DynamicValue, private []byte,
+	identity *tfprotov6.ResourceIdentityData) *Object {
 	c.T.Helper()
 	v, err := d.Unmarshal(typ)
 	c.must(err)

@@ -81,23 +81,24 @@ func (t *thing) Metadata(_ context.Context, _ resource.MetadataRequest, resp *re
 func (t *thing) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
 		"id": schema.StringAttribute{
-			Computed: true, Description: "Made from the name, known once the thing exists.",
+			Computed: true, Description: "Derived from the name, known after apply.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"name": schema.StringAttribute{
-			Required: true, Description: "The name of the thing. Another name is another thing: it is replaced.",
+			Required: true, Description: "The name of the object. Changing it replaces the object.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 		"input":  schema.StringAttribute{Optional: true, Description: "Any text."},
-		"output": schema.StringAttribute{Computed: true, Description: "The same text, known once it is stored."},
+		"output": schema.StringAttribute{Computed: true, Description: "The same text, known after apply."},
 	}
 	for i := range t.attributes {
 		attributes["x"+strconv.Itoa(i)] = schema.StringAttribute{
 			Optional:    true,
-			Description: fmt.Sprintf("Further attribute number %d of this thing, which may hold any text at all and changes nothing else.", i),
+			Description: fmt.Sprintf("Additional attribute number %d of this object, which accepts any text and has no effect on others.", i),
 		}
 	}
-	resp.Schema = schema.Schema{Description: "A thing of sort " + strconv.Itoa(t.number) + ".", Attributes: attributes}
+	resp.Schema = schema.Schema{Description: "An object of type " + strconv.Itoa(t.number) + ".",
+		Attributes: attributes}
 }
 
 func (t *thing) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -134,7 +135,7 @@ func (echo) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *data
 
 func (echo) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = dataschema.Schema{
-		Description: "Gives back what it is given.",
+		Description: "Returns its input.",
 		Attributes: map[string]dataschema.Attribute{
 			"input":  dataschema.StringAttribute{Required: true, Description: "Any text."},
 			"output": dataschema.StringAttribute{Computed: true, Description: "The same text."},

@@ -16,7 +16,8 @@ func TestSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := providerserver.NewProtocol6(New(size, "test"))().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	resp, err := providerserver.NewProtocol6(New(size, "test"))().GetProviderSchema(t.Context(),
+		&tfprotov6.GetProviderSchemaRequest{})
 	if err != nil || len(resp.Diagnostics) > 0 {
 		t.Fatal(err, resp.Diagnostics)
 	}
@@ -24,7 +25,7 @@ func TestSize(t *testing.T) {
 		t.Errorf("got %d resource types", len(resp.ResourceSchemas))
 	}
 	if !resp.ServerCapabilities.GetProviderSchemaOptional {
-		t.Error("the schema call is not announced to be optional")
+		t.Error("the schema call is not announced as optional")
 	}
 	t.Setenv("SYNTH_TYPES", "many")
 	if _, err := SizeFromEnv(); err == nil {
@@ -38,7 +39,8 @@ func TestThing(t *testing.T) {
 	if err != nil || o.Text("id") != "id-n" || o.Text("output") != "one" {
 		t.Fatal(o.Text("id"), o.Text("output"), err)
 	}
-	if o, err = c.Apply(t.Context(), "synth_t1", o, `{"name": "n", "input": "two"}`); err != nil || o.Text("output") != "two" {
+	if o, err = c.Apply(t.Context(), "synth_t1", o, `{"name": "n", "input": "two"}`); err != nil ||
+		o.Text("output") != "two" {
 		t.Error(o.Text("output"), err)
 	}
 	if err := c.Destroy(t.Context(), "synth_t1", o); err != nil {

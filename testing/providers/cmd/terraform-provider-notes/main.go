@@ -13,7 +13,7 @@ import (
 var name = "notes"
 
 func main() {
-	debug := flag.Bool("debug", false, "stay in the foreground and print what to set TF_REATTACH_PROVIDERS to")
+	debug := flag.Bool("debug", false, "stay in the foreground and print the value for TF_REATTACH_PROVIDERS")
 	flag.Parse()
 	plugin.Serve(&plugin.ServeOpts{
 		Debug:        *debug,

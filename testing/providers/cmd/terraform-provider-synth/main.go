@@ -19,7 +19,7 @@ var (
 )
 
 func main() {
-	debug := flag.Bool("debug", false, "stay in the foreground and print what to set TF_REATTACH_PROVIDERS to")
+	debug := flag.Bool("debug", false, "stay in the foreground and print the value for TF_REATTACH_PROVIDERS")
 	flag.Parse()
 	size, err := synth.SizeFromEnv()
 	if err != nil {
