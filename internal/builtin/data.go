@@ -46,7 +46,8 @@ func validateData(config cty.Value) tfdiags.Diagnostics {
 	return diags
 }
 
-// planData plans: the output follows the input once applied, and another value of triggers_replace is another object.
+// planData plans terraform_data: output becomes input after the apply, and a change of
+// triggers_replace replaces the object.
 func planData(req providers.PlanRequest) providers.PlanResponse {
 	resp := providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
 	if req.Proposed.IsNull() {
@@ -95,7 +96,7 @@ func (p *provider) applyData(req providers.ApplyRequest) providers.ApplyResponse
 	return resp
 }
 
-// withID is an object with only an ID.
+// withID returns the attributes of an object with only an ID.
 func (p *provider) withID(id cty.Value) map[string]cty.Value {
 	vals := p.schema.Resources.Type(dataType).Block.EmptyValue().AsValueMap()
 	vals["id"] = id
@@ -111,7 +112,8 @@ func (p *provider) importData(req providers.ImportRequest) providers.ImportRespo
 	}}
 }
 
-// upgradeData reads the stored form; what is missing in it is null. There is only one schema version.
+// upgradeData decodes the stored form. Missing attributes are null. There is only one schema
+// version.
 func (p *provider) upgradeData(req providers.UpgradeRequest) (resp providers.UpgradeResponse) {
 	block := p.schema.Resources.Type(dataType).Block
 	var stored map[string]json.RawMessage
@@ -139,7 +141,8 @@ func badState(err error) tfdiags.Diagnostics {
 	return tfdiags.Errorf("Invalid stored object", "The state has an object of type %s that can't be read: %s.", dataType, err).List()
 }
 
-// nullResource is what is read of a null_resource, whose triggers do what triggers_replace does.
+// nullResource holds the attributes read from a null_resource, whose triggers correspond to
+// triggers_replace.
 type nullResource struct {
 	ID       *string         `json:"id"`
 	Triggers json.RawMessage `json:"triggers"`

@@ -17,14 +17,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// function is a function with its description. It takes one argument, which is not null.
+// function is a function with its description. It takes one argument that is not null.
 type function struct {
 	description *providers.Function
 	call        func(arg cty.Value) (cty.Value, error)
 }
 
 func functions() map[string]function {
-	// The summaries are part of the schema document, which programs compare; the descriptions are for people.
+	// Summaries are part of the schema document, which programs compare; descriptions are for
+	// users.
 	describe := func(name, summary, what string, param providers.FunctionParam, ret cty.Type) *providers.Function {
 		return &providers.Function{
 			Params: []providers.FunctionParam{param}, Return: ret, Summary: summary,
@@ -67,7 +68,7 @@ func (p *provider) CallFunction(_ context.Context, name string, args []cty.Value
 	return f.call(args[0])
 }
 
-// complaint is an error about the only argument.
+// complaint returns an error about the only argument.
 func complaint(format string, args ...any) error {
 	return &providers.FunctionError{Text: fmt.Sprintf(format, args...), Arg: 0}
 }
@@ -92,7 +93,7 @@ func decodeTFVars(content cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(vals), nil
 }
 
-// badTFVars words the first error: the text has no file name, so only the line is told.
+// badTFVars returns the first error with its line only, because the text has no file name.
 func badTFVars(diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {

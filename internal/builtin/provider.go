@@ -10,14 +10,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Options say what the provider needs from outside.
+// Options are the dependencies of the provider.
 type Options struct {
 	RemoteState RemoteState
-	// NewID gives the ID of a new object; nil for random ones.
+	// NewID returns the ID of a new object; nil means random ones.
 	NewID func() (string, error)
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(opts Options) providers.Interface {
 	if opts.NewID == nil {
 		opts.NewID = randomID
@@ -45,7 +45,7 @@ type provider struct {
 	functions map[string]function
 }
 
-// unknown says that there is no such type.
+// unknown returns the error for a type that does not exist.
 func unknown(kind, typ string) tfdiags.Diagnostics {
 	return tfdiags.Errorf("Unknown "+kind, "The built-in provider has no %s %q.", kind, typ).List()
 }
@@ -101,7 +101,8 @@ func (p *provider) UpgradeResourceIdentity(_ context.Context, req providers.Upgr
 	return providers.UpgradeResponse{Diagnostics: tfdiags.Errorf("Unknown identity", "The resource type %q of the built-in provider has no identity.", req.Type).List()}
 }
 
-// ReadResource implements providers.Interface: objects exist in the state alone, so there is nothing to find out.
+// ReadResource implements providers.Interface: objects exist in the state alone, so there is
+// nothing to find out.
 func (p *provider) ReadResource(_ context.Context, req providers.ReadRequest) providers.ReadResponse {
 	if req.Type != dataType {
 		return providers.ReadResponse{Diagnostics: unknown(kindResource, req.Type)}
@@ -164,7 +165,8 @@ func (p *provider) CloseEphemeral(_ context.Context, typ string, _ []byte) tfdia
 	return unknown(kindEphemeral, typ)
 }
 
-// Stop implements providers.Interface: no call takes long but reading a state, which ends with its context.
+// Stop implements providers.Interface: no call takes long but reading a state, which ends with its
+// context.
 func (p *provider) Stop(context.Context) error { return nil }
 
 // Close implements providers.Interface.

@@ -16,11 +16,13 @@ const remoteStateType = "terraform_remote_state"
 
 // RemoteState reads the states of other configurations.
 type RemoteState struct {
-	// Schema gives the schema of a backend's configuration. Its error is a sentence that says why there is none. Without either the
-	// backend is one whose states can't be read: a configuration that names it is valid, and Outputs says what is wrong.
+	// Schema returns the schema of a backend's configuration. Its error is a sentence that says why
+	// there is none. If it returns neither, the states of the backend can't be read: configurations
+	// may name it, and Outputs returns the error.
 	Schema func(backend string) (*configschema.Block, error)
-	// Outputs reads the root outputs of the latest state of a workspace, for the data source at addr; found is false when there is no state. The
-	// configuration conforms to the backend's schema and carries no marks.
+	// Outputs reads the root outputs of the latest state of a workspace for the data source at
+	// addr. found is false if there is no state. The configuration conforms to the schema of the
+	// backend and has no marks.
 	Outputs func(ctx context.Context, addr addrs.AbsInstance, backend, workspace string, config cty.Value) (outputs map[string]cty.Value, found bool, diags tfdiags.Diagnostics)
 }
 
@@ -52,8 +54,8 @@ func at(name, summary, detail string) tfdiags.Diagnostic {
 	return tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Path: cty.GetAttrPath(name)}
 }
 
-// backendConfig checks the backend's configuration and brings it to the backend's schema, as far as it is known; cty.NilVal when
-// it isn't known which backend is meant.
+// backendConfig converts the known parts of the backend's configuration to the schema of the
+// backend. It returns cty.NilVal if the backend is unknown.
 func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	const summary = "Invalid backend configuration"
 	backend := config.GetAttr("backend")
@@ -88,7 +90,8 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 	return val, nil
 }
 
-// readRemoteState gives what is configured, and the outputs: those of the state before the defaults.
+// readRemoteState returns the configuration and the outputs: those of the state, and defaults for
+// missing ones.
 func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, config cty.Value) (resp providers.ReadDataResponse) {
 	backend, diags := p.backendConfig(config)
 	if diags.HasErrors() {
@@ -103,7 +106,7 @@ func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, 
 		workspace = w.AsString()
 	}
 	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(), workspace, backend)
-	diags = diags.Map(func(d *tfdiags.Diagnostic) { d.Placeless = true }) // what is wrong is not the configuration
+	diags = diags.Map(func(d *tfdiags.Diagnostic) { d.Placeless = true }) // the configuration is not the cause
 	if !found && !diags.HasErrors() {
 		diags = diags.Append(at("workspace", "Unable to find remote state",
 			"The backend has no state for the workspace. Apply the configuration that it belongs to first."))

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	batch = 512             // spans in a message
-	queue = 16 * batch      // spans that wait; more are dropped
-	delay = 5 * time.Second // the longest a span waits for others
+	batch = 512             // spans per message
+	queue = 16 * batch      // maximum of waiting spans; others are dropped
+	delay = 5 * time.Second // maximum time that a span waits for others
 )
 
 // Exporter sends spans in the background.
@@ -31,12 +31,12 @@ type Exporter struct {
 	waiting chan timings.Span
 	closing chan struct{}
 	closed  chan struct{}
-	ctx     context.Context // of requests
+	ctx     context.Context // context of requests
 	cancel  context.CancelFunc
 
 	mu      sync.Mutex
-	lost    int   // spans that were not delivered
-	problem error // the first
+	lost    int   // number of spans that were not delivered
+	problem error // first error
 }
 
 // sender delivers one message.
@@ -45,8 +45,8 @@ type sender interface {
 	close()
 }
 
-// New returns the exporter that the environment asks for, or nil if no trace is wanted. Version is that of this program.
-// The exporter logs what it does.
+// New returns the exporter that the environment configures, or nil if there is no trace. version is
+// that of this program. The exporter logs what it does.
 func New(getenv func(string) string, version string, log *slog.Logger) (*Exporter, error) {
 	s, err := readSettings(getenv, version)
 	if s == nil {
@@ -95,10 +95,10 @@ func (e *Exporter) logSettings(getenv func(string) string) {
 // Trace returns the ID of the trace.
 func (e *Exporter) Trace() timings.TraceID { return e.trace }
 
-// Parent is the span, in the program that started this one, that the whole run belongs to; the zero ID for none.
+// Parent returns the span of the calling program that the run belongs to, or the zero ID.
 func (e *Exporter) Parent() timings.ID { return e.settings.parent.span }
 
-// Span takes a span that ended. It never waits.
+// Span sends a completed span. It never blocks.
 func (e *Exporter) Span(s timings.Span) {
 	select {
 	case e.waiting <- s:
@@ -107,7 +107,8 @@ func (e *Exporter) Span(s timings.Span) {
 	}
 }
 
-// Close sends what is left, unless ctx ends before that, and says what could not be delivered. No span may come after it.
+// Close sends the remaining spans unless ctx ends first, and returns an error for spans that were
+// not delivered. Span must not be called after it.
 func (e *Exporter) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, e.cancel)
 	defer stop()
@@ -156,7 +157,7 @@ func (e *Exporter) run() {
 			continue
 		case <-e.closing:
 		}
-		for len(e.waiting) > 0 { // nobody adds any more
+		for len(e.waiting) > 0 { // no more spans are added
 			if spans = append(spans, <-e.waiting); len(spans) == batch {
 				deliver()
 			}
@@ -166,7 +167,7 @@ func (e *Exporter) run() {
 	}
 }
 
-// deliver sends a message, again while the collector asks for patience and there is time.
+// deliver sends a message. It retries if the collector asks for that and there is time.
 func (e *Exporter) deliver(spans []timings.Span) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.settings.timeout)
 	defer cancel()
@@ -187,13 +188,13 @@ func (e *Exporter) deliver(spans []timings.Span) {
 	}
 }
 
-// busyError is an answer that asks to try again.
+// busyError is a response that requests a retry.
 type busyError struct {
 	error
-	after time.Duration // as the collector wants it; 0 when it doesn't say
+	after time.Duration // requested by the collector; 0 if not
 }
 
-// sleep waits; false when there is no time for it.
+// sleep waits for d. It returns false if there is not enough time.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false

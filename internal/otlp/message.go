@@ -8,7 +8,7 @@ import (
 	"tofu/internal/timings"
 )
 
-// The numbers of the fields, by message, in opentelemetry/proto/collector/trace/v1 and what that imports.
+// Field numbers by message, in opentelemetry/proto/collector/trace/v1 and its imports.
 const (
 	requestResourceSpans = 1
 
@@ -55,10 +55,10 @@ const (
 	statusError = 2
 )
 
-// scope names who measured.
+// scope is the name of the instrumentation.
 const scope = "tofu"
 
-// request is the message that hands spans over.
+// request returns the message with the spans.
 func (s *settings) request(trace [16]byte, version string, spans []timings.Span) []byte {
 	var who []byte
 	for _, a := range s.resource {
@@ -104,10 +104,10 @@ func (s *settings) span(trace [16]byte, span *timings.Span) []byte {
 	return b
 }
 
-// maxErrorText is the number of bytes that are sent of an error.
+// maxErrorText is the maximum number of bytes of an error that are sent.
 const maxErrorText = 4 << 10
 
-// errorText returns the text of an error, shortened, in valid UTF-8.
+// errorText returns the shortened text of an error in valid UTF-8.
 func errorText(err error) string {
 	text := err.Error()
 	if len(text) > maxErrorText {

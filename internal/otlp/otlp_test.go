@@ -162,7 +162,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A collector that asks for patience gets the message again; one that refuses or is away costs the trace and no time.
+// A collector that asks for patience gets the message again; one that refuses or is away costs the
+// trace and no time.
 func TestTrouble(t *testing.T) {
 	collector := otlptest.New(t)
 	asked := 0

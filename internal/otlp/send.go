@@ -37,7 +37,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 	if h.settings.compress {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
-		_, _ = w.Write(message) // memory takes everything
+		_, _ = w.Write(message) // never fails
 		_ = w.Close()
 		body = packed.Bytes()
 	}
@@ -57,7 +57,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // allows reusing the connection
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
@@ -71,7 +71,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 
 func (h *overHTTP) close() { h.client.Close() }
 
-// overGRPC calls the collector's service.
+// overGRPC calls the service of the collector.
 type overGRPC struct {
 	settings *settings
 	conn     *grpc.ClientConn
@@ -104,12 +104,12 @@ func (g *overGRPC) send(ctx context.Context, message []byte) error {
 	if busy := status.Code(err) == codes.Unavailable; busy && g.conn.GetState() != connectivity.TransientFailure {
 		return busyError{error: err}
 	}
-	return err // what nobody listens to now is not waited for
+	return err // the collector is not available: do not wait
 }
 
 func (g *overGRPC) close() { _ = g.conn.Close() }
 
-// encoded is the codec of messages that are encoded already.
+// encoded is a codec for messages that are already encoded.
 type encoded struct{}
 
 // Name implements encoding.Codec; it is the content type.

@@ -15,23 +15,23 @@ import (
 	"tofu/internal/timings"
 )
 
-// settings are what the environment says.
+// settings are the settings in the environment.
 type settings struct {
 	grpc     bool
 	endpoint *url.URL
 	headers  []pair
-	timeout  time.Duration // for one request with its repetitions
+	timeout  time.Duration // for a request including retries
 	compress bool
-	tls      *tls.Config // nil: no encryption
+	tls      *tls.Config // nil for no encryption
 
 	resource []timings.Attribute
 	parent   traceContext
 }
 
-// pair is a name with its value.
+// pair is a name and a value.
 type pair struct{ name, value string }
 
-// traceContext is what a program that started this one says of its own span.
+// traceContext is the span of the program that started this one.
 type traceContext struct {
 	trace [16]byte
 	span  timings.ID
@@ -40,12 +40,12 @@ type traceContext struct {
 
 const defaultTimeout = 10 * time.Second
 
-// readSettings reads the environment; nil means that no trace is wanted.
+// readSettings reads the environment. It returns nil if there is no trace.
 func readSettings(getenv func(string) string, version string) (*settings, error) {
 	if getenv("OTEL_TRACES_EXPORTER") != "otlp" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
-		return nil, nil // the variables may be there for other programs
+		return nil, nil // the variables may be for other programs
 	}
-	// What is set for traces alone wins over what is set for all signals.
+	// Settings for traces override those for all signals.
 	name := func(suffix string) string {
 		if getenv("OTEL_EXPORTER_OTLP_TRACES_"+suffix) != "" {
 			return "OTEL_EXPORTER_OTLP_TRACES_" + suffix
@@ -95,7 +95,8 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 	return s, nil
 }
 
-// address makes the whole address of a collector. One that is for all signals is only the beginning of that for traces.
+// address returns the complete address of a collector. An address for all signals is the prefix of
+// the address for traces.
 func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	switch {
 	case text == "" && s.grpc:
@@ -104,11 +105,11 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 		text = "http://localhost:4318"
 	}
 	if s.grpc && !strings.Contains(text, "://") {
-		return &url.URL{Host: text}, nil // the name alone is a target too
+		return &url.URL{Host: text}, nil // a name is a valid target
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("it must be an address that starts with http:// or https://") // it may hold a password
+		return nil, errors.New("it must be an address that starts with http:// or https://") // the address may contain a password
 	}
 	if !s.grpc && !whole {
 		u = u.JoinPath("v1/traces")
@@ -116,7 +117,7 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	return u, nil
 }
 
-// list reads "name=value,name=value", with escapes as in addresses.
+// list parses "name=value,name=value" with escapes as in URLs.
 func list(text string) ([]pair, error) {
 	var out []pair
 	for _, entry := range strings.Split(text, ",") {
@@ -127,7 +128,7 @@ func list(text string) ([]pair, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil {
-			return nil, errors.New("it is a list of name=value, separated by commas") // values are secrets at times
+			return nil, errors.New("it is a list of name=value, separated by commas") // values may be secret
 		}
 		out = append(out, pair{name, value})
 	}
@@ -156,7 +157,7 @@ func tlsConfig(authorities, certificate, key string) (*tls.Config, error) {
 	return out, nil
 }
 
-// resource says who sends the trace.
+// resource returns the attributes of this program.
 func resource(getenv func(string) string, version string) ([]timings.Attribute, error) {
 	given, err := list(getenv("OTEL_RESOURCE_ATTRIBUTES"))
 	if err != nil {
@@ -182,7 +183,8 @@ func set(in []timings.Attribute, a timings.Attribute) []timings.Attribute {
 	return append(in, a)
 }
 
-// parseParent reads W3C's trace context, version 00; what isn't one is passed over, as its specification wants.
+// parseParent parses a W3C trace context of version 00. It ignores invalid ones, as the
+// specification requires.
 func parseParent(parent, state string) traceContext {
 	var c traceContext
 	fields := strings.Split(parent, "-")

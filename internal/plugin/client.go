@@ -19,7 +19,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// impersonated is the Terraform version that providers are told: some refuse to work with, or leave out features for, older ones.
+// impersonated is the Terraform version that providers are told. Some reject older versions or
+// disable features for them.
 const impersonated = "1.13.0"
 
 // client speaks to one provider process. It implements providers.Interface.
@@ -27,9 +28,9 @@ type client struct {
 	launch  Launch
 	process *process
 	conn    *grpc.ClientConn
-	version int // of the protocol
+	version int // protocol version
 
-	mu        sync.Mutex        // held while the schema is fetched, so that it is fetched once
+	mu        sync.Mutex        // held while the schema is fetched
 	schema    *providers.Schema // set when the provider is ready for calls
 	functions map[string]*providers.Function
 
@@ -40,7 +41,7 @@ func newClient(l Launch, p *process, conn *grpc.ClientConn, version int) *client
 	return &client{launch: l, process: p, conn: conn, version: version}
 }
 
-// capabilities is what the engine announces: it never defers.
+// capabilities returns the capabilities of the engine, which does not support deferral.
 func capabilities() *tfplugin.ClientCapabilities {
 	return &tfplugin.ClientCapabilities{WriteOnlyAttributesAllowed: true}
 }
@@ -50,7 +51,7 @@ func (c *client) invoke(ctx context.Context, m method, in, out proto.Message) er
 	return c.conn.Invoke(ctx, m.path(c.version), in, out)
 }
 
-// callError says that a call got no answer. The summaries are those that people search for.
+// callError returns the error for a call without a response. Users search for its summaries.
 func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	name := c.launch.Provider.ForDisplay()
 	switch {
@@ -82,7 +83,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with an error: %s", name, m, status.Convert(err).Message())
 }
 
-// exchange is one call: its problems are collected so that the methods read straight down.
+// exchange is one call. It collects diagnostics, so that methods need no error handling in between.
 type exchange struct {
 	client *client
 	ctx    context.Context
@@ -91,7 +92,7 @@ type exchange struct {
 	diags  tfdiags.Diagnostics
 }
 
-// begin readies the provider for a call.
+// begin makes the provider ready for a call.
 func (c *client) begin(ctx context.Context, m method) *exchange {
 	x := &exchange{client: c, ctx: ctx, method: m}
 	x.schema, x.diags = c.ready(ctx)
@@ -104,7 +105,7 @@ func (c *client) resource(ctx context.Context, m method, typ string) (*exchange,
 	return x, x.find("resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Resources })
 }
 
-// find looks a type up; without it the call can't be made.
+// find returns the schema of a type, without which the call can't be made.
 func (x *exchange) find(kind, typ string, table func(*providers.Schema) providers.TypeTable) *providers.ResourceSchema {
 	if x.failed() {
 		return nil
@@ -126,7 +127,7 @@ func (x *exchange) fail(summary, detail string, args ...any) {
 	x.diags = x.diags.Append(tfdiags.Errorf(summary, detail, args...))
 }
 
-// invoke makes the call, unless something failed before, and tells whether there is an answer.
+// invoke makes the call unless there are errors, and reports whether there is a response.
 func (x *exchange) invoke(in, out proto.Message) bool {
 	if x.failed() {
 		return false
@@ -138,7 +139,7 @@ func (x *exchange) invoke(in, out proto.Message) bool {
 	return true
 }
 
-// block gives a schema's block, never nil.
+// block returns a schema's block, which is never nil.
 func block(b *configschema.Block) *configschema.Block {
 	if b == nil {
 		return configschema.Empty()
@@ -196,7 +197,7 @@ func (c *client) Close() error {
 	if err := c.process.close(); err != nil {
 		return fmt.Errorf("ending provider %s: %w", c.launch.Provider, err)
 	}
-	if c.process.kill == nil { // attached to: only the connection is ours
+	if c.process.kill == nil { // attached: close only the connection
 		return c.conn.Close()
 	}
 	return nil

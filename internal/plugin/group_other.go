@@ -4,7 +4,7 @@ package plugin
 
 import "os/exec"
 
-// inGroup does nothing: this system has no process groups that can be ended.
+// inGroup does nothing: the system has no process groups.
 func inGroup(*exec.Cmd) {}
 
 func killGroup(*exec.Cmd) {}

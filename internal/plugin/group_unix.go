@@ -10,17 +10,18 @@ import (
 	"golang.org/x/term"
 )
 
-// inGroup makes a command start in a process group of its own, so that what it starts can be ended with it. Where standard input is a
-// terminal it stays in this program's group: only that one can read from the terminal, and some plugins ask for one-time passwords
-// there. Ctrl-C reaches it there, which plugins ignore; this program asks them to stop.
+// inGroup makes a command start in its own process group, so that its children can be ended with
+// it. If standard input is a terminal, the command stays in the group of this program: only that
+// group can read from the terminal, and some plugins ask for one-time passwords. Ctrl-C then
+// reaches plugins, which ignore it; this program stops them.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !term.IsTerminal(int(os.Stdin.Fd()))}
 	endWithParent(cmd.SysProcAttr)
 }
 
-// killGroup ends the process group that a started command leads, if it leads one.
+// killGroup kills the process group of a started command, if it leads one.
 func killGroup(cmd *exec.Cmd) {
 	if cmd.SysProcAttr.Setpgid {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // there may be nothing left of it
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the group may have ended
 	}
 }

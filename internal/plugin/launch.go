@@ -21,42 +21,44 @@ import (
 
 const (
 	maxMessage   = 256 << 20        // bytes; the largest known schemas take 40 MB
-	startTimeout = time.Minute      // until the handshake is printed
-	closeTimeout = 3 * time.Second  // for an orderly end, then the process is killed
-	killTimeout  = 2 * time.Second  // for the killed process to go away
-	stopTimeout  = 10 * time.Second // for the answer to the request to stop
+	startTimeout = time.Minute      // until the handshake
+	closeTimeout = 3 * time.Second  // for an orderly end, before the process is killed
+	killTimeout  = 2 * time.Second  // for the end of a killed process
+	stopTimeout  = 10 * time.Second // for the response to a stop request
 )
 
-// Launch says how to start a provider.
+// Launch is how to start a provider.
 type Launch struct {
 	Provider addrs.Provider
-	Exec     string // the plugin's executable
+	Exec     string // executable of the plugin
 	Args     []string
-	Env      []string // nil: this process's environment
+	Env      []string // nil for the environment of this process
 
-	// Reattach is set for a provider that runs already; Exec is not used then.
+	// Reattach is set for a provider that already runs. Exec is then not used.
 	Reattach *Reattach
 
-	// PackageHash names the package's content, so that its schema can be kept in CacheDir. Empty for either: it isn't kept.
+	// PackageHash identifies the content of the package, under which its schema is cached in
+	// CacheDir. The schema is not cached if either is empty.
 	PackageHash string
 	CacheDir    string
-	// Schema is the schema as another process of the same package gave it; nil when it isn't known yet.
+	// Schema is the schema from another process of the same package, or nil if it is not known yet.
 	Schema *providers.Schema
 
-	// Log gets what the plugin logs and prints; nil for nowhere.
+	// Log receives the logs and output of the plugin. Optional.
 	Log *slog.Logger
-	// NoTLS leaves out the encryption of the connection, for looking at it.
+	// NoTLS disables encryption of the connection, for debugging.
 	NoTLS bool
 }
 
-// handshake is what tells a plugin that it was started as one.
+// handshake identifies this program to plugins.
 var handshake = goplugin.HandshakeConfig{
-	ProtocolVersion:  4, // only for plugins that can't negotiate
+	ProtocolVersion:  4, // for plugins that do not negotiate
 	MagicCookieKey:   "TF_PLUGIN_MAGIC_COOKIE",
 	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
 }
 
-// Start starts (or attaches to) a provider and shakes hands with it; ctx bounds the start, not the provider's life.
+// Start starts a provider, or attaches to it. ctx limits the start, not the lifetime of the
+// provider.
 func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	config, tail := clientConfig(newLogger(l.Log, "provider", l.Provider.String()), 5, 6)
 	if l.Reattach != nil {
@@ -72,7 +74,7 @@ func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	return newClient(l, p, conn, p.client.NegotiatedVersion()), nil
 }
 
-// clientConfig is what go-plugin needs to know of any plugin.
+// clientConfig returns the configuration of go-plugin for any plugin.
 func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderrTail) {
 	tail := &stderrTail{}
 	sets := make(map[int]goplugin.PluginSet, len(versions))
@@ -93,7 +95,8 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 	}, tail
 }
 
-// run starts the plugin's process and connects to it. With an error the process is gone; ctx bounds the start, not the process's life.
+// run starts the process of a plugin and connects to it. After an error the process has ended. ctx
+// limits the start, not the lifetime of the process.
 func run(ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch) (*process, *grpc.ClientConn, error) {
 	life, kill := context.WithCancel(context.Background())
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
@@ -127,7 +130,8 @@ func startError(l Launch, err error, tail *stderrTail) error {
 	return fmt.Errorf("starting provider %s (%s): %w", l.Provider, l.Exec, err)
 }
 
-// environment is what a plugin finds around it: what this process finds, with log levels under the names that plugins know.
+// environment returns the environment of a plugin: that of this process, with log levels under the
+// names that plugins know.
 func environment(env []string) []string {
 	if env == nil {
 		env = os.Environ()
@@ -141,14 +145,14 @@ func environment(env []string) []string {
 	return out
 }
 
-// process is a plugin's process. Its life ends with close.
+// process is the process of a plugin. close ends it.
 type process struct {
 	client *goplugin.Client
-	kill   context.CancelFunc // at once and by force; nil for a process that was attached to
+	kill   context.CancelFunc // kills the process; nil if attached
 	tail   *stderrTail
 }
 
-// close ends the process, by force when it doesn't end by itself. A process that was attached to goes on.
+// close ends the process, and kills it if it does not end. An attached process continues.
 func (p *process) close() error {
 	if p.kill == nil {
 		return nil
@@ -170,7 +174,8 @@ func (p *process) close() error {
 	return errors.New("the process did not end after it was killed")
 }
 
-// exited tells whether the process is gone, with a short wait: a connection breaks a moment before its process is seen to end.
+// exited reports whether the process has ended. It waits a moment, because a connection breaks
+// before the end of its process is noticed.
 func (p *process) exited() bool {
 	if p.kill == nil {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logLevels pairs the levels of the plugins' log library with slog's.
+// logLevels maps the levels of the plugins' log library to those of slog.
 var logLevels = map[hclog.Level]slog.Level{
 	hclog.NoLevel: slog.LevelDebug,
 	hclog.Trace:   slog.LevelDebug - 4,
@@ -22,7 +22,8 @@ var logLevels = map[hclog.Level]slog.Level{
 	hclog.Error:   slog.LevelError,
 }
 
-// logger passes on to slog what go-plugin reads from a plugin's standard error. (go-plugin knows only its own log library.)
+// logger passes what go-plugin reads from the standard error of a plugin to slog. go-plugin
+// supports only its own log library.
 type logger struct {
 	to   *slog.Logger
 	name string
@@ -58,7 +59,8 @@ func (l *logger) IsInfo() bool  { return l.enabled(hclog.Info) }
 func (l *logger) IsWarn() bool  { return l.enabled(hclog.Warn) }
 func (l *logger) IsError() bool { return l.enabled(hclog.Error) }
 
-// GetLevel is the lowest level that is logged; Off spares go-plugin the reading of lines nobody sees.
+// GetLevel returns the lowest logged level. Off keeps go-plugin from parsing lines that are not
+// logged.
 func (l *logger) GetLevel() hclog.Level {
 	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
 		if l.enabled(level) {
@@ -98,10 +100,11 @@ type lineWriter struct {
 	log    *logger
 	stream string
 	mu     sync.Mutex
-	rest   []byte // a line that has no end yet, or longestLine of it
+	rest   []byte // an incomplete line, up to longestLine bytes
 }
 
-// longestLine is how many bytes of a line are kept until it ends; a longer one is logged in parts.
+// longestLine is the number of bytes that are kept of an incomplete line. A longer line is logged
+// in parts.
 const longestLine = 64 << 10
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -127,7 +130,7 @@ const (
 	tailLines = 30
 )
 
-// stderrTail keeps the end of what a plugin printed, for the stack trace of one that panics.
+// stderrTail keeps the end of a plugin's output, for the stack trace of a panic.
 type stderrTail struct {
 	mu   sync.Mutex
 	text []byte
@@ -142,7 +145,7 @@ func (t *stderrTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// panicText is the beginning of the stack trace that the plugin printed; empty when there is none.
+// panicText returns the beginning of the stack trace that the plugin printed, or "".
 func (t *stderrTail) panicText() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestLines: what a plugin prints is logged by lines, however it arrives, and a line without an end takes no memory without an end.
+// TestLines: what a plugin prints is logged by lines, however it arrives, and a line without an end
+// takes no memory without an end.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", longestLine)
 	for name, c := range map[string]struct{ written, logged []string }{

@@ -60,7 +60,8 @@ func holdPlugin(path string) {
 	time.Sleep(time.Minute)
 }
 
-// executable builds a test provider once: files (protocol 6), files5 and notes (protocol 5) or synth (protocol 6).
+// executable builds a test provider once: files (protocol 6), files5 and notes (protocol 5) or
+// synth (protocol 6).
 func executable(t testing.TB, name string) string {
 	t.Helper()
 	built.Lock()

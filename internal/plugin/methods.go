@@ -1,6 +1,6 @@
 package plugin
 
-// method is a call's name in protocol version 6.
+// method is the name of a call in protocol version 6.
 type method string
 
 const (
@@ -27,7 +27,7 @@ const (
 	callFunction      method = "CallFunction"
 )
 
-// version5 has the calls that version 5 names otherwise.
+// version5 holds the calls that have other names in version 5.
 var version5 = map[method]string{
 	getSchema:        "GetSchema",
 	validateProvider: "PrepareProviderConfig",
@@ -37,7 +37,7 @@ var version5 = map[method]string{
 	stop:             "Stop",
 }
 
-// path is the call's full name on the wire.
+// path returns the full name of the call.
 func (m method) path(version int) string {
 	if version == 5 {
 		if name, ok := version5[m]; ok {

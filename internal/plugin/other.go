@@ -112,7 +112,7 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	return functions, x.diags
 }
 
-// function finds a function among those of the schema and those that the provider listed later.
+// function returns a function from the schema or from those that the provider listed later.
 func (c *client) function(schema *providers.Schema, name string) *providers.Function {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,8 @@ func (c *client) function(schema *providers.Schema, name string) *providers.Func
 	return schema.Functions[name]
 }
 
-// CallFunction implements providers.Interface. The arguments must have been converted to the parameters' types.
+// CallFunction implements providers.Interface. The arguments must have been converted to the
+// parameters' types.
 func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
 	x := c.begin(ctx, callFunction)
 	if x.failed() {

@@ -4,5 +4,5 @@ package plugin
 
 import "syscall"
 
-// endWithParent does nothing: this system has no such signal.
+// endWithParent does nothing: the system has no such signal.
 func endWithParent(*syscall.SysProcAttr) {}

@@ -13,12 +13,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Pool starts providers on demand and shares what doesn't change: a package's schema is fetched and decoded once, and a process
-// that was started for its schema, or used without being configured, serves the next user. It is for one run of the program.
+// Pool starts providers on demand and shares what does not change. The schema of a package is
+// fetched and decoded once. A process that was started for its schema, or used without being
+// configured, serves the next user. A Pool is for one run of the program.
 type Pool struct {
-	// Find says how to start a provider; called once per provider that is used.
+	// Find returns how to start a provider. It is called once for each provider in use.
 	Find func(ctx context.Context, addr addrs.Provider) (Launch, error)
-	// Builtin makes the providers that are part of the program.
+	// Builtin holds functions that return the built-in providers.
 	Builtin map[addrs.Provider]func() providers.Interface
 
 	mu      sync.Mutex
@@ -26,12 +27,12 @@ type Pool struct {
 	running map[*lent]bool
 }
 
-// member is one provider; its mutex is held while a process is started for its schema.
+// member is a provider. Its mutex is held while a process is started for its schema.
 type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
-	idle   []*lent // unconfigured processes without users: those that a validation started serve the plan that follows
+	idle   []*lent // unused, unconfigured processes: those started by validation serve the plan
 }
 
 // lent is a process in the hands of a user. It goes back to the pool when it is as good as new.
@@ -39,10 +40,10 @@ type lent struct {
 	providers.Interface
 	pool   *Pool
 	member *member
-	spent  atomic.Bool // it was configured or asked to stop
+	spent  atomic.Bool // configured or stopped
 }
 
-// Schema gives a provider's schema. A process is started only when the schema isn't at hand.
+// Schema returns the schema of a provider. It starts a process only if the schema is not cached.
 func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 	if builtin, ok := p.Builtin[addr]; ok {
 		return builtin().Schema(ctx)
@@ -73,7 +74,7 @@ func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Sche
 	return schema, diags
 }
 
-// Provider gives an unconfigured provider, which the caller closes.
+// Provider returns an unconfigured provider. The caller must close it.
 func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Interface, error) {
 	if builtin, ok := p.Builtin[addr]; ok {
 		return builtin(), nil
@@ -89,11 +90,11 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 		return proc, nil
 	}
 	launch := *m.launch
-	m.mu.Unlock() // several may start at once
+	m.mu.Unlock() // several processes may start concurrently
 	return p.start(ctx, m, launch)
 }
 
-// Close ends all processes, also those that were not given back.
+// Close ends all processes, including those in use.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	procs := p.running
@@ -129,7 +130,7 @@ func (p *Pool) member(addr addrs.Provider) *member {
 	return m
 }
 
-// find finds out how the provider is started; m is locked.
+// find sets how the provider is started. m is locked.
 func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 	if m.launch != nil {
 		return nil
@@ -143,7 +144,7 @@ func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 	return nil
 }
 
-// take gives a process that is idle, or a new one; m is locked.
+// take returns an idle process or a new one. m is locked.
 func (p *Pool) take(ctx context.Context, m *member) (*lent, error) {
 	if proc := m.takeIdle(); proc != nil {
 		return proc, nil
@@ -151,7 +152,7 @@ func (p *Pool) take(ctx context.Context, m *member) (*lent, error) {
 	return p.start(ctx, m, *m.launch)
 }
 
-// takeIdle gives an idle process, or nil; m is locked.
+// takeIdle returns an idle process, or nil. m is locked.
 func (m *member) takeIdle() *lent {
 	n := len(m.idle)
 	if n == 0 {
@@ -177,7 +178,7 @@ func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*lent, erro
 	return proc, nil
 }
 
-// end ends a process, unless Close did already.
+// end ends a process, unless Close has ended it.
 func (p *Pool) end(proc *lent) error {
 	p.mu.Lock()
 	mine := p.running[proc]
@@ -189,19 +190,19 @@ func (p *Pool) end(proc *lent) error {
 	return proc.Interface.Close()
 }
 
-// Configure notes that the process is of no use to another user.
+// Configure records that no other user can use the process.
 func (l *lent) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	l.spent.Store(true)
 	return l.Interface.Configure(ctx, config)
 }
 
-// Stop notes the same: a provider that was asked to stop refuses further work.
+// Stop records the same, because a stopped provider rejects further calls.
 func (l *lent) Stop(ctx context.Context) error {
 	l.spent.Store(true)
 	return l.Interface.Stop(ctx)
 }
 
-// Close gives the process back or ends it.
+// Close returns the process to the pool or ends it.
 func (l *lent) Close() error {
 	if l.spent.Load() || l.exited() {
 		return l.pool.end(l)

@@ -97,7 +97,8 @@ func TestStop(t *testing.T) {
 		if resp := createFile(t.Context(), t, p); !resp.Diagnostics.HasErrors() {
 			t.Error("the stopped operation reports no error")
 		}
-		// The operation may end before Stop has its answer, and the provider is closed with the test.
+		// The operation may end before Stop has its answer, and the provider is closed with the
+		// test.
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}

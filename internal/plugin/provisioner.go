@@ -24,7 +24,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// The calls of the service for provisioners, which only protocol version 5 has.
+// Calls of the provisioner service, which only protocol version 5 has.
 const (
 	provisionerSchema   = "/tfplugin5.Provisioner/GetSchema"
 	provisionerValidate = "/tfplugin5.Provisioner/ValidateProvisionerConfig"
@@ -32,18 +32,19 @@ const (
 	provisionerStop     = "/tfplugin5.Provisioner/Stop"
 )
 
-// runStream describes the one call that is answered bit by bit.
+// runStream describes the call whose response is a stream.
 var runStream = &grpc.StreamDesc{StreamName: "ProvisionResource", ServerStreams: true}
 
-// provisionerStopTimeout is how long a provisioner may take to end after it was asked to.
+// provisionerStopTimeout is how long a provisioner may take to stop.
 const provisionerStopTimeout = 10 * time.Second
 
-// Provisioner is a provisioner plugin. Its process starts with the first call and serves all others, several at once, until Close.
+// Provisioner is a provisioner plugin. Its process is started by the first call and serves all
+// others, also concurrently, until Close.
 type Provisioner struct {
 	typ, path string
 	log       *slog.Logger
 
-	mu      sync.Mutex // held while the process is started
+	mu      sync.Mutex // held while the process starts
 	process *process
 	conn    *grpc.ClientConn
 	schema  *providers.ResourceSchema
@@ -51,13 +52,13 @@ type Provisioner struct {
 
 var provisionerName = regexp.MustCompile(`^terraform-provisioner-([^_.]+)(?:_v(\d[\w.+-]*?))?(?:_x\d+)?(?:\.exe)?$`)
 
-// FindProvisioner looks for the plugin of a provisioner type in some directories; nil when none has it. Of several versions in one
-// directory the newest is taken, of several directories the first.
+// FindProvisioner searches directories for the plugin of a provisioner type. It returns nil if
+// there is none. It selects the newest version in the first directory that has one.
 func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // most people have none of these directories
+			continue // most of these directories do not exist
 		}
 		best, newest := "", depsfile.Version{}
 		for _, e := range entries {
@@ -67,7 +68,7 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 			}
 			version, err := depsfile.ParseVersion(m[2])
 			if err != nil {
-				version = depsfile.Version{} // none in the name: any other is newer
+				version = depsfile.Version{} // no version in the name: older than any other
 			}
 			if best == "" || depsfile.CompareVersions(version, newest) > 0 {
 				best, newest = e.Name(), version
@@ -77,7 +78,7 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 			continue
 		}
 		path := filepath.Join(dir, best)
-		if abs, err := filepath.Abs(path); err == nil { // names without a slash would be looked for in PATH
+		if abs, err := filepath.Abs(path); err == nil { // names without a slash would be searched in PATH
 			path = abs
 		}
 		return &Provisioner{typ: typ, path: path, log: log}
@@ -85,7 +86,7 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 	return nil
 }
 
-// Schema starts the plugin where needed and gives the schema of the provisioner's block.
+// Schema returns the schema of the provisioner block. It starts the plugin if necessary.
 func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,14 +129,14 @@ func (p *Provisioner) failed(doing string, err error) error {
 	return fmt.Errorf("provisioner plugin %s: %s: %w", p.typ, doing, err)
 }
 
-// said converts what a plugin has to say.
+// said converts the diagnostics of a plugin.
 func said(in []*tfplugin.Diagnostic) tfdiags.Diagnostics {
 	x := &exchange{}
 	x.said(in)
 	return x.diags
 }
 
-// encode writes a value of the block's type.
+// encode encodes a value of the block's type.
 func (p *Provisioner) encode(config cty.Value) (*tfplugin.DynamicValue, error) {
 	schema, err := p.Schema()
 	if err != nil {
@@ -162,8 +163,8 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return said(out.Diagnostics)
 }
 
-// Run does the work. The connection is null when there is none. Output goes to out, which is nil when nothing may be shown. When ctx
-// ends the plugin is asked to stop, and after a while not waited for any more.
+// Run runs the provisioner. connection is null if there is none. Output goes to out, which is nil
+// if nothing may be shown. When ctx ends, Run stops the plugin and waits for a limited time.
 func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	in := &tfplugin.ProvisionResourceRequest{}
@@ -203,7 +204,7 @@ func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out
 	return diags
 }
 
-// encodeConnection writes a connection, which plugins take as a map of strings.
+// encodeConnection encodes a connection, which plugins receive as a map of strings.
 func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
 	ty := cty.Map(cty.String)
 	texts := cty.NullVal(ty)
@@ -225,7 +226,7 @@ func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
 	return &tfplugin.DynamicValue{Msgpack: raw}, nil
 }
 
-// Close ends the plugin's process, if there is one.
+// Close ends the plugin's process, if any.
 func (p *Provisioner) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 	"tofu/internal/plugin/tfplugin"
 )
 
-// serveProvisionerEnv makes the test program a provisioner plugin: one that prints its configuration and connection.
+// serveProvisionerEnv makes the test program a provisioner plugin: one that prints its
+// configuration and connection.
 const serveProvisionerEnv = "TOFU_TEST_SERVE_PROVISIONER"
 
 type echoServer struct{ stop chan struct{} }

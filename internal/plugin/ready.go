@@ -17,8 +17,8 @@ func (c *client) Schema(ctx context.Context) (*providers.Schema, tfdiags.Diagnos
 	return c.ready(ctx)
 }
 
-// ready makes the provider ready for calls and gives its schema. A provider that didn't say that its schema call is optional must
-// get that call in every process, even when the answer is known.
+// ready makes the provider ready for calls and returns its schema. A provider that does not declare
+// its schema call optional must receive it in every process, even if the schema is known.
 func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnost
 		return schema, diags
 	}
 	if !known.SchemaOptional {
-		// The answer isn't decoded: to the receiver all its fields are unknown.
+		// The response is not decoded: all its fields are unknown to the receiver.
 		if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, &emptypb.Empty{}); err != nil {
 			return nil, c.callError(getSchema, err).List()
 		}
@@ -56,7 +56,7 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 
 	ids := &tfplugin.GetResourceIdentitySchemasResponse{}
 	err := c.invoke(ctx, getIdentities, &tfplugin.GetResourceIdentitySchemasRequest{}, ids)
-	if err != nil && status.Code(err) != codes.Unimplemented { // older than identities
+	if err != nil && status.Code(err) != codes.Unimplemented { // the provider does not support identities
 		x.diags = x.diags.Append(c.callError(getIdentities, err))
 	}
 	x.said(ids.Diagnostics)

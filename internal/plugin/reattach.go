@@ -12,7 +12,8 @@ import (
 	"tofu/internal/providers"
 )
 
-// ReattachEnv is the environment variable that lists providers which run already, under a debugger for example.
+// ReattachEnv is the environment variable with providers that already run, for example in a
+// debugger.
 const ReattachEnv = "TF_REATTACH_PROVIDERS"
 
 // Reattach is where a running provider listens.
@@ -22,8 +23,8 @@ type Reattach struct {
 	Addr            net.Addr
 }
 
-// ParseReattach reads the value of TF_REATTACH_PROVIDERS: a JSON object by provider address, as providers print it when they are
-// started for debugging.
+// ParseReattach parses the value of TF_REATTACH_PROVIDERS: a JSON object by provider address, as
+// printed by providers that are started for debugging.
 func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -47,7 +48,7 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 			return nil, fmt.Errorf("%s: provider %s speaks %q; only grpc can be attached to", ReattachEnv, source, e.Protocol)
 		}
 		if e.ProtocolVersion == 0 {
-			e.ProtocolVersion = 5 // plugins that are older than the field
+			e.ProtocolVersion = 5 // older plugins do not send the field
 		}
 		if e.ProtocolVersion != 5 && e.ProtocolVersion != 6 {
 			return nil, fmt.Errorf("%s: provider %s speaks protocol version %d, not 5 or 6", ReattachEnv, source, e.ProtocolVersion)
@@ -75,7 +76,7 @@ func attach(config *goplugin.ClientConfig, l Launch) (providers.Interface, error
 	config.VersionedPlugins = nil
 	config.Reattach = &goplugin.ReattachConfig{
 		Protocol: goplugin.ProtocolGRPC, ProtocolVersion: l.Reattach.ProtocolVersion, Pid: l.Reattach.Pid, Addr: l.Reattach.Addr,
-		Test: true, // the process isn't ours to end
+		Test: true, // do not end the process
 	}
 	p := &process{client: goplugin.NewClient(config), tail: &stderrTail{}}
 	rpc, err := p.client.Client()

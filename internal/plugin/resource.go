@@ -16,7 +16,7 @@ func (c *client) ValidateResource(ctx context.Context, typ string, config cty.Va
 	return x.validate(rs, typ, config, capabilities())
 }
 
-// validate makes any of the calls that validate a configuration; they have the same form.
+// validate makes any of the calls that validate a configuration. All have the same form.
 func (x *exchange) validate(rs *providers.ResourceSchema, typ string, config cty.Value, caps *tfplugin.ClientCapabilities) tfdiags.Diagnostics {
 	if x.failed() {
 		return x.diags
@@ -125,7 +125,7 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 	if x.invoke(in, out) {
 		x.said(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
-			if v := x.decode(out.NewState, ty); len(x.diags) == before { // what can't be read was not said
+			if v := x.decode(out.NewState, ty); len(x.diags) == before { // an undecodable value counts as absent
 				resp.New = v
 			}
 		}
@@ -152,7 +152,7 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 	x.said(out.Diagnostics)
 	resp.Deferred = deferred(out.Deferred)
 	for _, one := range out.ImportedResources {
-		// A provider may find objects of other types than the one asked for.
+		// A provider may return objects of other types.
 		schema := x.find("resource type", one.TypeName, func(s *providers.Schema) providers.TypeTable { return s.Resources })
 		if x.failed() {
 			break

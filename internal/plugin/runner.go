@@ -12,22 +12,25 @@ import (
 	"time"
 )
 
-// lastWords is how long the output of a plugin that has ended is still read: until it ends, unless another process keeps it open.
+// lastWords is how long to read the output of a plugin that has ended, if another process keeps the
+// output open.
 const lastWords = time.Second
 
-// runner runs a plugin's process for go-plugin. go-plugin's own runner notices the end of a process when its output ends, which a child of
-// the plugin can hold open, and ends the process alone.
+// runner runs the process of a plugin for go-plugin. go-plugin's own runner detects the end of a
+// process by the end of its output, which a child of the plugin can keep open, and kills only the
+// process itself.
 type runner struct {
 	cmd            *exec.Cmd
 	stdout, stderr *output
-	tmp            string // a folder for the plugin's socket
+	tmp            string // directory of the plugin's socket
 
 	started bool
-	ended   chan struct{} // closed when the process is gone
-	status  error         // how it ended
+	ended   chan struct{} // closed when the process has ended
+	status  error         // exit status
 }
 
-// newRunner makes a runner for a command that wasn't started. tmp is a folder for the plugin's socket; it goes if the start fails.
+// newRunner returns a runner for a command that was not started. tmp is the directory of the
+// plugin's socket; it is removed if the start fails.
 func newRunner(cmd *exec.Cmd, tmp string) (*runner, error) {
 	inGroup(cmd)
 	r := &runner{cmd: cmd, tmp: tmp, ended: make(chan struct{})}
@@ -49,7 +52,7 @@ func newRunner(cmd *exec.Cmd, tmp string) (*runner, error) {
 	return r, nil
 }
 
-// output is what a plugin writes to one of its streams.
+// output is one of the output streams of a plugin.
 type output struct {
 	*os.File
 	once  sync.Once
@@ -90,7 +93,8 @@ func (r *runner) Start(context.Context) error {
 	return nil
 }
 
-// wait waits for the process, ends what it left behind in its group, and lets the rest of its output be read.
+// wait waits for the process, ends what it left behind in its group, and lets the rest of its
+// output be read.
 func (r *runner) wait() {
 	r.status = r.cmd.Wait()
 	killGroup(r.cmd)

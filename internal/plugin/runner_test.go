@@ -53,8 +53,8 @@ func gone(pid int) bool {
 	return false
 }
 
-// TestChildKeepsOutput: a plugin that ends without a handshake is known to have ended, although its child holds its output open. The
-// child ends with it, unless it left the group.
+// TestChildKeepsOutput: a plugin that ends without a handshake is known to have ended, although its
+// child holds its output open. The child ends with it, unless it left the group.
 func TestChildKeepsOutput(t *testing.T) {
 	for name, leaves := range map[string]string{"in the group": "", "out of the group": "setsid "} {
 		t.Run(name, func(t *testing.T) {

@@ -158,8 +158,8 @@ func decodeType(raw []byte) (cty.Type, error) {
 	return ty, nil
 }
 
-// Field numbers of version 5 that mean something else in version 6. Their wire types differ too, so that they end up among the
-// message's unknown fields.
+// Field numbers of version 5 that mean something else in version 6. Their wire types differ too, so
+// that they end up among the message's unknown fields.
 const (
 	v5WriteOnly          = protowire.Number(10)
 	v5DeprecationMessage = protowire.Number(11)
@@ -250,8 +250,8 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 	}, err
 }
 
-// convertSchemas makes the provider's schema of the two answers; identities is nil when the provider has none. With cached, the first
-// answer says where in it the schemas of types are.
+// convertSchemas makes the provider's schema of the two answers; identities is nil when the
+// provider has none. With cached, the first answer says where in it the schemas of types are.
 func convertSchemas(version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader) (*providers.Schema, error) {
 	out := &providers.Schema{
 		Resources:      newSchemaTable(version, in.ResourceSchemas, identities, cached),

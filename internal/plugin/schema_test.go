@@ -210,7 +210,8 @@ func TestInvalidSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCachedSchema reads cache files whose checksum is right whatever they hold; what is accepted must be readable.
+// FuzzCachedSchema reads cache files whose checksum is right whatever they hold; what is accepted
+// must be readable.
 func FuzzCachedSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 7})
 	if err != nil {

@@ -33,9 +33,10 @@ import (
 //	           place of each is where it lies
 //	           the schemas of types, one after the other
 //
-// A run of the program needs a few of perhaps thousands of types, and reads no more than these into memory; the checksum is found
-// without keeping what it is of. Only schemas of providers that allow it (SchemaOptional) are kept. A file that isn't as it
-// should be counts as absent. Nothing depends on the cache: what goes wrong with it is logged, and the provider is asked.
+// A run of the program needs a few of perhaps thousands of types, and reads no more than these into
+// memory; the checksum is found without keeping what it is of. Only schemas of providers that allow
+// it (SchemaOptional) are kept. A file that isn't as it should be counts as absent. Nothing depends
+// on the cache: what goes wrong with it is logged, and the provider is asked.
 const (
 	cacheFormat   = "tofu provider schema 2, protocol "
 	cacheLifetime = 90 * 24 * time.Hour // since the last use
@@ -50,7 +51,8 @@ func (l *Launch) cacheFile() string {
 	return filepath.Join(l.CacheDir, hex.EncodeToString(sum[:])+".schema")
 }
 
-// cachedSchema gives the schema of a provider that allows its schema to be kept, without a process; nil when it isn't there.
+// cachedSchema gives the schema of a provider that allows its schema to be kept, without a process;
+// nil when it isn't there.
 func (l *Launch) cachedSchema() *providers.Schema {
 	file := l.cacheFile()
 	if file == "" {
@@ -63,7 +65,8 @@ func (l *Launch) cachedSchema() *providers.Schema {
 	return schema
 }
 
-// openCache gives the schema that a cache file holds. The file stays open for as long as the schema is used.
+// openCache gives the schema that a cache file holds. The file stays open for as long as the schema
+// is used.
 func openCache(file string) (*providers.Schema, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -82,7 +85,8 @@ func openCache(file string) (*providers.Schema, error) {
 	return nil, err
 }
 
-// The fixed parts of a cache file: its first line, the checksum, and the lengths of the two messages.
+// The fixed parts of a cache file: its first line, the checksum, and the lengths of the two
+// messages.
 const (
 	cacheLine    = len(cacheFormat) + len("6\n")
 	cacheSummed  = cacheLine + sha256.Size
@@ -149,7 +153,8 @@ func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *
 	return slices.Concat(fmt.Appendf(nil, "%s%d\n", cacheFormat, version), sum[:], body), nil
 }
 
-// typePlace is where the schema of a type lies in a cache file, in bytes from where the first one begins.
+// typePlace is where the schema of a type lies in a cache file, in bytes from where the first one
+// begins.
 type typePlace struct{ offset, length uint64 }
 
 func (p typePlace) encode() []byte {
@@ -169,7 +174,8 @@ func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	return raw, err
 }
 
-// keepSchema writes the cache file, through a temporary one, and removes files that nobody has used for long.
+// keepSchema writes the cache file, through a temporary one, and removes files that nobody has used
+// for long.
 func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse) {
 	file := l.cacheFile()
 	if file == "" {

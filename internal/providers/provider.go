@@ -14,7 +14,8 @@ import (
 // BugNotice ends complaints about what no provider may do.
 const BugNotice = "This is a bug in the provider: please report it to its makers."
 
-// Interface is a running provider. It is wide because it is a protocol; nothing else in the program is.
+// Interface is a running provider. It is wide because it is a protocol; nothing else in the program
+// is.
 type Interface interface {
 	// Schema gives the provider's schema; it is fetched once and shared.
 	Schema(ctx context.Context) (*Schema, tfdiags.Diagnostics)
@@ -81,8 +82,8 @@ func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
 	return nil
 }
 
-// TypeTable gives the schemas of resource types by name; a type may be decoded on first use. The plugin client and the
-// built-in provider each have one.
+// TypeTable gives the schemas of resource types by name; a type may be decoded on first use. The
+// plugin client and the built-in provider each have one.
 type TypeTable interface {
 	// Type gives the schema of a type, nil when the provider has no such type.
 	Type(name string) *ResourceSchema

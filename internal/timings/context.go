@@ -10,8 +10,8 @@ type TraceID [16]byte
 
 type traceParentKey struct{}
 
-// Context returns a context that carries the current work on an instance to child processes, which read it with
-// TraceParent. Without a trace it returns ctx.
+// Context returns a context that carries the current work on an instance to child processes, which
+// read it with TraceParent. Without a trace it returns ctx.
 func (r *Recorder) Context(ctx context.Context, about fmt.Stringer) context.Context {
 	if r == nil || r.sink == nil {
 		return ctx
@@ -26,8 +26,8 @@ func (r *Recorder) Context(ctx context.Context, about fmt.Stringer) context.Cont
 	return context.WithValue(ctx, traceParentKey{}, fmt.Sprintf("00-%x-%x-%s", r.trace, span, sampled))
 }
 
-// TraceParent returns the value of the environment variable TRACEPARENT for a child process, in the form of W3C
-// Trace Context; "" without a trace.
+// TraceParent returns the value of the environment variable TRACEPARENT for a child process, in the
+// form of W3C Trace Context; "" without a trace.
 func TraceParent(ctx context.Context) string {
 	text, _ := ctx.Value(traceParentKey{}).(string)
 	return text

@@ -15,7 +15,8 @@ type Walk struct {
 	nodes    []span // by node
 }
 
-// span is a node's time, counted from the beginning of the walk. A node that was not visited has an end of 0.
+// span is a node's time, counted from the beginning of the walk. A node that was not visited has an
+// end of 0.
 type span struct{ start, end time.Duration }
 
 // path is the chain of nodes that decided when a walk ended.
@@ -26,7 +27,8 @@ type path struct {
 	steps []step // in the order in which they ran
 }
 
-// step is a node on a path. Idle is the time between the end of what it waited for and its own beginning.
+// step is a node on a path. Idle is the time between the end of what it waited for and its own
+// beginning.
 type step struct {
 	node       dag.ID
 	name       string
@@ -52,8 +54,8 @@ func (w *Walk) Visit(node dag.ID) (end func()) {
 	return func() { w.nodes[node].end = max(1, time.Since(w.began)) }
 }
 
-// End finds the path that decided when the walk ended: back from the node that ended last, always to the one of its needs that ended
-// last. name gives a node's name.
+// End finds the path that decided when the walk ended: back from the node that ended last, always
+// to the one of its needs that ended last. name gives a node's name.
 func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	if w == nil {
 		return

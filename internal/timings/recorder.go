@@ -11,7 +11,8 @@ import (
 // slowest is how many instances and how many steps of a path are listed.
 const slowest = 10
 
-// Recorder collects what a run tells it, from many goroutines at once. A nil Recorder forgets everything.
+// Recorder collects what a run tells it, from many goroutines at once. A nil Recorder forgets
+// everything.
 type Recorder struct {
 	began time.Time
 

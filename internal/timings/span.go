@@ -28,7 +28,8 @@ type Open struct {
 	span     Span
 }
 
-// Trace has the recorder call sink with each span of the trace when it ends, from the goroutine in which it ends.
+// Trace has the recorder call sink with each span of the trace when it ends, from the goroutine in
+// which it ends.
 func (r *Recorder) Trace(id TraceID, sink func(Span)) { r.trace, r.sink = id, sink }
 
 // Begin begins a span below the current phase. Unlike a phase it may run beside others.
@@ -64,7 +65,8 @@ func (o *Open) id() ID {
 	return o.span.ID
 }
 
-// Command begins the span of the whole run; parent is that of the program that started this one, if any.
+// Command begins the span of the whole run; parent is that of the program that started this one, if
+// any.
 func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	if r == nil || r.sink == nil {
 		return func(error) {}
@@ -76,7 +78,8 @@ func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	return o.End
 }
 
-// Work begins the work on an instance; its result ends it. What is plan, create, …; a call about the same instance is a part of it.
+// Work begins the work on an instance; its result ends it. What is plan, create, …; a call about
+// the same instance is a part of it.
 func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(error)) {
 	if r == nil {
 		return func(error) {}
