@@ -81,7 +81,7 @@ func blocks(n int, input func(int) string) map[string]string {
 	return map[string]string{"main.tf": b.String()}
 }
 
-// layered refers to three resources of the layer before, a hundred wide.
+// layered returns an expression that refers to three resources of the previous layer of a hundred.
 func layered(i int) string {
 	if i < 100 {
 		return fmt.Sprintf("\"value-%d\"", i)
@@ -91,7 +91,7 @@ func layered(i int) string {
 		reference(base+i%100), reference(base+i*7%100), reference(base+i*31%100))
 }
 
-// scene is a loaded configuration and what is around it.
+// scene is a loaded configuration with its environment.
 type scene struct {
 	cfg *configs.Config
 	env *engine.Env
@@ -143,7 +143,8 @@ func (s scene) apply(b *testing.B, plan *plans.Plan) *states.State {
 	return state
 }
 
-// each runs a benchmark for every shape in two sizes; the time must grow tenfold at most.
+// each runs a benchmark for every shape in two sizes. The larger one must take at most ten times as
+// long.
 func each(b *testing.B, run func(b *testing.B, s scene)) {
 	for _, shape := range shapes {
 		for _, size := range []struct {
@@ -194,7 +195,7 @@ func BenchmarkApply(b *testing.B) {
 	})
 }
 
-// BenchmarkRefresh plans when nothing has changed.
+// BenchmarkRefresh plans without changes.
 func BenchmarkRefresh(b *testing.B) {
 	each(b, func(b *testing.B, s scene) {
 		state := s.apply(b, s.plan(b, nil, nil))
@@ -206,7 +207,7 @@ func BenchmarkRefresh(b *testing.B) {
 	})
 }
 
-// BenchmarkDestroy plans to destroy everything and does.
+// BenchmarkDestroy plans to destroy everything, and destroys it.
 func BenchmarkDestroy(b *testing.B) {
 	each(b, func(b *testing.B, s scene) {
 		state := s.apply(b, s.plan(b, nil, nil))
@@ -216,8 +217,7 @@ func BenchmarkDestroy(b *testing.B) {
 	})
 }
 
-// BenchmarkEvaluate evaluates for expressions over n elements: ten times as many elements take ten
-// times as long.
+// BenchmarkEvaluate evaluates for expressions over n elements, which must take linear time.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("for/%d", n), func(b *testing.B) {

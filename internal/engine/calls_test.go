@@ -10,14 +10,13 @@ import (
 	"tofu/internal/states"
 )
 
-// checkCalls holds the calls of one apply against the dependencies that were stored before and
-// after it.
+// checkCalls checks the calls of an apply against the dependencies stored before and after it.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, single bool) error {
 	c := callCheck{relaxed: relaxed, single: single, resources: map[string]addrs.AbsResource{},
 		before: closedNeeds(before), after: objectNeeds(after)}
 	for r := range c.before {
 		if c.before[r][r] {
-			c.before = nil // what is stored goes round in a circle: there is no order to hold
+			c.before = nil // the stored dependencies have a cycle, so there is no order to check
 			break
 		}
 	}
@@ -40,12 +39,12 @@ func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, s
 }
 
 type callCheck struct {
-	// some of the order was given up: what is made may overlap with what is destroyed
+	// some of the order was given up: creations may overlap with deletions
 	relaxed   bool
-	single    bool                         // what is made may wait for the first instance alone
-	resources map[string]addrs.AbsResource // by the object's ID
+	single    bool                         // a creation may wait for the first instance only
+	resources map[string]addrs.AbsResource // by object ID
 	before    dependencyMap
-	after     map[string]map[addrs.AbsResource]bool // of current objects, by ID
+	after     map[string]map[addrs.AbsResource]bool // current objects, by ID
 }
 
 // operation is a call that changes an object.
@@ -55,7 +54,7 @@ type operation struct {
 	resource addrs.AbsResource
 }
 
-// learn notes which objects belong to which resource.
+// learn records which objects belong to which resource.
 func (c *callCheck) learn(s *states.State) {
 	for r := range s.Resources() {
 		for _, inst := range r.Instances {
@@ -75,7 +74,7 @@ func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
 	return operation{call, kind, id, r}, ok
 }
 
-// pair checks two operations of which the first's resource depends on the second's.
+// pair checks two operations. The resource of the first depends on that of the second.
 func (c *callCheck) pair(x, y operation) error {
 	fail := func(rule string) error {
 		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start,
@@ -85,7 +84,7 @@ func (c *callCheck) pair(x, y operation) error {
 	stored := c.before[x.resource][y.resource] && x.resource != y.resource
 	if x.kind != "delete" && y.kind != "delete" {
 		if strings.HasPrefix(x.What, "fail update ") {
-			return nil // its state has what it depended on before, which the configuration may not name any more
+			return nil // its stored dependencies may no longer be in the configuration
 		}
 		if c.after[x.id][y.resource] && x.Start < y.End && (!c.single || isFirst(y.id)) {
 			return fail("what is depended on is made first")
@@ -93,7 +92,7 @@ func (c *callCheck) pair(x, y operation) error {
 		return nil
 	}
 	if !stored || c.relaxed && c.before.hasOther() || x.kind == "create" || y.kind == "create" {
-		return nil // new objects used nothing
+		return nil // new objects had no dependencies
 	}
 	if overlap && (!c.relaxed || x.kind == y.kind) {
 		return fail("they overlap")
@@ -104,8 +103,8 @@ func (c *callCheck) pair(x, y operation) error {
 	return nil
 }
 
-// isFirst tells whether an object belongs to the first instance of its resource in the first
-// instance of its module. Its ID ends with the module's and its own key, "r:x:s-1".
+// isFirst reports whether an object belongs to the first instance of its resource in the first
+// instance of its module. Its ID ends with the keys of both, "r:x:s-1".
 func isFirst(id string) bool {
 	name, _, _ := strings.Cut(id, "-")
 	for _, key := range strings.Split(name, ":")[1:] {
@@ -116,8 +115,8 @@ func isFirst(id string) bool {
 	return true
 }
 
-// hasOther tells whether the second provider has anything, which it may have to delete late: after
-// it was made anew.
+// hasOther reports whether the second provider has objects. It may delete them late, after creating
+// their replacements.
 func (n dependencyMap) hasOther() bool {
 	for r := range n {
 		if r.Resource.Type == "other_thing" {
@@ -127,11 +126,11 @@ func (n dependencyMap) hasOther() bool {
 	return false
 }
 
-// dependencyMap says which resources, each of one module instance, depend on which.
+// dependencyMap holds the dependencies between resources of single module instances.
 type dependencyMap map[addrs.AbsResource]map[addrs.AbsResource]bool
 
-// eachNeed lists what an object's stored dependencies mean: of the same module instance within one
-// module, else of all.
+// eachNeed calls visit for each stored dependency of an object: in the same module instance if both
+// are in one module, and otherwise in all.
 func eachNeed(
 	s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource),
 ) {

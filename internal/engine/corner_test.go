@@ -114,7 +114,7 @@ func someTargets(b *testing.B, n, count int) []addrs.Target {
 	return out
 }
 
-// BenchmarkCorners holds what could grow faster than the configuration.
+// BenchmarkCorners measures cases that could take more than linear time.
 func BenchmarkCorners(b *testing.B) {
 	for _, c := range corners {
 		for _, n := range []int{500, 1000, 2000, 4000} {

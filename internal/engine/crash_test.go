@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestCrash holds that a panic in the middle of an apply is one error, and that the state has what
-// was done before and beside it.
+// TestCrash checks that a panic during an apply is one error, and that the state has everything
+// that was done before and beside it.
 func TestCrash(t *testing.T) {
 	for _, parallelism := range []int{1, 10} {
 		s := enginetest.NewSession(t.TempDir())
@@ -52,8 +52,8 @@ resource "fake_thing" "c" {
 	}
 }
 
-// TestCrashWhileClosing holds that every ephemeral object is closed, though closing one of them
-// goes wrong.
+// TestCrashWhileClosing checks that every ephemeral object is closed, even if closing one of them
+// panics.
 func TestCrashWhileClosing(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
 	cfg, diags, err := s.Load(map[string]string{"main.tf": `
@@ -85,7 +85,7 @@ resource "fake_thing" "a" {
 	}
 }
 
-// TestCrashAfterWalk holds that the state has everything that was done if finishing it panics.
+// TestCrashAfterWalk checks that the state has everything that was done if completing it panics.
 func TestCrashAfterWalk(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
 	cfg, diags, err := s.Load(map[string]string{"main.tf": `

@@ -18,9 +18,9 @@ import (
 	"tofu/internal/tfdiags/diagtest"
 )
 
-// TestDiagnostics validates and, when that finds no error, plans each configuration in
-// testdata/diagnostics. Its comments say what is reported: see diagtest. Variables without a
-// default have no value when planning.
+// TestDiagnostics validates each configuration in testdata/diagnostics and, without errors, plans
+// it. Comments in it name the expected diagnostics (see package diagtest). Variables without a
+// default have no value in the plan.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -47,7 +47,7 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-// loadArchive loads the configuration in an archive, its modules in place.
+// loadArchive loads the configuration and modules in an archive.
 func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) {
 	files := &configs.Snapshot{Files: map[string][]byte{}, Modules: []configs.SnapshotModule{{Dir: "."}}}
 	for _, f := range archive.Files {
@@ -61,8 +61,8 @@ func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) 
 	})
 }
 
-// FuzzEvaluate loads, validates and plans whatever archive of files: they may be wrong, but nothing
-// may panic.
+// FuzzEvaluate loads, validates and plans an archive of arbitrary files, which may be invalid.
+// Nothing may panic.
 func FuzzEvaluate(f *testing.F) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -81,7 +81,7 @@ func FuzzEvaluate(f *testing.F) {
 		"local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n"))
 	f.Add([]byte("-- main.tf.json --\n" +
 		`{"locals": {"a": "${[for x in local.b : x...]}", "b": ["${null}", {"c": "%{if true}x%{endif}"}]}, "output": {"o": {"value": "${local.a}"}}}` + "\n"))
-	// what takes long, or looks at the machine, is none of this test's business
+	// skip what takes long or reads files of the machine
 	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 4096 || many.Match(text) {

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/engine/graph"
 )
 
-// TestPaths: paths have slashes, but a backslash that is part of a name stays one.
+// TestPaths checks that paths have slashes, but that a backslash in a name is kept.
 func TestPaths(t *testing.T) {
 	m := &graph.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
 	e := &evaluator{op: &operation{env: &Env{WorkDir: `/a\b`}}}

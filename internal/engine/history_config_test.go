@@ -7,32 +7,32 @@ import (
 	"pgregory.net/rapid"
 )
 
-// unitKinds are what configurations are made of: resources of the root module, data sources, and
-// calls of modules that have two resources each.
+// unitKinds are the parts of configurations: resources in the root module, data sources, and calls
+// of modules with two resources each.
 var unitKinds = []struct{ name, typ string }{
 	{"r0", "fake_thing"}, {"r1", "fake_thing"}, {"r2", "fake_thing"}, {"r3", "fake_unit"},
 	{"other", "other_thing"}, {"aliased", "fake_thing"},
 	{"imp", "fake_unit"}, {"d0", "data.fake_find"}, {"d1", "data.fake_find"}, {"m", "module"}, {"n", "module"},
 }
 
-// unit is a unit as one configuration has it.
-type EvalUnit struct {
+// unit is one part of a configuration.
+type unit struct {
 	name, typ string
-	label     string // its name in the configuration
+	label     string // name in the configuration
 	mode      string // "", "count", "for_each", "enabled"
-	n         int    // instances of a repeated one; 0 or 1 of one with "enabled"
+	n         int    // number of instances; 0 or 1 with "enabled"
 	steady    bool
-	made      []string // a module's resources, as objects' names have them
+	made      []string // resources of a module, in the form that object names use
 }
 
-func (u *EvalUnit) isModule() bool { return u.typ == "module" }
+func (u *unit) isModule() bool { return u.typ == "module" }
 
-func (u *EvalUnit) isData() bool { return strings.HasPrefix(u.typ, "data.") }
+func (u *unit) isData() bool { return strings.HasPrefix(u.typ, "data.") }
 
-func (u *EvalUnit) address() string { return u.typ + "." + u.label }
+func (u *unit) address() string { return u.typ + "." + u.label }
 
-// keys lists the keys of its instances as objects' names have them.
-func (u *EvalUnit) keys() []string {
+// keys returns the keys of its instances in the form that object names use.
+func (u *unit) keys() []string {
 	switch {
 	case u.mode == "":
 		return []string{"s"}
@@ -44,8 +44,8 @@ func (u *EvalUnit) keys() []string {
 	return []string{"s"}[:u.n]
 }
 
-// instances lists the keys of its instances as addresses have them.
-func (u *EvalUnit) instances() []string {
+// instances returns the keys of its instances in the form that addresses use.
+func (u *unit) instances() []string {
 	switch u.mode {
 	case "count":
 		return []string{"[0]", "[1]"}[:u.n]
@@ -57,8 +57,8 @@ func (u *EvalUnit) instances() []string {
 	return []string{""}[:u.n]
 }
 
-// objects lists the names of the objects that it asks for.
-func (u *EvalUnit) objects() []string {
+// objects returns the names of its objects.
+func (u *unit) objects() []string {
 	var out []string
 	for _, key := range u.keys() {
 		if u.isModule() {
@@ -72,8 +72,8 @@ func (u *EvalUnit) objects() []string {
 	return out
 }
 
-// repeat gives the meta-argument and the expression of the instance's key.
-func (u *EvalUnit) repeat() (arg, key string) {
+// repeat returns the meta-argument and the expression of the instance key.
+func (u *unit) repeat() (arg, key string) {
 	switch u.mode {
 	case "count":
 		arg, key = fmt.Sprintf("  count = %d\n", u.n), "count.index"
@@ -88,8 +88,8 @@ func (u *EvalUnit) repeat() (arg, key string) {
 	return arg, key
 }
 
-// expr is an expression of a text that changes with the unit's objects.
-func (u *EvalUnit) expr() string {
+// expr returns an expression for a text that changes with the unit's objects.
+func (u *unit) expr() string {
 	switch {
 	case u.isModule():
 		return u.attr("out")
@@ -99,7 +99,7 @@ func (u *EvalUnit) expr() string {
 	return u.attr("id")
 }
 
-func (u *EvalUnit) attr(name string) string {
+func (u *unit) attr(name string) string {
 	switch u.mode {
 	case "count":
 		return fmt.Sprintf(`join("", %s[*].%s)`, u.address(), name)
@@ -111,8 +111,8 @@ func (u *EvalUnit) attr(name string) string {
 	return u.address() + "." + name
 }
 
-// first is expr of the unit's first instance alone, where it has several.
-func (u *EvalUnit) first() string {
+// first is expr for the first instance only, if there are several.
+func (u *unit) first() string {
 	whole := u.expr()
 	if keys := u.instances(); len(keys) > 0 && keys[0] != "" {
 		return u.address() + keys[0] + whole[strings.LastIndex(whole, "."):strings.LastIndex(whole, ")")]
@@ -125,26 +125,26 @@ type page struct {
 	*plot
 	main   strings.Builder
 	files  map[string]string
-	units  map[string]*EvalUnit
-	order  []*EvalUnit // those that are there already
-	tokens bool        // there is an ephemeral token
-	single bool        // some expressions name first instances alone
+	units  map[string]*unit
+	order  []*unit // units so far
+	tokens bool    // has an ephemeral token
+	single bool    // some expressions refer to first instances only
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
 
-// any draws one of the units that come before.
-func (g *page) any(label string) *EvalUnit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
+// any draws one of the preceding units.
+func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
 
 // drawFiles draws a configuration. Each unit may refer to those before it in a random order.
 func (p *plot) drawFiles() *page {
-	g := &page{plot: p, files: map[string]string{}, units: map[string]*EvalUnit{}}
+	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}}
 	hosted := false
 	for _, kind := range rapid.Permutation(unitKinds).Draw(p.T, "order") {
 		if !p.odds("present", 65) {
 			continue
 		}
-		u := &EvalUnit{name: kind.name, typ: kind.typ, steady: p.steady[kind.name]}
+		u := &unit{name: kind.name, typ: kind.typ, steady: p.steady[kind.name]}
 		u.mode, u.n = p.pick("mode", "", "", "count", "for_each", "enabled"), rapid.IntRange(0, 2).Draw(p.T, "n")
 		if u.steady || u.mode == "enabled" {
 			u.n = min(u.n, 1)
@@ -173,7 +173,7 @@ func (p *plot) drawFiles() *page {
 	return g
 }
 
-// drawProvider configures the second provider, from a unit or a token perhaps.
+// drawProvider configures the second provider, possibly from a unit or a token.
 func (g *page) drawProvider() {
 	host := `"here"`
 	switch {
@@ -198,8 +198,8 @@ func (g *page) drawToken() {
 	g.writef("ephemeral \"fake_token\" \"e\" {\n  name = \"${%s}\"\n}\n", name)
 }
 
-// drawExpr draws an expression of a text that changes with some of a unit's objects.
-func (g *page) drawExpr(u *EvalUnit) string {
+// drawExpr draws an expression for a text that changes with some of a unit's objects.
+func (g *page) drawExpr(u *unit) string {
 	if g.odds("first", 30) {
 		g.single = true
 		return u.first()
@@ -207,7 +207,7 @@ func (g *page) drawExpr(u *EvalUnit) string {
 	return u.expr()
 }
 
-func (g *page) drawUnit(u *EvalUnit) {
+func (g *page) drawUnit(u *unit) {
 	arg, key := u.repeat()
 	switch {
 	case u.isModule():
@@ -230,16 +230,16 @@ func (g *page) drawUnit(u *EvalUnit) {
 	}
 }
 
-func (g *page) drawProviderKey(u *EvalUnit) string {
+func (g *page) drawProviderKey(u *unit) string {
 	if u.mode == "for_each" && g.odds("by each.key", 50) {
 		return "each.key"
 	}
 	return fmt.Sprintf("%q", g.pick("provider key", "x", "y"))
 }
 
-// drawData draws a data source that looks for an object that it waits for: what is known of it is
-// up to date after every apply.
-func (g *page) drawData(u *EvalUnit, arg string) {
+// drawData draws a data source that reads an object that it depends on, so its result is up to date
+// after every apply.
+func (g *page) drawData(u *unit, arg string) {
 	name := `"nothing::s"`
 	if len(g.order) > 0 {
 		of := g.any("data of")
@@ -255,7 +255,7 @@ func (g *page) drawData(u *EvalUnit, arg string) {
 	g.writef("data \"fake_find\" %q {\n%s  name = %s\n}\n", u.label, arg, name)
 }
 
-func (g *page) drawModule(u *EvalUnit, arg, key string) {
+func (g *page) drawModule(u *unit, arg, key string) {
 	v, dependsOn := g.drawValue(u)
 	if g.keyed[u.name] {
 		arg += "  providers = {\n    fake = fake.by[\"x\"]\n  }\n"
@@ -297,20 +297,20 @@ func (g *page) drawModule(u *EvalUnit, arg, key string) {
 			v = g.pick("inner", inner...)
 		}
 		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label,
-			u.name, names[label], v, g.drawFlags(&EvalUnit{}, false))
+			u.name, names[label], v, g.drawFlags(&unit{}, false))
 	}
 	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", g.pick("out", out...))
 	g.files[u.name+"/main.tf"] = b.String()
 }
 
-// drawValue draws an expression over units that come before, perhaps by way of a local, and a
-// depends_on argument.
-func (g *page) drawValue(u *EvalUnit) (v, dependsOn string) {
+// drawValue draws an expression over preceding units, possibly through a local, and a depends_on
+// argument.
+func (g *page) drawValue(u *unit) (v, dependsOn string) {
 	v = g.pick("literal", "1", "2")
-	var refs []*EvalUnit
+	var refs []*unit
 	if len(g.order) > 0 {
 		refs = rapid.SliceOfNDistinct(rapid.SampledFrom(g.order), 0, min(2, len(g.order)),
-			rapid.ID[*EvalUnit]).Draw(g.T, "refs")
+			rapid.ID[*unit]).Draw(g.T, "refs")
 	}
 	for _, ref := range refs {
 		switch rapid.IntRange(0, 3).Draw(g.T, "how") {
@@ -327,9 +327,9 @@ func (g *page) drawValue(u *EvalUnit) (v, dependsOn string) {
 	return `"` + v + `"`, dependsOn
 }
 
-// drawFlags draws what replaces an object, and how; refers says whether units that come before may
-// be named.
-func (g *page) drawFlags(u *EvalUnit, refers bool) string {
+// drawFlags draws arguments that affect replacement. refers says whether they may refer to
+// preceding units.
+func (g *page) drawFlags(u *unit, refers bool) string {
 	refers = refers && len(g.order) > 0
 	f := fmt.Sprintf("%q", g.pick("f", "1", "2"))
 	if refers && g.odds("f refers", 25) {
@@ -363,8 +363,7 @@ func (g *page) drawFlags(u *EvalUnit, refers bool) string {
 	return "  f = " + f + "\n" + lifecycle
 }
 
-// drawCheck draws a check block, perhaps, that looks at a unit and reads an object that may or may
-// not exist.
+// drawCheck may draw a check block that refers to a unit and reads an object that may not exist.
 func (g *page) drawCheck() {
 	if len(g.order) == 0 || !g.odds("check", 33) {
 		return

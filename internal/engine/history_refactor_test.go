@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// label says under which name a unit is found in the configuration. It changes now and then.
-func (p *plot) label(u *EvalUnit) {
+// label sets the name of a unit in the configuration, which changes occasionally.
+func (p *plot) label(u *unit) {
 	if p.before[u.name] != nil && p.odds("rename", 15) {
 		p.labels[u.name]++
 	}
@@ -27,7 +27,7 @@ func (p *plot) label(u *EvalUnit) {
 	}
 }
 
-// innerLabel gives the name that a module's resource has in the configuration.
+// innerLabel returns the name of a module's resource in the configuration.
 func (p *plot) innerLabel(module, name string) string {
 	if name == "p" && p.inner[module] {
 		return "pp"
@@ -35,8 +35,7 @@ func (p *plot) innerLabel(module, name string) string {
 	return name
 }
 
-// refactor says of what has a new address, or none any more, what is to become of it; often, but
-// not always.
+// refactor often, but not always, adds blocks for objects whose address changed or was removed.
 func (p *plot) refactor(g *page) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -64,8 +63,8 @@ func (p *plot) refactor(g *page) {
 	}
 }
 
-// drawRemoved has what was a unit forgotten, or says that it is to be destroyed.
-func (p *plot) drawRemoved(b *strings.Builder, was *EvalUnit) {
+// drawRemoved draws a removed block for a unit, which forgets or destroys its objects.
+func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
 	if !p.odds("removed", 40) {
 		return
 	}
@@ -74,8 +73,8 @@ func (p *plot) drawRemoved(b *strings.Builder, was *EvalUnit) {
 		p.odds("destroyed", 60))
 }
 
-// moveKey moves one instance of a unit that is repeated otherwise now.
-func (p *plot) moveKey(b *strings.Builder, was, is *EvalUnit) {
+// moveKey moves one instance of a unit whose repetition changed.
+func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
 	if len(was.instances()) == 0 || len(is.instances()) == 0 {
 		return
 	}
@@ -86,7 +85,7 @@ func (p *plot) moveKey(b *strings.Builder, was, is *EvalUnit) {
 	}
 }
 
-// moveIntoModule moves a resource that is gone into a module that is new.
+// moveIntoModule moves a resource that is gone into a new module.
 func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 	was, m := p.before["r1"], g.units["m"]
 	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" ||
@@ -107,7 +106,7 @@ func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 	p.move(b, "out of module", was.address()+was.instances()[0]+".fake_thing.q", r.address()+r.instances()[0])
 }
 
-// moveBetweenModules moves all that a module has to another one that is new.
+// moveBetweenModules moves everything in a module to a new module.
 func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	was, is := p.before["n"], g.units["m"]
 	if was == nil || is == nil || g.units["n"] != nil || p.before["m"] != nil || p.inner["n"] ||
@@ -119,8 +118,7 @@ func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	}
 }
 
-// move writes a moved block, perhaps, unless other blocks say already what becomes of what is
-// moved.
+// move may write a moved block, unless another block applies to the same object.
 func (p *plot) move(b *strings.Builder, label, from, to string) {
 	block, _, _ := strings.Cut(from, "[")
 	whole := strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
@@ -129,8 +127,8 @@ func (p *plot) move(b *strings.Builder, label, from, to string) {
 	}
 }
 
-// importSome makes objects from outside and imports them, by ID or identity, one by one or with
-// for_each. What the state has already is not imported.
+// importSome creates objects outside and imports those that are not in the state, by ID or
+// identity, one by one or with for_each.
 func (p *plot) importSome(g *page, c *chapter) {
 	u := g.units["imp"]
 	if u == nil || !p.odds("import", 50) {

@@ -13,10 +13,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// A history is a random sequence of configurations with what happens to each: failures,
-// interruptions, changes from outside. The configurations are made of units that refer to one
-// another in an order that differs from step to step, so that what is stored and what is configured
-// contradict each other as they do in real life.
+// A history is a random sequence of configurations, each with failures, interruptions and changes
+// made outside. Configurations consist of units, which refer to one another in an order that
+// differs between steps, so that stored and configured dependencies contradict each other as they
+// do in practice.
 type history []*chapter
 
 // chapter is one step of a history.
@@ -24,11 +24,11 @@ type chapter struct {
 	files   map[string]string
 	edits   [][3]string
 	fail    map[string]string
-	stop    string // at the start of which call the user interrupts the apply
-	kill    bool   // and at once again
-	crash   int    // the process ends without a word after so many events; 0 for never
+	stop    string // call at whose start the user interrupts the apply
+	kill    bool   // a second interrupt follows at once
+	crash   int    // the process is killed after this many events; 0 for never
 	options engine.PlanOptions
-	single  bool // some references name the first of several instances alone
+	single  bool // some references are to the first of several instances only
 }
 
 func (h history) String() string {
@@ -45,21 +45,21 @@ func (h history) String() string {
 	return b.String()
 }
 
-// plot is what a history's chapters have in common while it is drawn.
+// plot is the data that the chapters of a history share while it is drawn.
 type plot struct {
 	*rapid.T
 	chapter int
-	before  map[string]*EvalUnit // of the chapter before, by name
-	labels  map[string]int       // how often units were renamed
-	// units whose objects are called the same whatever their keys, so that they can move unchanged
+	before  map[string]*unit // units of the previous chapter, by name
+	labels  map[string]int   // number of renames of units
+	// units whose objects have the same names whatever their keys, so that they can move unchanged
 	steady  map[string]bool
-	keyed   map[string]bool // modules that get an instance of a provider configuration with for_each
-	retyped map[string]bool // units whose resources became ones of another type
-	inner   map[string]bool // modules whose first resource got another name
+	keyed   map[string]bool // modules that are passed an instance of a provider configuration
+	retyped map[string]bool // units whose resource type changed
+	inner   map[string]bool // modules whose first resource was renamed
 	moved   map[string]string
 }
 
-// odds draws a chance of some percent.
+// odds draws true with a probability in percent.
 func (p *plot) odds(label string, percent int) bool {
 	return rapid.IntRange(1, 100).Draw(p.T, label) > 100-percent
 }
@@ -95,7 +95,7 @@ func (p *plot) drawChapter() *chapter {
 	return c
 }
 
-// drawTrouble draws what goes wrong.
+// drawTrouble draws failures and interruptions.
 func (p *plot) drawTrouble(c *chapter) {
 	for range rapid.IntRange(0, 3).Draw(p.T, "failures") {
 		op := p.pick("op", "create", "update", "delete", "create", "update", "delete", "plan", "final", "read",
@@ -122,7 +122,7 @@ func (p *plot) drawTrouble(c *chapter) {
 	}
 }
 
-// drawOptions draws how the chapter is planned.
+// drawOptions draws the options of the plan.
 func (p *plot) drawOptions(c *chapter, g *page) {
 	o := &c.options
 	if p.odds("target", 20) {
@@ -160,8 +160,7 @@ func (p *plot) drawTarget(g *page) addrs.Target {
 	return target
 }
 
-// drawAddress draws the address of something that there is or was: of a resource instance, or of
-// anything.
+// drawAddress draws an existing or former address: of a resource instance, or of anything.
 func (p *plot) drawAddress(g *page, instance bool) string {
 	units := slices.Clone(g.order)
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -181,8 +180,8 @@ func (p *plot) drawAddress(g *page, instance bool) string {
 	return text
 }
 
-// drawName draws the name of an object: its unit or resource in a module, its module's key and its
-// own.
+// drawName draws the name of an object: its unit or resource in a module, the key of its module and
+// its own key.
 func (p *plot) drawName() string {
 	key := p.pick("key", "s", "0", "1", "x", "y")
 	if p.odds("in module", 50) {

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// An object is named by its id, and by its name only where its type has no id: a name that stands
-// in for a missing id would be taken for it.
+// Objects are identified by their id, and by their name only if the type has no id. A name shown in
+// place of a missing id would be mistaken for it.
 func TestIdentify(t *testing.T) {
 	name := cty.StringVal("n")
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain gives the property tests the same few cases on every run, so that a change is judged by
-// itself. Give -rapid.seed and -rapid.checks to look further.
+// TestMain makes the property tests run the same cases every time, so that changes can be compared.
+// Use -rapid.seed and -rapid.checks for others.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	unlessGiven := map[string]string{"rapid.seed": "20261121", "rapid.checks": "30"}

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// TestIdentitiesOfMovedObjects holds that an object that moves to another type has the identity
-// that its provider says while it is taken over, or else when it is read.
+// TestIdentitiesOfMovedObjects checks that an object that moves to another type has the identity
+// that its provider returns for the move or, without one, for reading it.
 func TestIdentitiesOfMovedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name, from, to string
@@ -56,7 +56,7 @@ func resourceNamed(typ, name string) string {
 	return "resource \"" + typ + "\" \"" + name + "\" {\n  name = \"" + name + "\"\n}\n"
 }
 
-// identityKey returns the key in the identity that an object has before a change, "" without one.
+// identityKey returns the key in the identity of an object before a change, or "".
 func identityKey(c *plans.InstanceChange) string {
 	if !c.BeforeIdentity.IsNull() {
 		return c.BeforeIdentity.GetAttr("key").AsString()

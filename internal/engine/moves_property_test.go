@@ -15,9 +15,9 @@ import (
 	"tofu/internal/states"
 )
 
-// TestMovesOnPartlyAppliedStates holds that moved blocks find what there is of a state that was
-// applied in part only: every object that exists and is whole keeps existing and comes to its new
-// address, whatever fails meanwhile, and what is missing is made (R25).
+// TestMovesOnPartlyAppliedStates checks moved blocks on a state that was applied in part only:
+// every existing, untainted object is kept and gets its new address, whatever fails meanwhile, and
+// missing ones are created (R25).
 func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMoving(rt)
@@ -31,7 +31,7 @@ func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	})
 }
 
-// moving is a refactoring: configurations before and after it, and what goes wrong while they are
+// moving is a refactoring: configurations before and after it, and the failures while they are
 // applied.
 type moving struct {
 	before, after         moveFiles
@@ -40,7 +40,7 @@ type moving struct {
 	stopBefore, stopAfter string
 }
 
-// moveFiles is the text of files by name.
+// moveFiles holds the texts of files by name.
 type moveFiles map[string]string
 
 func (f moveFiles) text() string {
@@ -51,8 +51,8 @@ func (f moveFiles) text() string {
 	return b.String()
 }
 
-// thing is a resource block. N in its texts is the number of the refactored thing, so that there
-// can be several of each kind.
+// thing returns a resource block. N in its texts is the number of the refactored resource, so that
+// there can be several of each kind.
 func thing(address, repeat, name string) string {
 	typ, label, _ := strings.Cut(address, ".")
 	if repeat != "" {
@@ -69,8 +69,8 @@ func moved(from, to string) string {
 var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q",
 	"", `"${var.name}q"`)
 
-// moveShapes are ways in which objects move. N stands for a number; places says where the objects,
-// by name, are afterwards.
+// moveShapes are ways in which objects move. N stands for a number; places holds the new address of
+// each object by name.
 var moveShapes = []struct {
 	name, before, after string
 	places              map[string]string
@@ -169,7 +169,7 @@ func (m *moving) play(dir string) error {
 	return p.settled()
 }
 
-// under applies one configuration while something goes wrong.
+// under applies a configuration with failures.
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
 	c := &chapter{files: files, fail: fail, stop: stop}
@@ -198,8 +198,8 @@ func nameOf(o *states.Object) string {
 	return attrs.Name
 }
 
-// check holds that the objects that were whole are still there, at their places; all are when
-// everything was applied.
+// check checks that the whole objects still exist at their places, and that all do if everything
+// was applied.
 func (m *moving) check(p *player, whole map[string]string, all bool) error {
 	exist := p.s.Cloud.Objects()
 	for name, place := range m.places {

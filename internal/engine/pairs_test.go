@@ -16,7 +16,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// lifecycleOptions are what a lifecycle block may say that decides about objects.
+// lifecycleOptions are the arguments of lifecycle blocks that affect objects.
 var lifecycleOptions = []struct{ name, text string }{
 	{"create_before_destroy", "create_before_destroy = true"},
 	{"destroy = false", "destroy = false"},
@@ -25,9 +25,9 @@ var lifecycleOptions = []struct{ name, text string }{
 	{"replace_triggered_by", "replace_triggered_by = [fake_thing.t]"},
 }
 
-// lifecycleActions are what is done to an object: the configuration of the second step, in which
-// LIFECYCLE stands for the block with the options, the options for planning it, and which calls
-// fail in the first or the second step.
+// lifecycleActions are actions on an object: the configuration of the second step, in which
+// LIFECYCLE stands for the block with the options, the options of the plan, and the calls that fail
+// in the first or second step.
 var lifecycleActions = []struct {
 	name, config    string
 	plan            engine.PlanOptions
@@ -87,7 +87,7 @@ func TestLifecyclePairs(t *testing.T) {
 	testenv.GoldenText(t, path, table.String())
 }
 
-// pairRows writes the part of the table for some options, by their numbers.
+// pairRows writes the rows of the table for some options, by their numbers.
 func pairRows(t *testing.T, table *strings.Builder, options []int) {
 	var names []string
 	lifecycle := ""
@@ -122,15 +122,15 @@ func pairRows(t *testing.T, table *strings.Builder, options []int) {
 	}
 }
 
-// pair is one object to which something happens.
+// pair is an object and the actions on it.
 type pair struct {
 	s      *enginetest.Session
-	kept   bool // it may be forgotten
-	denied bool // by prevent_destroy
+	kept   bool // may be forgotten
+	denied bool // denied by prevent_destroy
 }
 
-// step plans and applies a configuration, gives a line about what happened to the object, and
-// checks that it isn't lost.
+// step plans and applies a configuration, returns a line about the object, and checks that the
+// object is not lost.
 func (p *pair) step(config string, fail map[string]string, opts engine.PlanOptions) (string, error) {
 	p.s.Cloud.Fail = fail
 	got, err := p.s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}, Plan: opts})

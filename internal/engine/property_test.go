@@ -262,7 +262,7 @@ func (p *player) unmanaged() []string {
 	return out
 }
 
-// forgetting notes the objects that a plan lets go of.
+// forgetting records the objects that a plan forgets.
 func (p *player) forgetting(plan *plans.Plan) {
 	for _, c := range plan.Changes.Instances {
 		inst := plan.Prior.Instance(c.Addr)

@@ -29,7 +29,7 @@ type item struct {
 	refs  []*item // in its value, in a call's argument, or what a data source looks for; those of the module around it
 	input bool    // also refers to its module's input
 	after []*item // depends_on
-	items []*item // of a module, each may refer to those before it
+	items []*item // items of a module; each may refer to those before it
 	out   []*item // of a module: what its output refers to
 	whole bool    // a module's output is read by naming the call as a whole, and so everything in it
 }

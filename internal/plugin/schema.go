@@ -19,9 +19,9 @@ import (
 
 // schemaTable decodes the schema of a type on first use. It implements providers.TypeTable.
 type schemaTable struct {
-	version    int // of the protocol
+	version    int // protocol version
 	raw        map[string][]byte
-	cached     *io.SectionReader // where the schemas are, of which raw has the places then; nil: raw has the schemas
+	cached     *io.SectionReader // holds the schemas at the positions in raw; if nil, raw holds the schemas
 	identities map[string][]byte
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ func newSchemaTable(version int, raw, identities map[string][]byte, cached *io.S
 // Names implements providers.TypeTable.
 func (t *schemaTable) Names() []string { return slices.Sorted(maps.Keys(t.raw)) }
 
-// Type implements providers.TypeTable. A schema that can't be decoded says so in Invalid.
+// Type implements providers.TypeTable. If a schema can't be decoded, its Invalid field is set.
 func (t *schemaTable) Type(name string) *providers.ResourceSchema {
 	raw, ok := t.raw[name]
 	if !ok {
@@ -63,7 +63,7 @@ func (t *schemaTable) Type(name string) *providers.ResourceSchema {
 	return s
 }
 
-// decodeSchema reads one schema message of the given protocol version.
+// decodeSchema decodes a schema message of the given protocol version.
 func decodeSchema(raw []byte, version int) (*configschema.Block, int64, error) {
 	msg := &tfplugin.Schema{}
 	if err := proto.Unmarshal(raw, msg); err != nil {
@@ -73,7 +73,7 @@ func decodeSchema(raw []byte, version int) (*configschema.Block, int64, error) {
 	return block, msg.Version, err
 }
 
-// schemaBlock converts a schema; one without a block is empty.
+// schemaBlock converts a schema. A schema without a block is empty.
 func schemaBlock(msg *tfplugin.Schema, version int) (*configschema.Block, error) {
 	out := &configschema.Block{}
 	if msg.GetBlock() == nil {
@@ -165,7 +165,7 @@ const (
 	v5DeprecationMessage = protowire.Number(11)
 )
 
-// fixVersion5 reads what version 5 numbers otherwise.
+// fixVersion5 decodes the fields that have other numbers in version 5.
 func fixVersion5(a *tfplugin.Schema_Attribute) {
 	for rest := a.ProtoReflect().GetUnknown(); len(rest) > 0; {
 		number, kind, n := protowire.ConsumeTag(rest)
@@ -250,8 +250,8 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 	}, err
 }
 
-// convertSchemas makes the provider's schema of the two answers; identities is nil when the
-// provider has none. With cached, the first answer says where in it the schemas of types are.
+// convertSchemas converts the two responses to a provider schema. identities is nil if the provider
+// has none. If cached is set, the first response holds the positions of the type schemas in it.
 func convertSchemas(version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader) (*providers.Schema, error) {
 	out := &providers.Schema{
 		Resources:      newSchemaTable(version, in.ResourceSchemas, identities, cached),

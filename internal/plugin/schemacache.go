@@ -42,7 +42,7 @@ const (
 	cacheLifetime = 90 * 24 * time.Hour // since the last use
 )
 
-// cacheFile is the file of the package; empty when its schema isn't to be kept.
+// cacheFile returns the cache file of the package, or "" if its schema is not cached.
 func (l *Launch) cacheFile() string {
 	if l.PackageHash == "" || l.CacheDir == "" || l.Reattach != nil {
 		return ""
@@ -51,8 +51,8 @@ func (l *Launch) cacheFile() string {
 	return filepath.Join(l.CacheDir, hex.EncodeToString(sum[:])+".schema")
 }
 
-// cachedSchema gives the schema of a provider that allows its schema to be kept, without a process;
-// nil when it isn't there.
+// cachedSchema returns the cached schema of a provider, or nil. Only schemas of providers that
+// allow it are cached.
 func (l *Launch) cachedSchema() *providers.Schema {
 	file := l.cacheFile()
 	if file == "" {
@@ -65,8 +65,7 @@ func (l *Launch) cachedSchema() *providers.Schema {
 	return schema
 }
 
-// openCache gives the schema that a cache file holds. The file stays open for as long as the schema
-// is used.
+// openCache returns the schema in a cache file. The file stays open while the schema is used.
 func openCache(file string) (*providers.Schema, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -77,7 +76,7 @@ func openCache(file string) (*providers.Schema, error) {
 		var schema *providers.Schema
 		if schema, err = decodeCache(f, info.Size()); err == nil {
 			now := time.Now()
-			_ = os.Chtimes(file, now, now) // only for its lifetime
+			_ = os.Chtimes(file, now, now) // marks the file as used
 			return schema, nil
 		}
 	}
@@ -153,15 +152,14 @@ func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *
 	return slices.Concat(fmt.Appendf(nil, "%s%d\n", cacheFormat, version), sum[:], body), nil
 }
 
-// typePlace is where the schema of a type lies in a cache file, in bytes from where the first one
-// begins.
+// typePlace is the position of a type's schema in a cache file, in bytes from the first one.
 type typePlace struct{ offset, length uint64 }
 
 func (p typePlace) encode() []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, p.offset), p.length)
 }
 
-// readType reads the schema that an encoded place leads to.
+// readType reads the schema at an encoded position.
 func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	offset, n := binary.Uvarint(place)
 	length, m := binary.Uvarint(place[max(n, 0):])
@@ -174,8 +172,8 @@ func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	return raw, err
 }
 
-// keepSchema writes the cache file, through a temporary one, and removes files that nobody has used
-// for long.
+// keepSchema writes the cache file atomically, and removes files that were not used for a long
+// time.
 func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse) {
 	file := l.cacheFile()
 	if file == "" {

@@ -11,13 +11,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// BugNotice ends complaints about what no provider may do.
+// BugNotice ends errors about violations of the protocol.
 const BugNotice = "This is a bug in the provider: please report it to its makers."
 
-// Interface is a running provider. It is wide because it is a protocol; nothing else in the program
-// is.
+// Interface is a running provider. It has many methods because it mirrors a protocol.
 type Interface interface {
-	// Schema gives the provider's schema; it is fetched once and shared.
+	// Schema returns the provider's schema, which is fetched once and shared.
 	Schema(ctx context.Context) (*Schema, tfdiags.Diagnostics)
 
 	ValidateProviderConfig(ctx context.Context, config cty.Value) tfdiags.Diagnostics
@@ -41,31 +40,31 @@ type Interface interface {
 	RenewEphemeral(ctx context.Context, typ string, private []byte) RenewResponse
 	CloseEphemeral(ctx context.Context, typ string, private []byte) tfdiags.Diagnostics
 
-	// Functions lists the functions that the provider has as it is configured now.
+	// Functions returns the functions of the provider in its current configuration.
 	Functions(ctx context.Context) (map[string]*Function, tfdiags.Diagnostics)
-	// CallFunction calls one. A *FunctionError says which argument is wrong.
+	// CallFunction calls a function. A *FunctionError says which argument is wrong.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
-	// Stop asks the provider to end what it is doing soon; it returns at once.
+	// Stop asks the provider to end its current calls soon. It returns at once.
 	Stop(ctx context.Context) error
 	// Close ends the provider. No other method may be called after it.
 	Close() error
 }
 
-// Schema is everything a provider says about itself.
+// Schema is the description of a provider.
 type Schema struct {
 	Provider     *configschema.Block
-	ProviderMeta *configschema.Block // nil: none
+	ProviderMeta *configschema.Block // nil if there is none
 	Resources    TypeTable
 	DataSources  TypeTable
 	Ephemerals   TypeTable
 	Functions    map[string]*Function
 
-	// PlanDestroy: the provider wants to plan destruction too.
+	// PlanDestroy says that the provider also plans destruction.
 	PlanDestroy bool
-	// SchemaOptional: the schema call may be left out when the schema is known already.
+	// SchemaOptional says that the schema call is optional if the schema is known.
 	SchemaOptional bool
-	// MoveResource: the provider can take over objects of other resource types.
+	// MoveResource says that the provider can take over objects of other resource types.
 	MoveResource bool
 }
 
@@ -82,32 +81,32 @@ func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
 	return nil
 }
 
-// TypeTable gives the schemas of resource types by name; a type may be decoded on first use. The
-// plugin client and the built-in provider each have one.
+// TypeTable holds the schemas of resource types by name. Schemas may be decoded at their first use.
+// The plugin client and the built-in provider each have an implementation.
 type TypeTable interface {
-	// Type gives the schema of a type, nil when the provider has no such type.
+	// Type returns the schema of a type, or nil if the provider has no such type.
 	Type(name string) *ResourceSchema
-	// Names lists the types, sorted.
+	// Names returns the names of the types, sorted.
 	Names() []string
 }
 
-// Types is the TypeTable of schemas that are all at hand.
+// Types is a TypeTable of decoded schemas.
 type Types map[string]*ResourceSchema
 
 // ResourceSchema is the schema of one resource type, data source or ephemeral resource type.
 type ResourceSchema struct {
 	Version         int64
 	Block           *configschema.Block
-	Identity        *configschema.Object // nil: the type has no identity
+	Identity        *configschema.Object // nil if the type has no identity
 	IdentityVersion int64
-	// Invalid says why the schema can't be used; nil when it can. Block is empty then.
+	// Invalid is the reason why the schema can't be used, or nil. Block is then empty.
 	Invalid error
 }
 
 // Function describes a provider-defined function.
 type Function struct {
 	Params             []FunctionParam
-	Variadic           *FunctionParam // nil: not variadic
+	Variadic           *FunctionParam // nil if not variadic
 	Return             cty.Type
 	Summary            string
 	Description        string
@@ -125,7 +124,7 @@ type FunctionParam struct {
 	DescriptionKind configschema.StringKind
 }
 
-// FunctionError is a function's own complaint; Arg is the argument's position, -1 for none.
+// FunctionError is an error of a function. Arg is the index of the argument, or -1.
 type FunctionError struct {
 	Text string
 	Arg  int
@@ -133,7 +132,7 @@ type FunctionError struct {
 
 func (e *FunctionError) Error() string { return e.Text }
 
-// UpgradeRequest asks to bring a stored object or identity to the current schema.
+// UpgradeRequest upgrades a stored object or identity to the current schema.
 type UpgradeRequest struct {
 	Type    string
 	Version int64
@@ -141,13 +140,13 @@ type UpgradeRequest struct {
 	Flatmap map[string]string // form of states before version 4
 }
 
-// UpgradeResponse carries the upgraded value.
+// UpgradeResponse holds the upgraded value.
 type UpgradeResponse struct {
 	Value       cty.Value
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ReadRequest asks for an object as it is now.
+// ReadRequest reads an object.
 type ReadRequest struct {
 	Type     string
 	Prior    cty.Value
@@ -156,72 +155,72 @@ type ReadRequest struct {
 	Identity cty.Value // cty.NilVal for none
 }
 
-// ReadResponse carries what was read; a null State means that the object is gone.
+// ReadResponse holds the object. A null State means that it is gone.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
 	Identity    cty.Value
-	Deferred    string // the provider's reason for not answering yet; empty for an answer
+	Deferred    string // reason for a deferred response; "" if not deferred
 	Diagnostics tfdiags.Diagnostics
 }
 
-// PlanRequest asks what applying a configuration would do.
+// PlanRequest plans a change.
 type PlanRequest struct {
 	Type     string
-	Prior    cty.Value // null: create
-	Proposed cty.Value // null: destroy
+	Prior    cty.Value // null for a create
+	Proposed cty.Value // null for a destroy
 	Config   cty.Value
 	Private  []byte
 	Meta     cty.Value
 	Identity cty.Value
 }
 
-// PlanResponse carries the planned object.
+// PlanResponse holds the planned object.
 type PlanResponse struct {
 	Planned         cty.Value
 	RequiresReplace []cty.Path
 	Private         []byte
 	Identity        cty.Value
-	LegacyTypes     bool // the provider's SDK can't follow the planning rules exactly
+	LegacyTypes     bool // the SDK of the provider does not follow the planning rules exactly
 	Deferred        string
 	Diagnostics     tfdiags.Diagnostics
 }
 
-// ApplyRequest asks to make a planned change real.
+// ApplyRequest applies a planned change.
 type ApplyRequest struct {
 	Type     string
 	Prior    cty.Value
-	Planned  cty.Value // null: destroy
+	Planned  cty.Value // null for a destroy
 	Config   cty.Value
 	Private  []byte // planned private data
 	Meta     cty.Value
 	Identity cty.Value // planned identity
 }
 
-// ApplyResponse carries the object as it is now, also after an error.
+// ApplyResponse holds the resulting object, also after errors.
 type ApplyResponse struct {
-	New         cty.Value // cty.NilVal: the provider said nothing
+	New         cty.Value // cty.NilVal if not in the response
 	Private     []byte
 	Identity    cty.Value
 	LegacyTypes bool
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ImportRequest asks for an existing object; one of ID and Identity is set.
+// ImportRequest imports an existing object. Either ID or Identity is set.
 type ImportRequest struct {
 	Type     string
 	ID       string
 	Identity cty.Value
 }
 
-// ImportResponse carries the objects found.
+// ImportResponse holds the imported objects.
 type ImportResponse struct {
 	Imported    []ImportedObject
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ImportedObject is one object that an import found.
+// ImportedObject is an imported object.
 type ImportedObject struct {
 	Type     string
 	State    cty.Value
@@ -229,20 +228,20 @@ type ImportedObject struct {
 	Identity cty.Value
 }
 
-// MoveRequest asks to take over an object of another resource type.
+// MoveRequest takes over an object of another resource type.
 type MoveRequest struct {
 	SourceProvider      string // full address
 	SourceType          string
 	SourceSchemaVersion int64
 	SourceJSON          []byte
 	SourcePrivate       []byte
-	SourceIdentity      []byte // JSON; nil for none
+	SourceIdentity      []byte // JSON; nil if there is none
 
 	SourceIdentityVersion int64
 	TargetType            string
 }
 
-// MoveResponse carries the object in its new type.
+// MoveResponse holds the object of the new type.
 type MoveResponse struct {
 	State       cty.Value
 	Private     []byte
@@ -250,23 +249,23 @@ type MoveResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ReadDataRequest asks for a data source's result.
+// ReadDataRequest reads a data source.
 type ReadDataRequest struct {
 	Type   string
 	Config cty.Value
 	Meta   cty.Value
-	// Addr is which data source it is; it stays within the program.
+	// Addr is the address of the data source. It is not sent to the provider.
 	Addr addrs.AbsInstance
 }
 
-// ReadDataResponse carries the result.
+// ReadDataResponse holds the result.
 type ReadDataResponse struct {
 	State       cty.Value
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
 }
 
-// OpenResponse carries an opened ephemeral object; a zero RenewAt means that no renewal is due.
+// OpenResponse holds an opened ephemeral object. A zero RenewAt means that it needs no renewal.
 type OpenResponse struct {
 	Result      cty.Value
 	Private     []byte
@@ -275,7 +274,7 @@ type OpenResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// RenewResponse says when the next renewal is due.
+// RenewResponse holds the time of the next renewal.
 type RenewResponse struct {
 	Private     []byte
 	RenewAt     time.Time

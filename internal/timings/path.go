@@ -19,7 +19,7 @@ type Walk struct {
 // end of 0.
 type span struct{ start, end time.Duration }
 
-// path is the chain of nodes that decided when a walk ended.
+// path is the chain of nodes that determined the duration of a walk.
 type path struct {
 	name  string
 	nodes int // in the graph
@@ -27,8 +27,8 @@ type path struct {
 	steps []step // in the order in which they ran
 }
 
-// step is a node on a path. Idle is the time between the end of what it waited for and its own
-// beginning.
+// step is a node on a path. Idle is the time between the end of its last dependency and its own
+// start.
 type step struct {
 	node       dag.ID
 	name       string
@@ -37,7 +37,7 @@ type step struct {
 
 const none dag.ID = -1
 
-// Walk begins the recording of a walk over that many nodes.
+// Walk starts recording a walk over the given number of nodes.
 func (r *Recorder) Walk(name string, nodes int) *Walk {
 	if r == nil {
 		return nil
@@ -45,7 +45,8 @@ func (r *Recorder) Walk(name string, nodes int) *Walk {
 	return &Walk{recorder: r, name: name, began: time.Now(), nodes: make([]span, nodes)}
 }
 
-// Visit notes that a node begins; the result notes that it ended. Each node is visited once.
+// Visit records the start of a node. The returned function records its end. Each node is visited
+// once.
 func (w *Walk) Visit(node dag.ID) (end func()) {
 	if w == nil {
 		return func() {}
@@ -54,8 +55,8 @@ func (w *Walk) Visit(node dag.ID) (end func()) {
 	return func() { w.nodes[node].end = max(1, time.Since(w.began)) }
 }
 
-// End finds the path that decided when the walk ended: back from the node that ended last, always
-// to the one of its needs that ended last. name gives a node's name.
+// End determines the path: from the node that ended last back to its dependency that ended last,
+// and so on. name returns the name of a node.
 func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	if w == nil {
 		return
@@ -86,7 +87,7 @@ func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	w.recorder.paths = append(w.recorder.paths, p)
 }
 
-// later gives the node that ended later; a may be none, and b counts only if it was visited.
+// later returns the node that ended later. a may be none, and b counts only if it was visited.
 func (w *Walk) later(a, b dag.ID) dag.ID {
 	if w.nodes[b].end == 0 || a >= 0 && w.nodes[a].end >= w.nodes[b].end {
 		return a

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// slowest is how many instances and how many steps of a path are listed.
+// slowest is the number of listed instances and path steps.
 const slowest = 10
 
-// Recorder collects what a run tells it, from many goroutines at once. A nil Recorder forgets
-// everything.
+// Recorder records durations in a run. It is safe for concurrent use. A nil Recorder does nothing.
 type Recorder struct {
 	began time.Time
 
@@ -21,23 +20,23 @@ type Recorder struct {
 	depth     int
 	calls     map[Call]tally
 	waits     map[string]tally
-	instances []instance // the slowest ones, slowest first
+	instances []instance // the slowest ones, in descending order
 	paths     []path
 
 	trace   TraceID
-	sink    func(Span) // of the trace; nil for none
+	sink    func(Span) // receives spans of the trace; optional
 	current ID         // the span of the innermost phase
 	working map[fmt.Stringer]ID
 }
 
-// phase is a part of the run. Phases follow each other or lie within each other.
+// phase is a part of the run. Phases follow each other or are nested.
 type phase struct {
 	name  string
 	depth int
 	took  time.Duration
 }
 
-// tally adds up the durations of one kind of event.
+// tally sums the durations of one kind of event.
 type tally struct {
 	count          int
 	total, longest time.Duration
@@ -53,16 +52,16 @@ type Call struct{ Provider, Method string }
 // instance is the work on one resource instance.
 type instance struct {
 	addr string
-	what string // what was done: plan, create, …
+	what string // plan, create, …
 	took time.Duration
 }
 
-// New gives a recorder of a run that begins now.
+// New returns a Recorder for a run that starts now.
 func New() *Recorder {
 	return &Recorder{began: time.Now(), calls: map[Call]tally{}, waits: map[string]tally{}, working: map[fmt.Stringer]ID{}}
 }
 
-// Phase begins a phase; the result ends it.
+// Phase starts a phase. The returned function ends it.
 func (r *Recorder) Phase(name string) (end func()) {
 	if r == nil {
 		return func() {}
@@ -91,7 +90,7 @@ func (r *Recorder) called(c Call, took time.Duration) {
 	r.calls[c] = r.calls[c].with(took)
 }
 
-// Waited takes note of waiting for something that others had.
+// Waited records time spent waiting for a shared resource.
 func (r *Recorder) Waited(what string, took time.Duration) {
 	if r == nil {
 		return
@@ -101,7 +100,7 @@ func (r *Recorder) Waited(what string, took time.Duration) {
 	r.waits[what] = r.waits[what].with(took)
 }
 
-// worked takes note of the work on an instance, if it is among the slowest; r.mu is held.
+// worked records the work on an instance if it is among the slowest. r.mu is held.
 func (r *Recorder) worked(addr fmt.Stringer, what string, took time.Duration) {
 	if len(r.instances) == slowest && took <= r.instances[slowest-1].took {
 		return

@@ -13,10 +13,10 @@ import (
 	"tofu/internal/dag"
 )
 
-// lockMetric is how long goroutines have waited for locks, as the runtime counts it.
+// lockMetric is the runtime metric of the time that goroutines have waited for locks.
 const lockMetric = "/sync/mutex/wait/total:seconds"
 
-// Report prints what was recorded. Parts about which there is nothing to say are left out.
+// Report prints the recorded durations. It omits empty parts.
 func (r *Recorder) Report(out io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *Recorder) reportInstances(b *strings.Builder) {
 	}
 }
 
-// report prints the longest steps of the path, in the order in which they ran.
+// report prints the longest steps of the path in execution order.
 func (p path) report(b *strings.Builder) {
 	var worked, idle time.Duration
 	for _, s := range p.steps {

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// ID names a span within its trace.
+// ID identifies a span within its trace.
 type ID [8]byte
 
-// Span is a piece of a run that is over, as a trace has it.
+// Span is a completed span of a trace.
 type Span struct {
-	ID, Parent   ID // no parent: the zero ID
+	ID, Parent   ID // Parent is the zero ID if there is none
 	Name         string
 	Attributes   []Attribute
-	Remote       bool  // another process did the work
+	Remote       bool  // the work was done by another process
 	Err          error // nil if the work succeeded
 	Began, Ended time.Time
 }
 
-// Attribute says more about a span.
+// Attribute is an attribute of a span.
 type Attribute struct{ Key, Value string }
 
-// Open is a span that has not ended. A nil Open is one that nobody asked for.
+// Open is a span that has not ended. A nil Open does nothing.
 type Open struct {
 	recorder *Recorder
 	span     Span
 }
 
-// Trace has the recorder call sink with each span of the trace when it ends, from the goroutine in
+// Trace makes the recorder call sink with each span of the trace when it ends, in the goroutine in
 // which it ends.
 func (r *Recorder) Trace(id TraceID, sink func(Span)) { r.trace, r.sink = id, sink }
 
-// Begin begins a span below the current phase. Unlike a phase it may run beside others.
+// Begin starts a span below the current phase. Unlike phases, such spans may be concurrent.
 func (r *Recorder) Begin(name string, about ...Attribute) *Open {
 	if r == nil || r.sink == nil {
 		return nil
@@ -57,7 +57,7 @@ func (o *Open) End(err error) {
 	}
 }
 
-// id is what the span's children call it.
+// id returns the ID of the span for its children.
 func (o *Open) id() ID {
 	if o == nil {
 		return ID{}
@@ -65,8 +65,8 @@ func (o *Open) id() ID {
 	return o.span.ID
 }
 
-// Command begins the span of the whole run; parent is that of the program that started this one, if
-// any.
+// Command starts the span of the whole run. parent is the span of the program that started this
+// one, if any.
 func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	if r == nil || r.sink == nil {
 		return func(error) {}
@@ -78,8 +78,8 @@ func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	return o.End
 }
 
-// Work begins the work on an instance; its result ends it. What is plan, create, …; a call about
-// the same instance is a part of it.
+// Work starts the work on an instance. The returned function ends it. what is plan, create, …;
+// calls for the same instance are part of it.
 func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(error)) {
 	if r == nil {
 		return func(error) {}
@@ -104,7 +104,7 @@ func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(error)) {
 	}
 }
 
-// Call begins a call to a provider about an instance; its result ends it.
+// Call starts a call to a provider for an instance. The returned function ends it.
 func (r *Recorder) Call(c Call, about fmt.Stringer) (end func()) {
 	if r == nil {
 		return func() {}

@@ -41,7 +41,7 @@ func TestSlowestInstances(t *testing.T) {
 	}
 }
 
-// The path leads through what ended last, not through what worked longest.
+// The path consists of the nodes that ended last, not of those that took longest.
 func TestPath(t *testing.T) {
 	needs := [][]dag.ID{{}, {}, {0, 1}, {1}, {2, 3}, {}}
 	var g dag.Graph
